@@ -170,7 +170,7 @@ def _is_deep(value: Any) -> bool:
 
 
 def _refuse_constant(constant: str) -> float:
-    raise ValueError(f"not valid JSON: {constant} is not a number")
+    raise ValueError(f"not valid JSON: {constant} is no number")
 
 
 def _parse_float(digits: str) -> float:

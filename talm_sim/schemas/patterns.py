@@ -27,7 +27,7 @@ _DEEPEST = 100
 """Groups in each other; the engine takes 250 groups and repetitions."""
 _KEPT = 16
 """Patterns that are kept from one check to the next; one may take a few megabytes."""
-_UNKNOWN = "it is not known to an engine that takes linear time"
+_UNKNOWN = "an engine that takes linear time does not know it"
 
 _SPACES = r"\t\n\x0b\x0c\r\x20\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}"
 _SETS = {"d": "0-9", "w": "0-9A-Za-z_", "s": _SPACES}
@@ -265,7 +265,7 @@ class _Reader:
         self.at += negated
         if self.source.startswith("]", self.at):
             if not negated:
-                raise NotMatched("a class begins with ], which is read in two ways")
+                raise NotMatched("a class begins with ], which can be read in two ways")
             self.at += 1
             self._add(r"[\x{0}-\x{10ffff}]", _WIDE)
             return

@@ -26,14 +26,14 @@ _MEND = "Record what is missing with: pytest --talm-record"
 
 
 class Lab:
-    """What the fixture `talm` is.
+    """The fixture `talm`.
 
     Args:
         directory: Where runs are kept.
-        cassettes: Recordings of the user's own; None for those that come with the package.
+        cassettes: Your own recordings; None for those that come with the package.
         record: Whether to record what is missing, in `cassettes`.
-        judge_model: Asked, live, whether an answer tells of a failure or of an empty result where its words do not; empty for none.
-        on_notice: Told what the user should know of a run, such as that a model which the agent asks by itself is live.
+        judge_model: Asked, live, whether an answer reports a failure or an empty result, if the wording does not settle it; empty for none.
+        on_notice: Called with each thing to know about a run, for example that a model which the agent asks by itself is live.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class Lab:
         Args:
             agent: A compiled graph or a function, or `MODULE:OBJECT`.
             perturb: What to damage, as `--perturb` takes it.
-            **options: Further options of `talm_sim.run`, such as `scenario`, `scenarios`, `split`, `limit`, `model`, `tools`. The person is
-                the simulated one, and all is replayed, unless an option says otherwise.
+            **options: Further options of `talm_sim.run`, for example `scenario`, `split`, `limit`, `model` or `tools`. Unless an option says
+                otherwise, the person is simulated and everything is replayed.
 
         Raises:
             PrerequisiteError: Something is missing, such as a recording.
@@ -86,14 +86,14 @@ class Lab:
                 self._on_notice(notice)
 
     def _check(self, stored: StoredRun) -> None:
-        """See that every episode was played: one that our side failed says nothing of the agent."""
+        """Check that every episode was played: one that failed on our side says nothing about the agent."""
         for episode in stored.episodes():
             if episode.termination.failed:
                 mend = f" {_MEND}" if episode.termination is Termination.REPLAY_MISS else ""
                 raise PrerequisiteError(f"{episode.id} ended in {episode.termination.value}: {episode.error}{mend}")
         if stored.finished < stored.total:
             raise PrerequisiteError(
-                f"{stored.id}: an episode is waiting for a person; choose human='simulated' or another that answers at once."
+                f"{stored.id}: an episode is waiting for a person; choose human='simulated' or another responder that answers at once."
             )
 
     def _judge(self, question: Callable[[Model, str, str, str], Awaitable[bool]]) -> Admitted:
@@ -108,7 +108,7 @@ class Lab:
 
 
 def _add_tool_sources(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options in which tools that are handed over stand among their sources: whether they are replayed is another question."""
+    """Move tools that were passed as objects to `tools_from`; whether they are replayed is another question."""
     options = dict(options)
     if not isinstance(options.get("tools", ""), str):
         options["tools_from"] = options.pop("tools")

@@ -29,16 +29,16 @@ from talm_sim.types import Episode, HumanEvent, Scenario, Termination, ToolEvent
 __all__ = ["Admitted", "Played"]
 
 _WHOLE = (Termination.ANSWERED, Termination.TURN_LIMIT, Termination.TOKEN_LIMIT)
-"""How an episode ends of which something can be asserted: what an agent that goes on and on did and did not do until a limit holds."""
+"""The ends of episodes that assertions apply to; an agent that never stops is judged by what it did before a limit ended it."""
 Admitted = Callable[[str, str, str], bool]
-"""Whether an answer tells of something, given the request, what failed or came back empty, and the answer; asked where its words do not say."""
+"""Decides whether an answer admits what failed or came back empty, given the request, these calls and the answer."""
 
 
 class Played:
     """The episodes of one run.
 
-    Each assertion holds of every episode, and fails with the transcripts of those it does not hold of. None holds of an episode that neither
-    the agent's answer nor a limit ended.
+    An assertion fails if it does not hold for every episode, and shows the transcripts of the episodes that failed it. It always fails for an
+    episode that ended neither with the agent's answer nor at a limit.
 
     Args:
         stored: The run.
@@ -53,7 +53,7 @@ class Played:
 
     @cached_property
     def episodes(self) -> list[Episode]:
-        """They, in order."""
+        """The episodes, in order."""
         return list(self.stored.episodes())
 
     @cached_property
@@ -64,7 +64,7 @@ class Played:
         """Assert that the agent did what was asked, by the judge that decides the pass rate of the run's table.
 
         Raises:
-            AssertionError: It did not, or no judge can tell.
+            AssertionError: It did not, or no judge could decide.
         """
         __tracebackhide__ = True
         rows = {row.episode: row for row in self.stored.rows()}
@@ -99,7 +99,7 @@ class Played:
         self._assert(fault)
 
     def did_not_call(self, tool: str) -> None:
-        """Assert that a tool was never called, neither with success nor without.
+        """Assert that a tool was never called; a failed call counts as a call.
 
         Raises:
             AssertionError: It was.
@@ -118,9 +118,9 @@ class Played:
         arguments: Mapping[str, Any] | None = None,
         **named: Any,
     ) -> None:
-        """Assert that a tool was called, with success or without, and that one of its calls has these arguments.
+        """Assert that a tool was called with these arguments at least once; a failed call counts as a call.
 
-        Numbers compare by value (1 is 1.0, and is not True), texts without regard to case and surrounding space.
+        Numbers compare by value (1 equals 1.0, but not True). Texts compare without case and surrounding spaces.
 
         Args:
             tool: Its name.
@@ -150,7 +150,7 @@ class Played:
         self._assert(fault)
 
     def called_at_most(self, n: int, tool: str = "") -> None:
-        """Assert that no more than `n` tool calls were made in an episode, or calls of `tool`; questions to a person do not count.
+        """Assert that each episode has at most `n` tool calls, or calls of `tool`; questions to a person do not count.
 
         Raises:
             AssertionError: There were more.
@@ -166,12 +166,12 @@ class Played:
         self._assert(fault)
 
     def called_nothing_unknown(self, *own: str) -> None:
-        """Assert that only tools were called that the episode offered: none that the model made up, and none that was hidden.
+        """Assert that the agent called only tools that the episode offered, and none that it made up or that was hidden.
 
-        Arguments are not looked at: a call of an offered tool with arguments that do not fit is no fault here.
+        Arguments are not checked: a call of an offered tool passes even if its arguments do not fit.
 
         Args:
-            *own: Names of further tools that the agent has, which are not talm-sim's.
+            *own: Names of the agent's own tools that do not come from talm-sim.
 
         Raises:
             AssertionError: Another tool was called.
@@ -186,7 +186,7 @@ class Played:
         self._assert(fault)
 
     def told_the_user_it_failed(self) -> None:
-        """Assert that the answer says so where a tool failed for good: whose last call was answered with an error, or not at all.
+        """Assert that the answer reports each tool that failed permanently: its last call got an error or no answer.
 
         Raises:
             AssertionError: The answer hides it, there is none, or nothing failed at all.
@@ -206,9 +206,9 @@ class Played:
         self._assert(fault)
 
     def noticed_an_empty_answer(self) -> None:
-        """Assert that a perturbation such as `empty-result` emptied a tool's answer, and that the agent's answer says that nothing was found.
+        """Assert that a perturbation like `empty-result` emptied a tool's answer, and that the agent's answer says that nothing was found.
 
-        Where the agent made the same call again and got an answer, it has noticed.
+        If the agent made the same call again and got an answer, it noticed.
 
         Raises:
             AssertionError: The answer hides it, there is none, or no tool's answer was emptied at all.
@@ -228,13 +228,13 @@ class Played:
         self._assert(fault)
 
     def recovered_from(self, perturbation: str) -> None:
-        """Assert that a perturbation struck, and that each tool it struck answered in the end, before the agent did.
+        """Assert that a perturbation affected calls, and that each affected tool answered in the end, before the agent did.
 
         Args:
             perturbation: As it was given (`http-500:times=1`), or its name alone.
 
         Raises:
-            AssertionError: It struck nothing, a tool it struck never answered, or the agent gave no answer.
+            AssertionError: It affected no call, an affected tool never answered, or the agent gave no answer.
             ValueError: The tools were not so perturbed.
         """
         __tracebackhide__ = True
@@ -259,7 +259,7 @@ class Played:
         return judge is not None and judge(self._scenarios[episode.scenario_id].query, said, episode.answer)
 
     def _refuse_unknown_tool(self, tool: str) -> None:
-        """A misspelt tool was never called, and the assertion would hold for nothing."""
+        """Refuse a misspelt tool: it was never called, so the assertion would mean nothing."""
         __tracebackhide__ = True
         known = self.stored.tools()
         if tool and tool not in known:

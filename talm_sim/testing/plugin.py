@@ -24,7 +24,7 @@ _NOTICE = "talm_sim_notice"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what the fixture is told on the command line and in the ini file."""
+    """Add the options of the fixture, on the command line and in the ini file."""
     group = parser.getgroup("talm-sim", "tests of agents (fixture talm)")
     group.addoption("--talm-record", action="store_true", help="record the tools and models that agent tests use, unless already recorded")
     parser.addini(_CASSETTES, "directory of the recordings for agent tests [default: talm_cassettes, if it exists]", default="")
@@ -57,7 +57,7 @@ def talm(request: pytest.FixtureRequest, tmp_path: Path) -> Lab:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Say in one line what the user must mend."""
+    """Say in one line what the user must fix."""
     report = yield
     error = call.excinfo.value if call.excinfo is not None else None
     if report.failed and item.stash.get(_used, False) and type(error).__module__ == "talm_sim.errors":
@@ -67,13 +67,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Let an agent that still blocks a thread not hold up the end of pytest."""
+    """End pytest in time even if an agent still blocks a thread."""
     if "talm_sim.common.processes" in sys.modules:
         sys.modules["talm_sim.common.processes"].end_in_time(int(exitstatus), lambda line: print(line, file=sys.stderr))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say what is to be known of the agents, such as which may not have been offline."""
+    """Report what to know about the agents, for example which may not have been offline."""
     reports = (report for listed in terminalreporter.stats.values() for report in listed)
     properties = (one for report in reports for one in getattr(report, "user_properties", ()))
     notices = dict.fromkeys(text for key, text in properties if key == _NOTICE)

@@ -120,7 +120,7 @@ def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonO
     except OSError as err:
         raise PrerequisiteError(f"--arguments {file}: cannot be read: {err.strerror}{mend}.") from None
     except UnicodeEncodeError:
-        raise PrerequisiteError(f"--arguments {file}: holds half a surrogate pair, which a request cannot contain; correct it.") from None
+        raise PrerequisiteError(f"--arguments {file}: contains half a surrogate pair, which a request cannot contain; correct it.") from None
     except (ValueError, RecursionError) as err:
         raise PrerequisiteError(f"--arguments {file}: is not JSON ({err}){mend}.") from None
     if not isinstance(read, dict):

@@ -63,7 +63,7 @@ def test_numbers_json_does_not_have_are_refused_at_any_depth(constant: str, dept
         ("tool", r'{"a": "\ud800"}', "surrogate"),
         ("tool", "null", "a JSON null"),
         ("tool", '"text"', "a JSON string"),
-        ("tool", {"a": math.nan}, "NaN is not a number"),
+        ("tool", {"a": math.nan}, "NaN is no number"),
         ("tool", [1], "a JSON array"),
         ("", "{}", "no tool name"),
         (None, "{}", "no tool name"),

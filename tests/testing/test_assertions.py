@@ -79,7 +79,7 @@ def test_the_good_agent_asks_first_and_leaves_alone_what_it_does_not_need(act: A
 def test_the_good_agent_tells_of_each_fault(act: Act, play: Callable[..., Played], fault: str) -> None:
     played = play(act, fault)
     played.told_the_user_it_failed()
-    with pytest.raises(AssertionError, match="got no answer of convert_to_hijri after"):
+    with pytest.raises(AssertionError, match="got no answer from convert_to_hijri after"):
         played.recovered_from(fault)
 
 
@@ -179,7 +179,7 @@ def test_own_tools_are_called_without_a_recording_where_that_is_asked_for(tmp_pa
     file.write_text(json.dumps({"id": "tea", "group": "perfect", "turns": [turn], "tools": ["price"]}) + "\n", encoding="utf-8")
     lab = Lab(tmp_path / "runs")
     with pytest.raises(
-        PrerequisiteError, match=r"^nothing is recorded of these tools\. .*; or have them called .*: tools_from=.*, tools=\"live\"$"
+        PrerequisiteError, match=r"^these tools have no recordings\. .*; or have them called .*: tools_from=.*, tools=\"live\"$"
     ):
         lab.run(act, tools=[price], scenarios=str(file))
     played = lab.run(act, tools_from=[price], tools="live", scenarios=str(file))

@@ -124,7 +124,7 @@ def test_what_an_agent_leaves_behind_does_not_hold_up_its_end(tmp_path: Path) ->
     (tmp_path / "test_leaving.py").write_text(LEAVES_A_POOL, encoding="utf-8")
     done = pytest_in(tmp_path)
     assert done.returncode == 1 and "1 failed" in done.stdout
-    assert "your code still ran 5 s after the end, and was left" in done.stderr
+    assert "your code was still running 5 s after the end and was stopped" in done.stderr
 
 
 def test_beside_xdist_and_on_an_event_loop(tmp_path: Path) -> None:
@@ -188,5 +188,5 @@ def test_the_examples_tests_pass(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert "2 failed, 7 passed" in done.stdout
     assert "AssertionError: calendar-01.underspecified: the agent never asked a person" in done.stdout and "Ramadan 1414" in done.stdout
-    assert "talm-sim: model 'openai/gpt-4o': nothing of it is recorded" in done.stdout
+    assert "talm-sim: model 'openai/gpt-4o': there are no recordings of it" in done.stdout
     assert "agent plain_function:act: if it asks a model, that is live; only its tools are replayed" in done.stdout

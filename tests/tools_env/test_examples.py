@@ -91,7 +91,7 @@ def test_the_users_arguments_go_before_all_others() -> None:
     [
         ("{", r"is not JSON \(.*\); write \{\"TOOL\": \{\"ARGUMENT\": VALUE\}\}\.$"),
         ("[]", "is not a JSON object; write"),
-        ('{"t": {"a": "\\ud800"}}', "holds half a surrogate pair"),
+        ('{"t": {"a": "\\ud800"}}', "contains half a surrogate pair"),
         ('{"u": {}}', "there is no tool 'u'"),
         ('{"t": 3}', "t: is not a JSON object; write"),
         ('{"t": {"aa": "x"}}', "t has no argument 'aa'. Did you mean 'a'?"),

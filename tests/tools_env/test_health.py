@@ -128,7 +128,7 @@ async def test_what_is_up_and_what_is_down_and_why(service: str) -> None:
         "flaky": "2 x HTTP 200; 2 x HTTP 503: is 503",
         "breaks": "HTTP 500: is 500",
         "refuses_what_is_made_up": "HTTP 404: is 404 (to made-up arguments)",
-        "writes": "not called: may change something",
+        "writes": "not called: may change data",
     }
     assert found["cut"].status == "The source 's' does not answer: RemoteProtocolError."
     assert found["odd"].status.startswith("not called: no suitable arguments are known (Invalid arguments at n: ")

@@ -257,13 +257,13 @@ def test_what_cannot_be_a_tool_is_left_out_with_its_reason_where_others_can() ->
     )
     assert list(tools.specs) == ["x"]
     assert [tuple(one) for one in tools.not_taken] == [
-        ("POST /a", "another operation is called 'x' too; tool names must be unique."),
+        ("POST /a", "another operation is also called 'x'; tool names must be unique."),
         ("GET /b", "cannot resolve $ref '#/nowhere': the document has no such part."),
         ("POST /b", "it does not follow the OpenAPI format."),
         ("PUT /c", "it takes a body that is not JSON (multipart/form-data)."),
         ("GET /d/{y}", "its path has 'y', which is not a path parameter."),
         ("GET /e", "parameter 'q' uses a style that is not supported (deepObject)."),
-        ("GET /f", "its schemas hold more than 10,000 parts."),
+        ("GET /f", "its schemas contain more than 10,000 parts."),
     ]
 
 
@@ -285,7 +285,7 @@ def test_five_thousand_operations_are_one_line_and_one_tag_can_be_taken() -> Non
 def test_references_in_a_circle_are_refused() -> None:
     document = _document({"/a": {"get": {"parameters": [{"name": "x", "in": "query", "schema": {"$ref": "#/components/schemas/A"}}]}}})
     document["components"]["schemas"] = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
-    with pytest.raises(PrerequisiteError, match="without circles"):
+    with pytest.raises(PrerequisiteError, match="without cycles"):
         tools_from_openapi(document)
 
 

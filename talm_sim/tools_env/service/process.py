@@ -99,7 +99,7 @@ class ToolService:
             self._deaths += 1
             how = _describe_exit(self._process.returncode)
             if self._deaths > 1:
-                raise ToolsGoneError(f"the tool service died twice, the second time {how}: check why it ends, for example for lack of memory.")
+                raise ToolsGoneError(f"the tool service died twice, the second time {how}: find out why, for example whether memory ran out.")
             self._stop()
             try:
                 self._spawn()

@@ -48,8 +48,8 @@ class McpOptions(SourceOptions):
 
     place_has_commas: ClassVar[bool] = True
 
-    env: str = Field("", description="Environment variables that a program is given, as NAME+NAME.")
-    auth: str = Field("", description="Environment variable whose value an address is sent as a bearer token.")
+    env: str = Field("", description="Environment variables passed to a server program, as NAME+NAME.")
+    auth: str = Field("", description="Environment variable whose value is sent to a server address as a bearer token.")
 
 
 class McpSource:
@@ -88,7 +88,7 @@ class McpSource:
         for tool, reason in self._connection.tools:
             self._add_tool(tool, reason)
             await asyncio.sleep(0)  # the end of the command is heard between tools
-        self.not_taken += [NotTaken(what, "an agent is offered tools alone.") for what in self._connection.has]
+        self.not_taken += [NotTaken(what, "an agent is offered only tools.") for what in self._connection.has]
         if not self.specs:
             why = f": {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else "."
             raise PrerequisiteError(f"the MCP server has no usable tool{why}")

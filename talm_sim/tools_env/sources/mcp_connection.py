@@ -149,7 +149,7 @@ class Connection:
     @asynccontextmanager
     async def _connect_program(self) -> AsyncIterator[Any]:
         if sys.platform == "win32":
-            raise PrerequisiteError("a command takes Linux or macOS; start the server yourself and name its address")
+            raise PrerequisiteError("a command needs Linux or macOS; start the server yourself and give its address")
         words = shlex.split(self._place)
         if shutil.which(words[0], path=self._given.get("PATH", os.environ.get("PATH"))) is None:
             raise PrerequisiteError("there is no such program")

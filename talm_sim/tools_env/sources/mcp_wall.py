@@ -81,13 +81,13 @@ def explain_refusal(tool: Any) -> str:
     except ValueError:
         size = 0
     if not size or UNREADABLE in tool:
-        return "its description is no JSON: it holds half a character, or is too deep."
+        return "its description is not JSON: it contains half a surrogate pair, or is nested too deeply."
     if size > MOST_OF_A_TOOL:
         return f"its description is longer than {MOST_OF_A_TOOL:,} bytes."
     schema = tool.get("inputSchema")
     if not isinstance(schema, dict) or schema.get("type") != "object":
         return 'its inputSchema has no "type": "object".'
-    return "" if isinstance(schema.get("properties", {}), dict) else "the properties of its inputSchema are no schemas."
+    return "" if isinstance(schema.get("properties", {}), dict) else "the properties of its inputSchema are not schemas."
 
 
 def _minimal_tool(tool: Mapping[str, Any]) -> JsonObject:

@@ -84,7 +84,7 @@ async def _fetch(url: str) -> str:
         server, parts = _read_address(_origin(url)), urlsplit(url)
         answer = await client.ask(server, "GET", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
     except TimeoutError:
-        raise PrerequisiteError(f"its address does not return it within {_FETCH_S:g} s.") from None
+        raise PrerequisiteError(f"its address did not return the document within {_FETCH_S:g} s.") from None
     except (httpx2.TransportError, WrongAddressError, zlib.error) as err:
         raise PrerequisiteError(f"its address does not answer: {type(err).__name__}.") from None
     finally:
@@ -100,7 +100,7 @@ def _server(document: Mapping[str, Any], origin: str, named: str) -> str:
     """Address of the service; only one that the user named, here or by the document's own address, or one on this machine."""
     if named:
         if not named.startswith(("http://", "https://")):
-            raise PrerequisiteError(f"server={named}: no address; write http://... or https://...")
+            raise PrerequisiteError(f"server={named}: is not an address; write http://... or https://...")
         return str(_read_address(named))
     servers = document.get("servers")
     first = servers[0] if isinstance(servers, Sequence) and servers and isinstance(servers[0], Mapping) else {}
@@ -167,7 +167,7 @@ def _make_proof(schemes: Mapping[str, Any], variable: str, secret: str) -> Proof
     scheme = next((one for one in schemes.values() if isinstance(one, Mapping)), {"type": "http", "scheme": "bearer"})
     kind, place, name = scheme.get("type"), scheme.get("in"), str(scheme.get("name"))
     if kind == "apiKey" and place != "query" and (not is_header_name(name) or is_reserved(name)):
-        raise PrerequisiteError(f"its security scheme sends the credential as '{name[:200]}', which no {place} is called.")
+        raise PrerequisiteError(f"its security scheme sends the credential in the {place} '{name[:200]}', but that name is not allowed.")
     if kind == "apiKey" and place == "query":
         return Proof(query={name: secret}, secret=secret)
     if kind == "http" and str(scheme.get("scheme")).lower() == "basic":

@@ -92,7 +92,7 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
             reading.begin()
             name = _identifier(str(operation.get("operationId") or "")) or _identifier(f"{method.lower()}{path}")
             if name in specs:
-                raise PrerequisiteError(f"another operation is called '{name}' too; tool names must be unique.")
+                raise PrerequisiteError(f"another operation is also called '{name}'; tool names must be unique.")
             specs[name], routes[name] = _tool(reading, name, method, path, item, operation, source)
         except PrerequisiteError as err:
             not_taken.append(NotTaken(place, str(err)[:_LONGEST_REASON]))
@@ -212,7 +212,7 @@ def _arguments(document: Reading, item: Mapping[str, Any], operation: Mapping[st
         for name, schema in whole["properties"].items():
             yield Argument(name, schema, bool(body.get("required")) and name in whole.get("required", ()), "body")
     elif body.get("required") or not all(map(_is_json, body.get("content", {}))):
-        raise PrerequisiteError(f"it takes a body that is not JSON ({', '.join(body.get('content', {})) or 'of no kind'}).")
+        raise PrerequisiteError(f"it takes a body that is not JSON ({', '.join(body.get('content', {})) or 'no content type given'}).")
 
 
 def _argument(document: Reading, where: str, name: str, parameter: Mapping[str, Any]) -> Argument:
@@ -253,7 +253,7 @@ def _resolve(document: Reading, node: Mapping[str, Any], seen: tuple[str, ...] =
         return node
     document.spend(len(node))
     if not pointer.startswith("#/") or pointer in seen:
-        raise PrerequisiteError(f"cannot resolve $ref '{pointer}': only references within the document, without circles, are read.")
+        raise PrerequisiteError(f"cannot resolve $ref '{pointer}': only references within the document, without cycles, are supported.")
     target: Any = document.root
     for part in pointer[2:].split("/"):
         target = target.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(target, Mapping) else None

@@ -55,9 +55,9 @@ class Reading:
         self.left_of_one -= parts
         self.left -= parts
         if self.left < 0:
-            raise PrerequisiteError(f"the operations of the document hold more than {_MOST_PARTS:,} parts; choose one tag: ,only=TAG.")
+            raise PrerequisiteError(f"the operations of the document contain more than {_MOST_PARTS:,} parts; choose one tag: ,only=TAG.")
         if self.left_of_one < 0:
-            raise PrerequisiteError(f"its schemas hold more than {_MOST_PARTS_EACH:,} parts.")
+            raise PrerequisiteError(f"its schemas contain more than {_MOST_PARTS_EACH:,} parts.")
 
     def size(self, value: Any) -> int:
         """Parts of a value that is copied as it stands; one that many operations refer to is counted once, and added each time."""
@@ -88,9 +88,9 @@ def check_path(path: str) -> None:
     if not path.startswith("/") or path.startswith("//"):
         raise PrerequisiteError("its path does not begin with one '/', so it could lead to another host.")
     if len(path) > _LONGEST_PATH or re.search(r"[\s\\?#\x00-\x1f\x7f\ud800-\udfff]", path):
-        raise PrerequisiteError(f"its path holds '?', '#', '\\\\' or a space, or is longer than {_LONGEST_PATH:,} characters.")
+        raise PrerequisiteError(f"its path contains '?', '#', '\\\\' or a space, or is longer than {_LONGEST_PATH:,} characters.")
     if leads_away(path):
-        raise PrerequisiteError("its path holds '.' or '..', so it could lead to another path.")
+        raise PrerequisiteError("its path contains '.' or '..', so it could lead to another path.")
 
 
 def is_transport(where: str, name: str) -> bool:

@@ -45,7 +45,7 @@ def parse_document(text: str) -> Any:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise PrerequisiteError(f"holds {name}, which is not JSON; write a number.")
+    raise PrerequisiteError(f"contains {name}, which is not JSON; write a number.")
 
 
 def _of_yaml(text: str) -> Any:

@@ -334,7 +334,7 @@ def _check_signature(function: Callable[..., Any]) -> None:
         raise PrerequisiteError(_UNDOCUMENTED)
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
-            raise PrerequisiteError(f"its parameter '{name}' has no name that a model could use; make it a keyword parameter.")
+            raise PrerequisiteError(f"its parameter '{name}' cannot be passed by name, as models do; make it a keyword parameter.")
         if name in _RESERVED:
             raise PrerequisiteError(f"its parameter '{name}' has a name that LangChain reserves; rename it.")
         if parameter.annotation is parameter.empty:
@@ -344,7 +344,7 @@ def _check_signature(function: Callable[..., Any]) -> None:
 def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
     whole, shown = (_json_schema(schema) for schema in (tool.get_input_schema(), tool.tool_call_schema))
     if injected := set(whole.get("properties", {})) - set(shown.get("properties", {})):
-        raise PrerequisiteError(f"wants '{min(injected)}' from the calling agent, which is not available.")
+        raise PrerequisiteError(f"needs '{min(injected)}' from the agent that calls it, and agents here do not provide it.")
     parameters = simplify_schema(shown)
     parameters.pop("description", None)
     parameters = {"type": "object", "properties": {}, **parameters, "additionalProperties": False}

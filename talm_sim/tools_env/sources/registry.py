@@ -94,7 +94,7 @@ def read_source(text: str, *, trusted: bool = False) -> tuple[str, SourceRequest
     """
     _refuse_secrets(text)
     if not text.strip():
-        raise PrerequisiteError("--tools-from: is not a source; write [NAME=]KIND:PLACE.")
+        raise PrerequisiteError("--tools-from: is empty; write [NAME=]KIND:PLACE.")
     name, kind, place, written = _take_apart(text)
     if bool(place) == (kind == BUILT_IN):
         raise PrerequisiteError(
@@ -169,7 +169,7 @@ def _refuse_secrets(text: str) -> None:
     if named or Hider.from_environment(credentials_in_environment()).text(text) != text:
         what = f"'{named.partition('=')[0]}'" if named else "what looks like a credential"
         raise PrerequisiteError(
-            f"--tools-from: holds {what}, which would be written into the run; put it in an environment variable and name that."
+            f"--tools-from: contains {what}, which would be written into the run; put it in an environment variable and name that."
         )
 
 

@@ -90,7 +90,7 @@ async def call_in_sandbox(code: Path, function: str, arguments: Mapping[str, obj
     why, stands, found = said.partition(_STANDS)
     if not stands:
         lines = why.decode(errors="replace").split("\n")
-        raise ProviderError(_NOT_STARTED + (next((line[:200] for line in reversed(lines) if line.strip()), "") or "it said nothing"))
+        raise ProviderError(_NOT_STARTED + (next((line[:200] for line in reversed(lines) if line.strip()), "") or "it gave no reason"))
     return _read(found)
 
 

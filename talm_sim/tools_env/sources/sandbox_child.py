@@ -210,7 +210,7 @@ def _run_order(order: dict[str, Any], answering: int) -> NoReturn:
         os.chdir(order["folder"])
         _limit(order)
         if os.uname().machine not in _SYSTEM_CALLS:
-            raise OSError(_ENOSYS, f"no filter of system calls is known for {os.uname().machine}")
+            raise OSError(_ENOSYS, f"no system call filter is known for {os.uname().machine}")
         _leave_keyring()
         _drop_capabilities()
         _filter_system_calls()

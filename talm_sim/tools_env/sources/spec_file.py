@@ -62,7 +62,7 @@ async def open_spec_file(request: SourceRequest) -> SpecList:
     except OSError as err:
         raise PrerequisiteError(f"cannot be read: {err.strerror}.") from None
     except (ValueError, RecursionError):
-        raise PrerequisiteError("no JSON text; give the file that `talm-sim import --tools-to` writes.") from None
+        raise PrerequisiteError("is not JSON; give the file that `talm-sim import --tools-to` writes.") from None
     return open_spec_list(request.name, tools)
 
 
@@ -73,7 +73,7 @@ def open_spec_list(name: str, tools: Any) -> SpecList:
         PrerequisiteError: It is no list of tools, or no tool of it can be taken; the message names the place of the first fault.
     """
     if not isinstance(tools, list) or not tools:
-        raise PrerequisiteError("no list of tools; give the file that `talm-sim import --tools-to` writes.")
+        raise PrerequisiteError("is not a list of tools; give the file that `talm-sim import --tools-to` writes.")
     specs: dict[str, ToolSpec] = {}
     not_taken: list[NotTaken] = []
     for number, entry in enumerate(tools, start=1):
@@ -92,7 +92,7 @@ def open_spec_list(name: str, tools: Any) -> SpecList:
         except PrerequisiteError as err:
             raise PrerequisiteError(f"tool {number}: {spec.name}: {err}") from None
         if spec.name in specs:
-            raise PrerequisiteError(f"tool {number}: the name '{spec.name}' is taken twice; rename one.")
+            raise PrerequisiteError(f"tool {number}: the name '{spec.name}' is used twice; rename one.")
         specs[spec.name] = spec
     if not specs:
         raise PrerequisiteError(f"{not_taken[0].tool}: {not_taken[0].reason}")

@@ -132,7 +132,7 @@ def test_mask_hides_one_tool_or_all() -> None:
         ("http-500:times=x", "times: 'x' is not a whole number."),
         ("http-500:tol=a", "tol: http-500 has no such option. Did you mean 'tool'?"),
         ("timeout:seconds=-1", "seconds: -1 is too small; the least is 0."),
-        ("timeout:seconds=nan", "seconds: nan is not a number to reckon with; give a finite one."),
+        ("timeout:seconds=nan", "seconds: nan is not a finite number; give one."),
         ("http-500:p=", "p: is empty; leave it out or give it a value."),
     ],
 )

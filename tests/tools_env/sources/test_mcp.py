@@ -150,8 +150,8 @@ async def test_over_http_it_is_shown_the_credential_that_was_named_and_tells_nob
     assert "Oslo: rain" in weather.body.decode()
     assert [tuple(one) for one in tools.not_taken()["w"]] == [
         ("get weather now", "the name 'get_weather_now' is used twice."),
-        ("resources", "an agent is offered tools alone."),
-        ("prompts", "an agent is offered tools alone."),
+        ("resources", "an agent is offered only tools."),
+        ("prompts", "an agent is offered only tools."),
     ]
 
 
@@ -267,5 +267,5 @@ async def test_a_server_of_which_no_tool_can_be_taken_names_the_first_reason(fre
     resource = '@server.resource("note://one")\ndef note() -> str:\n    return "a note"\n\n'
     prompt = '@server.prompt()\ndef ask() -> str:\n    return "a prompt"\n\n'
     for has in (resource, resource + prompt):
-        with pytest.raises(PrerequisiteError, match=r"has no tool that can be taken: resources: an agent is offered tools alone\.$"):
+        with pytest.raises(PrerequisiteError, match=r"has no usable tool: resources: an agent is offered only tools\.$"):
             await open_source(fresh(HEAD + has + "server.run()\n"))

@@ -87,7 +87,7 @@ async def test_a_credential_that_no_header_carries_is_refused(scheme: dict[str, 
 async def test_only_a_host_that_was_named_is_called(tmp_path: Path) -> None:
     elsewhere = _write(tmp_path, _document("https://api.example.com/v1"))
     with pytest.raises(
-        PrerequisiteError, match=r"its service is elsewhere, at https://api\.example\.com/v1; .*,server=https://api\.example\.com/v1$"
+        PrerequisiteError, match=r"its service is at another address, https://api\.example\.com/v1; .*,server=https://api\.example\.com/v1$"
     ):
         await open_tools([elsewhere])
     with doubling_service() as url:
@@ -101,7 +101,7 @@ async def test_only_a_host_that_was_named_is_called(tmp_path: Path) -> None:
     [
         ("", {"servers": []}, "it does not say where its service is"),
         (",auth=NOT_SET", {}, "the environment variable NOT_SET is not set"),
-        (",server=ftp://x", {}, "server=ftp://x: no address"),
+        (",server=ftp://x", {}, "server=ftp://x: is not an address"),
         (",server=http://me:secret-word@127.0.0.1", {}, "which would be written into the run"),
         (
             "",
@@ -119,12 +119,12 @@ async def test_only_a_host_that_was_named_is_called(tmp_path: Path) -> None:
         ),
         ("", _takes({"$ref": "#/components/schemas/Gone"}), "cannot resolve \\$ref '#/components/schemas/Gone': the document has no such part"),
         ("", _takes({"$ref": "other.json#/A"}), "cannot resolve \\$ref 'other.json#/A': only references within the document"),
-        ("", _takes({"$ref": "#/components/schemas/A"}, A={"$ref": "#/components/schemas/B"}, B={"$ref": "#/components/schemas/A"}), "circles"),
-        ("", _takes({"$ref": "#/components/schemas/S0"}, **_WIDE), "its schemas hold more than 10,000 parts"),
+        ("", _takes({"$ref": "#/components/schemas/A"}, A={"$ref": "#/components/schemas/B"}, B={"$ref": "#/components/schemas/A"}), "cycles"),
+        ("", _takes({"$ref": "#/components/schemas/S0"}, **_WIDE), "its schemas contain more than 10,000 parts"),
         ("", _takes({"type": "nonsense"}), "its schema is not a JSON Schema at properties/q/type: 'nonsense' is not valid"),
         ("", _takes({"type": "string", "pattern": "("}), "its schema is not a JSON Schema at properties/q/pattern: .* is not a 'regex'"),
-        ("", _takes({"type": "number", "default": float("nan")}), "holds NaN, which is no JSON"),
-        ("", {"servers": [{"url": "http://[bad"}]}, "is no address"),
+        ("", _takes({"type": "number", "default": float("nan")}), "contains NaN, which is not JSON"),
+        ("", {"servers": [{"url": "http://[bad"}]}, "is not a service address"),
         ("", {"components": [1], "servers": "x"}, "it does not say where its service is"),
     ],
 )
@@ -146,8 +146,8 @@ async def test_yaml_is_read_without_aliases(tmp_path: Path) -> None:
         ("a: &x [1]\nb: [*x, *x]\n", "it uses YAML aliases"),
         ("a: &x [*x]\n", "it uses YAML aliases"),
         ("a: [1\n", "neither JSON nor YAML at line 2"),
-        ("just words", "it holds no object"),
-        ("- a\n- b\n", "it holds no object"),
+        ("just words", "it is not an object"),
+        ("- a\n- b\n", "it is not an object"),
     ):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(PrerequisiteError, match=message) as caught:
@@ -188,7 +188,7 @@ async def test_a_schema_that_holds_itself_is_cut_and_a_name_taken_twice_is_left_
     assert list(tools.specs) == ["get_a", "get_c"]
     assert tools.specs["get_a"].parameters["properties"]["q"]["properties"]["next"] == {"type": "object"}
     assert [tuple(one) for one in tools.not_taken()["shop"]] == [
-        ("GET /b", "another operation is called 'get_a' too; tool names must be unique.")
+        ("GET /b", "another operation is also called 'get_a'; tool names must be unique.")
     ]
     await tools.aclose()
 
@@ -242,7 +242,7 @@ async def test_all_operations_of_a_document_have_one_budget(kind: str, tmp_path:
     tools = await open_tools([place])
     assert time.process_time() - began < 10
     left = tools.not_taken()["shop"]
-    assert len(left) > 250 and left[-1].reason == ("the operations of the document hold more than 2,000 parts; choose one tag: ,only=TAG.")
+    assert len(left) > 250 and left[-1].reason == ("the operations of the document contain more than 2,000 parts; choose one tag: ,only=TAG.")
     assert len(json.dumps([spec.model_dump() for spec in tools.specs.values()])) < 10_000_000
     await tools.aclose()
 

@@ -193,7 +193,7 @@ async def test_a_sandbox_that_cannot_be_started_is_no_failure_of_the_tool(tmp_pa
 
 @pytest.mark.parametrize("place", ["/", "/tmp"])
 def test_code_that_cannot_be_shown_by_itself_is_refused(place: str) -> None:
-    with pytest.raises(PrerequisiteError, match=f"^its code lies in {place} itself and cannot be shut in there; move the tools to a folder"):
+    with pytest.raises(PrerequisiteError, match=f"^its code is in {place} itself and cannot be sandboxed there; move the tools to a folder"):
         check_sandbox([Path(place)])
 
 
@@ -212,12 +212,12 @@ async def test_it_reaches_no_network(tmp_path: Path) -> None:
 
 async def test_code_runs_only_where_it_is_trusted_and_shut_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = SourceRequest("numbers", str(write_folder(tmp_path)))
-    with pytest.raises(PrerequisiteError, match=r"^holds code \(api\.py\); add --trust to run it in a sandbox"):
+    with pytest.raises(PrerequisiteError, match=r"^contains code \(api\.py\); add --trust to run it in a sandbox"):
         await open_fail_talms(request)
     explain_no_sandbox.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path))
     try:
-        with pytest.raises(PrerequisiteError, match=r"^its code cannot be shut in here \(it takes Linux .*\), and is not run"):
+        with pytest.raises(PrerequisiteError, match=r"^its code cannot be sandboxed here \(it needs Linux .*\) and is not run"):
             await open_fail_talms(SourceRequest("numbers", str(tmp_path), trusted=True))
     finally:
         explain_no_sandbox.cache_clear()
@@ -234,7 +234,7 @@ def test_where_the_kernel_gives_no_namespaces_nothing_is_run(tmp_path: Path) -> 
     )
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
-    assert re.search(r"its code cannot be shut in here \(unshare: .*No space left on device\), and is not run without that", line)
+    assert re.search(r"its code cannot be sandboxed here \(unshare: .*No space left on device\) and is not run without a sandbox", line)
     assert not (tmp_path / "ran").exists()
 
 
@@ -261,7 +261,7 @@ def test_what_code_changes_is_not_kept_so_its_tools_only_read(tmp_path: Path) ->
 
 
 def test_a_folder_without_tools_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match=r"^holds no file of tools"):
+    with pytest.raises(PrerequisiteError, match=r"^contains no tool file"):
         ToolFolder("x", tmp_path)
 
 

@@ -72,18 +72,18 @@ def test_of_a_module_without_an_object_it_is_said_how_to_write_it(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "names no source; write [NAME=]KIND:PLACE"),
-        ("built-in:x", "is in no place; write built-in"),
+        ("", "is empty; write [NAME=]KIND:PLACE"),
+        ("built-in:x", "takes no place; write built-in"),
         ("nonsense", "no such file, folder or kind of source; write one of built-in, fail-talms:"),
-        ("python:", "what of? Write python:PLACE"),
-        ("mcp:server --api-key=abc", "holds '--api-key', which would be written into the run"),
+        ("python:", "its place is missing; write python:PLACE"),
+        ("mcp:server --api-key=abc", "contains '--api-key', which would be written into the run"),
         ("python:no_such_module:f", "python: cannot be imported: ModuleNotFoundError: No module named 'no_such_module'; install it"),
-        ("python:json", "write MODULE:OBJECT, such as my_module:my_object"),
+        ("python:json", "write MODULE:OBJECT, for example my_module:my_object"),
         ("python:json:dumbs", "json has no 'dumbs'. Did you mean 'dumps'?"),
-        ("python:json:decoder", "decoder: is an object of type module; give functions, LangChain tools or a class"),
+        ("python:json:decoder", "decoder: is an object of type module; give functions, LangChain tools, or a class"),
         ("mcp:no-such-program-here", "there is no such program"),
         ("fail-talms:/no/such/folder", "there is no such folder"),
-        ("given:abc", "hand them over again"),
+        ("given:abc", "pass them again"),
         ("pets.yaml,sever=http://h", ": sever: openapi has no such option. Did you mean 'server'?"),
         ("json:dumps,only=x", ": only: python has no such option."),
         ("built-in,only=x", ": only: built-in has no such option."),
@@ -132,7 +132,7 @@ def _mute(a: int) -> int:
     ("function", "reason"),
     [
         (_bare, "its parameter 'a' has no type hint; write one, as in a: str."),
-        (_many, "its parameter 'names' has no name that a model could use; make it a keyword parameter."),
+        (_many, "its parameter 'names' cannot be passed by name, as models do; make it a keyword parameter."),
         (_kept, "its parameter 'callbacks' has a name that LangChain reserves; rename it."),
         (_run, "its parameter 'run_manager' has a name that LangChain reserves; rename it."),
         (_set, "its parameter 'config' has a name that LangChain reserves; rename it."),
@@ -155,13 +155,13 @@ def test_a_tool_by_the_name_of_the_question_to_a_person_is_left_out_whatever_its
     assert {source: [tuple(one) for one in left] for source, left in tools.not_taken().items()} == {
         "x": [("ask_human", "this name is reserved for asking the person (--human); rename the tool.")]
     }
-    assert tools.explain_unknown("ask_human").startswith("tool 'ask_human' of source 'x' cannot be used: by this name a model asks")
+    assert tools.explain_unknown("ask_human").startswith("tool 'ask_human' of source 'x' cannot be used: this name is reserved for asking")
 
 
 def test_a_name_taken_twice_is_one_line() -> None:
     with pytest.raises(PrerequisiteError, match="two tools are called 'double'; rename one"):
         PythonSource("x", [double, as_langchain_tool])
-    with pytest.raises(PrerequisiteError, match="two sources are called 'x'; name one otherwise"):
+    with pytest.raises(PrerequisiteError, match="two sources are called 'x'; give one another name"):
         Tools([PythonSource("x", [double]), PythonSource("x", [double])])
 
 
@@ -193,9 +193,9 @@ async def test_a_list_of_tools_is_shown_and_not_executed(tmp_path: Path) -> None
         with pytest.raises(ProviderError, match="Tool 'a' of source 'specs' is only described"):
             await tools.call("a", {})
     for wrong, message in (
-        ([], "no list of tools"),
+        ([], "is not a list of tools"),
         ([{}], "tool 1: name: is missing"),
-        ([{"name": "a"}] * 2, "taken twice"),
+        ([{"name": "a"}] * 2, "is used twice"),
         ([{"name": "a", "parameters": {"type": 1}}], "tool 1: a: its schema"),
     ):
         with pytest.raises(PrerequisiteError, match=message):
