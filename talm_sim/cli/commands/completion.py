@@ -37,7 +37,7 @@ def command(shell: str | None, install: bool) -> None:
         written = _install(used, text)
     except OSError as err:
         raise PrerequisiteError(
-            f"{err.filename}: cannot be written: {err.strerror}; save the output of `talm-sim completion {used}` prints elsewhere."
+            f"{err.filename}: cannot be written: {err.strerror}; save the output of `talm-sim completion {used}` elsewhere."
         ) from None
     for path in written:
         click.echo(path)

@@ -162,10 +162,10 @@ def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | 
 def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool, as_json: bool) -> int:
     """Check every scenario against the live tools.
 
-    Every turn can be played. Gold calls work and return the required facts. What was removed cannot be read from the user's words or from
-    the tools' descriptions. Exactly the missing tools are hidden, and no query occurs twice. The exit code is 1 if something is wrong. A
-    description that gives a removed value away is only a warning for a bundled scenario, which can change only together with its
-    recording. For other tasks than talm, which execute no tools, every line is read as a run would read it.
+    Every turn must be playable. Gold calls must work and return the required facts. What was removed must not appear in the user's words
+    or in the tools' descriptions. Exactly the missing tools must be hidden, and no query may occur twice. The exit code is 1 if something
+    is wrong. For a bundled scenario, a description that gives a removed value away is only a warning, because the scenario can change only
+    together with its recording. Tasks other than talm execute no tools; for them, every line is read as a run would read it.
     """
     from talm_sim.tasks.agent_task import AgentTask
     from talm_sim.tools_env.caller import ToolCaller
@@ -192,7 +192,7 @@ def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool
         click.echo(f"the missing value is one of a few, so a guess may be right: {', '.join(guessed)}", err=True)
     warnings = sum(problem.warning for problem in problems)
     wrong = len(problems) - warnings
-    verdict = f"{count(wrong, 'problem')} found" if wrong else "all sound" if acts else "a run can ask each"
+    verdict = f"{count(wrong, 'problem')} found" if wrong else "all sound" if acts else "all can be run"
     warned = f", {count(warnings, 'warning')}" if warnings else ""
     click.echo(f"{count(len(scenarios), 'scenario')} {'checked' if acts else 'read'}: {verdict}{warned}", err=True)
     return 1 if wrong else 0
