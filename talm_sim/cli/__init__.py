@@ -1,7 +1,7 @@
 """The command line: the only room that prints.
 
 Data goes to standard output, talk to standard error. Exit codes: 0 done; 1 finished, but episodes failed or a check found something; 2 usage,
-or something the user must mend first; 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
+or something the user must fix first; 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COMPLETION = "_TALM_SIM_COMPLETE"
 
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What a stream meets that takes no more; of a file that was named, whoever opened it tells."""
+"""Errors of a stream that takes no more. Those of a named file are reported by the code that opened it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             click.echo(err.ctx.get_help())  # what Click raises holds the page as an error's text
             code = 0
         except BaseException as err:
-            # Where the terminal has gone with the signal, nothing can be told there.
+            # Where the terminal has gone with the signal, nothing can be printed there.
             gone = bool(ending.number) and isinstance(err, OSError)
             try:
                 code = _exit_code(KeyboardInterrupt() if gone else err, ending)
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # the interpreter's end is no place for an error
     if arguments is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, before)  # whoever called goes on
+        signal.signal(signal.SIGINT, before)  # the caller continues
     if arguments is None:
         end_in_time(code, lambda line: print(line, file=sys.stderr))
     return leave(code)
@@ -97,7 +97,7 @@ def _exit_code(err: BaseException, ending: StopSignals) -> int:
     elif isinstance(err, SystemExit) and err.code != 1:
         code = int(err.code or 0)
     elif isinstance(err, BrokenPipeError | SystemExit):
-        # A reader that has seen enough, such as `head`, is no fault. Click answers it with exit 1, which here would mean failed episodes.
+        # A reader that has seen enough, for example `head`, is not an error. Click's exit 1 for it would mean failed episodes here.
         silence_stdout()
     elif isinstance(err, OSError) and err.errno in _NO_ROOM and err.filename is None:
         silence_stdout()

@@ -1,4 +1,4 @@
-"""What a run would ask and cost, printed instead of run; and a question before a run of unusual size."""
+"""The forecast of --dry-run: what a run would ask and cost. Also the question before a very large run."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from talm_sim.runs.prices import Price
 __all__ = ["check_size", "print_forecast"]
 
 _EPOCHS = 20
-"""Epochs up to which no set of scenarios in use makes so many."""
+"""Up to this many epochs, no set of scenarios in use makes a very large run."""
 _REACHED = {"here": "in this process", "replay": "replayed", "record": "live, recorded", "live": "live"}
 
 
 def print_forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> int:
-    """Print what a run would be; with display `json`, as one object."""
+    """Print what a run would ask and cost; with display `json`, as one object."""
     found = forecast(config, prices)
     if config.display == "json":
         costs = [{**asdict(cost), "bound": {key: value for key, value in asdict(cost.bound).items() if key != "last"}} for cost in found.costs]
@@ -47,7 +47,7 @@ def print_forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> int
     click.echo()
     for line in _lines(found, priced=prices is not None):
         click.echo(strip_control(line))
-    more = "retries and what your agent adds to its prompts are" if getattr(found.job.options, "agent", None) else "retries come"
+    more = "retries and what your agent adds to its prompts are" if getattr(found.job.options, "agent", None) else "retries are"
     click.echo(f"nothing was run. Upper bounds: every turn used and every tool result at its maximum length; {more} extra", err=True)
     return 0
 
@@ -70,7 +70,7 @@ def _lines(found: Forecast, *, priced: bool) -> list[str]:
 
 
 def _recorded_use(cost: Cost) -> Iterator[str]:
-    """What a recording of the same scenarios took, beside what is possible."""
+    """Say what a recording of the same scenarios used."""
     spent = cost.recorded
     if spent is not None:
         took = f"{count(spent.requests, 'request')}, {spent.input_tokens:,} tokens in, {spent.output_tokens:,} out{_price(spent.money, cost)}"
@@ -83,7 +83,7 @@ def _price(money: float | None, cost: Cost) -> str:
 
 
 def check_size(config: RunConfig, yes: bool) -> None:
-    """Ask before a run of very many episodes begins; where nobody is there to ask, refuse it.
+    """Ask before a run of very many episodes starts; if there is nobody to ask, refuse it.
 
     Raises:
         PrerequisiteError: Nobody is there to ask, and `--yes` was not given.

@@ -37,7 +37,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "doctor": (_AT + "doctor:command", "Show what is installed and what a live run would need."),
     },
 }
-"""Section of the help page to name, to `module:attribute` and short help. The help stands here so that printing it imports nothing."""
+"""Section of the help page to name, to `module:attribute` and short help. The help is repeated here, so that printing it imports nothing."""
 
 
 def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:

@@ -1,4 +1,4 @@
-"""A session of a run at the terminal: progress, questions, Ctrl-C, the table, and the way on. Imports the machinery of episodes."""
+"""A session of a run at the terminal: progress, questions, Ctrl-C, the table, and what to do next. Imports the machinery of episodes."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class WatchedWork:
 
 @contextmanager
 def watching(config: RunConfig, again: str = "") -> Iterator[WatchedWork]:
-    """Show the progress of the work done within. Ctrl-C (or SIGTERM or SIGHUP) ends it with the line to go on printed; see `interrupted`.
+    """Show the progress of the work done within. Ctrl-C (or SIGTERM or SIGHUP) ends it and prints how to continue; see `interrupted`.
 
     Args:
         config: How to show it: `display`, `quiet` and `log_level`.
-        again: The command that goes on; by default, that which resumes the run.
+        again: The command that continues it; by default, the one that resumes the run.
     """
     console = stderr()
-    # What a program reads is no talk.
+    # `--quiet` silences messages, not what a program reads.
     name = "none" if config.quiet and config.display != "json" else config.display
     display = open_display(name, console, logged=config.log_level in ("debug", "info"))
     session = WatchedWork(display, TerminalResponder(display, console, plain=config.display == "plain"))
@@ -78,7 +78,9 @@ def watching(config: RunConfig, again: str = "") -> Iterator[WatchedWork]:
         silence_stdout()
         where = f"{_format_progress(display)}, all kept; " if display.started else ""
         again = again or _resume(display)
-        raise PrerequisiteError(f"the output is no longer read; {where}{f'continue with: {again}' if again else 'nothing had begun'}") from None
+        raise PrerequisiteError(
+            f"the output is no longer read; {where}{f'continue with: {again}' if again else 'nothing had started'}"
+        ) from None
     except KeyboardInterrupt:
         only_ends()
         session.interrupted = True
@@ -94,7 +96,7 @@ def _format_progress(display: Display) -> str:
 
 
 def _resume(display: Display) -> str:
-    """The command that goes on with the run on display; empty where none had begun."""
+    """Return the command that continues the run on display; empty if none had started."""
     if not display.started:
         return ""
     path = Path(display.started.path)
@@ -102,7 +104,7 @@ def _resume(display: Display) -> str:
 
 
 def display_config(overrides: Mapping[str, Any]) -> RunConfig:
-    """How to show what a command does with a stored run: as its own options say, whatever the run was made with."""
+    """Return how a command on a stored run is shown: as its own options say, whatever the run was made with."""
     return RunConfig(**{name: overrides[name] for name in ("display", "quiet", "log_level", "against") if name in overrides})
 
 
@@ -116,7 +118,7 @@ def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: Run
         prices: Model to its price, for what is read by a program.
 
     Returns:
-        The exit code: 1 where episodes failed, or where all there are wait for an answer.
+        The exit code: 1 if episodes failed, or if all of them wait for an answer.
     """
     stored = runs[0]
     with until_reader_leaves():
@@ -130,7 +132,7 @@ def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: Run
 
 
 def run_controls(stored: StoredRun) -> list[StoredRun]:
-    """Run the control models over the run's scenarios; each is a run of its own beside it."""
+    """Run the control models over the run's scenarios; each is a separate run beside it."""
     job = stored.job.task.for_control(stored.job)
     job = job.having(models=None, tool_format="auto", model_options={}, judge=(), judge_model=None)
     found = []
@@ -143,12 +145,12 @@ def run_controls(stored: StoredRun) -> list[StoredRun]:
         try:
             found.append(resume(before) if before.exists() else run(job.having(model=model, run_id=name).config, large=True))
         except PrerequisiteError as err:  # the run itself is done, and its table is wanted
-            click.echo(f"no row of {model}: {strip_control(str(err))}", err=True)
+            click.echo(f"no row for {model}: {strip_control(str(err))}", err=True)
     return found
 
 
 def _print_next_step(stored: StoredRun, *, quiet: bool) -> bool:
-    """Say what failed, what waits and how to go on; return whether nothing is finished because all waits."""
+    """Print what failed, what waits and how to continue; return whether nothing is finished because every episode waits."""
     name = short_name(stored.path)
     again = resume_command(stored.job, name)
     lines, failures, crashed = [""], stored.failed, stored.crashed

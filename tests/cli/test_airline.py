@@ -176,5 +176,5 @@ def test_packaged_scenarios_are_warned_about_and_sound(capsys: pytest.CaptureFix
     assert re.search(rf"scenarios checked: all sound, {len(lines)} warnings", said.err)
     assert "so a guess may be right: " in said.err and "weather-07.underspecified 1 in 4" in said.err
     assert main(["scenarios", "show", "weather-07.underspecified"]) == 0
-    assert capsys.readouterr().err == "event has 4 possible values: a guess is right 1 time in 4\n"
+    assert capsys.readouterr().err == "event has 4 possible values, so one guess in 4 is right\n"
     assert main(["scenarios", "show", "weather-07"]) == 0 and capsys.readouterr().err == ""

@@ -70,7 +70,7 @@ def scenario(name: str) -> str:
 def test_they_are_listed_and_called_each_time_anew(place: str, talm: Talm) -> None:
     code, listed, said = talm("tools", "list", "--tools-from", place, "--json")
     assert (code, [one["name"] for one in json.loads(listed)]) == (0, ["book", "find"])
-    assert f"hall: not taken: {'Hall' if 'Hall' in place else 'make'}.tidy: has no docstring" in said
+    assert f"hall: skipped: {'Hall' if 'Hall' in place else 'make'}.tidy: has no docstring" in said
     code, checked, _ = talm("tools", "check", "--tools-from", place, "--writing", "--json")
     assert (code, [(one["tool"], one["up"], one["failed"]) for one in json.loads(checked)]) == (0, [("book", True, 0), ("find", True, 0)])
     assert talm("tools", "check", "--tools-from", "hall:shared", "--writing")[0] == 1, "of one hall the seat is taken the second time"
@@ -79,7 +79,7 @@ def test_they_are_listed_and_called_each_time_anew(place: str, talm: Talm) -> No
 def test_without_writing_only_what_is_declared_read_only_is_called(talm: Talm) -> None:
     code, out, said = talm("scenarios", "init", "--tools-from", "hall:Hall", "--out", "made.jsonl", "--json")
     drafted = {one["tool"]: one["why_none"] for one in json.loads(out)}
-    assert code == 0 and drafted == {"find": "", "book": "not called: may change something"}, said
+    assert code == 0 and drafted == {"find": "", "book": "not called: may change data"}, said
     code, out, _ = talm("scenarios", "init", "--tools-from", "hall:Hall", "--writing", "--out", "made.jsonl", "--force", "--json")
     assert code == 0 and all(one["scenarios"] for one in json.loads(out)), "a tool that can be used once is called twice"
 

@@ -62,7 +62,7 @@ def test_what_is_no_scenario_is_one_line(tmp_path: Path, talm: Talm) -> None:
     broken.write_text('{"messages": [], "tools": []}\n', encoding="utf-8")
     code, out, told = talm("export", "when2call", str(broken), "--kind", "sft", "--out", str(tmp_path / "o.jsonl"))
     assert (code, out) == (2, "")
-    assert told.startswith(f"talm-sim: error: {broken}:1: holds a training row (SFT), which nothing can be measured on; ")
+    assert told.startswith(f"talm-sim: error: {broken}:1: contains a training row (SFT), which cannot be used for measuring; ")
     assert told.count("\n") == 1
 
 

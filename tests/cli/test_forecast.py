@@ -84,7 +84,7 @@ def test_beside_the_bound_it_prints_what_the_recording_took(talm: Talm) -> None:
     words = ("--split", "perfect,underspecified", "--limit", "4", "--model", "openai/gpt-4o", "--human", "simulated", "--tools", "live")
     out = talm("run", "--dry-run", *words, "--prices", "p.toml")[1]
     said = " ".join(out.split())
-    assert f"the same scenarios took {requests} requests, {asked:,} tokens in, {written:,} out: " in said
+    assert f"the same scenarios used {requests} requests, {asked:,} tokens in, {written:,} out: " in said
     assert said.count(" EUR at the given prices") == 2
     assert max(map(len, out.splitlines())) <= 80
 
@@ -178,14 +178,14 @@ def test_a_wrong_price_file_is_one_line(talm: Talm, text: str, message: str) -> 
 def test_a_run_of_very_many_episodes_is_asked_about(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     code, _, err = talm("run", "--epochs", "100000000")
     assert (code, err.count("\n")) == (2, 1)
-    assert "--epochs 100000000: this is a run of 28,800,000,000 episodes; go on? There is no terminal to ask at; add --yes." in err
+    assert "--epochs 100000000: this run has 28,800,000,000 episodes; continue? There is no terminal to ask at; add --yes." in err
     assert talm("run", "--epochs", "30", "--split", "perfect", "--limit", "1", "--model", "sim/oracle")[0] == 0
     monkeypatch.setattr("talm_sim.cli.forecast.MANY", 20)
     monkeypatch.setattr("talm_sim.runs.api.MANY", 20)
     many = ("run", "--epochs", "30", "--split", "perfect", "--limit", "1", "--model", "sim/oracle", "--controls")
-    assert "30 episodes; go on?" in talm(*many)[2]
+    assert "30 episodes; continue?" in talm(*many)[2]
     code, _, err = talm(*many, "--yes")
-    assert (code, "no row of" in err) == (0, False), "what was said of the run holds for its controls"
+    assert (code, "no row for" in err) == (0, False), "what was said of the run holds for its controls"
 
 
 def test_of_an_own_agent_it_says_what_cannot_be_told(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,4 +196,4 @@ def test_of_an_own_agent_it_says_what_cannot_be_told(talm: Talm, tmp_path: Path,
     assert code == 0 and "agent agent/foretold_agents:act: its own requests to a model are live and cannot be predicted" in out
     code, out, err = talm(*words, "--agent", "foretold_agents:build", "--model", "openai/gpt-4o")
     assert code == 0 and "agent openai/gpt-4o, live: 0 to 100 requests" in out
-    assert "retries and what your agent adds to its prompts are on top" in err
+    assert "retries and what your agent adds to its prompts are extra" in err

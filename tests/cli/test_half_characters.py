@@ -89,7 +89,7 @@ def test_a_scenario_that_wants_it_is_told_why_not(talm: Talm, world: list[str]) 
     text = Path("odd.jsonl").read_text(encoding="utf-8").replace('"fine"', '"GET /odd"')
     Path("odd.jsonl").write_text(text, encoding="utf-8")
     code, _, err = talm("run", *world)
-    assert code == 2 and "could not be taken: half a surrogate pair" in err
+    assert code == 2 and "cannot be used: half a surrogate pair" in err
 
 
 def test_patterns_that_are_not_checked_are_named(talm: Talm, nothing_given: None) -> None:

@@ -60,7 +60,7 @@ def test_what_could_not_be_taken_is_told_with_its_reason(talm: Talm, tmp_path: P
     (tmp_path / "numbers.json").write_text(json.dumps(described), encoding="utf-8")
     code, out, err = talm("tools", "list", "--tools-from", f"fail-talms:{tmp_path}", "--json")
     assert (code, [tool["name"] for tool in json.loads(out)]) == (0, ["double"])
-    assert "not taken: numbers.json, entry 2: no name." in err
+    assert "skipped: numbers.json, entry 2: no name." in err
 
 
 def test_doctor_fails_where_a_package_is_missing(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,7 @@ def test_shell_completion_knows_the_commands() -> None:
         (["run", "--limit", "0"], "--limit: limit '0' selects nothing: the smallest is 1."),
         (["run", "--limit", "5-2"], "--limit: limit '5-2' selects nothing: it ends before it begins."),
         (["run", "--limit", "x"], "--limit: 'x' is not a limit"),
-        (["run", "--model", "gpt-4o"], "--model: 'gpt-4o' is no model"),
+        (["run", "--model", "gpt-4o"], "--model: 'gpt-4o' is not a model name"),
         (["run", "--model", "opnai/gpt-4o", "--tools", "live"], "unknown provider 'opnai'. Did you mean 'openai'?"),
         (["run", "--model", "openai/gpt-4o", "--tools", "live"], "OPENAI_API_KEY"),
         (["run", "--model", "sim/oracle", "--tools", "live", "--perturb", "http-501"], "unknown perturbation 'http-501'. Did you mean"),

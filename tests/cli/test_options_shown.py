@@ -36,7 +36,7 @@ def test_a_scored_item_shows_right_and_chosen_and_no_control_characters() -> Non
     lines = {line.split()[0]: line for line in text.splitlines() if line.split() and line.split()[0] in TEXTS}
     assert lines["direct"].rstrip().endswith("chosen")
     assert lines["request_for_info"].rstrip().endswith("right")
-    assert "-0.1000 a byte" in lines["direct"]
+    assert "-0.1000 per byte" in lines["direct"]
     assert "\x1b" not in text
     assert "Verdicts" not in text
     assert all(len(line) <= 80 for line in text.splitlines())

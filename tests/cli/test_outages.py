@@ -38,7 +38,7 @@ def test_what_an_outage_took_is_tried_again_and_nothing_else(host: Host, talm: T
     host.asked.clear()
     host.fault = lambda number: refused(500, "out of order") if number % 3 else None
     code, _, err = talm("run", *flags, "--run-id", "broken")
-    assert (code, "12 episodes failed, such as " in err, "retry them with: talm-sim resume broken" in err) == (1, True, True)
+    assert (code, "12 episodes failed, for example " in err, "retry them with: talm-sim resume broken" in err) == (1, True, True)
     (info,) = (one for one in list_runs(Path("runs")) if one.id == "broken")
     assert (info.failed, info.state) == (12, "done, 12 failed")
     assert load_run("broken").terminations[Termination.INFRASTRUCTURE_ERROR] == 12
@@ -175,7 +175,7 @@ def test_a_grid_ends_where_its_model_is_refused(host: Host, talm: Talm, tmp_path
     code, _, err = talm(*grid)
     assert code == 2
     assert "talm-sim: error: cell temperature=0: openai-api/host/m at " in err and "talm-sim resume runs/ablation-" in err
-    assert talm(*grid, "--no-fail-fast")[0] == 1, "a cell that was begun goes on as the grid is called now"
+    assert talm(*grid, "--no-fail-fast")[0] == 1, "a cell that was started continues as the grid is called now"
     left = 1
 
     def once(number: int) -> Fault | None:

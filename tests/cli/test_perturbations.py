@@ -52,7 +52,7 @@ def test_list_names_every_one_and_what_it_does(talm: Talm) -> None:
         "default": "2",
         "required": False,
         "values": "a number, 0 or more",
-        "help": "Seconds the answer asks the caller to wait.",
+        "help": "Seconds that the caller is asked to wait.",
         "own": True,
     }
 
@@ -62,7 +62,7 @@ def test_show_tells_of_the_options(talm: Talm) -> None:
     text = " ".join(out.split())
     assert code == 0
     assert text.startswith("timeout: let the call time out (built in) The tool does not answer in time;")
-    assert "seconds 10 Seconds until the call times out. (a number, 0 or more) tool Only calls of this tool. (text) p 1 Chance" in text
+    assert "seconds 10 Seconds until the call times out. (a number, 0 or more) tool Only calls of this tool. (text) p 1 Probability" in text
     assert json.loads(talm("perturbations", "show", "timeout", "--json")[1])["options"][0]["name"] == "seconds"
 
 

@@ -128,7 +128,7 @@ def test_an_empty_directory_says_how_to_begin(tmp_path: Path, talm: Talm, monkey
     assert err == "talm-sim: error: runs: there are no runs here yet; start one with: talm-sim run --split underspecified\n"
     code, out, err = talm("runs", "list")
     assert (code, out) == (0, "")
-    assert "holds no run" in err
+    assert "there are no runs here yet; start one with: talm-sim run" in err
 
 
 def test_show_prints_an_episode(stored: Path, talm: Talm) -> None:
@@ -194,7 +194,7 @@ def test_the_awareness_question_and_the_prompt_are_told(talm: Talm, tmp_path: Pa
     for text in (short, full):
         assert "Start with Yes, No or IDK." in text and "Prompt [system] You help a person with a request." in text
         assert "the simulated person, recorded: does not know" in text
-    assert "--full shows all" in short and "--full shows all" not in full
+    assert "use --full to see everything" in short and "use --full to see everything" not in full
     assert "Count the working days of a country in a period" in full and "Count the working days" not in short
     document = json.loads(talm("show", "one:calendar-04.underspecified", "--json")[1])
     assert document["query"].startswith("How many days") and document["episode"]["awareness"][0]["question"].startswith(
@@ -288,7 +288,7 @@ def test_every_line_that_is_printed_for_copying_can_be_pasted(shell: str, printe
 def test_a_name_with_control_characters_is_printed_in_no_line_to_copy(stored: Path, talm: Talm) -> None:
     stored.rename(stored.parent / "a\x1b[2J;touch PWNED\nb")
     _, _, err = talm("judge", "latest")
-    assert "one episode: no command to copy, because a name in it contains control characters\n" in err
+    assert "show an episode: no command to copy, because a name in it contains control characters\n" in err
     assert "talm-sim" not in err and "PWNED" not in err
 
 

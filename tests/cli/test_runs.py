@@ -127,7 +127,7 @@ def test_a_run_keeps_its_controls_when_it_is_renamed(runs: Path, capsys: pytest.
     assert main(["judge", "compared", "--paired-run", "mine"]) == 0
     assert main(["resume", "mine"]) == 0
     capsys.readouterr()
-    for name, said in (("compared", "exists; choose another name"), ("latest", "names the newest run"), ("a/b", "is no run name")):
+    for name, said in (("compared", "exists; choose another name"), ("latest", "always means the newest run"), ("a/b", "is not a run name")):
         assert main(["runs", "rename", "mine", name]) == 2
         assert said in capsys.readouterr().err
 

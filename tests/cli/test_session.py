@@ -42,7 +42,7 @@ def test_record_replay_and_a_miss(tmp_path: Path) -> None:
     missed = talm_sim(tmp_path, *command, "replay", "--run-id", "missed")
     assert missed.returncode == 1, missed.stderr
     assert "not scored: 1 replay_miss" in missed.stdout
-    assert "1 episode failed, such as" in missed.stderr
+    assert "1 episode failed, for example" in missed.stderr
 
 
 def test_json_is_a_stream_of_objects_that_ends_with_the_summary(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 _HOLDS_ANSWERS = """
 import sys
-from talm_sim.cli import main, sitting
+from talm_sim.cli import main
+from talm_sim.cli.person import sitting
 from talm_sim.runs import desk
 sitting.HELD_SECONDS = desk.HELD_SECONDS = 1000.0
 sys.exit(main(sys.argv[1:]))
@@ -179,7 +180,7 @@ async def test_a_line_can_be_edited_and_called_back(tmp_path: Path, at_terminal:
 async def test_an_answer_is_taken_back(tmp_path: Path, at_terminal: Any) -> None:
     run = await waiting_run(tmp_path, "First?", "Second?")
     early = at_terminal(tmp_path, "answer", "--undo")
-    early.expect("there is no answer to take back: no question of this run was answered")
+    early.expect("there is no answer to take back: nobody has answered a question of this run.")
     early.ends(2)
     terminal = at_terminal(tmp_path, "answer", "a-run")
     assert "/undo" not in terminal.expect_prompt()
@@ -345,7 +346,7 @@ async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_term
     terminal.expect("saved: 1994-03-11")
     terminal.expect_prompt()
     terminal.type("ha\x03")
-    terminal.expect("interrupted: 0 of 3 episodes finished, 1 question answered, 2 still open; all of it is kept.")
+    terminal.expect("interrupted: 0 of 3 episodes finished, 1 question answered, 2 still open; everything is kept.")
     terminal.expect("Continue with: talm-sim resume mine")
     terminal.ends(130)
 
@@ -416,7 +417,7 @@ async def test_the_last_answer_of_all_can_be_taken_back(tmp_path: Path, at_termi
     terminal.expect("taken back: a slip")
     assert "calendar-01" in terminal.expect_prompt()
     terminal.type("1994-03-11\r")
-    terminal.expect("Enter goes on now)")
+    terminal.expect("Enter continues now)")
     terminal.expect(">")
     terminal.type("oh\r")
     terminal.expect("there are no open questions now; what you typed was not used")

@@ -144,14 +144,14 @@ def item(**changes: Any) -> dict[str, Any]:
 
 def test_lines_of_other_tasks_are_checked_as_a_run_would_read_them(talm: Talm) -> None:
     words = ("scenarios", "check", "--task", "when2call", "--scenarios")
-    assert talm(*words, written(item())) == (0, "", "1 scenario read: a run can ask each\n")
+    assert talm(*words, written(item())) == (0, "", "1 scenario read: all can be run\n")
     assert talm(*words, written(item()), "--json")[1] == "[]\n"
     file = written(item(turns=scenario()["turns"]))
-    told = "turns: holds several turns, but this task puts a single question to the model; keep one message of the user."
+    told = "turns: contains several turns, but this task asks the model a single question; keep one user message."
     for line in ((*words, file), ("run", "--task", "when2call", "--model", "sim/oracle", "--scenarios", file)):
         assert talm(*line) == (2, "", f"talm-sim: error: {file}:1: {told}\n")
     code, _, said = talm(*words, file, "--tools-from", "shop:TOOLS")
-    assert code == 2 and "--tools-from is of task talm" in said
+    assert code == 2 and "--tools-from: the scenarios of task when2call are checked without calling a tool; leave it out." in said
 
 
 PLUGIN = """
@@ -209,10 +209,10 @@ def test_a_task_of_your_own_refuses_dialogues_unless_it_reads_them(talm: Talm, t
             line = {"id": "a", "task": task, "group": "perfect", "turns": scenario()["turns"]}
             code, _, said = talm("run", "--task", task, "--scenarios", written(line, name=f"{task}.jsonl"), *words)
             assert code == (0 if task == "long" else 2), said
-            assert ("short.jsonl:1: turns: holds several turns, but this task puts a single question" in said) is (task == "short")
+            assert ("short.jsonl:1: turns: contains several turns, but this task asks the model a single question" in said) is (task == "short")
         code, _, said = talm("run", "--task", "made", *words)
         assert (code, said) == (
             2,
-            "talm-sim: error: scenario m: turns: holds more than what the user asks, but this task puts a single question to the model; "
-            "keep one message of the user.\n",
+            "talm-sim: error: scenario m: turns: contains more than what the user asks, but this task asks the model a single question; "
+            "keep one user message.\n",
         )

@@ -1,4 +1,4 @@
-"""Wrong files: options, scenarios, prices, wordings, modules of the user's. Each gets one line that names the file, the place and the mend."""
+"""Wrong files: options, scenarios, prices, wordings, modules of the user's. Each gets one line that names the file, the place and the fix."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ OPTIONS = [
     ('split = "perfct"', r"c\.toml: split: unknown split 'perfct'"),
     ('split = ["perfect", "xyz"]', r"c\.toml: split: unknown split 'xyz'"),
     ("split = 3", r"c\.toml: split: 3 is not text"),
-    ("limit = true", r"c\.toml: limit: True is not text; write a name or number in quotes\.$"),
+    ("limit = true", r"c\.toml: limit: True is not text; write names and numbers in quotes\.$"),
     ("limit = 0", r"c\.toml: limit: .*the smallest is 1"),
     ('epochs = "many"', r"c\.toml: epochs: 'many' is not a whole number\.$"),
     ("epochs = 1.5", r"c\.toml: epochs: 1\.5 is not a whole number\.$"),
     ("judge = 3", r"c\.toml: judge: 3 is not a list; write one"),
-    ("perturb = 500", r"c\.toml: perturb: 500 is not a list; write one, such as \[\"A\", \"B\"\]\.$"),
+    ("perturb = 500", r"c\.toml: perturb: 500 is not a list; write one, for example \[\"A\", \"B\"\]\.$"),
     ('perturb = "time-out"', r"unknown perturbation 'time-out'\. Did you mean 'timeout'\?$"),
     ('model_options = "device=cpu"', r"c\.toml: model_options: device=cpu is not a table; write names and values\.$"),
     ("[talm]\nturn-limit = 0", r"c\.toml: talm\.turn-limit: 0 is too small; the least is 1\.$"),
@@ -60,7 +60,7 @@ def row(**changes: Any) -> str:
 SCENARIOS = [
     ("", r"s\.jsonl: is empty; write one scenario per line: see talm-sim scenarios show --format$"),
     ("\n\n", r"s\.jsonl: is empty"),
-    ('{"id": "a"}', r"s\.jsonl:1: group: is missing; fix this field: see talm-sim scenarios show --format$"),
+    ('{"id": "a"}', r"s\.jsonl:1: group: is missing; correct this field: see talm-sim scenarios show --format$"),
     (row(turns=None), r"s\.jsonl:1: turns: is missing"),
     (row(turns=[]), r"s\.jsonl:1: turns: "),
     (row(id=3), r"s\.jsonl:1: id: 3 is not text"),
@@ -73,7 +73,7 @@ SCENARIOS = [
     (row(target={"value": 1}), r"s\.jsonl:1: target: needs a `type`"),
     (row(missing={"kind": "word", "name": "x"}), r"s\.jsonl:1: missing\.kind: 'word' is not one of 'argument', 'tool' or 'utterance'"),
     (row(perturbations=["msk:tool=x"]), r"unknown perturbation 'msk'"),
-    (f"{row()}\n{row()}", r"s\.jsonl:2: id 'mine' was used on line 1 already"),
+    (f"{row()}\n{row()}", r"s\.jsonl:2: id 'mine' is also used on line 1; ids must be unique\.$"),
     ("[1]", r"s\.jsonl:1: is not a JSON object; write one scenario per line"),
     ('{"id": ', r"s\.jsonl:1: not JSON \("),
     ('{"uuid": "1", "correct_answer": "direct", "answers": {}, "question": "q", "tools": []}', r"s\.jsonl:1: .*(--task when2call|group)"),
@@ -105,7 +105,7 @@ MODULES = [
     ("def make():\n    raise SystemExit(3)", r"the factory failed: SystemExit: 3 \(\S+mine\.py, line 2\)\.$"),
     ("def make():\n    return 3", r"returned a int, but must return a LangChain chat model"),
     ("def make(key):\n    return key", r"the factory refused its arguments"),
-    ("make = 3", r"'make' is no function"),
+    ("make = 3", r"'make' is not a function that returns a chat model"),
     ("import sys\nsys.exit('bye')", r"module 'mine' cannot be imported: SystemExit: bye"),
 ]
 

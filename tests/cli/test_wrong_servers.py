@@ -67,7 +67,7 @@ def test_a_server_that_answers_badly_is_counted(answer: Answer, told: str, talm:
         monkeypatch.setenv("VLLM_BASE_URL", f"{server.url}/v1")
         code, _, err = talm(*LINE, *(("--timeout", "0.2") if answer.delay else ()))
     assert code == 1, err
-    assert "1 episode failed, such as calendar-01.no-tools: " in err
+    assert "1 episode failed, for example calendar-01.no-tools: " in err
     assert re.search(told, err), err
     assert "Traceback" not in err
     assert Path("runs/it").is_dir()

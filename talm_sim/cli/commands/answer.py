@@ -83,7 +83,7 @@ def command(
 
 
 def _asking(stored: StoredRun, episode: str) -> str:
-    """The episode that is meant, which has an open question."""
+    """Return the full name of the episode; it must have an open question."""
     waiting = stored.asking()
     episode = full_name(episode, waiting, "episodes") or episode
     if episode in waiting:
@@ -176,7 +176,7 @@ def _withdraw_last_answer(stored: StoredRun) -> None:
 
 
 def _hint(stored: StoredRun, *, given: bool = False) -> None:
-    """Where the run stands, and how it is continued where nobody runs it."""
+    """Print how many questions are open, and how to continue the run if no process is running it."""
     name = short_name(stored.path)
     left = stored.open_questions
     if left:

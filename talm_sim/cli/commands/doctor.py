@@ -79,7 +79,7 @@ def examine() -> dict[str, Any]:
 
 
 def _try(look: Callable[[], Any], problems: list[str]) -> Any:
-    """What `look` finds; None with the problem noted where it cannot."""
+    """Return what `look` finds; if it fails, note the problem and return None."""
     try:
         return look()
     except (PrerequisiteError, ImportError, OSError) as err:

@@ -61,7 +61,7 @@ def get(name: str, to: Path | None, gguf: Path | None, force: bool) -> None:
 
 
 def provider_records() -> list[dict[str, Any]]:
-    """Every provider as JSON values: what it needs and whether that is there, never a credential."""
+    """Return every provider as JSON values: what it needs and whether that is set, never a credential."""
     return [
         {
             "name": status.name,

@@ -68,7 +68,7 @@ def show(name: str, as_json: bool) -> None:
 
 
 def _record(name: str) -> dict[str, Any]:
-    """A perturbation as JSON values; of one that cannot be imported, why."""
+    """Return a perturbation as JSON values; if it cannot be imported, the reason."""
     from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationOptions, option_help
 
     try:

@@ -99,7 +99,7 @@ def command(
 
 
 def _write(blocks: Sequence[Block], runs: Sequence[StoredRun], page: Path | None, picture: Path | None) -> None:
-    """Write the files asked for; all of them are made before one is written. A page has tables for what cannot be drawn."""
+    """Write the requested files; all are made before the first is written. A page has tables for what cannot be drawn."""
     from talm_sim.cli.report import page as report_page
     from talm_sim.cli.report import picture as report_picture
 
@@ -122,7 +122,7 @@ def _write(blocks: Sequence[Block], runs: Sequence[StoredRun], page: Path | None
 
 
 def _disambiguate(blocks: Sequence[Block], runs: Sequence[StoredRun]) -> list[Block]:
-    """The blocks, with the run's name behind a title that several have."""
+    """Return the blocks, with the run's name after a title that several share."""
     times = Counter(block.title for block in blocks)
     return [
         replace(block, title=f"{block.title} [{run.id}]") if times[block.title] > 1 else block for block, run in zip(blocks, runs, strict=True)

@@ -36,12 +36,12 @@ from talm_sim.types.figures import format_figure
 __all__ = ["command"]
 
 _CUT, _LEAST = ("Split", "Model", "Faults", "Human"), 6
-"""Columns that are cut where the screen is narrow, and what is left of each."""
+"""Columns that are cut if the screen is narrow, and the least width that is left of each."""
 _AND = ", "
 _RATE = "rate"
-"""Key of what the result goes on with where it has room for it."""
+"""Key of the rate, which follows the result if there is room for it."""
 _RESULT = 22
-"""Columns that are kept for the result where it needs them; it is the only one that may go on in the next line."""
+"""Width that is kept for the result if it needs it; only the result may continue on the next line."""
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 
@@ -86,9 +86,8 @@ def delete(runs: tuple[str, ...], run_dir: Path, yes: bool) -> None:
     for path, compared in paired_runs(paths).items():
         lost = [name for name in compared if path.parent / name not in every]
         if lost:
-            click.echo(
-                f"{strip_control(path.name)}: {strip_control(format_names(lost, 8))} is compared with it, and will lose its pairs", err=True
-            )
+            compares = "is compared with it, and will lose its pairs" if len(lost) == 1 else "are compared with it, and will lose their pairs"
+            click.echo(f"{strip_control(path.name)}: {strip_control(format_names(lost, 8))} {compares}", err=True)
     names = format_names([path.name for path in every], 8)
     confirm(f"delete {names if len(every) < 2 else f'{len(every)} runs ({names})'}?", yes)
     for path in paths:
@@ -134,8 +133,8 @@ def _record(info: RunInfo) -> dict[str, Any]:
 
 
 def _row(info: RunInfo, names: Sequence[str]) -> dict[str, str]:
-    told = "unfinished" if info.waiting else "done"  # it is seen by what follows
-    state = info.state.removeprefix(told).removeprefix(_AND)
+    obvious = "unfinished" if info.waiting else "done"  # what follows shows it
+    state = info.state.removeprefix(obvious).removeprefix(_AND)
     rate = (
         "" if info.rate is None else _count_not_scored(info.path) if info.rate.value is None else f"{info.rate.head} {format_figure(info.rate)}"
     )
@@ -155,13 +154,13 @@ def _row(info: RunInfo, names: Sequence[str]) -> dict[str, str]:
 
 
 def _player(info: RunInfo) -> str:
-    """Who played: the user's own agent and the model it was handed, or the model alone."""
+    """Return who played: the user's own agent and the model it was given, or the model alone."""
     model = info.model.rpartition("/")[2]
     return model if info.agent in ("", model) else f"{info.agent} {model}"
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> Table:
-    """One line a run; on a narrow screen what its name says as well is cut, and of a result that still does not fit the rate is left out."""
+    """Make one line per run; on a narrow screen some columns are cut, and a result that still does not fit loses its rate."""
     heads = [head for head in rows[0] if head != _RATE and (head != "Faults" or any(row[head] for row in rows))]
     widths = {head: max(len(head), *(cell_len(row[head]) for row in rows)) for head in heads}
     cut = [head for head in _CUT if head in widths]
@@ -184,19 +183,19 @@ def _table(rows: Sequence[Mapping[str, str]]) -> Table:
 
 
 def _count_not_scored(path: Path) -> str:
-    """How many episodes of a run without a rate count for none, and did not fail either: their model had no room for them."""
+    """Say how many episodes count for no rate without having failed: they did not fit into their model's context."""
     left = sum(number for end, number in StoredRun(path).terminations.items() if not end.completed and not end.failed)
     return f"{left:,} not scored" if left else ""
 
 
 def _base(name: str, names: Sequence[str]) -> str:
-    """The run that a control was run beside; of another run its own name."""
+    """Return the run a control belongs to; for another run, its own name."""
     base = base_of(name)
     return base if base in names else name
 
 
 def _short_run_name(name: str, names: Sequence[str]) -> str:
-    """As much of a run's name as finds it, and no less than the time that begins it; of a control what follows its run's name."""
+    """Return a prefix that finds the run, at least the time its name starts with; for a control, what follows its run's name."""
     base = _base(name, names)
     if base != name:
         return f"  {name.removeprefix(base)}"
@@ -204,7 +203,7 @@ def _short_run_name(name: str, names: Sequence[str]) -> str:
 
 
 def _format_age(created: str) -> str:
-    """How long ago a time (ISO 8601, UTC) was, in the largest unit that fits; empty where it is none."""
+    """Return how long ago a time (ISO 8601, UTC) was, in the largest unit that fits; empty if it is not a time."""
     try:
         seconds = max(0.0, time.time() - timegm(time.strptime(created, "%Y-%m-%dT%H:%M:%SZ")))
     except ValueError:

@@ -192,7 +192,7 @@ def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool
         click.echo(f"the missing value is one of a few, so a guess may be right: {', '.join(guessed)}", err=True)
     warnings = sum(problem.warning for problem in problems)
     wrong = len(problems) - warnings
-    verdict = f"{count(wrong, 'problem')} found" if wrong else "all sound" if acts else "a run can ask each"
+    verdict = f"{count(wrong, 'problem')} found" if wrong else "all sound" if acts else "all can be run"
     warned = f", {count(warnings, 'warning')}" if warnings else ""
     click.echo(f"{count(len(scenarios), 'scenario')} {'checked' if acts else 'read'}: {verdict}{warned}", err=True)
     return 1 if wrong else 0

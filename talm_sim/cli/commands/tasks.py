@@ -60,7 +60,7 @@ def show(name: str, as_json: bool) -> None:
 
 
 def _record(name: str) -> dict[str, Any]:
-    """A task as JSON values; of one that cannot be imported, why."""
+    """Return a task as JSON values; if it cannot be imported, the reason."""
     try:
         task = find_task(name)
     except PrerequisiteError as err:  # another package's fault must not hide the rest

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["built_in_specs", "command"]
 
 _BROADEST = 30
-"""Characters of a name on a line: other people's may have 64, and the columns beside it need room."""
+"""Maximum width of a name: foreign names may have 64 characters, and the columns beside them need room."""
 
 
 @click.group()
@@ -165,14 +165,14 @@ def serve(port: int) -> None:
 
 
 def built_in_specs() -> dict[str, ToolSpec]:
-    """Specs of the built-in tools."""
+    """Return the specs of the built-in tools."""
     from talm_sim.tools_env.service import app  # not at the top: a help page needs no service
 
     return dict(app.built_in_tools().specs)
 
 
 def _describe_tools(sources: tuple[str, ...], trusted: bool) -> tuple[dict[str, ToolSpec], Callable[[str], str]]:
-    """Tools by name, and what says where one comes from; the built-in ones need not run to be described."""
+    """Return the tools by name, and a function that gives a tool's source; the built-in tools need not run for this."""
     if not sources:
         return built_in_specs(), lambda name: "built-in"
     tools = describe_sources(sources, trusted)
