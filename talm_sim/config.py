@@ -135,7 +135,7 @@ def _refuse_secrets(value: dict[str, str]) -> dict[str, str]:
         said = f"'{key}'" if names_credential(key) and text.lower() not in _NO_VALUES else ""
         inside = next(filter(names_credential, _names_in(key, text)), "")
         if inside and not said:
-            said = f"'{key}' holds '{inside}', which"
+            said = f"'{key}' contains '{inside}', which"
         if not said and hide.text(text) != text:
             said = f"'{key}' contains what looks like a credential, which"
         if said:
@@ -192,7 +192,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class RunConfig(OptionsModel):
-    """Everything that decides a run. A name that is no field here is the task's own and stands in `options`.
+    """Everything that decides a run. A name that is not a field here is the task's own and is kept in `options`.
 
     Values are checked here. Names are looked up when something is done with it (`run`, `ablate`, `load_config`): `task`, `split`, `model`,
     `judge`, `scenario` and `category`, and with the task, whether an option in `options` is one of its own and has a right value.

@@ -68,7 +68,7 @@ class PrerequisiteError(Exception):
 
 
 class RefusedError(PrerequisiteError):
-    """A model's server turned requests away before it had answered any: a wrong key, name or address, which no further request mends."""
+    """A model's server turned requests away before it had answered any: a wrong key, name or address, which no further request fixes."""
 
 
 class NotRecordedError(PrerequisiteError):
@@ -102,7 +102,7 @@ class CassetteMissError(Exception):
 
 
 class ProviderError(Exception):
-    """A model provider failed for good: after retries, or in a way that retrying cannot mend."""
+    """A model provider failed for good: after retries, or in a way that retrying cannot fix."""
 
 
 class ContextOverflowError(ProviderError):

@@ -65,7 +65,7 @@ def split_options(parts: Iterable[str], where: str) -> dict[str, str]:
     for part in parts:
         key, equals, written[key] = part.partition("=")
         if not (key and equals):
-            raise PrerequisiteError(f"{where}'{part}' is no option; write KEY=VALUE.")
+            raise PrerequisiteError(f"{where}'{part}' is not an option; write KEY=VALUE.")
     return written
 
 
@@ -114,7 +114,7 @@ def read_object(value: Any) -> Any:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise ValueError(f"'{value[:60]}' is not a JSON object; write one, such as '{{\"name\": 1}}'.")
+        raise ValueError(f"'{value[:60]}' is not a JSON object; write one, for example '{{\"name\": 1}}'.")
     return found
 
 

@@ -33,12 +33,12 @@ def read_text(path: Path) -> str:
     """Read a file of recordings as text.
 
     Raises:
-        PrerequisiteError: It cannot be read, is no plain file, is too large, or is no UTF-8.
+        PrerequisiteError: It cannot be read, is not a plain file, is too large, or is not UTF-8.
     """
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError:
-        raise PrerequisiteError(f"{path}: not a readable recording (no UTF-8); delete it and record again, or restore it.") from None
+        raise PrerequisiteError(f"{path}: not a readable recording (not UTF-8); delete it and record again, or restore it.") from None
 
 
 def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:

@@ -345,4 +345,4 @@ def _decode(name: str, data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise PrerequisiteError(f"{name}: not a readable recording (no UTF-8); restore it.") from None
+        raise PrerequisiteError(f"{name}: not a readable recording (not UTF-8); restore it.") from None

@@ -180,7 +180,7 @@ def _check_field(job: Job[Any], field: str, values: Sequence[Any]) -> None:
     if field not in known:
         raise PrerequisiteError(f"ablate: unknown field '{field}'.{did_you_mean(str(field), known)}")
     if isinstance(values, str | Mapping) or not isinstance(values, Collection) or not len(values):
-        raise PrerequisiteError(f"ablate: give '{field}' a list of values, such as [{values!r}, ...].")
+        raise PrerequisiteError(f"ablate: give '{field}' a list of values, for example [{values!r}, ...].")
     if job.scope_of(field) is Scope.OPERATIONAL:
         raise PrerequisiteError(f"ablate: '{field}' changes how a run is executed, not its results; vary another field.")
 

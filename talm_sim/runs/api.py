@@ -133,7 +133,7 @@ def check_size(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
     epochs = job.config.epochs
     episodes = len(scenarios) * epochs
     if episodes > MANY:
-        raise PrerequisiteError(f"--epochs {epochs}: this would be a run of {episodes:,} episodes; choose fewer, or in Python say large=True.")
+        raise PrerequisiteError(f"--epochs {epochs}: this would be a run of {episodes:,} episodes; choose fewer, or in Python pass large=True.")
 
 
 async def start_run(built: Built, contact: Contact, *, command: str = "") -> StoredRun:

@@ -211,5 +211,5 @@ def _money(model: str, traffic: str, bound: Bound, prices: Mapping[str, Price] |
         return None, ""
     if model not in prices:
         hint = did_you_mean(model, prices) or " It contains no prices."
-        raise PrerequisiteError(f"--prices: no price of {model}.{hint}")
+        raise PrerequisiteError(f"--prices: no price for {model}.{hint}")
     return prices[model].of(bound.input_tokens, bound.output_tokens), prices[model].currency

@@ -53,7 +53,7 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
             path = places[run.name]
             delete = line_to_copy("talm-sim", "runs", "delete", str(path))
             raise PrerequisiteError(
-                f"{path}: is a run of something else than {directory} holds now; choose another --run-dir, or delete it with: {delete}"
+                f"{path}: is not a run of what {directory} contains now; choose another --run-dir, or delete it with: {delete}"
             )
     sweep(run_dir)
     for run in published:

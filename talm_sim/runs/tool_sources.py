@@ -70,5 +70,6 @@ def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
     if named is None and (not begun or job.config.tools is Traffic.REPLAY):
         return
     if tuple(named or ()) != begun:
-        words = line_to_copy(*_source_words(job.options)) or "no --tools-from"
-        raise PrerequisiteError(f"{run}: it was run with other tools, and talm-sim does not start what a stored run names; add {words}.")
+        words = line_to_copy(*_source_words(job.options))
+        fix = f"add {words}" if words else "leave out --tools-from"
+        raise PrerequisiteError(f"{run}: was run with other tools, and talm-sim does not start what a stored run names; {fix}.")

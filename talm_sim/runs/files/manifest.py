@@ -214,7 +214,7 @@ def _read(directory: Path) -> bytes:
     try:
         return read_bytes(path, _LARGEST)
     except OSError as err:
-        raise PrerequisiteError(f"{directory}: is no run ({MANIFEST}: {err.strerror}).") from None
+        raise PrerequisiteError(f"{directory}: is not a run ({MANIFEST}: {err.strerror}).") from None
 
 
 def _check_format(path: Path, text: bytes) -> None:
@@ -226,7 +226,7 @@ def _check_format(path: Path, text: bytes) -> None:
         return  # the fields will say what is wrong
     if found != FORMAT:
         fix = "upgrade talm-sim" if isinstance(found, int) and found > FORMAT else "make the run again with `talm-sim run`"
-        raise PrerequisiteError(f"{path}: is of run format {found}, made by talm-sim {made_by}; this one reads format {FORMAT}: {fix}.")
+        raise PrerequisiteError(f"{path}: has run format {found}, made by talm-sim {made_by}; this version reads format {FORMAT}: {fix}.")
 
 
 def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
