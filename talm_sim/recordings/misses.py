@@ -1,4 +1,4 @@
-"""What to say of a request that was not recorded: the nearest recording, and what differs."""
+"""Explain why a request cannot be replayed: the nearest recording and what differs."""
 
 from __future__ import annotations
 

@@ -210,6 +210,6 @@ def _money(model: str, traffic: str, bound: Bound, prices: Mapping[str, Price] |
     if prices is None or traffic == "own":
         return None, ""
     if model not in prices:
-        hint = did_you_mean(model, prices) or " It contains no prices."
+        hint = did_you_mean(model, prices) or " The file contains no prices."
         raise PrerequisiteError(f"--prices: no price for {model}.{hint}")
     return prices[model].of(bound.input_tokens, bound.output_tokens), prices[model].currency

@@ -60,7 +60,7 @@ async def test_a_run_can_be_read_while_it_goes_on_and_from_a_copy(tmp_path: Path
     ("episode_id", "message"),
     [
         ("plain-1", r"no episode 'plain-1'\. Did you mean 'plain-00"),
-        ("zzz", r"no episode 'zzz'\. There are 2, for example 'plain-001'\."),
+        ("zzz", r"no episode 'zzz'\. Finished episodes: plain-001, plain-002\."),
         ("ask-000", r"episode 'ask-000' is waiting for a person; see: talm-sim answer "),
         ("plain-009", r"episode 'plain-009' is not finished; continue with: talm-sim resume "),
     ],
