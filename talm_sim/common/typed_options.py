@@ -1,4 +1,4 @@
-"""Options with types, however they are given: as `KEY=VALUE`, in a TOML file or in Python. What is wrong is told in one line."""
+"""Typed options, given as `KEY=VALUE`, in a TOML file or in Python. Every fault is reported in one line."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def read_options(written: Mapping[str, Any], kind: type[Options], owner: str, wh
     Args:
         written: Key to value.
         kind: The options there are, with their types.
-        owner: What has these options, such as a model's name.
+        owner: What has these options, for example a model's name.
         where: What a message begins with, before the key.
 
     Raises:

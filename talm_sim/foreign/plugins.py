@@ -122,7 +122,7 @@ def load_object(text: str, place: str) -> Any:
 
     Args:
         text: What was given; OBJECT may be dotted.
-        place: What a message begins with, such as `--agent my_agents:build`.
+        place: What a message begins with, for example `--agent my_agents:build`.
 
     Raises:
         PrerequisiteError: It is not written so, or the module cannot be imported, or has no such object.

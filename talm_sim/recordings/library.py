@@ -56,11 +56,11 @@ class RecordedAnswer(BaseModel):
     answer: str
     declined: Literal["", "idk", "skip"] = ""
     responder: str
-    """Who answered when it was recorded."""
+    """Who answered during the recording."""
 
 
 class Recording(BaseModel):
-    """What is known of one packed recording."""
+    """The description of one packed recording."""
 
     model: str
     """Name of the model, or `tools`."""

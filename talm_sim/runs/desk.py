@@ -1,4 +1,4 @@
-"""Where a person, or a program, answers the questions of a run. The first answer wins.
+"""The desk at which a person or a program answers the questions of a run. The first answer wins.
 
 The process that runs the run puts questions, and lets an episode continue with its answers; whoever answers sits at a `Desk`. An answer can be
 withdrawn until its episode is taken up again. One that is given `held` waits a moment for that, so that whoever gave it can still take it back

@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 HELD_SECONDS = 10.0
-"""How long a held answer is kept from its episode, unless it is released before."""
+"""Seconds for which a held answer is kept from its episode, unless it is released earlier."""
 Declined = Literal["", "idk", "skip"]
 Key = tuple[str, int, str]
 """Episode id, attempt, interrupt id."""
@@ -134,7 +134,7 @@ def number_unanswered(conn: sqlite3.Connection, episode: str = "", *, episodes: 
 
 
 def suggest_open_episode(episode: str, waiting: Iterable[str]) -> str:
-    """What to say after the name of an episode that asks nothing: which one may be meant of those that wait."""
+    """Return the hint after the name of an episode without open questions: the waiting episode that may be meant."""
     return did_you_mean(episode, dict.fromkeys(waiting)) or " This run has no open questions."
 
 
@@ -185,7 +185,7 @@ def put_questions(conn: sqlite3.Connection, waiting: Waiting) -> None:
 
 
 def close_questions(conn: sqlite3.Connection, episode_id: str) -> None:
-    """Let an episode ask nothing any more."""
+    """Close all questions of an episode."""
     conn.execute("UPDATE questions SET current = 0 WHERE episode_id = ? AND current", (episode_id,))
 
 
@@ -197,7 +197,7 @@ def answered_episodes(conn: sqlite3.Connection, episode_id: str = "") -> list[st
 
 
 def resume_waiting(conn: sqlite3.Connection, episode_id: str, attempt: int) -> bool:
-    """Let an episode go on with its answers, for good; False where one was just withdrawn."""
+    """Let an episode continue with its answers, for good; return False if one was just withdrawn."""
     where: dict[str, Any] = {"id": episode_id, "attempt": attempt, "given_before": time.time() - HELD_SECONDS}
     if not conn.execute(f"{_READY} AND q.episode_id = :id AND q.attempt = :attempt", where).fetchone():
         return False
@@ -207,7 +207,7 @@ def resume_waiting(conn: sqlite3.Connection, episode_id: str, attempt: int) -> b
 
 
 def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[str, HumanReply]:
-    """Answers a waiting episode goes on with, by interrupt id."""
+    """Return the answers with which a waiting episode continues, by interrupt id."""
     from talm_sim.agent.humans import HumanReply  # not at the top: whoever only asks or answers need not load the agent
 
     replies: dict[str, HumanReply] = {}
@@ -221,7 +221,7 @@ def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[
 
 
 def read_answer(conn: sqlite3.Connection, key: Key) -> FiledAnswer | None:
-    """The answer filed for a question; None where there is none."""
+    """Return the answer to a question; None if there is none."""
     filed = next(rows(conn, "answers", f"WHERE {THIS_QUESTION}", key), None)
     return None if filed is None else FiledAnswer(key, *filed[3:6])
 
