@@ -84,20 +84,20 @@ def option(
     gt: float | None = None,
     le: float | None = None,
 ) -> Any:
-    """A field that is an option; `...` as its default makes it one that must be given.
+    """Make a field that is an option; with `...` as the default, it must be given.
 
     Args:
-        default: Its default.
-        scope: What it may change.
-        help_text: Its one-line help.
-        flag: A short flag beside the one made of its name (`-M`), or a long one in its place (`--from`).
-        flags: Values that have a flag each, to the help of that flag, in place of one flag that takes a value.
-        metavar: Placeholder of its value.
-        complete: Where the names are that a shell offers for its value, as `module:attribute` of a collection of texts.
-        rare: Whether `--help` leaves it to `--help-all`.
-        ge: The least value.
-        gt: What a value must exceed.
-        le: The greatest value.
+        default: The option's default.
+        scope: What changing the option affects.
+        help_text: The option's one-line help.
+        flag: A short flag beside the one made from the name (`-M`), or a long one that replaces it (`--from`).
+        flags: For an option with one flag per value: the values and the help of their flags.
+        metavar: The placeholder of the value.
+        complete: Where to find the names that a shell offers for the value: `module:attribute` of a collection of strings.
+        rare: Whether only `--help-all` shows the option.
+        ge: The smallest value.
+        gt: A bound that the value must exceed.
+        le: The largest value.
     """
     extra: dict[str, Any] = {
         "scope": scope.value,
@@ -135,7 +135,7 @@ def _refuse_secrets(value: dict[str, str]) -> dict[str, str]:
         said = f"'{key}'" if names_credential(key) and text.lower() not in _NO_VALUES else ""
         inside = next(filter(names_credential, _names_in(key, text)), "")
         if inside and not said:
-            said = f"'{key}' holds '{inside}', which"
+            said = f"'{key}' contains '{inside}', which"
         if not said and hide.text(text) != text:
             said = f"'{key}' contains what looks like a credential, which"
         if said:
@@ -188,11 +188,11 @@ Limit = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_check_l
 
 
 LogLevel = Literal["debug", "info", "warning", "error"]
-"""How much of what happens is logged."""
+"""The levels of logging."""
 
 
 class RunConfig(OptionsModel):
-    """Everything that decides a run. A name that is no field here is the task's own and stands in `options`.
+    """Everything that decides a run. A name that is not a field here is the task's own and is kept in `options`.
 
     Values are checked here. Names are looked up when something is done with it (`run`, `ablate`, `load_config`): `task`, `split`, `model`,
     `judge`, `scenario` and `category`, and with the task, whether an option in `options` is one of its own and has a right value.
@@ -213,7 +213,7 @@ class RunConfig(OptionsModel):
     max_new_tokens: int | None = option(None, GEN, "Maximum tokens per model turn.  [default: task's]", metavar="N", rare=True, ge=1)
     seed: int = option(0, GEN, "Seed for sampling and perturbations.", metavar="N")
     options: dict[str, Any] = Field(default={}, json_schema_extra={"scope": GEN.value, "flag": None})
-    """The task's own options as they were given; after a run is built, all of them with their values."""
+    """The task's own options as given; once a run is built, all of them with their values."""
 
     judge: tuple[str, ...] = option((), SCO, "Judge to use; repeatable.  [default: the task's]", metavar="NAME")
     judge_model: ModelName | None = option(None, SCO, "Model for the judges that need one.", metavar="P/N")
@@ -275,13 +275,13 @@ def scope_of(options: type[BaseModel], name: str) -> Scope:
 
 
 def parse_limit(text: str | None) -> tuple[int, int | None]:
-    """Turn `N` or `A-B` into a half-open range (start, stop) counted from 0.
+    """Turn `N` or `A-B` into a half-open range (start, stop) that counts from 0.
 
     >>> parse_limit("3"), parse_limit("2-4"), parse_limit(None)
     ((0, 3), (1, 4), (0, None))
 
     Raises:
-        ValueError: The text is neither, or the range is empty.
+        ValueError: The text is not a limit, or the range is empty.
     """
     if text is None:
         return 0, None

@@ -1,6 +1,6 @@
 """Errors by audience: the model sees a `ToolError`, the user sees a `PrerequisiteError` as one line, and bugs simply raise.
 
-Beside them is what their messages are made of: names that were meant, and lines for a person to copy into a shell.
+The module also builds parts of their messages: suggestions for a misspelt name, and commands to copy into a shell.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ToolError(Exception):
     """A tool could not do its work. The message is shown to the model.
 
     Args:
-        message: What the model is told.
+        message: The text that the model sees.
         code: Short machine-readable reason, stored in `ToolEvent.error`.
     """
 
@@ -53,7 +53,7 @@ class ToolError(Exception):
 
 
 on_command_line: ContextVar[bool] = ContextVar("talm_sim_on_command_line", default=False)
-"""Whether a command line is carried out, so that messages speak of options and not of arguments."""
+"""Whether a command line is being executed, so that messages name options and not arguments."""
 
 
 class PrerequisiteError(Exception):
@@ -68,11 +68,11 @@ class PrerequisiteError(Exception):
 
 
 class RefusedError(PrerequisiteError):
-    """A model's server turned requests away before it had answered any: a wrong key, name or address, which no further request mends."""
+    """A model's server refused requests before it answered any, because of a wrong key, name or address; retrying does not help."""
 
 
 class NotRecordedError(PrerequisiteError):
-    """A model is to be replayed that was not recorded, or not with these settings."""
+    """The model to replay was not recorded, or not with these settings."""
 
 
 class RunExistsError(PrerequisiteError):
@@ -80,15 +80,15 @@ class RunExistsError(PrerequisiteError):
 
 
 class ToolsGoneError(PrerequisiteError):
-    """The tool service died, was started again, and is gone for good."""
+    """The tool service died again after a restart."""
 
 
 class OptionError(PrerequisiteError, ValueError):
     """A value of an option is wrong, or there is no such option.
 
     Args:
-        name: The option's; empty where the fault is of several together.
-        fault: What is wrong with it, and how it is written.
+        name: The option's name; empty if several options are at fault together.
+        fault: What is wrong, and what to write instead.
     """
 
     def __init__(self, name: str, fault: str) -> None:
@@ -98,11 +98,11 @@ class OptionError(PrerequisiteError, ValueError):
 
 
 class CassetteMissError(Exception):
-    """A replay met a request that was not recorded; the message names the nearest recording and what differs, redacted."""
+    """A replay received a request that was not recorded. The message names the nearest recording and what differs, redacted."""
 
 
 class ProviderError(Exception):
-    """A model provider failed for good: after retries, or in a way that retrying cannot mend."""
+    """A model provider failed for good: after retries, or in a way that retrying cannot fix."""
 
 
 class ContextOverflowError(ProviderError):
@@ -110,12 +110,12 @@ class ContextOverflowError(ProviderError):
 
 
 def did_you_mean(word: str, known: Iterable[str], spelt: Callable[[str], str] = str) -> str:
-    """Return a ` Did you mean 'x'?` hint for `word`, or the known words when none is near.
+    """Return a ` Did you mean 'x'?` hint for `word`, or list the known words if none is close.
 
     Args:
         word: What was written.
         known: What could have been.
-        spelt: Writes a known word as it stands there.
+        spelt: Turns a known word into the spelling that the message shows.
 
     >>> did_you_mean("underspecifed", ["perfect", "underspecified"])
     " Did you mean 'underspecified'?"
@@ -132,7 +132,7 @@ def did_you_mean(word: str, known: Iterable[str], spelt: Callable[[str], str] = 
 
 
 def suggest_nearest(word: str, known: Sequence[str], spelt: Callable[[str], str] = str) -> str:
-    """Return a ` Did you mean 'x'?` hint as `did_you_mean` does, but nothing where no known word is near."""
+    """Return a ` Did you mean 'x'?` hint as `did_you_mean` does, but nothing if no known word is close."""
     lower = word.lower()
     near = [name for name in known if name.lower() == lower] or difflib.get_close_matches(word, known, n=1, cutoff=0.65)
     near = near or [name for name in known if len(word) > 2 and word in name][:1]
@@ -140,13 +140,13 @@ def suggest_nearest(word: str, known: Sequence[str], spelt: Callable[[str], str]
 
 
 def full_name(word: str, known: Iterable[str], what: str) -> str | None:
-    """Return the name in `known` that is `word`, or the only one that begins with it; None where there is none.
+    """Return the name in `known` that is `word`, or the only one that begins with it; None if there is none.
 
-    A name that goes on from another that fits, as `first.sim-oracle` (a control) or `first@2` (an epoch) do from `first`, makes no doubt.
+    A name that extends another match, as `first.sim-oracle` (a control) or `first@2` (an epoch) extends `first`, is not ambiguous.
 
     Args:
-        word: The name, or its beginning.
-        known: The names there are.
+        word: The name or a prefix of it.
+        known: The known names.
         what: What they name, in the plural, for the message.
 
     Raises:
@@ -161,13 +161,13 @@ def full_name(word: str, known: Iterable[str], what: str) -> str | None:
 
 
 def format_names(names: Sequence[str], most: int = 40) -> str:
-    """Names as a message lists them: no more than `most`, and how many there are beside them."""
+    """Join names for a message: at most `most` of them, and the number of the others."""
     more = f", and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def pip_install(extra: str) -> str:
-    """The command that adds an extra, from where the package itself was installed: a checkout, a wheel, or the index.
+    """Return the command that installs an extra from where the package itself was installed: a checkout, a wheel or the index.
 
     >>> pip_install("pandas").startswith("pip install '")
     True
@@ -203,12 +203,12 @@ def quote(word: str) -> str:
 
 
 def is_copyable(text: str) -> bool:
-    """Whether a terminal shows each character of a text, so that it arrives as it is where it is pasted."""
+    """Whether a terminal shows every character of a text, so that a copy of it is exact."""
     return not any(unicodedata.category(char) in _NOT_COPIED for char in text)
 
 
 def line_to_copy(*words: str) -> str:
-    r"""Return the line that passes these words; where one holds control characters, a sentence that says so.
+    r"""Return the shell command of these words; if one contains control characters, a sentence that says so.
 
     >>> line_to_copy("talm-sim", "report", "my run")
     "talm-sim report 'my run'"

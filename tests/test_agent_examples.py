@@ -170,13 +170,13 @@ def test_an_agent_at_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     sys.modules.pop("plain_function", None)
     monkeypatch.setattr("talm_sim.agent.own.agents._agents", {})
     assert main(["resume", "r"]) == 2
-    assert "nothing that a run names is imported by itself; add --agent plain_function:act." in capsys.readouterr().err
+    assert "talm-sim does not import what a stored run names; add --agent plain_function:act." in capsys.readouterr().err
     assert main(["resume", "r", "--agent", "asking_graph:graph"]) == 2
     assert "--agent would change from 'plain_function:act'" in capsys.readouterr().err
     assert main(["resume", "r", "--agent", "plain_function:act", "--display", "plain"]) == 0
     out = capsys.readouterr().out
     assert "agent/plain_function:act, Ask-and-Help (terminal human)" in out and "model: none seen; tools: live service" in out
     assert main(["run", "--agent", "plain_function:act", "--model", "openai/gpt-4o"]) == 2
-    assert "takes no model; leave it out" in capsys.readouterr().err
+    assert "takes no model; leave out --model" in capsys.readouterr().err
     assert main(["run", "--agent", "nowhere:act"]) == 2
     assert "--agent: nowhere:act: cannot be imported" in capsys.readouterr().err

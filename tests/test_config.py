@@ -59,14 +59,14 @@ def test_a_secret_is_refused_and_not_repeated(key: str) -> None:
     "inside", [{"Authorization": "hunter2"}, {"deep": [{"x-api-key": "hunter2"}]}, {"a": "Bearer hunter2hunter"}, {"api-key": ["hunter2"]}]
 )
 def test_a_secret_within_an_option_is_refused(key: str, inside: dict[str, Any]) -> None:
-    with pytest.raises(PrerequisiteError, match=f"'{key}' holds .*, which would be written into the run") as caught:
+    with pytest.raises(PrerequisiteError, match=f"'{key}' contains .*, which would be written into the run") as caught:
         load_config(environ={}, model_options={key: json.dumps(inside)})
     assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["Authorization: hunter2", "{'Authorization': 'hunter2'}", "x-api-key=hunter2"])
 def test_a_line_of_a_header_is_refused(text: str) -> None:
-    with pytest.raises(PrerequisiteError, match=r"'extra_headers' holds '.*', which would be written"):
+    with pytest.raises(PrerequisiteError, match=r"'extra_headers' contains '.*', which would be written"):
         load_config(environ={}, model_options={"extra_headers": text})
 
 
@@ -138,7 +138,7 @@ def test_numbers_in_a_file_need_no_quotes(tmp_path: Path) -> None:
 
 
 def test_a_pair_in_the_environment_needs_its_equals_sign() -> None:
-    with pytest.raises(PrerequisiteError, match=r"^TALM_SIM_MODEL_OPTIONS: 'device' is no option; write KEY=VALUE\.$"):
+    with pytest.raises(PrerequisiteError, match=r"^TALM_SIM_MODEL_OPTIONS: 'device' is not an option; write KEY=VALUE\.$"):
         load_config(environ={"TALM_SIM_MODEL_OPTIONS": "threads=1,device"})
 
 
@@ -192,7 +192,7 @@ def test_a_limit_is_a_range_that_counts_from_one(first: int, more: int) -> None:
 
 @pytest.mark.parametrize("field", ["model", "judge_model"])
 def test_a_model_needs_its_provider(field: str) -> None:
-    with pytest.raises(OptionError, match="'gpt-4o' is no model: write PROVIDER/NAME"):
+    with pytest.raises(OptionError, match="'gpt-4o' is not a model name: use PROVIDER/NAME"):
         RunConfig(**{field: "gpt-4o"})
 
 

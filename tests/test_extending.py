@@ -173,7 +173,7 @@ def test_a_task_whose_agent_acts_is_one_file(beside: Beside) -> None:
     help_page = beside.run("refunds", "run", "--task", "refunds", "--help")
     assert "--perturb" in help_page and "--agent" in help_page
     refused = beside.run("refunds", "run", "--task", "refunds", "--model", "sim/oracle", code=2)
-    assert "task refunds brings no policy for it" in refused
+    assert "task refunds has no policy for it" in refused
 
 
 def test_the_scenarios_that_a_task_makes_are_listed_shown_counted_and_checked(beside: Beside) -> None:

@@ -1,4 +1,4 @@
-"""How far two labellers of the same things agree."""
+"""Agreement between two labellers of the same items."""
 
 from __future__ import annotations
 

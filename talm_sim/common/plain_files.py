@@ -115,7 +115,7 @@ def nests_deeply(value: Any) -> bool:
 def _check(found: os.stat_result, path: Path, largest: int) -> None:
     kind = kind_of_file(found.st_mode)
     if kind:
-        raise UnfitFileError(errno.EINVAL, f"it is {kind}, and must be a plain file", str(path))
+        raise UnfitFileError(errno.EINVAL, f"it is {kind}, but must be a plain file", str(path))
     if found.st_size > largest:
         raise _too_large_error(path, largest)
 

@@ -1,4 +1,4 @@
-"""Options with types, however they are given: as `KEY=VALUE`, in a TOML file or in Python. What is wrong is told in one line."""
+"""Typed options, given as `KEY=VALUE`, in a TOML file or in Python. Every fault is reported in one line."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def split_options(parts: Iterable[str], where: str) -> dict[str, str]:
     for part in parts:
         key, equals, written[key] = part.partition("=")
         if not (key and equals):
-            raise PrerequisiteError(f"{where}'{part}' is no option; write KEY=VALUE.")
+            raise PrerequisiteError(f"{where}'{part}' is not an option; write KEY=VALUE.")
     return written
 
 
@@ -80,7 +80,7 @@ def read_options(written: Mapping[str, Any], kind: type[Options], owner: str, wh
     Args:
         written: Key to value.
         kind: The options there are, with their types.
-        owner: What has these options, such as a model's name.
+        owner: What has these options, for example a model's name.
         where: What a message begins with, before the key.
 
     Raises:
@@ -114,7 +114,7 @@ def read_object(value: Any) -> Any:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise ValueError(f"'{value[:60]}' is not a JSON object; write one, such as '{{\"name\": 1}}'.")
+        raise ValueError(f"'{value[:60]}' is not a JSON object; write one, for example '{{\"name\": 1}}'.")
     return found
 
 

@@ -122,7 +122,7 @@ def load_object(text: str, place: str) -> Any:
 
     Args:
         text: What was given; OBJECT may be dotted.
-        place: What a message begins with, such as `--agent my_agents:build`.
+        place: What a message begins with, for example `--agent my_agents:build`.
 
     Raises:
         PrerequisiteError: It is not written so, or the module cannot be imported, or has no such object.
@@ -186,7 +186,7 @@ def _import(name: str, place: str, rest: str = "") -> Any:
         where, dotted = (f"in {path.parent} write ", path.stem) if path.is_absolute() else ("write ", ".".join(path.with_suffix("").parts))
         raise PrerequisiteError(f"{place}: is a file name; {where}{dotted}{rest}, without .py.")
     if ":" in name:
-        raise PrerequisiteError(f"{place}: name a module alone; write {name.partition(':')[0]}.")
+        raise PrerequisiteError(f"{place}: name only the module: write {name.partition(':')[0]}.")
     if "" not in sys.path:
         sys.path.insert(0, "")
     fails = f"{place}: cannot be imported"

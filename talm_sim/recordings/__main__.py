@@ -13,8 +13,8 @@ from talm_sim.recordings.packing import pack
 def main(arguments: list[str] | None = None) -> int:
     """Pack recordings; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m talm_sim.recordings", description="Pack a tree of recordings into zips.")
-    parser.add_argument("source", type=Path, help="the tree that recording wrote")
-    parser.add_argument("target", type=Path, help="directory of the zips")
+    parser.add_argument("source", type=Path, help="directory of recordings that --record wrote")
+    parser.add_argument("target", type=Path, help="directory to write the zips to")
     parser.add_argument("--command", required=True, help="the command that made the recording")
     parser.add_argument("--licence", required=True, help="licence of what was recorded")
     parser.add_argument("--created", help="date of the recording; default: the day its newest file was written")

@@ -1,4 +1,4 @@
-"""Files that several writers share: read with a limit, written whole or not at all."""
+"""Files that several writers share: they are read up to a limit, and written completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ def read_bytes(path: Path) -> bytes:
     """Read a file of recordings.
 
     Raises:
-        PrerequisiteError: It cannot be read, is no plain file, or is too large.
+        PrerequisiteError: It cannot be read, is not a plain file, or is too large.
     """
     try:
         return plain_files.read_bytes(path, plain_files.LARGEST_DOCUMENT)
     except OSError as err:
-        mend = "delete it and record again, restore it, or choose another directory"
-        raise PrerequisiteError(f"{path}: cannot be read ({err.strerror}); {mend}.") from None
+        fix = "delete it and record again, restore it, or choose another directory"
+        raise PrerequisiteError(f"{path}: cannot be read ({err.strerror}); {fix}.") from None
 
 
 def read_text(path: Path) -> str:
     """Read a file of recordings as text.
 
     Raises:
-        PrerequisiteError: It cannot be read, is no plain file, is too large, or is no UTF-8.
+        PrerequisiteError: It cannot be read, is not a plain file, is too large, or is not UTF-8.
     """
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError:
-        raise PrerequisiteError(f"{path}: not a readable recording (no UTF-8); delete it and record again, or restore it.") from None
+        raise PrerequisiteError(f"{path}: not a readable recording (not UTF-8); delete it and record again, or restore it.") from None
 
 
 def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
-    """Write a file whole or not at all.
+    """Write a file completely or not at all.
 
     Args:
-        path: The file; folders above it are made.
-        data: What it holds.
-        replace: Whether one that is there already is replaced.
+        path: The file; missing parent folders are created.
+        data: The content.
+        replace: Whether an existing file is replaced.
 
     Raises:
-        PrerequisiteError: It cannot be written, or is there already.
+        PrerequisiteError: It cannot be written or already exists.
     """
     # Not of the file's own name: with what is added, that could be longer than a name may be.
     temporary = path.with_name(hidden_name("", ".tmp"))

@@ -56,11 +56,11 @@ class RecordedAnswer(BaseModel):
     answer: str
     declined: Literal["", "idk", "skip"] = ""
     responder: str
-    """Who answered when it was recorded."""
+    """Who answered during the recording."""
 
 
 class Recording(BaseModel):
-    """What is known of one packed recording."""
+    """The description of one packed recording."""
 
     model: str
     """Name of the model, or `tools`."""
@@ -345,4 +345,4 @@ def _decode(name: str, data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise PrerequisiteError(f"{name}: not a readable recording (no UTF-8); restore it.") from None
+        raise PrerequisiteError(f"{name}: not a readable recording (not UTF-8); restore it.") from None

@@ -1,4 +1,4 @@
-"""What to say of a request that was not recorded: the nearest recording, and what differs."""
+"""Explain why a request cannot be replayed: the nearest recording and what differs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def explain_miss(asked: Request, recorded: Iterable[Request]) -> str:
     names = [name for name, _ in failures]
     if not names:
         times = sum(1 for (_, failed), _ in ranked if not failed)
-        return f"{shown} was recorded {times} time(s) and was requested once more."
+        return f"{shown} was recorded {times} time(s) and requested once more."
     where = _difference(asked.body, nearest.body) if "body" in names else ""
     what = "; ".join(f"{name} differs{where if name == 'body' else ''}" for name in names)
     return f"{shown} was not recorded. Nearest: {nearest.method} {nearest.uri[:_URL_SHOWN]} ({what})."

@@ -1,4 +1,4 @@
-"""From a tree of recordings to the zips that are shipped, and back."""
+"""Pack a tree of recordings into the zips that are shipped, and unpack them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def pack(source: Path, target: Path, *, command: str, licence: str, created: str
     """Pack an unpacked tree of recordings, one zip for each folder and group. Equal trees give equal bytes.
 
     Args:
-        source: The tree that recording wrote.
-        target: Directory of the zips.
+        source: Directory of recordings that `--record` wrote.
+        target: Directory to write the zips to.
         command: The command that made the recording.
         licence: Licence of what was recorded.
         created: Date of the recording, ISO 8601; by default the day its newest file was written.
-        notes: What a user of the recording should know.
+        notes: What users of the recording should know.
 
     Returns:
         The zips written.

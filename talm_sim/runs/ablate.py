@@ -1,4 +1,4 @@
-"""A grid of runs as one tidy table: what changes in the metrics when one thing, or several, are varied."""
+"""A grid of runs as one tidy table: how the metrics change when one or more fields are varied."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Cell:
     """One combination of the grid, and its run."""
 
     values: dict[str, Any]
-    """Field to the value it has here."""
+    """The varied fields and their values in this cell."""
     run: StoredRun
 
 
@@ -50,11 +50,11 @@ class Ablation:
     cells: tuple[Cell, ...]
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One flat row for each cell and group: the varied fields, then the metrics with their intervals."""
+        """Return one flat record per cell and group: the varied fields, then the metrics with their intervals."""
         return [_table_values(cell.values) | row for cell in self.cells for row in cell.run.summary_records()]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """`to_records` as a pandas frame.
+        """Return `to_records` as a pandas frame.
 
         Raises:
             PrerequisiteError: pandas is not installed.
@@ -82,21 +82,21 @@ async def ablate_async(
 ) -> Ablation:
     """Run every combination of the values in `over`, and return one table.
 
-    Each cell is a run named after its content, `<name>-<digest>`: called again, finished cells are read and interrupted ones go on; what failed
-    in either is tried again.
+    Each cell is a run named after its content, `<name>-<digest>`. On a second call, finished cells are read and interrupted ones continue;
+    failed episodes of either are tried again.
 
     Args:
-        base: What all cells share; the defaults without it.
-        over: Field of `RunConfig` to the values it takes, e.g. `{"human": ["none", "recorded"], "perturb": ["", "http-500"]}`. A list field
-            takes a list, or a single item; "" and None stand for an empty one.
-        name: Begins the names of the runs.
-        on_event: Told of the progress of every cell's run.
-        progress: Whether to show it; by default in a notebook, where `on_event` does not take its place.
+        base: What all cells share; the default is `RunConfig()`.
+        over: Fields of `RunConfig` with the values to try, for example `{"human": ["none", "recorded"], "perturb": ["", "http-500"]}`. A
+            list field takes a list or a single item; "" and None mean an empty list.
+        name: Prefix of the runs' names.
+        on_event: Receives the progress events of every cell's run.
+        progress: Whether to show progress; by default it is shown in a notebook, unless `on_event` is given.
         large: Whether the run of a cell may have more than 100,000 episodes.
-        **options: Fields in place of those of `base`.
+        **options: Fields that replace those of `base`.
 
     Raises:
-        PrerequisiteError: A field or value is wrong, or a cell replays a model that was not recorded so; known before anything runs.
+        PrerequisiteError: A field or value is wrong, or a cell replays a model that was not recorded with its settings; checked before any run.
     """
     if not isinstance(over, Mapping | None) or over == {}:
         raise PrerequisiteError(f"ablate: over={over!r} varies nothing; give each field its values, as in over={{'epochs': [1, 2]}}.")
@@ -180,7 +180,7 @@ def _check_field(job: Job[Any], field: str, values: Sequence[Any]) -> None:
     if field not in known:
         raise PrerequisiteError(f"ablate: unknown field '{field}'.{did_you_mean(str(field), known)}")
     if isinstance(values, str | Mapping) or not isinstance(values, Collection) or not len(values):
-        raise PrerequisiteError(f"ablate: give '{field}' a list of values, such as [{values!r}, ...].")
+        raise PrerequisiteError(f"ablate: give '{field}' a list of values, for example [{values!r}, ...].")
     if job.scope_of(field) is Scope.OPERATIONAL:
         raise PrerequisiteError(f"ablate: '{field}' changes how a run is executed, not its results; vary another field.")
 

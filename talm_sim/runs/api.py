@@ -1,4 +1,4 @@
-"""Run, resume and judge: the package's verbs. The core is async; `run`, `resume` and `judge` are made from it for plain scripts."""
+"""Run, resume and judge. The core is async; `run`, `resume` and `judge` wrap it for plain scripts."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 AGAIN = (Termination.INFRASTRUCTURE_ERROR.value,)
-"""How an episode ends that `resume` tries again unless told otherwise."""
+"""Terminations that `resume` tries again by default."""
 MANY = 100_000
-"""Episodes beyond which a run begins only where somebody said that so many are meant."""
+"""A run of more episodes than this needs an explicit confirmation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """How a session reaches whoever started it."""
+    """How a session reports to the code that started it."""
 
     on_event: OnEvent
-    """Told of progress."""
+    """Receives progress events."""
     ask: Ask | None = None
     """Puts a question to a person, one at a time; without it, questions stay open in the store."""
     wait: bool = False
@@ -100,17 +100,17 @@ async def run_async(
 
     Args:
         config: What to run; the defaults replay the shipped recording.
-        on_event: Told of progress (`talm_sim.runs.events`).
-        progress: Whether to show it; by default in a notebook, where `on_event` does not take its place.
-        ask: With `human="terminal"`: puts a question to a person, one at a time, and files the answer with `desk.answer(question.key, TEXT)`.
-            Without it, questions stay open in the store.
+        on_event: Receives progress events (`talm_sim.runs.events`).
+        progress: Whether to show progress; by default it is shown in a notebook, unless `on_event` is given.
+        ask: With `human="terminal"`: asks a person one question at a time and stores the answer with `desk.answer(question.key, TEXT)`.
+            Without it, questions stay open in the run.
         wait: Whether to stay until all open questions are answered from elsewhere (`talm-sim answer`).
-        command: Stored with the run as what made it.
-        large: Whether it may have more than 100,000 episodes.
-        **options: Options, shared ones or the task's own, in place of those of `config`.
+        command: The command that made the run; it is stored with the run.
+        large: Whether the run may have more than 100,000 episodes.
+        **options: Options, shared or of the task, that replace those of `config`.
 
     Raises:
-        PrerequisiteError: The user must mend something; the message is one line.
+        PrerequisiteError: The user must fix something; the message is one line.
     """
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
@@ -133,7 +133,7 @@ def check_size(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
     epochs = job.config.epochs
     episodes = len(scenarios) * epochs
     if episodes > MANY:
-        raise PrerequisiteError(f"--epochs {epochs}: this would be a run of {episodes:,} episodes; choose fewer, or in Python say large=True.")
+        raise PrerequisiteError(f"--epochs {epochs}: this would be a run of {episodes:,} episodes; choose fewer, or in Python pass large=True.")
 
 
 async def start_run(built: Built, contact: Contact, *, command: str = "") -> StoredRun:
@@ -164,20 +164,20 @@ async def resume_async(
     wait: bool = False,
     **overrides: Any,
 ) -> StoredRun:
-    """Go on with a run: unfinished and failed episodes start again, waiting ones continue with the answers given meanwhile.
+    """Continue a run: unfinished and failed episodes start again, waiting ones continue with the answers given meanwhile.
 
     Args:
         run: The run, its directory, or its name in `runs/`.
-        failed: Terminations (`Termination`) to try again: a finished episode that ended so is run once more, and what was stored of it goes
-            when its new attempt begins. Empty keeps all that is finished.
+        failed: Terminations (`Termination`) to try again: a finished episode that ended in one of them runs once more, and its stored record is
+            deleted when the new attempt begins. If empty, all finished episodes are kept.
         on_event: As in `run`.
         progress: As in `run`.
         ask: As in `run`.
         wait: As in `run`.
-        **overrides: Operational options, for this session only.
+        **overrides: Operational options; they apply to this session only.
 
     Raises:
-        PrerequisiteError: There is no such run or termination, another process runs it, or an override would make it another experiment.
+        PrerequisiteError: There is no such run or termination, another process is running it, or an override would make it another experiment.
     """
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
@@ -218,12 +218,12 @@ async def judge_async(
 
     Args:
         run: The run, its directory, or its name in `runs/`.
-        on_event: Told of progress.
+        on_event: Receives progress events, as in `run`.
         progress: As in `run`.
-        **scoring: Scoring options (`judge`, `judge_model` and the task's own), kept with the run; operational ones are for this session only.
+        **scoring: Scoring options (`judge`, `judge_model` and the task's own), stored with the run; operational ones last for this session.
 
     Raises:
-        PrerequisiteError: There is no such run, another process runs it, or a judge lacks something.
+        PrerequisiteError: There is no such run, another process is running it, or a judge lacks something that it needs.
     """
     stored = load_run(run, Path(scoring.get("run_dir") or "runs"))
     load_plugins(scoring.get("plugin") or ())
@@ -255,7 +255,7 @@ async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grad
 
 
 async def _session(stored: StoredRun, built: Built, contact: Contact, failed: Collection[Termination] = ()) -> StoredRun:
-    """One stretch of a run in this process: episodes, then judges. Where a server refuses, or the tools are gone, it says how to go on.
+    """Run one session in this process: episodes, then judges. If a server refuses or the tools are gone, the error says how to continue.
 
     Args:
         stored: The run.

@@ -1,4 +1,4 @@
-"""Many episodes at once: a run's plan carried out, episode by episode committed, with people asked while others go on."""
+"""Runs many episodes at once and commits each; while one waits for a person, others continue."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class EpisodeRunner(Protocol):
         resume: Mapping[str, HumanReply] | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> Episode | Waiting:
-        """Run an episode; with `resume` (answers by interrupt id) and `state` (`Waiting.state`), go on with one."""
+        """Run an episode; with `resume` (answers by interrupt id) and `state` (`Waiting.state`), continue one."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """Where a run stands when its batch returns."""
+    """The state of a run when its batch returns."""
 
     total: int
     finished: int
@@ -106,7 +106,7 @@ async def run_batch(
         Where the run stands: with neither `ask` nor `wait`, some episodes may still wait for a person.
 
     Raises:
-        PrerequisiteError: The user must mend something; raised at once, what was finished is kept.
+        PrerequisiteError: The user must fix something. It is raised at once; finished episodes are kept.
         Exception: A bug in the runner; raised after the other episodes in flight were finished and kept.
     """
     batch = _Batch(store, runner, epochs, again, on_event=on_event, ask=ask, wait=wait)

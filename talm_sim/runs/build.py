@@ -94,7 +94,7 @@ def _choose_scenarios(job: Job[Any], shared: Shared) -> list[Scenario]:
 
 
 def _check_cassettes(config: RunConfig) -> None:
-    """See that recordings are where the user says they are: without any, the run would go live."""
+    """Check that there are recordings where the user says; without any, the run would call live services."""
     place, traffic = config.cassettes, (config.tools, config.models)
     if place is not None and Traffic.RECORD not in traffic and traffic != (Traffic.LIVE, Traffic.LIVE) and not any(place.glob("*/*")):
         raise PrerequisiteError(f"--cassettes {place}: there are no recordings there; add --record to make one, or leave it out.")
@@ -115,8 +115,8 @@ async def build(
         job: Planned.
         scenarios: What is run, in order.
         shared: What other runs of the session opened.
-        begun_with: Of a run that goes on: digests of the texts it began with.
-        answered: Of a run that goes on: whether its model's server answered before, so that a refusal is one episode's affair.
+        begun_with: For a run that continues: digests of the texts it started with.
+        answered: For a run that continues: whether its model's server answered before, so that a refusal concerns one episode only.
 
     Raises:
         PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port; or a text is not the one it began with.
@@ -199,7 +199,7 @@ class Runner:
         resume: Mapping[str, HumanReply] | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> Episode | Waiting:
-        """Run an episode; with `resume` (answers by interrupt id) and `state` (`Waiting.state`), go on with one."""
+        """Run an episode; with `resume` (answers by interrupt id) and `state` (`Waiting.state`), continue one."""
         players = self._open(scenario, epoch)
         try:
             result = await run_episode(self.agent, scenario, epoch=epoch, attempt=attempt, players=players, resume=resume, state=state)
@@ -239,7 +239,7 @@ class Runner:
             self._library.save_human_answers(self._config.model, scenario.id, scenario.group, epoch, self._key, answers)
 
     async def _finish(self, players: Players, scenario: Scenario, epoch: int, result: Episode | Waiting) -> Episode | Waiting:
-        """Say of an episode that a replay missed what it asked for, and save what was recorded."""
+        """Mark an episode whose replay missed a request, and save what was recorded."""
         missed = [miss for player in (players.tools, players.model) if player is not None for miss in player.misses]
         if missed and isinstance(result, Episode) and result.termination is not Termination.REPLAY_MISS:
             # A client library that wraps or retries what a transport raises would pass the miss off as a failure of the network.
@@ -250,7 +250,7 @@ class Runner:
 
 
 def _check_wording(opened: Opened, begun_with: Mapping[str, str]) -> None:
-    """See that the model would be told the same: two wordings would make two experiments of one run."""
+    """Check that the model would read the same texts: two wordings in one run would be two experiments."""
     now, file = wording_digests(opened.wording), opened.job.config.prompts
     for name, digest in begun_with.items():
         if now.get(name) != digest:
@@ -283,7 +283,7 @@ async def _check_recorded(built: Built) -> None:
 
 
 def _nearest_recording_settings(built: Built) -> str:
-    """What the nearest recording of the model was made with instead."""
+    """Return how the settings of the nearest recording of the model differ."""
     known = built.library.settings(built.job.config.model)
     if recording_key(built.job) in known:
         return ""  # only this one is missing
@@ -312,7 +312,7 @@ async def _reconcile(store: RunStore, saver: BaseCheckpointSaver[Any], graph: An
 
 
 async def _is_sound(graph: Any, thread: str) -> bool:
-    """Whether a graph can go on from a checkpoint."""
+    """Whether a graph can continue from a checkpoint."""
     try:
         await graph.aget_state({"configurable": {"thread_id": thread}})
     except Exception:  # a damaged checkpoint breaks in as many ways as there are libraries that read it

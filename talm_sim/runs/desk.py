@@ -1,4 +1,4 @@
-"""Where a person, or a program, answers the questions of a run. The first answer wins.
+"""The desk at which a person or a program answers the questions of a run. The first answer wins.
 
 The process that runs the run puts questions, and lets an episode continue with its answers; whoever answers sits at a `Desk`. An answer can be
 withdrawn until its episode is taken up again. One that is given `held` waits a moment for that, so that whoever gave it can still take it back
@@ -14,7 +14,7 @@ from contextlib import closing
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.files import sealing
@@ -40,9 +40,6 @@ from talm_sim.runs.questions import (
     suggest_open_episode,
 )
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["AnswerStatus", "Desk", "answer"]
 
 _T = TypeVar("_T")
@@ -52,9 +49,9 @@ class AnswerStatus(StrEnum):
     """What became of an answer."""
 
     DELIVERED = "delivered"
-    """Saved; the process that runs the run goes on with it at once."""
+    """Saved; the process that is running the run continues with it at once."""
     SAVED = "saved"
-    """Saved; nobody runs the run: continue it with `talm-sim resume`."""
+    """Saved; no process is running the run: continue it with `talm-sim resume`."""
     TAKEN = "taken"
     """Somebody else answered first; this answer was dropped."""
     GONE = "gone"
@@ -62,7 +59,7 @@ class AnswerStatus(StrEnum):
 
 
 class Desk:
-    """Where questions of a run are answered, by any process, whoever runs it.
+    """Answers the questions of a run, from any process.
 
     Args:
         path: The run's directory.
@@ -79,7 +76,7 @@ class Desk:
         self._stamp = partial(stamp, path)
 
     def close(self) -> None:
-        """Release the answer that is held, and what was opened; where nobody runs the run, it is left whole in its file."""
+        """Release the held answer and close all connections; if no process is running the run, its file is left complete."""
         self.release()
         if self._reader is not None:
             self._reader.close()  # first: the last connection that closes folds the log into the file, and one that only reads cannot
@@ -92,7 +89,7 @@ class Desk:
 
     @property
     def reading(self) -> sqlite3.Connection:
-        """The queue as it is now, for what only reads it.
+        """A connection that reads the queue as it is now.
 
         Raises:
             PrerequisiteError: It cannot be read.
@@ -101,7 +98,7 @@ class Desk:
         return self._reader
 
     def question(self, key: Key) -> Question | None:
-        """A question while it has no answer."""
+        """Return a question, or None once it has an answer."""
         return next(read_questions(self.reading, [key]), None)
 
     def is_open(self, key: Key) -> bool:
@@ -109,11 +106,11 @@ class Desk:
         return self.reading.execute(f"SELECT 1 FROM questions WHERE current = 1 AND {THIS_QUESTION}", key).fetchone() is not None
 
     def answer_to(self, key: Key) -> FiledAnswer | None:
-        """The answer to a question; None where there is none."""
+        """Return the answer to a question; None if there is none."""
         return read_answer(self.reading, key)
 
     def last_withdrawable(self) -> FiledAnswer | None:
-        """The latest answer that can still be withdrawn; None where there is none."""
+        """Return the latest answer that can still be withdrawn; None if there is none."""
         query = "SELECT episode_id, attempt, interrupt_id FROM questions q JOIN answers a USING (episode_id, attempt, interrupt_id)"
         key = self.reading.execute(f"{query} WHERE q.current IN ({HELD}, {ANSWERED}) ORDER BY a.answered_at DESC LIMIT 1").fetchone()
         return None if key is None else self.answer_to(key)
@@ -121,17 +118,17 @@ class Desk:
     def answer(
         self, asked: str | Key, text: str = "", *, declined: Declined = "", responder: str = "queue", held: bool = False
     ) -> AnswerStatus:
-        """Answer a question; the answer is in the file when this returns. One that was held until now goes to its episode.
+        """Answer a question. When this returns, the answer is in the file, and an answer held until now is released to its episode.
 
         Args:
-            asked: The question's key; or the episode that asks, where it asks but one.
-            text: The answer; may be empty where `declined`.
-            declined: "idk" (the person does not know), "skip" (does not want to answer), or "".
+            asked: The question's key, or the episode's id if it asks only one question.
+            text: The answer; it may be empty with `declined`.
+            declined: "idk" (the person does not know), "skip" (the person does not want to answer), or "".
             responder: Who answers, as the transcript will name them.
-            held: Whether its episode is to wait until the next answer is given here, or `release`; at most `HELD_SECONDS`.
+            held: Whether the episode waits for the next answer given here or for `release`; at most `HELD_SECONDS`.
 
         Raises:
-            PrerequisiteError: There is no such question, it is not clear which one is meant, the answer is empty, or cannot be written.
+            PrerequisiteError: There is no such question, it is not clear which one is meant, or the answer is empty or cannot be written.
         """
         if not text.strip() and not declined:
             raise PrerequisiteError("the answer is empty: write a text, or say that you do not know or want to skip.")
@@ -154,13 +151,13 @@ class Desk:
         return status
 
     def release(self) -> None:
-        """Let the answer that is held, where there is one, go to its episode."""
+        """Release the held answer, if any, to its episode."""
         key, self._held = self._held, None
         if key is not None:
             self._change([key], lambda conn: mark_question(conn, key, ANSWERED, was=HELD))
 
     def withdraw(self, key: Key) -> bool:
-        """Take an answer back, so that its question is open again; False where its episode has gone on with it."""
+        """Take an answer back, so that its question is open again; return False if the episode has already used it."""
         self._held = None if self._held == key else self._held
 
         def reopen(conn: sqlite3.Connection) -> bool:
@@ -173,7 +170,7 @@ class Desk:
         return self._change([key], reopen)
 
     def _change(self, keys: Sequence[Key], change: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Commit a change of some questions; returns what it returned."""
+        """Commit a change of some questions and return its result."""
         found: list[_T] = []
 
         def sealed(conn: sqlite3.Connection) -> None:
@@ -189,7 +186,7 @@ class Desk:
             change(self._writer)
 
     def _meant(self, asked: str | Key) -> Key | AnswerStatus:
-        """The question that an answer is filed under; where none waits for it, what becomes of the answer."""
+        """Return the question to answer or, if none waits for this answer, what becomes of the answer."""
         episode = asked if isinstance(asked, str) else asked[0]
         mine: list[Key] = [key for key in open_keys(self.reading, episode) if asked in (episode, key)]
         if len(mine) > 1:
@@ -208,6 +205,6 @@ class Desk:
 
 
 def answer(path: Path, asked: str | Key, text: str = "", *, declined: Declined = "", responder: str = "queue") -> AnswerStatus:
-    """Answer one open question of the run in directory `path`; the rest as for `Desk.answer`."""
+    """Answer one open question of the run in directory `path`; the other arguments are those of `Desk.answer`."""
     with closing(Desk(path)) as desk:
         return desk.answer(asked, text, declined=declined, responder=responder)

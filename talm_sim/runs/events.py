@@ -1,4 +1,4 @@
-"""What a run reports while it goes on. The command line renders these; nothing here prints."""
+"""The events that a run reports. The command line renders them; nothing here prints."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run begins or goes on."""
+    """A run starts or continues."""
 
     run_id: str
     path: str
     total: int
-    """Episodes of the whole run."""
+    """How many episodes the run has in all."""
     finished: int
-    """Episodes that were finished before."""
+    """How many episodes had finished before."""
     waiting: int
-    """Episodes that wait for a person."""
+    """How many episodes wait for a person."""
     model: str
     models: str
     """Model traffic: live, replay, record, or on this machine; or the agent's own."""
@@ -47,14 +47,14 @@ class RunStarted:
     """Tool traffic: live, replay or record."""
     human: str
     again: int = 0
-    """Episodes that failed before and are tried again; they are not among the finished ones."""
+    """How many failed episodes are tried again; they do not count as finished."""
     notices: tuple[str, ...] = ()
-    """What its user should know before the first episode, a line each."""
+    """What the user should know before the first episode, one line per item."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeStarted:
-    """An episode takes a slot: for the first time, as a new attempt, or to go on with a person's answers."""
+    """An episode takes a slot: for the first time, as a new attempt, or to continue with a person's answers."""
 
     episode_id: str
     attempt: int
@@ -63,7 +63,7 @@ class EpisodeStarted:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeWaiting:
-    """An episode gave its slot back and waits for a person; this is committed."""
+    """An episode gave back its slot and waits for a person; this is committed."""
 
     episode_id: str
     attempt: int
@@ -80,7 +80,7 @@ class EpisodeFinished:
     error: str
     elapsed_s: float
     finished: int
-    """Episodes finished by now, earlier sessions included."""
+    """How many episodes are finished, including those of earlier sessions."""
     total: int
     input_tokens: int = 0
     output_tokens: int = 0
@@ -88,26 +88,26 @@ class EpisodeFinished:
 
 @dataclass(frozen=True, slots=True)
 class RequestRetried:
-    """A model request failed, and is sent again after a wait."""
+    """A model request failed and is sent again after a wait."""
 
     model: str
     reason: str
     wait_s: float
     number: int
-    """The how-manieth retry of this request, from 1."""
+    """The number of this retry, counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsRestarted:
-    """The tool service died and was started again; the calls it had not answered are sent again."""
+    """The tool service died and was started again; unanswered calls are sent again."""
 
     reason: str
-    """How it ended."""
+    """How the service ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeProgress:
-    """A judge has said what it thinks of one more episode."""
+    """A judge has judged one more episode."""
 
     judge: str
     done: int
@@ -116,15 +116,15 @@ class JudgeProgress:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """Nothing more will happen in this session."""
+    """The session has ended."""
 
     run_id: str
     finished: int
     total: int
     waiting: int
-    """Episodes that still wait for a person."""
+    """How many episodes still wait for a person."""
     terminations: dict[str, int]
-    """Episodes by termination, this session's only."""
+    """How many episodes of this session ended in each termination."""
     elapsed_s: float
 
 
@@ -133,7 +133,7 @@ OnEvent = Callable[[RunEvent], None]
 
 
 def ignore_events(event: RunEvent) -> None:
-    """Take no notice; the default listener."""
+    """Ignore an event; the default listener."""
     del event
 
 
@@ -141,17 +141,17 @@ _shown: list[Callable[[bool | None], AbstractContextManager[OnEvent]]] = []
 
 
 def show_progress_with(show: Callable[[bool | None], AbstractContextManager[OnEvent]]) -> None:
-    """Say what shows the progress of a run that is started from Python: it is told whether that is wanted (None: where it is usual)."""
+    """Register what shows progress for runs started from Python; it receives `progress`, where None means: if that is usual here."""
     _shown[:] = [show]
 
 
 @contextmanager
 def listening(on_event: OnEvent | None, progress: bool | None) -> Iterator[OnEvent]:
-    """What to tell of a run's events.
+    """Yield the listener for a run's events.
 
     Args:
         on_event: The caller's listener.
-        progress: Whether progress is to be shown; None: in a notebook, where the caller does not listen.
+        progress: Whether to show progress; None shows it in a notebook, unless the caller listens.
     """
     if not _shown or progress is False or (progress is None and on_event is not None):
         yield on_event or ignore_events
@@ -168,7 +168,7 @@ def listening(on_event: OnEvent | None, progress: bool | None) -> Iterator[OnEve
 
 @contextmanager
 def report_troubles(on_event: OnEvent) -> Iterator[None]:
-    """Tell, as events, of the requests that whatever is asked within sends again, and of tools that died under it."""
+    """Report retried requests and restarted tools as events while the block runs."""
 
     def retried(retry: Retry) -> None:
         on_event(RequestRetried(retry.model, retry.reason, retry.wait_s, retry.number))

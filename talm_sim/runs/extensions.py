@@ -1,4 +1,4 @@
-"""What a run is made with that does not come with this package: noted when it begins, asked for when it goes on, never imported by itself."""
+"""Extensions that a run uses: they are noted when it starts, checked when it continues, and never imported automatically."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from talm_sim.types import Scenario
 __all__ = ["KINDS", "check_brought", "import_agent", "list_installed", "name_extensions"]
 
 KINDS = ("task", "judge", "provider", "perturbation", "responder", "tool_source")
-"""What a user may bring along."""
+"""The kinds of extensions."""
 
 
 def name_extensions(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str]) -> dict[str, str]:
-    """Name the tasks, judges, perturbations, responders and providers of a run that are not built in, and how the user brings each along.
+    """Name the tasks, judges, perturbations, responders and providers of a run that are not built in, and how to load each.
 
     Returns:
-        `<kind> <name>`, such as `judge short`, to `--plugin MODULE` or `package NAME`.
+        `<kind> <name>`, for example `judge short`, to `--plugin MODULE` or `package NAME`.
     """
     used: dict[str, Iterable[str]] = {"task": [job.config.task], "judge": judges, "provider": [job.config.model.partition("/")[0]]}
     if isinstance(job.options, AgentOptions):
@@ -32,20 +32,20 @@ def name_extensions(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterab
 
 
 def check_brought(noted: Mapping[str, str], where: str, kinds: Sequence[str] = KINDS) -> None:
-    """See that what a stored run was made with is there.
+    """Check that the extensions of a stored run are available.
 
     Raises:
-        PrerequisiteError: It is not; the message says how it was brought along then.
+        PrerequisiteError: One is missing; the message says how it was loaded when the run was made.
     """
     for thing, origin in noted.items():
         kind, _, name = thing.partition(" ")
         if kind in kinds and name not in _registry(kind):
-            mend = f"add {origin}" if origin.startswith("--plugin") else f"install {origin}"
-            raise PrerequisiteError(f"{where}: {kind} '{name}' is not known here; {mend}.")
+            fix = f"add {origin}" if origin.startswith("--plugin") else f"install {origin}"
+            raise PrerequisiteError(f"{where}: {kind} '{name}' is not known here; {fix}.")
 
 
 def import_agent(given: Mapping[str, Any]) -> None:
-    """Import what the user names again of a stored run, which by itself imports nothing: its agent.
+    """Import the agent that the user names again for a stored run; a stored run imports nothing by itself.
 
     Raises:
         PrerequisiteError: It cannot be imported.
@@ -57,7 +57,7 @@ def import_agent(given: Mapping[str, Any]) -> None:
 
 
 def list_installed() -> list[dict[str, str]]:
-    """Everything that other packages offer: its kind, its name, where it comes from, and what is wrong with it; imports each."""
+    """List everything that other packages offer, with kind, name, origin and any fault; each is imported."""
     found = []
     for kind in KINDS:
         registry = _registry(kind)

@@ -1,4 +1,4 @@
-"""What a run would ask of its models, and what that may cost; nothing is run for it.
+"""Forecast what a run would ask of its models and what that may cost, without running it.
 
 All that a run needs is opened as when it begins, so that what it would refuse is refused here, before anything is priced. Only keys and
 addresses need not be there, and models that run in this process are not loaded.
@@ -66,7 +66,7 @@ class Cost:
         traffic: How it is reached: `live`, `record`, `replay`, `here` for one that runs in this process, or `own` for that of the user's own
             agent, of which nothing can be told.
         bound: Requests and tokens.
-        money: At most; None where it has no price.
+        money: The most that it may cost; None without a price.
         currency: Of the money; empty where the prices name none.
         recorded: What a recording of the same scenarios took; None where there is none, or nobody is asked.
     """
@@ -87,7 +87,7 @@ class Forecast:
     Attributes:
         job: With every automatic value that needs no model.
         groups: Group to its number of scenarios.
-        costs: A line a model.
+        costs: One entry per model.
     """
 
     job: Job[Any]
@@ -96,28 +96,28 @@ class Forecast:
 
     @property
     def episodes(self) -> int:
-        """Of all groups and epochs."""
+        """How many episodes there are in all groups and epochs."""
         return sum(self.groups.values()) * self.job.config.epochs
 
 
 def forecast(config: RunConfig, prices: Mapping[str, Price] | None = None) -> Forecast:
-    """See what a run would be.
+    """Forecast a run.
 
     Args:
         config: What would be run.
         prices: Model to its price.
 
     Raises:
-        PrerequisiteError: The run would be refused, or a model that is asked has no price.
+        PrerequisiteError: The run would be refused, or a model that it asks has no price.
     """
     return run_to_completion(_forecast(config, prices))
 
 
 def episodes_of(config: RunConfig) -> int:
-    """How many episodes a run would have.
+    """Return how many episodes a run would have.
 
     Raises:
-        PrerequisiteError: Something it names is not there.
+        PrerequisiteError: Something that the configuration names does not exist.
     """
     _, scenarios = plan(configure(config, {}), Shared())
     return len(scenarios) * config.epochs
@@ -210,6 +210,6 @@ def _money(model: str, traffic: str, bound: Bound, prices: Mapping[str, Price] |
     if prices is None or traffic == "own":
         return None, ""
     if model not in prices:
-        hint = did_you_mean(model, prices) or " It contains no prices."
-        raise PrerequisiteError(f"--prices: no price of {model}.{hint}")
+        hint = did_you_mean(model, prices) or " The file contains no prices."
+        raise PrerequisiteError(f"--prices: no price for {model}.{hint}")
     return prices[model].of(bound.input_tokens, bound.output_tokens), prices[model].currency

@@ -1,4 +1,4 @@
-"""What becomes of a stored run: another name, or its end. The controls beside it go with it."""
+"""Rename or delete a stored run, together with its controls."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["controls_of", "delete_run", "paired_runs", "rename_run"]
 
 
 def controls_of(path: Path) -> list[Path]:
-    """The control models' runs that lie beside a run."""
+    """Return the runs of the control models beside a run."""
     return [path.parent / name for name in run_names(path.parent) if base_of(name) == path.name]
 
 
 def paired_runs(paths: Sequence[Path]) -> dict[Path, list[str]]:
-    """For each of some runs, the names of the runs beside it that are compared with it."""
+    """Return, for each of the given runs, the names of the runs beside it that are compared with it."""
     found: dict[Path, list[str]] = {path: [] for path in paths}
     for folder in {path.parent for path in paths}:
         meant = {spelt: path for path in paths if path.parent == folder for spelt in (Path(path.name), path)}
@@ -39,7 +39,7 @@ def delete_run(path: Path) -> None:
     """Delete a run and its controls.
 
     Raises:
-        PrerequisiteError: A process runs one of them, or it cannot be deleted.
+        PrerequisiteError: A process is running one of them, or one cannot be deleted.
     """
     for one in (every := [*controls_of(path), path]):
         _check_free(one)
@@ -52,10 +52,10 @@ def delete_run(path: Path) -> None:
 
 
 def rename_run(path: Path, name: str) -> Path:
-    """Give a run, and with it its controls, another name; returns the new place.
+    """Rename a run and its controls; return the new path.
 
     Raises:
-        PrerequisiteError: It is no name or is taken, a process runs one of them, or one is damaged.
+        PrerequisiteError: The name is not valid or is taken, a process is running one of the runs, or one is damaged.
     """
     check_name(name, "runs rename")
     moves = [(one, path.parent / f"{name}{one.name.removeprefix(path.name)}") for one in (*controls_of(path), path)]

@@ -1,4 +1,4 @@
-"""Published outputs as runs, so that they can be printed, read and judged like one's own."""
+"""Import published outputs as runs, so that they can be printed, read and judged like your own."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
     Args:
         directory: The release's root, or its `outputs`.
         run_dir: Directory of the runs.
-        command: Stored with the runs as what made them.
+        command: The command that made the runs; it is stored with them.
 
     Returns:
-        The runs, named `fail-talms-<model>`. One that lies there already, whole and of the same outputs, is left as it is: a call that was
-        killed can be repeated.
+        The runs, named `fail-talms-<model>`. A run that already exists, complete and with the same outputs, is left as it is, so a killed
+        call can be repeated.
 
     Raises:
         PrerequisiteError: The directory holds no outputs, a file is broken, or another run has the name of one of these.
@@ -53,7 +53,7 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
             path = places[run.name]
             delete = line_to_copy("talm-sim", "runs", "delete", str(path))
             raise PrerequisiteError(
-                f"{path}: is a run of something else than {directory} holds now; choose another --run-dir, or delete it with: {delete}"
+                f"{path}: is not a run of what {directory} contains now; choose another --run-dir, or delete it with: {delete}"
             )
     sweep(run_dir)
     for run in published:
@@ -64,7 +64,7 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
 
 
 def _is_import_of(stored: StoredRun, run: PublishedRun, notes: dict[str, str]) -> bool:
-    """Whether a run holds what would be imported; what was judged since stands beside it."""
+    """Whether a run contains what would be imported, apart from later verdicts."""
     with closing(connect_reader(stored.path)) as conn, explain_errors(stored.path):
         imported = stored_documents.imported_judges(conn)
         said = {(verdict.episode_id, verdict.judge): verdict for verdict in stored_documents.verdicts(conn, imported)}

@@ -1,4 +1,4 @@
-"""The runs of a directory: a line of each, read without its episodes, and which of them is meant where none is named."""
+"""The runs of a directory: one line per run, read without its episodes, and the run that is meant if none is named."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ class RunInfo:
     finished: int
     total: int
     waiting: int
-    """Open questions."""
+    """How many questions are open."""
     owner: Owner | None
-    """The living process that runs it; None where nobody does."""
+    """The live process that is running it; None if there is none."""
     failed: int = 0
-    """Finished episodes that did not do what they should have."""
+    """How many finished episodes failed; see `StoredRun.failed`."""
     task: str = ""
     agent: str = ""
-    """The user's own agent; empty where ours plays."""
+    """Your agent; empty for the built-in one."""
     perturb: tuple[str, ...] = ()
-    """What was damaged."""
+    """The perturbations of the tools."""
     rate: Measure | None = None
-    """The first measure of its table, over all groups; None where it was not judged yet."""
+    """The first measure of the run's table over all groups; None if it has not been judged."""
     closed: bool = True
-    """Whether a process holds it, or the last one that did left it in order; see `StoredRun.closed`."""
+    """Whether the run is in use, or was closed properly; see `StoredRun.closed`."""
     problem: str = ""
-    """Why the run cannot be read; empty for a sound one."""
+    """Why the run cannot be read; empty if it can."""
 
     @property
     def state(self) -> str:
-        """Where the run stands, in words: `done, 288 failed`."""
+        """The state of the run in words: `done, 288 failed`."""
         if self.problem:
             return f"unreadable: {self.problem}"
         state = "running" if self.owner else "done" if self.finished == self.total else "unfinished"
@@ -89,19 +89,19 @@ def _info(directory: Path) -> RunInfo:
 
 
 def waiting_run(run_dir: Path) -> StoredRun:
-    """The run in `run_dir` that waits for answers.
+    """Return the run in `run_dir` that waits for answers.
 
     Raises:
-        PrerequisiteError: None does, or several do; the message names them.
+        PrerequisiteError: No run waits, or several do; the message names them.
     """
     return _require_one([info for info in list_runs(run_dir) if info.waiting], run_dir, "waits for an answer", "wait for answers")
 
 
 def unfinished_run(run_dir: Path) -> StoredRun:
-    """The run in `run_dir` that is not finished and that nobody runs; where all are finished, one whose episodes failed.
+    """Return the run in `run_dir` that is unfinished and not being run; if all are finished, one with failed episodes.
 
     Raises:
-        PrerequisiteError: None is, or several are; the message names them.
+        PrerequisiteError: There is no such run, or there are several; the message names them.
     """
     idle = [info for info in list_runs(run_dir) if not info.problem and info.owner is None]
     found = [info for info in idle if info.finished < info.total] or [info for info in idle if info.failed]

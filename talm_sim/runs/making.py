@@ -1,4 +1,4 @@
-"""A making of scenarios, built and run: what it is made of, who writes, where the answers come from."""
+"""Making scenarios: from which sources, by which model, and where its answers come from."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ GROUP = "generate"
 """Group under which conversations of a writing model are recorded."""
 _RECORDED = (Traffic.REPLAY, Traffic.RECORD)
 OnLive = Callable[[Path | None, Bound], None]
-"""Hears that a model is about to be asked, below which directory its answers are recorded, if they are, and what that may cost."""
+"""Called before a model is asked, with the directory of the recordings (None if nothing is recorded) and what the requests may cost."""
 
 
 def bound_of(maker: Maker[Any, Any, Any]) -> tuple[int, Bound]:
-    """How many sources there are, and what they may cost the model that writes; nobody is asked, and what is finished counts, too.
+    """Return how many sources there are and what writing may cost, including finished sources; no model is asked.
 
     Raises:
-        PrerequisiteError: Something is missing or wrong; the message says what to mend.
+        PrerequisiteError: Something is missing or wrong; the message says what to fix.
     """
     _check_model(maker.options)
     sources = _sources(maker)
@@ -48,20 +48,20 @@ async def make_scenarios(
     on_live: OnLive = lambda recorded, bound: None,
     on_progress: OnProgress = lambda done, total, outcome: None,
 ) -> dict[str, Any]:
-    """Make scenarios, or go on where an earlier call ended.
+    """Make scenarios, or continue where an earlier call ended.
 
     Args:
-        task: The task they are made for.
-        maker: Makes them.
-        command: The command line, kept with what it makes.
-        on_live: Hears that a model is about to be asked.
-        on_progress: Hears of finished sources.
+        task: The task of the scenarios.
+        maker: Makes the scenarios.
+        command: The command line; it is stored with the scenarios.
+        on_live: Called before a model is asked.
+        on_progress: Called after each finished source.
 
     Returns:
         The report.
 
     Raises:
-        PrerequisiteError: Something is missing or wrong; the message says what to mend.
+        PrerequisiteError: Something is missing or wrong; the message says what to fix.
     """
     options: MakingOptions = maker.options
     _check_model(options)
@@ -110,7 +110,7 @@ def _check_model(options: MakingOptions) -> None:
 
 
 def _traffic(options: MakingOptions, library: CassetteLibrary) -> Traffic | None:
-    """Where the model's answers come from; None where there is no model."""
+    """Where the model's answers come from; None if there is no model."""
     if options.by_rules:
         return None
     if in_process(options.model):

@@ -1,4 +1,4 @@
-"""What models cost, as a file of the user's says."""
+"""Prices of models, read from a file of the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong, as it is said to somebody who writes Python: `judge_model="PROVIDER/NAME"` where a command line would have an option."""
+"""Error messages in the words of Python: `judge_model="PROVIDER/NAME"` instead of a command-line option."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHORT = {"--live": 'models="live"', "--replay": 'models="replay"', "--record": 
 _PROVIDER_OPTION = re.compile(r"(?<![\w-])-M (\w+)(?:=(?:such as )?([^\s,;]*[^\s,;.]))?")
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?: (\S*[^\s.,;:)]))?")
 _QUOTED = re.compile(r"'--([a-z][a-z-]*)'")
-"""As a name is written that may be none of an option."""
+"""A quoted option name, which may not exist."""
 _PLACEHOLDER = re.compile(r"[A-Z\[][A-Z\[\]/:=|]*|\S+[/:]\S+")
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -82,7 +82,7 @@ def _values(kind: Any) -> Iterator[str]:
 
 @contextlib.contextmanager
 def in_python() -> Iterator[None]:
-    """Let what the user must fix be said in the words of Python, unless a command line asked; and without a page of our own frames."""
+    """Phrase errors in the words of Python, unless a command line is being executed, and drop our own frames from the traceback."""
     try:
         yield
     except PrerequisiteError as err:

@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 HELD_SECONDS = 10.0
-"""How long a held answer is kept from its episode, unless it is released before."""
+"""Seconds for which a held answer is kept from its episode, unless it is released earlier."""
 Declined = Literal["", "idk", "skip"]
 Key = tuple[str, int, str]
 """Episode id, attempt, interrupt id."""
@@ -73,34 +73,34 @@ WHERE q.current > 1 AND NOT EXISTS ({_NOT_READY})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question an episode waits on, and what a person needs to answer it."""
+    """A question that an episode waits on, with what a person needs to answer it."""
 
     episode_id: str
     attempt: int
     interrupt_id: str
     ask: int
-    """Which question of its episode it is, counted from 1."""
+    """The question's number in its episode, counted from 1."""
     question: str
     asked_at: float
     """Unix time in seconds."""
     scenario_id: str
     group: str
     query: str
-    """What the user has asked of the agent by then."""
+    """What the user has asked the agent so far."""
     progress: list[dict[str, Any]]
     """What the agent has done so far: its model turns and events as JSON objects, in order."""
     knows: str | None = ""
-    """What the user knows beyond the request, in words; empty where there is nothing, None where the run is a blind one."""
+    """What the user knows beyond the request, in words; empty if that is nothing, None if the run is blind."""
 
     @property
     def key(self) -> Key:
-        """What an answer is filed under."""
+        """The key that identifies the question and its answer."""
         return self.episode_id, self.attempt, self.interrupt_id
 
 
 @dataclass(frozen=True, slots=True)
 class FiledAnswer:
-    """An answer that lies in the queue."""
+    """An answer in the queue."""
 
     key: Key
     text: str
@@ -109,7 +109,7 @@ class FiledAnswer:
 
 
 def open_questions(conn: sqlite3.Connection, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
-    """The first `limit` questions of one episode or all without an answer, in the order they were asked or the other way round."""
+    """Return the first `limit` open questions of one episode or of all, oldest first or, with `last_first`, newest first."""
     with closing(open_keys(conn, episode, last_first=last_first)) as keys:
         return list(islice(read_questions(conn, keys), limit))
 
@@ -117,13 +117,13 @@ def open_questions(conn: sqlite3.Connection, episode: str = "", *, last_first: b
 def next_open_question(
     conn: sqlite3.Connection, put_off: Collection[Key] = (), episode: str = "", *, last_first: bool = False
 ) -> Question | None:
-    """The first question without an answer, of one episode or all, that is not among those `put_off`; None where there is none."""
+    """Return the first open question of one episode or of all that is not in `put_off`; None if there is none."""
     with closing(open_keys(conn, episode, last_first=last_first)) as keys:
         return next(read_questions(conn, (key for key in keys if key not in put_off)), None)
 
 
 def asking_episodes(conn: sqlite3.Connection) -> list[str]:
-    """Ids of the episodes that have an open question, in the order they asked."""
+    """Return the ids of the episodes with an open question, in the order they asked."""
     return list(dict.fromkeys(episode for episode, _, _ in open_keys(conn)))
 
 
@@ -134,7 +134,7 @@ def number_unanswered(conn: sqlite3.Connection, episode: str = "", *, episodes: 
 
 
 def suggest_open_episode(episode: str, waiting: Iterable[str]) -> str:
-    """What to say after the name of an episode that asks nothing: which one may be meant of those that wait."""
+    """Return the hint after the name of an episode without open questions: the waiting episode that may be meant."""
     return did_you_mean(episode, dict.fromkeys(waiting)) or " This run has no open questions."
 
 
@@ -185,7 +185,7 @@ def put_questions(conn: sqlite3.Connection, waiting: Waiting) -> None:
 
 
 def close_questions(conn: sqlite3.Connection, episode_id: str) -> None:
-    """Let an episode ask nothing any more."""
+    """Close all questions of an episode."""
     conn.execute("UPDATE questions SET current = 0 WHERE episode_id = ? AND current", (episode_id,))
 
 
@@ -197,7 +197,7 @@ def answered_episodes(conn: sqlite3.Connection, episode_id: str = "") -> list[st
 
 
 def resume_waiting(conn: sqlite3.Connection, episode_id: str, attempt: int) -> bool:
-    """Let an episode go on with its answers, for good; False where one was just withdrawn."""
+    """Let an episode continue with its answers, for good; return False if one was just withdrawn."""
     where: dict[str, Any] = {"id": episode_id, "attempt": attempt, "given_before": time.time() - HELD_SECONDS}
     if not conn.execute(f"{_READY} AND q.episode_id = :id AND q.attempt = :attempt", where).fetchone():
         return False
@@ -207,7 +207,7 @@ def resume_waiting(conn: sqlite3.Connection, episode_id: str, attempt: int) -> b
 
 
 def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[str, HumanReply]:
-    """Answers a waiting episode goes on with, by interrupt id."""
+    """Return the answers with which a waiting episode continues, by interrupt id."""
     from talm_sim.agent.humans import HumanReply  # not at the top: whoever only asks or answers need not load the agent
 
     replies: dict[str, HumanReply] = {}
@@ -221,7 +221,7 @@ def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[
 
 
 def read_answer(conn: sqlite3.Connection, key: Key) -> FiledAnswer | None:
-    """The answer filed for a question; None where there is none."""
+    """Return the answer to a question; None if there is none."""
     filed = next(rows(conn, "answers", f"WHERE {THIS_QUESTION}", key), None)
     return None if filed is None else FiledAnswer(key, *filed[3:6])
 

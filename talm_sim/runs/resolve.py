@@ -216,7 +216,7 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
 
 
 def _build_job(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> Job[Any]:
-    """A configuration as its task reads it; every wrong option is told with its place."""
+    """Return a configuration as its task reads it; every wrong option is reported with its place."""
     name = ""
     try:
         config = RunConfig(**values)

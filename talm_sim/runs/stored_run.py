@@ -1,4 +1,4 @@
-"""A run as it lies on the disk: read lazily, by any number of processes, while it goes on or long after."""
+"""A run as it is stored on disk. Any number of processes can read it, during the run or later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, full_name, line_to_copy, suggest_nearest
+from talm_sim.errors import PrerequisiteError, format_names, full_name, line_to_copy, suggest_nearest
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import DATABASE, connect_reader
@@ -87,8 +87,8 @@ class StoredRun:
         """The run's configuration as its task reads it.
 
         Raises:
-            PrerequisiteError: The task is not there (the message says how it was brought along when the run was made), or an option is
-                unknown to it.
+            PrerequisiteError: The task is not installed (the message says how it was loaded when the run was made), or it does not
+                know an option.
         """
         if (known := self._judged_as or self._held_job) is not None:
             return known
@@ -138,7 +138,7 @@ class StoredRun:
 
     @cached_property
     def total(self) -> int:
-        """Episodes of the whole run."""
+        """How many episodes the run has in all."""
         with self._open_connection() as conn:
             if (planned := stored_documents.meta(conn, "total", int)) is None:
                 planned = conn.execute("SELECT count(*) FROM scenarios").fetchone()[0] * self.manifest.config.epochs
@@ -146,36 +146,36 @@ class StoredRun:
 
     @property
     def finished(self) -> int:
-        """Episodes finished by now."""
+        """How many episodes are finished."""
         with self._open_connection() as conn:
             return int(conn.execute("SELECT count(*) FROM episodes").fetchone()[0])
 
     @property
     def terminations(self) -> dict[Termination, int]:
-        """Terminations and how many finished episodes had each."""
+        """How many finished episodes ended in each termination."""
         with self._open_connection() as conn:
             ends = dict(conn.execute("SELECT termination, count(*) FROM episodes GROUP BY termination"))
         return {end: ends[end] for end in Termination if end in ends}
 
     @property
     def failed(self) -> int:
-        """Finished episodes that failed: something was not recorded, or no answer came."""
+        """How many finished episodes failed because something was not recorded or no answer came."""
         return sum(number for end, number in self.terminations.items() if end.failed)
 
     @property
     def crashed(self) -> int:
-        """Finished episodes in which your own agent raised an error, took too long or returned no message; they count in the rates."""
+        """How many finished episodes ended because your agent raised an error, took too long or returned nothing; they count in the rates."""
         return self.terminations.get(Termination.AGENT_ERROR, 0)
 
     @property
     def judged(self) -> bool:
-        """Whether judges have been through the run."""
+        """Whether the run has been judged."""
         with self._open_connection() as conn:
             return stored_documents.judges(conn) is not None
 
     @property
     def unjudged(self) -> int:
-        """Finished episodes that still lack a verdict of one of the run's judges."""
+        """How many finished episodes still lack a verdict of one of the run's judges."""
         with self._open_connection() as conn:
             said, imported = stored_documents.judges(conn), stored_documents.imported_judges(conn)
             if said is None:
@@ -185,37 +185,37 @@ class StoredRun:
 
     @property
     def first_measure(self) -> Measure | None:
-        """The first measure of its table over all groups, as it was when the run was last judged."""
+        """The first measure of the run's table over all groups, as of the last judging."""
         with self._open_connection() as conn:
             return stored_documents.meta(conn, "first_measure", Measure)
 
     @property
     def owner(self) -> Owner | None:
-        """The living process that runs it; None if there is none."""
+        """The live process that is running it; None if there is none."""
         with self._open_connection() as conn:
             owner = owner_of(conn)
         return owner if owner is not None and owner.alive else None
 
     def scenarios(self) -> Iterator[Scenario]:
-        """The run's scenarios in order."""
+        """Yield the run's scenarios in order."""
         with self._open_connection() as conn:
             yield from stored_documents.scenarios(conn)
 
     def tools(self) -> dict[str, ToolSpec]:
-        """The tools the scenarios name, missing ones included, by name; empty for an imported run."""
+        """Return the tools that the scenarios name, including missing ones, by name; empty for an imported run."""
         with self._open_connection() as conn:
             found = stored_documents.meta(conn, "tools", list[ToolSpec]) or ()
         return {tool.name: tool for tool in found}
 
     def tool_traffic(self) -> Counter[str]:
-        """How many finished episodes reached their tools live, replayed or recorded; empty if all did so as in the configuration."""
+        """Count the finished episodes by how they reached their tools (live, replay or record); empty if all did as configured."""
         with self._open_connection() as conn:
             if not stored_documents.meta(conn, stored_documents.MIXED, bool):
                 return Counter()
             return Counter(episode.tools for episode in stored_documents.episodes(conn, None) if episode.tools)
 
     def episodes(self, group: str | None = None) -> Iterator[Episode]:
-        """Finished episodes, of one group or all, in the order of the plan."""
+        """Yield the finished episodes of one group or of all, in planned order."""
         with self._open_connection() as conn:
             yield from stored_documents.episodes(conn, group)
 
@@ -223,7 +223,7 @@ class StoredRun:
         """Return one finished episode, by its id or a unique prefix.
 
         Raises:
-            PrerequisiteError: It is unknown or not finished, or several ids begin so.
+            PrerequisiteError: The episode is unknown or not finished, or several ids begin with this prefix.
         """
         with self._open_connection() as conn:
             episode_id = full_name(episode_id, stored_documents.started_episodes(conn), "episodes") or episode_id
@@ -237,27 +237,27 @@ class StoredRun:
                 again = line_to_copy("talm-sim", "resume", str(self.path))
                 raise PrerequisiteError(f"{self.path}: episode '{episode_id}' is not finished; continue with: {again}")
             known = [row[0] for row in conn.execute("SELECT id FROM episodes ORDER BY epoch, position")]
-        hint = f" There are {len(known)}, for example '{known[0]}'." if known else " No episode is finished yet."
+        hint = f" Finished episodes: {format_names(known, 3)}." if known else " No episode is finished yet."
         hint = suggest_nearest(episode_id, known) or hint
         raise PrerequisiteError(f"{self.path}: no episode '{episode_id}'.{hint}")
 
     def episode_ids(self) -> list[str]:
-        """Ids of all episodes that were begun, sorted."""
+        """Return the sorted ids of all episodes that have started."""
         with self._open_connection() as conn:
             return stored_documents.started_episodes(conn)
 
     def verdicts(self) -> Iterator[Verdict]:
-        """Verdicts of the judges the run was last judged with."""
+        """Yield the verdicts of the judges that last judged the run."""
         with self._open_connection() as conn:
             yield from stored_documents.verdicts(conn, stored_documents.judges(conn) or ())
 
     def pending(self, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
-        """The first `limit` open questions of one episode or all, in the order they were asked or the other way round."""
+        """Return the first `limit` open questions of one episode or of all, oldest first or, with `last_first`, newest first."""
         with self._open_connection() as conn:
             return open_questions(conn, episode, last_first=last_first, limit=limit)
 
     def asking(self) -> list[str]:
-        """Ids of the episodes with an open question, in the order they asked."""
+        """Return the ids of the episodes with an open question, in the order they asked."""
         with self._open_connection() as conn:
             return asking_episodes(conn)
 
@@ -269,7 +269,7 @@ class StoredRun:
 
     @property
     def waiting(self) -> int:
-        """Episodes that have an open question."""
+        """How many episodes have an open question."""
         with self._open_connection() as conn:
             return number_unanswered(conn, episodes=True)
 
@@ -279,35 +279,35 @@ class StoredRun:
             return {episode_id for (episode_id,) in conn.execute("SELECT DISTINCT episode_id FROM answers")}
 
     def measures(self) -> dict[str, Measured]:
-        """What those judges measure, by their names; it was stored with the verdicts, so a judge need not be installed to be read.
+        """Return what those judges measure, by judge name. It is stored with the verdicts, so the judges need not be installed.
 
-        Judges whose verdicts came with an imported run are not in it.
+        Judges whose verdicts came with an imported run are left out.
         """
         with self._open_connection() as conn:
             return stored_documents.measures(conn)
 
     def rows(self) -> list[Row]:
-        """What each finished episode counts as, in the order of the plan; with a value for each judge that has a measure of its own."""
+        """Return what each finished episode counts as, in planned order, with a value for each judge that has its own measure."""
         with self.at_once():
             return add_judge_values(self.job.task.rows(self), self._own_columns(), self.verdicts())
 
     def summary(self) -> list[Summary]:
-        """What the rows add up to, group by group: the task's measures, then those of judges that have one of their own.
+        """Return the summary of each group: the task's measures, then those of judges that have their own.
 
         Raises:
-            PrerequisiteError: The task is not there, or the run it is compared with cannot be read.
+            PrerequisiteError: The task is not installed, or the run to compare with cannot be read.
         """
         with self.at_once():
             rows, columns = self.rows(), self._own_columns()
             return [summary_with(one, rows, columns) for one in self.job.task.summarize(rows, self)]
 
     def _own_columns(self) -> dict[str, Measured]:
-        """Measures of the judges that the task does not read itself."""
+        """Return the measures of the judges that the task does not read itself."""
         own = self.job.task.own_judges
         return {judge: measure for judge, measure in self.measures().items() if judge not in own}
 
     def summary_records(self, summaries: Sequence[Summary] | None = None) -> list[dict[str, Any]]:
-        """The summary as one flat row a group: the run and its settings, then `Summary.record`; of `summaries` where they were made before."""
+        """Return one flat record per group: the run and its settings, then `Summary.record`; `summaries` saves computing them again."""
         mixed = {"tools": "mixed"} if len(self.tool_traffic()) > 1 else {}
         named = {"run": self.id, **settings_of(self.job), **mixed}
         return [named | one.record() for one in (self.summary() if summaries is None else summaries)]
@@ -315,9 +315,9 @@ class StoredRun:
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat record per episode.
 
-        What happened (`talm_sim.runs.tables.episode_record`), the run's settings (`talm_sim.runs.tables.settings_of`) and the categories of the
-        scenario's tools, what it counts as (the values and labels of its `Row`), and a column for each judge's verdict: its label where it
-        classifies, else whether it passed.
+        A record has what happened (`talm_sim.runs.tables.episode_record`), the run's settings (`talm_sim.runs.tables.settings_of`), the
+        categories of the scenario's tools, what the episode counts as (the values and labels of its `Row`), and a column for each judge's
+        verdict: the label if the judge classifies, else whether the episode passed.
         """
         return episode_records(self.id, self, self.rows())
 
@@ -334,7 +334,7 @@ class StoredRun:
         """Read everything through one connection within the block, and build the job once.
 
         Args:
-            conn: A connection of whoever has the run open for writing; by default one is made.
+            conn: The connection of a process that has the run open for writing; by default, a new one is opened.
         """
         if self._held is not None:
             yield
@@ -369,7 +369,7 @@ class StoredRun:
             raise PrerequisiteError(f"{self.path}: run.db cannot be read ({str(err).splitlines()[0]}).") from None
 
     def _look_through(self, conn: sqlite3.Connection) -> None:
-        """See that the run is as it was left; once, as long as its file stays the same."""
+        """Check that the run has not changed since it was sealed; once, as long as its file stays the same."""
         file = (self._place / DATABASE).stat()
         now = (file.st_ino, file.st_size, file.st_mtime_ns)
         if now == self._looked_through:
@@ -386,10 +386,10 @@ class StoredRun:
 
 
 def load_run(run: StoredRun | Path | str, run_dir: Path = Path("runs")) -> StoredRun:
-    """Open a stored run; it is named as for `find_run`: by directory, name, the beginning of a name, or `latest`. One that is open stays so.
+    """Open a stored run, given its directory, its name, a unique prefix of the name, or `latest`; an open `StoredRun` is returned as it is.
 
     Raises:
-        PrerequisiteError: There is no such run, several names begin so, or it cannot be read.
+        PrerequisiteError: There is no such run, several names begin with the prefix, or the run cannot be read.
     """
     if isinstance(run, StoredRun):
         return run

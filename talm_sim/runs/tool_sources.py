@@ -1,4 +1,4 @@
-"""The sources of a run's tools: tools that are handed over in Python, and what a run that goes on needs to be told again."""
+"""The sources of a run's tools: objects passed in Python, and what the user must name again to continue a run."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def move_tool_objects(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resume_command(job: Job[Any], run: str, *options: str) -> str:
-    """The command that goes on with a run; what its user brought along is named in it, as nothing that a run names is started by itself.
+    """Return the command that continues a run. It names the user's agent and tools, because a stored run never starts them by itself.
 
     Args:
-        job: The stored one.
-        run: What names it on a command line.
-        options: Others that the command is to have.
+        job: The stored job.
+        run: The run's name or path on a command line.
+        options: Further options of the command.
     """
     words = ["talm-sim", "resume", run]
     agent = job.values(Scope.GENERATION).get("agent")
@@ -54,15 +54,15 @@ def _source_words(options: AgentOptions) -> list[str]:
 
 
 def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
-    """See that the tools' sources of a run that goes on are named by the user again: nothing that a run names is started or imported by itself.
+    """Check that the user names the tool sources of a continued run again: a stored run never starts or imports them by itself.
 
     Args:
-        job: The stored one.
-        named: What the user names.
+        job: The stored job.
+        named: The sources that the user names.
         run: What messages call the run.
 
     Raises:
-        PrerequisiteError: They are not, or they are others.
+        PrerequisiteError: The sources are missing or differ.
     """
     if not isinstance(job.options, AgentOptions):
         return
@@ -70,5 +70,6 @@ def check_sources(job: Job[Any], named: Sequence[str] | None, run: str) -> None:
     if named is None and (not begun or job.config.tools is Traffic.REPLAY):
         return
     if tuple(named or ()) != begun:
-        words = line_to_copy(*_source_words(job.options)) or "no --tools-from"
-        raise PrerequisiteError(f"{run}: it was run with other tools, and talm-sim does not start what a stored run names; add {words}.")
+        words = line_to_copy(*_source_words(job.options))
+        fix = f"add {words}" if words else "leave out --tools-from"
+        raise PrerequisiteError(f"{run}: was run with other tools, and talm-sim does not start what a stored run names; {fix}.")

@@ -158,14 +158,14 @@ def test_what_is_replayed_or_runs_here_costs_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('"openai/gpt-4" = {input = 1, output = 2}', "--prices: no price of openai/gpt-4o. Did you mean 'openai/gpt-4'?"),
+        ('"openai/gpt-4" = {input = 1, output = 2}', "--prices: no price for openai/gpt-4o. Did you mean 'openai/gpt-4'?"),
         ('"openai/gpt-4o" = 3', 'write the price of a million tokens: "openai/gpt-4o" = {input = 2.5, output = 10}'),
         ('"openai/gpt-4o" = {input = -1, output = 2}', "write the price of a million tokens"),
         ('"openai/gpt-4o" = {input = true, output = 2}', "write the price of a million tokens"),
         ('"openai/gpt-4o" = {input = 1}', "write the price of a million tokens"),
         ("x", "not valid TOML"),
         ("currency = 3", 'currency: write its name in quotes, for example "USD".'),
-        ("", "--prices: no price of openai/gpt-4o."),
+        ("", "--prices: no price for openai/gpt-4o."),
     ],
 )
 def test_a_wrong_price_file_is_one_line(talm: Talm, text: str, message: str) -> None:

@@ -50,7 +50,7 @@ def _impatience() -> Iterator[None]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_a_plain_file_is_read(tmp_path: Path, kind: str) -> None:
     KINDS[kind](tmp_path / "x")
-    with pytest.raises(UnfitFileError, match=f"^it is {kind}, and must be a plain file$"):
+    with pytest.raises(UnfitFileError, match=f"^it is {kind}, but must be a plain file$"):
         read_bytes(tmp_path / "x", 10)
 
 

@@ -41,7 +41,7 @@ def test_what_is_built_in_is_imported_when_it_is_asked_for() -> None:
     code = (
         "import sys\nfrom talm_sim.foreign.plugins import Registry\n"
         "things = Registry('thing', {'a': 'colorsys:rgb_to_hsv'})\n"
-        "assert things.names() == ['a'] and 'a' in things and things.known('a') is None and things.origin('a') == ''\n"
+        "assert things.names() == ['a'] and 'a' in things and things.get_loaded('a') is None and things.origin('a') == ''\n"
         "assert 'colorsys' not in sys.modules\n"
         "assert things.get('a') is __import__('colorsys').rgb_to_hsv and 'colorsys' in sys.modules\n"
     )

@@ -51,7 +51,7 @@ def test_a_folder_that_is_a_file_is_one_line(tmp_path: Path) -> None:
         write_atomically(tmp_path / "file" / "a.json", b"")
 
 
-@pytest.mark.parametrize(("content", "why"), [(b"x" * 101, "it is larger than"), (b"\xff", "no UTF-8")])
+@pytest.mark.parametrize(("content", "why"), [(b"x" * 101, "it is larger than"), (b"\xff", "not UTF-8")])
 def test_what_cannot_be_a_recording_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, why: str) -> None:
     monkeypatch.setattr(plain_files, "LARGEST_DOCUMENT", 100)
     (tmp_path / "a.json").write_bytes(content)

@@ -106,7 +106,7 @@ def test_export_writes_nothing_outside(tree: Path, tmp_path: Path) -> None:
 def test_packing_nothing_says_how_to_record(tmp_path: Path, made: bool) -> None:
     if made:
         (tmp_path / "none" / "tools" / "perfect").mkdir(parents=True)
-    with pytest.raises(PrerequisiteError, match="holds no recordings; record some with"):
+    with pytest.raises(PrerequisiteError, match="contains no recordings; record some with"):
         _pack(tmp_path / "none", tmp_path / "zips")
 
 
@@ -115,4 +115,4 @@ def test_the_command_packs(tree: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert main([str(tree), str(tmp_path / "zips"), *rest]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 4
     assert main([str(tmp_path / "none"), str(tmp_path / "zips"), *rest]) == 2
-    assert "holds no recordings" in capsys.readouterr().err
+    assert "contains no recordings" in capsys.readouterr().err

@@ -23,7 +23,7 @@ def _twice(path: Path) -> Path:
 def test_repeats_play_in_order_and_never_wrap(tmp_path: Path) -> None:
     player = reopen(_twice(tmp_path / "t.json"))
     assert [player.lookup(get()), player.lookup(get())] == [answer("1"), answer("2")]
-    with pytest.raises(CassetteMissError, match=r"recorded 2 time\(s\) and is asked once more"):
+    with pytest.raises(CassetteMissError, match=r"recorded 2 time\(s\) and requested once more"):
         player.lookup(get())
 
 

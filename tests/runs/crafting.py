@@ -88,7 +88,7 @@ def large(path: Path) -> None:
 
 
 HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
-    "endless view": (sql(f"CREATE VIEW v AS {ENDLESS}"), r"its tables are not those of a run \(view 'v'\)"),
+    "endless view": (sql(f"CREATE VIEW v AS {ENDLESS}"), r"it does not have the tables of a run \(view 'v'\)"),
     "trigger": (sql("CREATE TRIGGER t BEFORE INSERT ON attempts BEGIN SELECT raise(ABORT, 'no'); END"), r"trigger 't'"),
     "index": (sql("CREATE INDEX i ON episodes (termination)"), r"index 'i'"),
     "table": (sql("CREATE TABLE t (x)"), r"table 't'"),
@@ -109,13 +109,13 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "blob id": (sql("UPDATE attempts SET episode_id = x'00' WHERE episode_id = (SELECT min(episode_id) FROM attempts)"), "a row of attempts"),
     "state": (state(asks=7), r"waiting episode 'towns-\S+' is damaged: Value error|state"),
     "perturbations": (state(asks={}, perturbations={"calls": "x", "counts": []}), r"waiting episode"),
-    "link to run.db": (link_to("run.db", "../good/run.db"), r"run\.db: is a link, and must be a plain file"),
+    "link to run.db": (link_to("run.db", "../good/run.db"), r"run\.db: is a link, but must be a plain file"),
     "link to run.json": (link_to("run.json", "../good/run.json"), r"run\.json: is a link"),
     "link to checkpoints": (link_to("checkpoints.db", "../../written-through"), r"checkpoints\.db: is a link"),
     "log": (link_to("run.db-wal", "/dev/zero"), r"run\.db-wal: is a link"),
-    "pipe": (pipe("run.json"), r"run\.json: is a pipe|no such run|is no run"),
+    "pipe": (pipe("run.json"), r"run\.json: is a pipe|no such run|is not a run"),
     "pipe of a database": (pipe("run.db"), r"run\.db: is a pipe"),
-    "zeros": (link_to("run.json", "/dev/zero"), r"run\.json: is a link|no such run|is no run"),
+    "zeros": (link_to("run.json", "/dev/zero"), r"run\.json: is a link|no such run|is not a run"),
     "large": (large, r"run\.json: it is larger than 8 MiB"),
 }  # fmt: skip
 """How a run directory is made a hostile one, and what is said of it; the run waits for answers, and `good` lies beside it."""

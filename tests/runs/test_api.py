@@ -68,7 +68,7 @@ def test_an_open_run_may_stand_for_its_name(world: dict[str, Any]) -> None:
     assert load_run(stored).path == stored.path
     assert judge(stored).path == resume(stored).path == stored.path
     for verb in (load_run, judge, resume):
-        with pytest.raises(PrerequisiteError, match=r"^3 is no run; give its name, its directory, or the StoredRun itself\.$"):
+        with pytest.raises(PrerequisiteError, match=r"^3 is not a run; give its name, its directory or the StoredRun\.$"):
             verb(3)  # type: ignore[arg-type]
 
 
@@ -104,7 +104,7 @@ def test_pandas_is_optional(world: dict[str, Any], monkeypatch: pytest.MonkeyPat
         ({"split": "no-tools"}, "no scenario of group no-tools"),
         ({"limit": "0"}, "limit: limit '0' selects nothing"),
         ({"paired_run": "nowhere"}, "nowhere: no such run."),
-        ({"run_id": "../x"}, "is no run name"),
+        ({"run_id": "../x"}, "is not a run name"),
         ({"prompts": Path("none.toml")}, "none.toml"),
         ({"cassettes": Path("nowhere"), "tools": "replay"}, "cassettes: there is no directory 'nowhere'; add models=\"record\" to make it"),
     ],

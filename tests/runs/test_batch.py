@@ -108,7 +108,7 @@ async def test_nobody_there_leaves_the_questions_open(tmp_path: Path) -> None:
 async def test_an_answer_held_elsewhere_is_waited_for_with_few_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, looks = new_run(tmp_path, 1, asks=1), 0
     await batch(run, ScriptedRunner())
-    monkeypatch.setattr("talm_sim.runs.desk.HELD_SECONDS", 0.5)
+    monkeypatch.setattr("talm_sim.runs.questions.HELD_SECONDS", 0.5)
 
     def looking(*words: Any) -> Question | None:
         nonlocal looks

@@ -132,7 +132,7 @@ def test_a_blocked_thread_is_named_by_its_line(tmp_path: Path, released: threadi
     for agent, where in {plain: plain, build: node, in_thread: plain}.items():
         episode = one(tmp_path / agent.__name__, agent, agent_timeout=0.3)
         assert episode.error.endswith(f"; it blocked a thread at {line_of(where, 'released.wait')}"), episode.error
-    assert one(tmp_path / "waits", waits, agent_timeout=0.3).error.endswith(f"; it waited at {line_of(waits, 'Event().wait')}")
+    assert one(tmp_path / "waits", waits, agent_timeout=0.3).error.endswith(f"; it was waiting at {line_of(waits, 'Event().wait')}")
 
 
 def test_one_that_asks_its_own_model_and_catches_everything_ends(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_category_is_that_of_the_tools_used_and_of_the_paired_query_without_to
 def test_any_task_chooses_by_id_and_says_that_it_has_no_categories(tmp_path: Path) -> None:
     one = chosen(task="when2call", split="direct,cannot_answer")[0]
     assert chosen(task="when2call", scenario=(one.id,)) == [one]
-    with pytest.raises(PrerequisiteError, match="Task when2call has tools of no category"):
+    with pytest.raises(PrerequisiteError, match="Task when2call has no tool categories"):
         chosen(task="when2call", category=("calendar",))
 
 

@@ -140,7 +140,7 @@ async def test_a_held_answer_waits_to_be_released_but_not_for_ever(tmp_path: Pat
         desk.answer(second.key, "held", held=True)
         assert answered_episodes(conn) == [first.episode_id], "the next answer lets the one before go"
         with monkeypatch.context() as later:
-            later.setattr("talm_sim.runs.desk.HELD_SECONDS", 0.0)
+            later.setattr("talm_sim.runs.questions.HELD_SECONDS", 0.0)
             assert answered_episodes(conn) == [first.episode_id, second.episode_id]
         assert answered_episodes(conn) == [first.episode_id]
         desk.release()
@@ -270,5 +270,5 @@ async def test_nothing_is_filed_through_a_store_that_gave_its_run_back(tmp_path:
         assert answered_episodes(store.reader) == []
     with closing(Desk(run)) as desk:
         assert answered_episodes(desk.reading) == [first.episode_id], "whoever gives the run back holds no answer"
-    with pytest.raises(PrerequisiteError, match="is not run from here any more"):
+    with pytest.raises(PrerequisiteError, match="is no longer run by this process"):
         store._writer.commit_now(lambda conn: None)

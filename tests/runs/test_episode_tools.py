@@ -102,7 +102,7 @@ def test_64_episodes_at_once_each_find_the_hall_empty(tmp_path: Path) -> None:
     hall = Hall()
     one = talm_sim.run(tools=[hall.book, hall.free], on_event=told(notices), **shared)
     assert passed(one)[0] < 64, "this is what they see of each other in one hall"
-    assert notices == ['book may change something, and all episodes share it: one may see what another did; see "State" in docs/tools.md']
+    assert notices == ['book may change data, and all episodes share it: one may see what another did; see "State" in docs/tools.md']
 
 
 def test_tools_that_one_episode_uses_alone_are_shared_with_nobody(tmp_path: Path) -> None:

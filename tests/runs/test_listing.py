@@ -28,7 +28,7 @@ async def test_a_run_that_somebody_runs_is_not_there_to_resume(tmp_path: Path) -
     waits = await played(tmp_path, "waits", asks=1)
     async with RunStore.open(waits):
         assert waiting_run(tmp_path).path == waits
-        with pytest.raises(PrerequisiteError, match=r"no run in .* is unfinished; name a run, or --run-dir"):
+        with pytest.raises(PrerequisiteError, match=r"no run in .* is unfinished; name a run, or give --run-dir"):
             unfinished_run(tmp_path)
 
 

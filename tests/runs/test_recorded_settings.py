@@ -83,7 +83,7 @@ def test_a_model_of_which_nothing_is_recorded_is_named_with_those_of_which_somet
 
 def test_an_empty_directory_is_no_recording(world: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(PrerequisiteError, match=r"^cassettes.*empty.*: nothing is recorded there; add models=.record."):
+    with pytest.raises(PrerequisiteError, match=r"^cassettes.*empty.*: there are no recordings there; add models=.record."):
         run(**{**world, "cassettes": tmp_path / "empty"})
 
 

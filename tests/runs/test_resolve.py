@@ -85,7 +85,7 @@ def test_options_go_over_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_task_does_not_take_over_the_options_of_the_first() -> None:
     changed = configure(RunConfig(human="simulated", seed=3), {"task": "when2call", "mode": "judge"})
     assert (changed.task.name, changed.options.mode, changed.config.seed) == ("when2call", "judge", 3)
-    with pytest.raises(PrerequisiteError, match=r"^--human is an option of task talm, not of task when2call; leave it out, or choose --task"):
+    with pytest.raises(PrerequisiteError, match=r"^--human is an option of task talm, not of task when2call; leave it out, or add --task"):
         configure(RunConfig(task="when2call"), {"human": "none"})
     with pytest.raises(PrerequisiteError, match=r"^--task: unknown task 'when2cal'\. Did you mean 'when2call'\?$"):
         configure(None, {"task": "when2cal"})
@@ -172,7 +172,7 @@ def test_the_task_is_taken_from_the_highest_place(toml: Any, named: tuple[str | 
             "mode = 'judge'",
             {},
             {},
-            r"c\.toml: mode is an option of task when2call, not of task talm; leave it out, or choose --task",
+            r"c\.toml: mode is an option of task when2call, not of task talm; leave it out, or add --task",
         ),
         (
             "max-episodes = 4\nmax_episodes = 5",
@@ -183,12 +183,12 @@ def test_the_task_is_taken_from_the_highest_place(toml: Any, named: tuple[str | 
         ("[talm]\nturn_limit = 4\nturn-limit = 4", {}, {}, r"c\.toml: talm\.turn-limit is set twice, as 'turn_limit' and 'turn-limit'"),
         ("[when2call]\nmodee = 'judge'", {}, {}, r"c\.toml: unknown key 'when2call\.modee'\. Did you mean 'mode'\?$"),
         ("[when2call]\nseed = 1", {}, {}, r"c\.toml: unknown key 'when2call\.seed'\."),
-        ("split = ['perfect', 3]", {}, {}, r"c\.toml: split: 3 is not a name; each of a list must be one, in quotes\.$"),
+        ("split = ['perfect', 3]", {}, {}, r"c\.toml: split: 3 is not a name; every item of the list must be one, in quotes\.$"),
         ("", {"TALM_SIM_EPOCH": "1"}, {}, r"^unknown option 'TALM_SIM_EPOCH'\. Did you mean 'TALM_SIM_EPOCHS'\?$"),
         ("", {"TALM_SIM_MODE": "judge"}, {}, r"^TALM_SIM_MODE is an option of task when2call, not of task talm; leave it out"),
         ("", {"TALM_SIM_OPTIONS": "1"}, {}, r"^unknown option 'TALM_SIM_OPTIONS'"),
         ("", {}, {"epoch": 1}, r"^unknown option '--epoch'\. Did you mean '--epochs'\?$"),
-        ("", {}, {"mode": "judge"}, r"^--mode is an option of task when2call, not of task talm; leave it out, or choose --task"),
+        ("", {}, {"mode": "judge"}, r"^--mode is an option of task when2call, not of task talm; leave it out, or add --task"),
         ("task = 'tlam'", {}, {}, r"c\.toml: task: unknown task 'tlam'\. Did you mean 'talm'\?$"),
         ("", {"TALM_SIM_TASK": "tlam"}, {}, r"^TALM_SIM_TASK: unknown task 'tlam'\. Did you mean 'talm'\?$"),
         ("", {}, {"task": "tlam"}, r"^--task: unknown task 'tlam'\. Did you mean 'talm'\?$"),
@@ -239,7 +239,7 @@ def test_a_list_may_be_given_as_its_only_item_in_python() -> None:
     [
         ({"task": "talmm"}, r"^--task: unknown task 'talmm'\. Did you mean 'talm'\?$"),
         ({"split": "perfct"}, r"^--split: unknown split 'perfct' of task talm\. Did you mean 'perfect'\?$"),
-        ({"mode": "judge"}, r"^--mode: is an option of task when2call, not of task talm; leave it out, or choose --task when2call\.$"),
+        ({"mode": "judge"}, r"^--mode: is an option of task when2call, not of task talm; leave it out, or add --task when2call\.$"),
         ({"splitt": "perfect"}, r"^--splitt: unknown option of task talm\. Did you mean 'split'\?$"),
     ],
 )

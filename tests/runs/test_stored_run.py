@@ -60,7 +60,7 @@ async def test_a_run_can_be_read_while_it_goes_on_and_from_a_copy(tmp_path: Path
     ("episode_id", "message"),
     [
         ("plain-1", r"no episode 'plain-1'\. Did you mean 'plain-00"),
-        ("zzz", r"no episode 'zzz'\. Known are 2, such as 'plain-001'\."),
+        ("zzz", r"no episode 'zzz'\. Finished episodes: plain-001, plain-002\."),
         ("ask-000", r"episode 'ask-000' is waiting for a person; see: talm-sim answer "),
         ("plain-009", r"episode 'plain-009' is not finished; continue with: talm-sim resume "),
     ],
@@ -103,7 +103,7 @@ async def test_a_damaged_or_crafted_row_is_an_error_not_code(tmp_path: Path, bod
 
 def test_a_small_row_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("talm_sim.runs.files.database._LARGEST", 2**20)
-    with pytest.raises(PrerequisiteError, match=r"run\.db: episode 'a' unpacks to more than 1 MiB or 500,000 values, which no run holds"):
+    with pytest.raises(PrerequisiteError, match=r"run\.db: episode 'a' unpacks to more than 1 MiB or 500,000 values, the limit per record"):
         unpack(zlib.compress(b"0" * 2**24), "episode 'a'")
 
 
@@ -114,7 +114,7 @@ async def test_another_database_is_no_run(tmp_path: Path) -> None:
         load_run(run).finished  # noqa: B018
     with closing(sqlite3.connect(run / "run.db")) as conn:
         conn.execute("CREATE TABLE episodes (id TEXT)")
-    with pytest.raises(PrerequisiteError, match="is no run database of talm-sim"):
+    with pytest.raises(PrerequisiteError, match="is not a run database of talm-sim"):
         RunStore.open(run)
 
 

@@ -83,7 +83,7 @@ def test_a_text_without_end_takes_no_longer_than_one_with() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b'{"answer": "' + b" " * 32 * MIB + b'"}', r"unpacks to more than 32 MiB or 500,000 values, which no run contains; restore the file"),
+        (b'{"answer": "' + b" " * 32 * MIB + b'"}', r"unpacks to more than 32 MiB or 500,000 values, the limit per record; restore the file"),
         (b'{"model_turns": [' + b"[]," * 600_000 + b"[]]}", "unpacks to more than 32 MiB or 500,000 values"),
         (b'{"model_turns": [' + b"[]," * 2_000 + b"[]]}", r"is damaged: 2,\d\d\d faults"),
     ],

@@ -108,7 +108,7 @@ def test_a_sandbox_that_cannot_be_started_is_no_failure_of_the_tool_and_is_tried
         assert ends[0] == ("answered", "")
         assert ends[1:] == [("infrastructure_error", "The sandbox could not be started: No space left on device")] * 2
         program.unlink()
-        with pytest.raises(PrerequisiteError, match=r"holds code \(api\.py\); add trust to run it"):
+        with pytest.raises(PrerequisiteError, match=r"contains code \(api\.py\); add trust to run it"):
             talm_sim.resume(tmp_path / "runs" / "r", tools_from=(source,))
         assert resume_command(run.job, "r").endswith(" --trust")
         run = talm_sim.resume(tmp_path / "runs" / "r", **shared)
@@ -166,11 +166,11 @@ def test_a_run_that_goes_on_is_told_its_sources_again() -> None:
     for named in (None, (), ("python:os:system",), (text, text)):
         with pytest.raises(PrerequisiteError) as caught:
             check_sources(job, named, "runs/a")
-        mend = "nothing that a run names is started by itself; give it --tools-from numbers=python:numbers_of_mine:double."
-        assert str(caught.value) == f"runs/a: its tools came from elsewhere, and {mend}"
+        fix = "and talm-sim does not start what a stored run names; add --tools-from numbers=python:numbers_of_mine:double."
+        assert str(caught.value) == f"runs/a: was run with other tools, {fix}"
     check_sources(job, (text,), "runs/a")
     check_sources(configure(None, {"tools_from": text, "tools": "replay", "model": "sim/oracle"}), None, "runs/a")
-    with pytest.raises(PrerequisiteError, match=r"give it no --tools-from\.$"):
+    with pytest.raises(PrerequisiteError, match=r"leave out --tools-from\.$"):
         check_sources(configure(None, {"model": "sim/oracle"}), (text,), "runs/a")
 
 

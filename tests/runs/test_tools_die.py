@@ -94,7 +94,7 @@ def test_the_second_death_ends_the_run_and_resume_brings_the_rest(
 def test_a_grid_has_one_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, services: QuickServices) -> None:
     grid: dict[str, list[Any]] = {"seed": [0, 1, 2]}
     options: dict[str, Any] = {**SMALL, "run_dir": tmp_path, "limit": "6"}
-    with pytest.raises(PrerequisiteError, match=r"^cell seed=[12]: the tool service died twice.* go on with: talm-sim resume "):
+    with pytest.raises(PrerequisiteError, match=r"^cell seed=[12]: the tool service died twice.* continue with: talm-sim resume "):
         ablate(over=grid, on_event=(killer := Killer(monkeypatch, services, 2, 8)), **options)
     assert len(killer.restarts) == len(killer.alive) == 1, "one service for all cells"
     done = ablate(over=grid, **options)

@@ -153,7 +153,7 @@ def check_stored(document: bytes, what: str) -> None:
         check_size(document)
     except TooLargeError:
         limits = f"{_LARGEST >> 20} MiB or {_MOST_VALUES:,} values"
-        raise PrerequisiteError(f"{DATABASE}: {what} unpacks to more than {limits}, which no run contains; {_NOT_OURS}.") from None
+        raise PrerequisiteError(f"{DATABASE}: {what} unpacks to more than {limits}, the limit per record; {_NOT_OURS}.") from None
 
 
 def create_database(directory: Path) -> sqlite3.Connection:
@@ -170,7 +170,7 @@ def connect_writer(directory: Path) -> sqlite3.Connection:
     """Open a run's database for writing; transactions are begun explicitly.
 
     Raises:
-        PrerequisiteError: The file cannot be written or is no run database.
+        PrerequisiteError: The file cannot be written or is not a run database.
     """
     conn = _connect(directory, "rw", writing=True)
     conn.execute("PRAGMA synchronous=NORMAL")
@@ -206,7 +206,7 @@ def connect_reader(directory: Path) -> sqlite3.Connection:
     """Open a run's database for reading, also where the directory itself is read-only.
 
     Raises:
-        PrerequisiteError: The file is no run database, or is read-only with commits that only a writer can take over.
+        PrerequisiteError: The file is not a run database, or is read-only with commits that only a writer can take over.
     """
     try:
         if (directory / f"{DATABASE}-journal").exists():
@@ -234,7 +234,7 @@ def check_regular(path: Path) -> None:
         return  # whoever opens it says so
     kind = kind_of_file(found.st_mode)
     if kind:
-        raise PrerequisiteError(f"{path}: is {kind}, and must be a plain file; put the file itself there.")
+        raise PrerequisiteError(f"{path}: is {kind}, but must be a plain file; put the file itself there.")
 
 
 @contextlib.contextmanager

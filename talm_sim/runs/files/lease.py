@@ -53,7 +53,7 @@ class Lease:
         """
         beat = conn.execute("UPDATE lease SET heartbeat = ? WHERE token = ?", (time.time(), self.token))
         if beat.rowcount != 1:
-            raise PrerequisiteError(f"run '{self.run_id}' was taken over by another process; nothing more is written from here.")
+            raise PrerequisiteError(f"run '{self.run_id}' was taken over by another process; this process writes nothing more.")
 
     def release(self, conn: sqlite3.Connection) -> bool:
         """Give the run back; False where another process has taken it over."""

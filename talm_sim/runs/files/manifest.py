@@ -56,7 +56,7 @@ _LARGEST = 8 * 2**20
 _TIME = 15
 """Characters of the time that begins a run's name."""
 FORMAT = 4
-"""Raised whenever what lies in a run directory is read another way."""
+"""The number is raised whenever the files of a run are read in another way."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 LATEST = "latest"
 """Names the newest run."""
@@ -66,7 +66,7 @@ _PACKAGES = ("talm-sim", "langgraph", "langchain-core", "openai", "anthropic", "
 
 
 class RunManifest(BaseModel):
-    """What a run is, and what made it."""
+    """What a run is and what made it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -75,16 +75,16 @@ class RunManifest(BaseModel):
     """The configuration with every automatic value resolved, and without `run_id`: a run's name is its directory's."""
     dataset_digest: str
     wording: dict[str, str] = Field(default_factory=dict)
-    """Digest of every text the model is told, by what a message calls it."""
+    """Digests of all texts that the model reads, by the name that messages use."""
     brought: dict[str, str] = Field(default_factory=dict)
-    """What the run is made with that does not come with this package (`judge short`), to how it was brought along (`--plugin MODULE`)."""
+    """Extensions that the run uses (`judge short`), with how each was loaded (`--plugin MODULE`)."""
     created: str
     """UTC, ISO 8601."""
     command: str = ""
     """The command line or call that made the run."""
     versions: dict[str, str] = Field(default_factory=dict)
     notes: dict[str, str] = Field(default_factory=dict)
-    """What else a reader should know, e.g. where an imported run comes from."""
+    """What else a reader should know, for example where an imported run comes from."""
 
 
 def dataset_digest(scenarios: Sequence[Scenario]) -> str:
@@ -93,7 +93,7 @@ def dataset_digest(scenarios: Sequence[Scenario]) -> str:
 
 
 def wording_digests(texts: Mapping[str, str]) -> dict[str, str]:
-    """Digest of each text the model is told; equal ones, equal words."""
+    """Return a digest of each text that the model reads; equal digests mean equal texts."""
     return {name: digest(text) for name, text in texts.items()}
 
 
@@ -214,11 +214,11 @@ def _read(directory: Path) -> bytes:
     try:
         return read_bytes(path, _LARGEST)
     except OSError as err:
-        raise PrerequisiteError(f"{directory}: is no run ({MANIFEST}: {err.strerror}).") from None
+        raise PrerequisiteError(f"{directory}: is not a run ({MANIFEST}: {err.strerror}).") from None
 
 
 def _check_format(path: Path, text: bytes) -> None:
-    """Refuse a run of another format before its fields are looked at."""
+    """Refuse a run of another format before its fields are checked."""
     try:
         document = json.loads(text)
         found, made_by = document.get("format", FORMAT), document.get("versions", {}).get("talm-sim", "an unknown version")
@@ -226,18 +226,18 @@ def _check_format(path: Path, text: bytes) -> None:
         return  # the fields will say what is wrong
     if found != FORMAT:
         fix = "upgrade talm-sim" if isinstance(found, int) and found > FORMAT else "make the run again with `talm-sim run`"
-        raise PrerequisiteError(f"{path}: is of run format {found}, made by talm-sim {made_by}; this one reads format {FORMAT}: {fix}.")
+        raise PrerequisiteError(f"{path}: has run format {found}, made by talm-sim {made_by}; this version reads format {FORMAT}: {fix}.")
 
 
 def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
     """Return the directory of a run.
 
     Args:
-        run: Its directory, its name in `run_dir`, the beginning of that, or `latest`: the newest one that is no control beside another.
-        run_dir: Directory that holds runs.
+        run: Its directory, its name in `run_dir`, a prefix of that name, or `latest`: the newest run that is not a control of another.
+        run_dir: Directory of the runs.
 
     Raises:
-        PrerequisiteError: There is no such run, or several names begin so.
+        PrerequisiteError: There is no such run, or several names begin with the prefix.
     """
     path = Path(run)
     if (path / MANIFEST).is_file():

@@ -70,7 +70,7 @@ class Writer:
         if self._failure is not None:
             raise self._failure
         if self._closed:
-            raise PrerequisiteError(f"run '{self._lease.run_id}' is not run from here any more; nothing more is written.")
+            raise PrerequisiteError(f"run '{self._lease.run_id}' is no longer run by this process; nothing more is written.")
         done: futures.Future[None] = futures.Future()
         self._entries.put(_Entry(change, done))
         done.result()

@@ -347,7 +347,7 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pair_without_equals_is_refused() -> None:
-    with pytest.raises(PrerequisiteError, match="'thinking' is no option; write KEY=VALUE"):
+    with pytest.raises(PrerequisiteError, match="'thinking' is not an option; write KEY=VALUE"):
         parse("-M", "thinking")
 
 

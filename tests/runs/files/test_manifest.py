@@ -39,7 +39,7 @@ def test_an_existing_name_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "-x", "a b"])
 def test_a_name_that_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(PrerequisiteError, match="is no run name"):
+    with pytest.raises(PrerequisiteError, match="is not a run name"):
         new_run(tmp_path, name=name)
 
 
@@ -74,7 +74,7 @@ def test_a_start_that_fails_within_the_database_leaves_nothing(tmp_path: Path, f
 def test_nothing_to_run_and_an_id_twice_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match="nothing to run"):
         new_run(tmp_path, 0)
-    with pytest.raises(PrerequisiteError, match="'plain-000' stands twice"):
+    with pytest.raises(PrerequisiteError, match="'plain-000' is used twice; ids must be unique"):
         create_run(tmp_path, "x", RunConfig(), [*scenarios(1), *scenarios(1)])
 
 
@@ -115,15 +115,15 @@ def test_a_run_is_found_by_path_and_by_name(tmp_path: Path) -> None:
     assert find_run(run) == find_run("a-run", tmp_path) == run
     with pytest.raises(PrerequisiteError, match=r"a-rum: no such run\. Did you mean 'a-run'\?"):
         find_run("a-rum", tmp_path)
-    with pytest.raises(PrerequisiteError, match=r"x: no such run\. \S+ holds no run; start one"):
+    with pytest.raises(PrerequisiteError, match=r"x: no such run\. \S+: there are no runs here yet; start one"):
         find_run("x", tmp_path / "none")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 9}, r"run\.json: is of run format 9, made by talm-sim \S+; this one reads format 4: upgrade talm-sim\.$"),
-        ({"config": {"model": "nothing"}}, "config: model: 'nothing' is no model"),
+        ({"format": 9}, r"run\.json: has run format 9, made by talm-sim \S+; this version reads format 4: upgrade talm-sim\.$"),
+        ({"config": {"model": "nothing"}}, "config: model: 'nothing' is not a model name"),
         ({"unknown": 1}, "unknown: there is no such name"),
     ],
 )
@@ -168,7 +168,7 @@ def test_a_run_is_found_by_its_beginning_where_no_other_begins_so(tmp_path: Path
 
 
 def test_latest_is_the_newest_run_that_is_no_control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(PrerequisiteError, match=r"holds no run; start one with: talm-sim run"):
+    with pytest.raises(PrerequisiteError, match=r"there are no runs here yet; start one with: talm-sim run"):
         find_run("latest", tmp_path)
     for second, name in enumerate(("z-first", "b-last", "b-last.sim-oracle", "b-last.sim-cautious")):
         at(monkeypatch, second)
@@ -180,7 +180,7 @@ def test_latest_is_the_newest_run_that_is_no_control(tmp_path: Path, monkeypatch
     at(monkeypatch, 3)
     new_run(tmp_path, name="a-later-in-it")
     assert find_run(tmp_path / "latest").name == "a-later-in-it"
-    with pytest.raises(PrerequisiteError, match=r"^--run-id: 'latest' names the newest run"):
+    with pytest.raises(PrerequisiteError, match=r"^--run-id: 'latest' always means the newest run; choose another name"):
         new_run(tmp_path, name="latest")
 
 
@@ -194,5 +194,5 @@ def test_an_episode_is_found_by_its_beginning(tmp_path: Path) -> None:
     run = load_run(create_run(tmp_path, "x", RunConfig(model="sim/scripted", epochs=2), scenarios(2), fill=fill))
     assert run.episode("plain-001").id == "plain-001"  # the whole id of one, though another goes on from it
     assert (run.episode("plain-001@").epoch, run.episode("plain-001").epoch) == (2, 1)
-    with pytest.raises(PrerequisiteError, match=r"^'plain' matches 2 episodes: plain-000, plain-001; write more of it\.$"):
+    with pytest.raises(PrerequisiteError, match=r"^'plain' matches 2 episodes: plain-000, plain-001; write more of the name\.$"):
         run.episode("plain")

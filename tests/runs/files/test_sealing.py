@@ -78,7 +78,7 @@ async def test_a_sealed_run_that_does_not_fit_is_refused_with_counts(tmp_path: P
         PrerequisiteError, match=rf"^\S+a-run: run\.db: has changed since it was sealed: {message}; restore both files from a copy\.$"
     ):
         load_run(run).summary()
-    with pytest.raises(PrerequisiteError, match="is not as it was sealed"):
+    with pytest.raises(PrerequisiteError, match="has changed since it was sealed"):
         RunStore.open(run)
     (info,) = list_runs(tmp_path)
     assert message in info.problem
@@ -189,7 +189,7 @@ async def test_a_renaming_that_fails_leaves_every_name_as_it_was(tmp_path: Path,
         rename(source, target)
 
     monkeypatch.setattr("talm_sim.runs.housekeeping.os.rename", fails)
-    with pytest.raises(PrerequisiteError, match=r"a-run: cannot be changed \(Permission denied\); see who may write there\.$"):
+    with pytest.raises(PrerequisiteError, match=r"a-run: cannot be changed \(Permission denied\); check who may write there\.$"):
         rename_run(tmp_path / "a-run", "mine")
     assert [(info.id, info.finished, info.problem) for info in list_runs(tmp_path)] == [(name, 3, "") for name in names]
 

@@ -127,7 +127,7 @@ def test_mask_hides_one_tool_or_all() -> None:
     ("text", "message"),
     [
         ("htpp-500", "unknown perturbation 'htpp-500'. Did you mean 'http-500'?"),
-        ("http-500:p", "'p' is no option; write KEY=VALUE."),
+        ("http-500:p", "'p' is not an option; write KEY=VALUE."),
         ("http-500:p=2", "p: 2 is too large; the most is 1."),
         ("http-500:times=x", "times: 'x' is not a whole number."),
         ("http-500:tol=a", "tol: http-500 has no such option. Did you mean 'tool'?"),
