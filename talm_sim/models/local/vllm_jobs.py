@@ -1,7 +1,7 @@
 """What is asked of vLLM, as requests: options to score, text to write.
 
 The prompt of a question is encoded once: a request of its own fills vLLM's prefix cache, from which the options read it. Cached tokens have no
-log-probabilities, so `vllm_prefix` keeps the cache short of the options, and each question has a `cache_salt` of its own: equal questions and
+log-probabilities, so the cache is kept short of the options, and each question has a `cache_salt` of its own: equal questions and
 epochs never share. What vLLM says it read from the cache is checked all the same; an option that was spoiled is scored again without the cache.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from talm_sim.errors import ContextOverflowError, ProviderError
@@ -20,11 +21,10 @@ from talm_sim.models.local.scoring import encode_question, encode_text, refuse_i
 from talm_sim.models.local.vllm_engine import VllmEngine
 from talm_sim.models.local.vllm_loop import EngineRequest, Job
 from talm_sim.models.local.vllm_options import SAMPLING
-from talm_sim.models.local.vllm_prefix import plan_cache
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.types import JsonObject, Usage
 
-__all__ = ["score", "write"]
+__all__ = ["CachePlan", "common_prefix_length", "plan_cache", "score", "write"]
 
 
 def score(engine: VllmEngine, tokenizer: Any, prompt: str, options: Sequence[str], *, reuse: bool = True) -> Job[list[Continuation]]:
@@ -153,3 +153,56 @@ def _continuation(output: Any, option: Sequence[int]) -> Continuation:
     known = output.prompt_logprobs
     first = len(known) - len(option)
     return Continuation(sum(known[first + place][token].logprob for place, token in enumerate(option)), len(option))
+
+
+@dataclass(frozen=True, slots=True)
+class CachePlan:
+    """How the requests of a question share what vLLM caches.
+
+    Attributes:
+        shared: Tokens of the prompt that a request of its own encodes first, in whole blocks; 0 where there is nothing to share.
+            So no option pays for the prompt, and its log-probabilities, which nobody wants, are never computed.
+        groups: For each option the number of its cache; 0 is the one that holds the shared tokens.
+    """
+
+    shared: int
+    groups: tuple[int, ...]
+
+
+def plan_cache(prompt: int, options: Sequence[Sequence[int]], block: int) -> CachePlan:
+    """Plan the caches of a question.
+
+    Args:
+        prompt: Tokens of the prompt; 1 or more.
+        options: Tokens of each option.
+        block: Tokens a block of the cache holds.
+
+    >>> plan_cache(40, [[1, 2], [1, 3], [4]], block=16)
+    CachePlan(shared=32, groups=(0, 0, 0))
+    >>> plan_cache(48, [[1, 2], [1, 3]], block=16)
+    CachePlan(shared=32, groups=(0, 1))
+    """
+    members: list[list[Sequence[int]]] = []
+    groups: list[int] = []
+    for option in options:
+        fits = (number for number, group in enumerate(members) if not any(_spoils_cache(prompt, other, option, block) for other in group))
+        number = next(fits, len(members))
+        if number == len(members):
+            members.append([])
+        members[number].append(option)
+        groups.append(number)
+    return CachePlan((prompt - 1) // block * block, tuple(groups))
+
+
+def _spoils_cache(prompt: int, first: Sequence[int], second: Sequence[int], block: int) -> bool:
+    """Whether blocks that the prompt and `first` fill could be read for `second` beyond the last token but one of the prompt."""
+    return (prompt + common_prefix_length(first, second)) // block * block >= prompt
+
+
+def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:
+    """Tokens that two texts begin with alike.
+
+    >>> common_prefix_length([1, 2, 3], [1, 2, 4, 5])
+    2
+    """
+    return next((place for place, (one, other) in enumerate(zip(first, second, strict=False)) if one != other), min(len(first), len(second)))

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from talm_sim.common.processes import mark_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings, Model
 from talm_sim.models.local.engine import silence_transformers
-from talm_sim.models.local.folders import find_model
+from talm_sim.models.local.folders import find_model, models_folder
 from talm_sim.models.local.model import LocalModel, Text
 from talm_sim.models.local.prompting import Rendering
 from talm_sim.models.local.vllm_engine import VllmEngine
 from talm_sim.models.local.vllm_jobs import score, write
-from talm_sim.models.local.vllm_log import log_to_file
 from talm_sim.models.local.vllm_loop import Loop
 from talm_sim.models.local.vllm_options import VllmOptions, check_devices, engine_environment, is_cpu_build, read_vllm_options, require_vllm
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import JsonObject
 
-__all__ = ["VllmModel", "open_vllm"]
+__all__ = ["VllmModel", "log_to_file", "open_vllm"]
 
 
 class VllmModel(LocalModel):
@@ -107,3 +109,36 @@ def _count_gpus() -> int:
     import torch
 
     return int(torch.cuda.device_count())
+
+
+def log_to_file() -> Path:
+    """Have vLLM write to a file of this process, beside the folder of fetched models. Comes before vLLM's first import.
+
+    Returns:
+        The file; logs of processes that have ended are removed.
+    """
+    log = models_folder().parent / "vllm" / f"engine-{os.getpid()}.log"
+    # What it says before it has read its configuration.
+    logging.getLogger("vllm").addHandler(logging.NullHandler())
+    if "VLLM_LOGGING_CONFIG_PATH" in os.environ:
+        return log
+    log.parent.mkdir(parents=True, exist_ok=True)
+    config = {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"plain": {"format": "%(levelname)s %(asctime)s [%(name)s] %(message)s"}},
+        "handlers": {"file": {"class": "logging.FileHandler", "filename": str(log), "formatter": "plain", "encoding": "utf-8"}},
+        "loggers": {"vllm": {"handlers": ["file"], "level": "INFO", "propagate": False}},
+    }
+    _remove_logs_of_the_dead(log.parent)
+    path = log.with_suffix(".json")
+    path.write_text(json.dumps(config), encoding="utf-8")
+    os.environ["VLLM_LOGGING_CONFIG_PATH"] = str(path)
+    return log
+
+
+def _remove_logs_of_the_dead(folder: Path) -> None:
+    for path in folder.glob("engine-*"):
+        pid = path.stem.removeprefix("engine-")
+        if not (pid.isdecimal() and mark_of(int(pid))):
+            path.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.awareness import measures, notes, paper, sections
+from talm_sim.tasks.awareness import measures, page
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, choose, read_instance
 from talm_sim.tasks.awareness.protocols import LABEL_FIRST, LABEL_TOKENS, AskingStyle, Probability, Protocol
 from talm_sim.tasks.base import Job, RunView
@@ -56,8 +56,8 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     listed: ClassVar = {"gold": "Right", "said": "Said"}
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
-    sections = staticmethod(sections.sections)
-    beside = staticmethod(paper.beside)
+    sections = staticmethod(page.sections)
+    beside = staticmethod(page.beside)
     read_line = staticmethod(read_instance)
 
     def load(self, job: Job[AwarenessOptions]) -> list[Scenario]:
@@ -130,7 +130,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """How the model was asked, where the probabilities are from, and what could not be read."""
-        return notes.notes(summaries, run)
+        return page.notes(summaries, run)
 
 
 def _way_of(job: Job[AwarenessOptions]) -> AskingStyle:

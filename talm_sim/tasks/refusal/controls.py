@@ -17,21 +17,21 @@ the latter's few rows any call is right.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.formats import FORMATS, CallToWrite, Format
 from talm_sim.models.sim import ControlPolicy
 from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
-from talm_sim.tasks.refusal.source import source_of
 from talm_sim.tasks.refusal.tools import functions
 from talm_sim.types import AcceptedCall, Calls, ModelTurn, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = ["CallPolicy"]
+__all__ = ["CallPolicy", "source_of"]
 
 _SAYS = {"asker": "Could you tell me more about what you need?"}
 _DECLINES = "I cannot do that with what I have."
@@ -98,3 +98,52 @@ def _pick_plain(value: Any) -> Any:
 def _first_tool(scenario: Scenario) -> str:
     found = functions(scenario.shown_tools)
     return str(found[0]["name"]) if found else _NO_TOOL
+
+
+def source_of(value: Any, schema: Mapping[str, Any], syntax: str) -> str:
+    """Write a value in the syntax that its function is of.
+
+    Args:
+        value: JSON's; a text is source code already.
+        schema: The parameter's, with its `type` and that of its `items`.
+        syntax: `java` or `javascript`.
+
+    >>> source_of([1, 2], {"type": "Array", "items": {"type": "integer"}}, "java"), source_of({"a": ["b"]}, {}, "javascript")
+    ('new integer[]{1, 2}', '{a: ["b"]}')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | dict):
+        return _java(value, schema) if syntax == "java" else _javascript(value)
+    return f"{value}{_suffix(schema) if syntax == 'java' and not isinstance(value, str) else ''}"
+
+
+def _java(value: Any, schema: Mapping[str, Any]) -> str:
+    inner = schema.get("items")
+    item = inner if isinstance(inner, Mapping) else {}
+    if isinstance(value, list):
+        array, kind = schema.get("type") == "Array", item.get("type", "Object")
+        # Of the items of an array BFCL keeps the quotes, so that only bare texts are right there.
+        items = ", ".join(one if array and isinstance(one, str) else _item(one, item, "java") for one in value)
+        return f"new {kind}[]{{{items}}}" if array else f"new ArrayList<{kind}>(Arrays.asList({items}))"
+    puts = " ".join(f"put({json.dumps(key)}, {_item(one, {}, 'java')});" for key, one in value.items())
+    return f"new HashMap<String, Object>() {{{{ {puts} }}}}"
+
+
+def _javascript(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_item(one, {}, 'javascript') for one in value)}]"
+    pairs = (f"{key}: {_item(one, {}, 'javascript')}" for key, one in value.items())
+    return f"{{{', '.join(pairs)}}}"
+
+
+def _item(value: Any, schema: Mapping[str, Any], syntax: str) -> str:
+    if not isinstance(value, str):
+        return source_of(value, schema, syntax)
+    if schema.get("type") == "any":
+        return value
+    return f"'{value}'" if schema.get("type") == "char" else json.dumps(value, ensure_ascii=False)
+
+
+def _suffix(schema: Mapping[str, Any]) -> str:
+    return {"long": "L", "float": "f"}.get(str(schema.get("type")), "")

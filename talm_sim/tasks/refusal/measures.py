@@ -16,8 +16,7 @@ from talm_sim.judges.stats import share
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.gaps import gap_of
-from talm_sim.tasks.refusal.overall import tree_lines
-from talm_sim.tasks.refusal.reach import reach_of
+from talm_sim.tasks.refusal.trees import reach_of, tree_lines
 from talm_sim.types import Calls, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Verdict
 
 __all__ = ["ALL", "BFCL", "FORMAT", "INTENT", "MALFORMED", "rows", "summarize"]

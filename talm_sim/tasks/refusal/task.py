@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job
-from talm_sim.tasks.refusal import measures, notes, paper, sections
+from talm_sim.tasks.refusal import measures, page
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.data import load, read_case
 from talm_sim.tasks.refusal.options import RefusalOptions
@@ -51,9 +51,9 @@ class RefusalTask(AskingTask[RefusalOptions]):
     read_line = staticmethod(read_case)
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
-    sections = staticmethod(sections.sections)
-    notes = staticmethod(notes.notes)
-    beside = staticmethod(paper.beside)
+    sections = staticmethod(page.sections)
+    notes = staticmethod(page.notes)
+    beside = staticmethod(page.beside)
 
     def claim(self, line: Any, task: str) -> str:
         """Claim the rows of BFCL and of its translations."""

@@ -19,15 +19,19 @@ overall score comes of it alone; v2's executed subsets are in no data of v3 or v
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import Literal, NamedTuple
 
 from talm_sim.judges.stats import wilson
-from talm_sim.types import FrozenModel, Rate
+from talm_sim.tasks.base import RunView
+from talm_sim.tasks.refusal.bfcl import SUBSETS
+from talm_sim.tasks.refusal.bfcl.subsets import Version, rows_of
+from talm_sim.types import FrozenModel, Measure, Rate, Row, Scenario
 
-__all__ = ["STUDY", "TREES", "Node", "Reach", "Shape", "TreeVersion", "evaluate", "score_tree"]
+__all__ = ["STUDY", "TREES", "Node", "Reach", "Shape", "TreeVersion", "evaluate", "reach_of", "score_tree", "tree_lines"]
 
 TreeVersion = Literal["v2", "v3", "v4"]
 Rule = Literal["subset", "mean", "rows", "weights"]
@@ -167,7 +171,6 @@ _AGENTIC = _mean_of(
     _mean_of("web_search", "web_search_base", "web_search_no_snippet"),
     _mean_of("memory", "memory_kv", "memory_vector", "memory_rec_sum"),
 )
-
 TREES: Mapping[TreeVersion, Shape] = {
     "v2": _mean_of(
         "overall",
@@ -202,7 +205,6 @@ TREES: Mapping[TreeVersion, Shape] = {
     ),
 }
 """The leaderboards' overall scores."""
-
 STUDY: tuple[Shape, ...] = (
     _rows_of("ast", "simple_python", "simple_java", "simple_javascript", "multiple", "parallel", "parallel_multiple", *_LIVE_AST),
     _rows_of("live_ast", *_LIVE_AST),
@@ -212,3 +214,77 @@ STUDY: tuple[Shape, ...] = (
 is in live_relevance. (Its percentages are of whole rows, such as 625 of 900, so rows count the same; which rule it has for the few relevance
 rows it does not say.) `live_ast` are the 1,351 rows without live_relevance. `ast` counts the 2,501 rows with ground truths the same: how the
 study sums its one figure for AST it does not say either."""
+
+
+def tree_lines(version: TreeVersion, rates: Mapping[str, Rate], reach: Mapping[str, Reach]) -> Iterator[Measure]:
+    """The scores that subsets add up to, from the overall one down; the subsets themselves are rows of the table.
+
+    Args:
+        version: Of the leaderboard.
+        rates: The pass rate of each subset that was run.
+        reach: How much of each of them was run.
+    """
+    yield from _lines(score_tree(version, rates, reach), f"BFCL {version}, by format", version, 0)
+
+
+def _lines(node: Node, title: str, key: str, depth: int) -> Iterator[Measure]:
+    if not node.parts:
+        return
+    weight = "" if node.weight is None or node.state == "incomplete" else f"{node.weight} % of the score; "
+    limits = {} if node.rate is None else {"low": node.rate.low, "high": node.rate.high}
+    yield Measure(
+        name=f"{key}_{node.name}",
+        head=f"{'  ' * depth}{node.name.replace('_', ' ')}",
+        kind="number" if node.rate is None else "score",
+        place="line",
+        under=title,
+        value=node.value,
+        note=f"{weight}{_describe_node(node)}",
+        **limits,
+    )
+    for part in node.parts if node.state != "not run" else ():
+        yield from _lines(part, title, key, depth + 1)
+
+
+def _describe_node(node: Node) -> str:
+    if node.state == "not run":
+        return "not run"
+    if node.partial and node.reach:
+        return f"incomplete: {node.reach.judged:,} of {node.reach.rows:,} rows"
+    if node.partial:
+        return f"{len(node.missing)} subsets not run, {len(node.partial)} in part"
+    if node.missing:
+        return f"incomplete: {len(node.missing)} of its subsets not run"
+    return {"mean": "mean", "rows": "each row the same", "weights": "by these weights"}.get(node.rule, "")
+
+
+_OUTCOMES = ("ast", "h_s", "relevance")
+_VERSIONS: Mapping[str, Version] = {"BFCL v3": "v3", "BFCL v4": "v4"}
+"""Of the data, by the source that BFCL's own rows name."""
+
+
+def reach_of(rows: Sequence[Row], run: RunView) -> dict[str, Reach]:
+    """Count, of each subset, the rows that were judged.
+
+    Args:
+        rows: Those of one language.
+        run: What they are of; a row that it planned and that has no outcome, or not in every epoch, is not counted.
+    """
+    languages = {row.labels["language"] for row in rows}
+    planned = [one for one in run.scenarios() if one.group in SUBSETS and one.language in languages]
+    judged = Counter(row.scenario for row in rows if row.scored and any(row.values.get(name) is not None for name in _OUTCOMES))
+    outcomes = Counter(one.group for one in planned if judged[one.id] >= run.job.config.epochs)
+    counts = Counter(one.group for one in planned)
+    version = _version(planned, counts)
+    return {name: Reach(outcomes[name], max(rows_of(subset, version), counts[name])) for name, subset in SUBSETS.items()}
+
+
+def _version(planned: Sequence[Scenario], counts: Mapping[str, int]) -> Version:
+    """The version of the data; of a translation, which does not name it, the one whose rows of the two subsets that differ were planned."""
+    named = {_VERSIONS.get(one.source.name) for one in planned}
+    if len(named) == 1 and (version := named.pop()):
+        return version
+    irrelevance, relevance = (SUBSETS[name] for name in ("live_irrelevance", "live_relevance"))
+    if counts[relevance.name] == rows_of(relevance, "v3"):
+        return "v3"
+    return "v3" if counts[irrelevance.name] == rows_of(irrelevance, "v3") and not counts[relevance.name] else "v4"

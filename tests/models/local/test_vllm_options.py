@@ -12,8 +12,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.models.local import vllm_model, vllm_options
-from talm_sim.models.local.vllm_log import log_to_file
-from talm_sim.models.local.vllm_model import open_vllm
+from talm_sim.models.local.vllm_model import log_to_file, open_vllm
 from talm_sim.models.local.vllm_options import (
     VllmOptions,
     check_devices,

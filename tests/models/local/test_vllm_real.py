@@ -21,8 +21,8 @@ from talm_sim.models.constrained import ConstrainedModel
 from talm_sim.models.local import prompting, vllm_jobs
 from talm_sim.models.local.model import LocalModel, _SchemaChat
 from talm_sim.models.local.prompting import Rendering
+from talm_sim.models.local.vllm_jobs import CachePlan
 from talm_sim.models.local.vllm_model import VllmModel
-from talm_sim.models.local.vllm_prefix import CachePlan
 from talm_sim.models.registry import open_model
 from talm_sim.types import ModelTurn, Precision, ToolSpec
 

@@ -17,7 +17,7 @@ from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.refusal.bfcl import SUBSETS, load_bfcl
 from talm_sim.tasks.refusal.call_checks import check_calls
 from talm_sim.tasks.refusal.call_checks.judge import calls_of, tools_of
-from talm_sim.tasks.refusal.source import source_of
+from talm_sim.tasks.refusal.controls import source_of
 from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.types import Calls, Scenario
 from tests.tasks.refusal.crafted import CLOCK, answered, calls, case

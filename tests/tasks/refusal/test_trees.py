@@ -13,8 +13,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from talm_sim.judges.stats import wilson
-from talm_sim.tasks.refusal.overall import tree_lines
-from talm_sim.tasks.refusal.trees import STUDY, TREES, Node, Reach, Shape, TreeVersion, evaluate, score_tree
+from talm_sim.tasks.refusal.trees import STUDY, TREES, Node, Reach, Shape, TreeVersion, evaluate, score_tree, tree_lines
 from talm_sim.types import Rate
 
 ROWS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.models.local.vllm_prefix import CachePlan, common_prefix_length, plan_cache
+from talm_sim.models.local.vllm_jobs import CachePlan, common_prefix_length, plan_cache
 
 TOKENS = st.lists(st.integers(0, 2), min_size=1, max_size=20)
 

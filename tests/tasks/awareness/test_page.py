@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from talm_sim.tasks.awareness.sections import sections
+from talm_sim.tasks.awareness.page import sections
 from talm_sim.types import Scenario
 from tests.tasks.awareness.answers import answered, turn
 from tests.tasks.awareness.crafted import family

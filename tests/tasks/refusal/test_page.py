@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from talm_sim.tasks.refusal.sections import sections
+from talm_sim.tasks.refusal.page import sections
 from talm_sim.types import AcceptedCall, Calls, Scenario
 from tests.tasks.refusal.crafted import CLOCK, answered, case, tool
 

@@ -1,0 +1,128 @@
+"""What stands beside the table of task `refusal`: the published results, notes, and the sections of an episode's page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from talm_sim.scenarios.dialogue import as_text, dialogue
+from talm_sim.tasks.base import RunView
+from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.refusal.bfcl import SUBSETS
+from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
+from talm_sim.tasks.refusal.measures import ALL, FORMAT, INTENT
+from talm_sim.tasks.refusal.tools import functions
+from talm_sim.tasks.sections import shorten
+from talm_sim.types import AcceptedCall, Calls, Episode, Line, Scenario, Section, Summary
+
+__all__ = ["beside", "notes", "sections"]
+
+_RIGHT = {"none": "no call: no function shown serves", "any": "a call, whichever"}
+
+
+def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
+    """The parts this task adds to the page, below the query."""
+    said = dialogue(scenario)
+    if len(said) > 1:
+        yield Section.of("Conversation", [shorten(line) for line in as_text(said).splitlines()])
+    if not isinstance(scenario.target, Calls):
+        return
+    needed = {call.name for call in scenario.target.accepted}
+    names = [one["name"] for one in functions(scenario.shown_tools)]
+    shown = [(Line(text=shorten(name)), *([Line(text="  needed", style="good")] if name in needed else [])) for name in names]
+    yield Section(title="Functions shown", lines=tuple(shown) or ((Line(text="(none)", style="faint"),),))
+    right = [_format_accepted(call) for call in scenario.target.accepted] or [_RIGHT[scenario.target.expected]]
+    yield Section.of("Right", right)
+    yield Section(title="Calls read", lines=tuple((line,) for line in _calls(episode, scenario, scenario.target)))
+
+
+def _format_accepted(call: AcceptedCall) -> str:
+    """A call that is right, with every value that counts."""
+    arguments = [f"{name}={' or '.join(_value(value) for value in values) or '(nothing is right)'}" for name, values in call.arguments.items()]
+    return shorten(f"{call.name}({', '.join(arguments)})")
+
+
+def _value(value: Any) -> str:
+    return "(left out)" if value == "" else json.dumps(value, ensure_ascii=False)
+
+
+def _calls(episode: Episode, scenario: Scenario, target: Calls) -> Iterator[Line]:
+    from talm_sim.tasks.refusal.call_checks.judge import calls_of, tools_of
+
+    found = calls_of(episode, tools_of(scenario), target.syntax)
+    for call in found:
+        arguments = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
+        yield Line(text=shorten(f"{call.name}({arguments})"))
+    if not found:
+        yield Line(text="(none)", style="faint")
+
+
+_EXAMPLES = 3
+_SOURCES = {
+    "chat": "the tokenizer's own chat template, or the provider's native tools",
+    "injected": "a system message, calls in <tool_call> blocks",
+    "pythonic": "a system message, calls as [f(a=1)]",
+}
+
+
+def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
+    """The lines below the table."""
+    template = run.job.options.template
+    yield f"tools shown by template {template}" + (f" ({_SOURCES[template]})" if template in _SOURCES else "")
+    own = [summary for summary in summaries if not summary.derived]
+    if any(summary.measure("h_i") for summary in own):
+        yield "Irr, H-I and H-S are shares of rows without a call: higher is better"
+    yield from _data(run)
+    cut = sum(summary.facts["cut_off"] for summary in own)
+    if cut:
+        yield f"{cut:,} of {sum(one.n for one in own):,} outputs cut off at {run.job.settings().max_new_tokens:,} new tokens"
+    malformed = sum(summary.facts["malformed"] for summary in own)
+    if malformed:
+        yield f"{malformed:,} malformed attempt{'' if malformed == 1 else 's'}: meant as a call, and none can be read"
+        yield from _examples(run)
+    only = sum(summary.facts["bfcl_only"] for summary in own)
+    if only:
+        yield f"Gap(BFCL): BFCL reads a call in {only:,} output{'' if only == 1 else 's'} where no call is attempted (arguments without names)"
+
+
+def _data(run: RunView) -> Iterator[str]:
+    scenarios = [one for one in run.scenarios() if one.group in SUBSETS]
+    sources = dict.fromkeys(one.source.name for one in scenarios if one.source.name)
+    if sources:
+        yield f"rows: {', '.join(sources)}"
+    if scenarios and not {"live_irrelevance", "live_relevance"} <= {one.group for one in scenarios}:
+        yield "the study's H-I and H-S are over live_irrelevance and live_relevance together, which were not both run"
+    faulty = [one.id for one in scenarios if one.id in KNOWN_FAULTS]
+    for name in faulty:
+        yield f"{name}: the published ground truth {KNOWN_FAULTS[name]}"
+
+
+def _examples(run: RunView) -> Iterator[str]:
+    """The first malformed attempts, in the words of the judge that found them."""
+    refusals = {one.id for one in run.scenarios() if isinstance(one.target, Calls) and one.target.expected == "none"}
+    of = {one.id: one.scenario_id for one in run.episodes()}
+    unread = {one.episode_id for one in run.verdicts() if one.judge == FORMAT and one.value}
+    found = [
+        one
+        for one in run.verdicts()
+        if one.judge == INTENT and one.value is False and one.episode_id in unread and of.get(one.episode_id) in refusals
+    ]
+    for verdict in sorted(found, key=lambda one: one.episode_id)[:_EXAMPLES]:
+        yield f"{verdict.episode_id}: {shorten(verdict.explanation, 120)}"
+
+
+_FIGURES = {"ast_bfcl": "AST", "irr": "Irr", "h_i": "H-I", "h_s_bfcl": "H-S"}
+"""The study's AST and H-S are those of BFCL's own command, so they stand beside the columns that BFCL's reader gives."""
+_VARIANT = "Baseline"
+"""The study's models before its training; what training did to them stands in the same table."""
+
+
+def beside(run: RunView) -> Beside | None:
+    """The study's table, in each language that was run; None of rows that are not BFCL's."""
+    languages = list(dict.fromkeys(one.language for one in run.scenarios() if one.group in SUBSETS))
+    if not languages:
+        return None
+    names = {language: ALL if len(languages) == 1 else f"{ALL}, {language}" for language in languages}
+    groups = {name: {"language": language.upper(), "variant": _VARIANT} for language, name in names.items()}
+    return Beside("when-not-to-call", "main", _FIGURES, groups, ("Llama-3.2-1B", "Gemma-3-1B"), f"{_VARIANT}, {', '.join(languages)}")
