@@ -76,5 +76,5 @@ def checkpoint_file(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as err:
-        mend = "move it away: waiting episodes start again, and people's answers are kept"
-        raise PrerequisiteError(f"{path}: cannot be read ({err}); {mend}.") from None
+        fix = "move it away: waiting episodes start again, and people's answers are kept"
+        raise PrerequisiteError(f"{path}: cannot be read ({err}); {fix}.") from None

@@ -180,13 +180,13 @@ class Endpoint:
         if failure.hint == "page":
             missing = self._logical_base.endswith("/v1") and not self._base.endswith("/v1")
             return f"{line}; {'is /v1 missing in the base URL' if missing else 'is that the right base URL'}{address}?"
-        mends = {
+        fixes = {
             "completions": f"check that the server offers /completions for this model, and check the base URL{address}",
             "key": f"check the key{key}",
             "name": f"check the model's name and the base URL{address}",
         }
         up = f"check that the server is running and that the base URL is right{address}"
-        return f"{line}; {mends.get(failure.hint, up)}." if first else line
+        return f"{line}; {fixes.get(failure.hint, up)}." if first else line
 
     async def _name_logically(self, request: httpx2.Request) -> None:
         url = str(request.url)
@@ -224,9 +224,9 @@ def _failure_of(error: Exception) -> _Failure:
         if isinstance(cause, TimeoutError | httpx2.TimeoutException):
             return _Failure("no answer in time", retryable=True)
         if isinstance(cause, _BROKEN_LINE):
-            mend = "server" if isinstance(cause, _NO_LINE) else ""
+            fix = "server" if isinstance(cause, _NO_LINE) else ""
             said = _system_said(cause) or cause or type(cause).__name__
-            return _Failure(f"no connection: {said}", retryable=not isinstance(cause, _NEVER_RECOVERS), hint=mend)
+            return _Failure(f"no connection: {said}", retryable=not isinstance(cause, _NEVER_RECOVERS), hint=fix)
     unreadable = next(filter(None, map(_unreadable_failure, chain)), None)
     if unreadable is not None:
         return unreadable
@@ -262,10 +262,10 @@ def _status_failure(response: httpx2.Response) -> _Failure:
     quota = code == "insufficient_quota"
     headers = {name.lower(): value for name, value in response.headers.items()}
     text = f"HTTP {response.status_code}: {message or response.reason_phrase}"
-    mend = {401: "key", 403: "key", 404: "page" if page else "name"}.get(response.status_code, "")
+    fix = {401: "key", 403: "key", 404: "page" if page else "name"}.get(response.status_code, "")
     if response.is_client_error and _NO_LOGPROBS.search(message):
-        mend = "alternatives"
-    return _Failure(text, is_retryable(response.status_code, headers) and not quota, headers, code, mend)
+        fix = "alternatives"
+    return _Failure(text, is_retryable(response.status_code, headers) and not quota, headers, code, fix)
 
 
 def _is_plain_completion(request: httpx2.Request) -> bool:

@@ -194,7 +194,7 @@ def open_model(
         options: Options of the provider (`-M key=value`).
         constrained: Whether the model acts through the constrained tool format.
         replay: Whether answers come from a recording only, so that neither key nor address is needed.
-        fail_fast: Whether a server that turns requests away before it has answered any is the user's to mend.
+        fail_fast: Whether a server that turns requests away before it has answered any is the user's to fix.
         created: The day on which the run was created, which prompts that show a date show.
 
     Raises:

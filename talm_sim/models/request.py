@@ -36,7 +36,7 @@ class ModelRequest:
         options: The user's `-M key=value`.
         constrained: Whether the model acts through the constrained tool format.
         replay: Whether answers come from a recording only, so that neither key nor address is needed.
-        fail_fast: Whether a server that turns requests away before it has answered any is the user's to mend (`RefusedError`).
+        fail_fast: Whether a server that turns requests away before it has answered any is the user's to fix (`RefusedError`).
         created: The day on which the run was created: what a prompt that shows the date shows, also when the run is resumed on another; None
             where there is no run.
         environ: Environment that keys and addresses are read from.

@@ -23,7 +23,7 @@ class Retry:
     """What went wrong, in a line without credentials."""
     wait_s: float
     number: int
-    """The how-manieth retry of this request, from 1."""
+    """1-based number of this retry of the request."""
 
 
 on_retry: ContextVar[Callable[[Retry], None] | None] = ContextVar("on_retry", default=None)

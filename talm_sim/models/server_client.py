@@ -33,11 +33,11 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class UnfitAnswerError(Exception):
-    """A server's answer is not taken, whatever it says, and asking again would not mend it.
+    """A server's answer is not taken, whatever it says, and asking again would not fix it.
 
     Args:
         message: Why not, as the end of a line that names the server.
-        mend: What to look at where this befalls the first requests: `server`, or empty.
+        hint: What to look at where this befalls the first requests: `server`, or empty.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:

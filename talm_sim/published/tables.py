@@ -110,7 +110,7 @@ class PublishedTable(FrozenModel):
         return next((one for one in self.misprints if one.row == row.keys and one.column == column), None)
 
     def share(self, row: PublishedRow, column: str) -> float | None:
-        """A figure as a share between 0 and 1, a misprint mended where it can be; None where there is none."""
+        """A figure as a share between 0 and 1, a misprint corrected where it can be; None where there is none."""
         wrong = self.misprint(row, column)
         value = wrong.right if wrong is not None and wrong.right is not None else row.values[column]
         return None if value is None else value / _PER.get(self.unit, 1)

@@ -51,7 +51,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class PaperRow:
-    """What a paper prints of one model and group, as shares; a misprint is mended where it can be."""
+    """What a paper prints of one model and group, as shares; a misprint is corrected where it can be."""
 
     model: str
     group: str

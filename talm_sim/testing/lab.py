@@ -22,7 +22,7 @@ from talm_sim.types import Termination
 __all__ = ["Lab"]
 
 _CALLED = 'tools_from=[...], tools="live"'
-_MEND = "Record what is missing with: pytest --talm-record"
+_FIX = "Record what is missing with: pytest --talm-record"
 
 
 class Lab:
@@ -70,11 +70,11 @@ class Lab:
         __tracebackhide__ = True
         options = {**defaults, **_add_tool_sources(options)}
         if "tools_from" in options and options.get("cassettes") is None and options["tools"] == "replay":
-            raise PrerequisiteError(f"these tools have no recordings. {_MEND}; or have them called in each test: {_CALLED}")
+            raise PrerequisiteError(f"these tools have no recordings. {_FIX}; or have them called in each test: {_CALLED}")
         try:
             stored = run(agent=agent, perturb=perturb, progress=False, on_event=self._on_event, **options)
         except NotRecordedError as err:
-            raise PrerequisiteError(f"{str(err).partition('; add --live')[0]}. {_MEND}") from None
+            raise PrerequisiteError(f"{str(err).partition('; add --live')[0]}. {_FIX}") from None
         self._check(stored)
         if not self._judge_model:
             return Played(stored)
@@ -89,8 +89,8 @@ class Lab:
         """Check that every episode was played: one that failed on our side says nothing about the agent."""
         for episode in stored.episodes():
             if episode.termination.failed:
-                mend = f" {_MEND}" if episode.termination is Termination.REPLAY_MISS else ""
-                raise PrerequisiteError(f"{episode.id} ended in {episode.termination.value}: {episode.error}{mend}")
+                fix = f" {_FIX}" if episode.termination is Termination.REPLAY_MISS else ""
+                raise PrerequisiteError(f"{episode.id} ended in {episode.termination.value}: {episode.error}{fix}")
         if stored.finished < stored.total:
             raise PrerequisiteError(
                 f"{stored.id}: an episode is waiting for a person; choose human='simulated' or another responder that answers at once."

@@ -113,23 +113,23 @@ def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonO
     Raises:
         PrerequisiteError: It cannot be read, is something else, or names a tool or argument that is not there.
     """
-    mend = '; write {"TOOL": {"ARGUMENT": VALUE}}'
+    fix = '; write {"TOOL": {"ARGUMENT": VALUE}}'
     try:
         read = json.loads(read_text(file, LARGEST_SETTINGS))
         json.dumps(read, ensure_ascii=False).encode()
     except OSError as err:
-        raise PrerequisiteError(f"--arguments {file}: cannot be read: {err.strerror}{mend}.") from None
+        raise PrerequisiteError(f"--arguments {file}: cannot be read: {err.strerror}{fix}.") from None
     except UnicodeEncodeError:
         raise PrerequisiteError(f"--arguments {file}: contains half a surrogate pair, which a request cannot contain; correct it.") from None
     except (ValueError, RecursionError) as err:
-        raise PrerequisiteError(f"--arguments {file}: is not JSON ({err}){mend}.") from None
+        raise PrerequisiteError(f"--arguments {file}: is not JSON ({err}){fix}.") from None
     if not isinstance(read, dict):
-        raise PrerequisiteError(f"--arguments {file}: is not a JSON object{mend}.")
+        raise PrerequisiteError(f"--arguments {file}: is not a JSON object{fix}.")
     for tool, arguments in read.items():
         if tool not in tools:
             raise PrerequisiteError(f"--arguments {file}: there is no tool '{tool}'.{did_you_mean(tool, tools)}")
         if not isinstance(arguments, dict):
-            raise PrerequisiteError(f"--arguments {file}: {tool}: is not a JSON object{mend}.")
+            raise PrerequisiteError(f"--arguments {file}: {tool}: is not a JSON object{fix}.")
         known = tools[tool].parameters.get("properties", {})
         unknown = next((name for name in arguments if name not in known), None)
         if unknown is not None and tools[tool].parameters.get("additionalProperties", False) is False:

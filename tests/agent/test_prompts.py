@@ -47,7 +47,7 @@ def test_a_users_file_replaces_only_what_it_names(tmp_path: Path) -> None:
         ("[agent", "not valid TOML"),
     ],
 )
-def test_bad_file_is_named_with_its_mend(tmp_path: Path, text: str, message: str) -> None:
+def test_bad_file_is_named_with_its_fix(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
     with pytest.raises(PrerequisiteError, match=r"mine\.toml") as err:

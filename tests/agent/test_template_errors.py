@@ -1,4 +1,4 @@
-"""Model templates that cannot be used: one line that names the file, the line or the text, and the mend."""
+"""Model templates that cannot be used: one line that names the file, the line or the text, and the fix."""
 
 from __future__ import annotations
 

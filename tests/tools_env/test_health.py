@@ -156,8 +156,8 @@ async def test_what_a_run_calls_failed_is_down(service: str) -> None:
 async def test_what_may_change_something_is_called_where_the_user_says_so(service: str) -> None:
     assert (await check(f"s={service}", writing=True))["writes"].up
     assert (await check(f"s={service}", given={"writes": {"n": 5}}))["writes"].arguments == {"n": 5}
-    mended = await check(f"s={service}", given={"breaks_on_what_is_made_up": {"n": 5}})
-    assert mended["breaks_on_what_is_made_up"].up is False
+    fixed = await check(f"s={service}", given={"breaks_on_what_is_made_up": {"n": 5}})
+    assert fixed["breaks_on_what_is_made_up"].up is False
 
 
 async def test_tools_are_called_at_the_same_time(service: str) -> None:

@@ -93,8 +93,8 @@ def find_agent(name: str) -> OwnAgent:
     """
     if name not in _agents:
         module, _, path = name.partition(":")
-        mend = f"pass it again: resume(..., agent={path})" if module == "python" else f"add {line_to_copy('--agent', name)}"
-        raise PrerequisiteError(f"agent '{name}' is your own, and talm-sim does not import what a stored run names; {mend}.")
+        fix = f"pass it again: resume(..., agent={path})" if module == "python" else f"add {line_to_copy('--agent', name)}"
+        raise PrerequisiteError(f"agent '{name}' is your own, and talm-sim does not import what a stored run names; {fix}.")
     return _agents[name]
 
 

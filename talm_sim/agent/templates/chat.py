@@ -103,8 +103,8 @@ def check_thought_ended(prompt: str, model: TextModel) -> None:
     if not _OPEN_THOUGHT.search(prompt):
         return
     name = next((one for one in _THINKING if _uses_variable(model.chat_template, one)), None)
-    mend = f"-M chat_template_kwargs='{{\"{name}\": false}}'" if name else "-M chat_template=FILE with one that does not, or another --template"
-    raise PrerequisiteError(f"the prompt of {model.name} ends inside an open thinking block, so no answer can be scored; give {mend}.")
+    fix = f"-M chat_template_kwargs='{{\"{name}\": false}}'" if name else "-M chat_template=FILE with one that does not, or another --template"
+    raise PrerequisiteError(f"the prompt of {model.name} ends inside an open thinking block, so no answer can be scored; give {fix}.")
 
 
 def _uses_variable(source: str, variable: str) -> bool:

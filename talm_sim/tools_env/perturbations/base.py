@@ -27,7 +27,7 @@ class Call:
     Attributes:
         spec: The tool.
         arguments: What it is called with; they fit the tool's schema.
-        number: The episode's how-manieth call this is, from 1; calls that fit no tool are not counted.
+        number: 1-based number of this call in the episode; calls of unknown tools are not counted.
         pool: Every tool of the environment, by name, also those the episode does not offer.
         clock: Waits, or pretends to where tools are replayed.
         episode: `<scenario>@<epoch>`.

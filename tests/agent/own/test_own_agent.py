@@ -291,7 +291,7 @@ async def test_what_is_no_json_is_the_agents_mistake() -> None:
     assert [event.error for event in episode.tool_events] == ["unparsable_arguments"] * 2
 
 
-async def test_a_plain_call_on_the_loop_is_refused_with_the_mend() -> None:
+async def test_a_plain_call_on_the_loop_is_refused_with_the_fix() -> None:
     async def act(messages: Any, tools: Sequence[BaseTool]) -> Any:
         return tools[0].invoke({"code": "HAN"})
 

@@ -1,4 +1,4 @@
-"""A run that nobody writes is sealed: what is lost or exchanged is told in one line, and what a killed process left is mended by going on."""
+"""A run that nobody writes is sealed: what is lost or exchanged is told in one line, and what a killed process left is fixed by going on."""
 
 from __future__ import annotations
 

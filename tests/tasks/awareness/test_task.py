@@ -88,7 +88,7 @@ def change(**values: Any) -> dict[str, Any]:
         (change(task="talm"), r"mine.jsonl:1: task: is 'talm', not 'awareness'"),
     ],
 )
-def test_a_wrong_line_is_named_with_its_mend(tmp_path: Path, line: dict[str, Any], message: str) -> None:
+def test_a_wrong_line_is_named_with_its_fix(tmp_path: Path, line: dict[str, Any], message: str) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text(json.dumps(line), encoding="utf-8")
     with pytest.raises(PrerequisiteError, match=message) as err:
@@ -237,7 +237,7 @@ def test_a_users_file_replaces_what_it_names_and_serves_task_talm_too(tmp_path: 
         ("[awareness.zero-shot]\nsystem = ' '", "'zero-shot.system' must be a text"),
     ],
 )
-def test_a_wrong_file_is_named_with_its_mend(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_file_is_named_with_its_fix(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(PrerequisiteError) as err:

@@ -186,7 +186,7 @@ def test_whatever_stands_in_a_row_is_read_or_refused_in_one_line(found: Any) -> 
         (_preference(), r"rows\.jsonl:2: contains a training row \(preference\), "),
     ],
 )
-def test_a_broken_line_is_named_with_its_mend(tmp_path: Path, line: Any, message: str) -> None:
+def test_a_broken_line_is_named_with_its_fix(tmp_path: Path, line: Any, message: str) -> None:
     file = _file(tmp_path, row("a"), line)
     with pytest.raises(PrerequisiteError, match=message) as caught:
         load(ALL, file)

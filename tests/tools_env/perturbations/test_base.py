@@ -136,7 +136,7 @@ def test_mask_hides_one_tool_or_all() -> None:
         ("http-500:p=", "p: is empty; leave it out or give it a value."),
     ],
 )
-def test_bad_text_is_named_with_its_mend(text: str, message: str) -> None:
+def test_bad_text_is_named_with_its_fix(text: str, message: str) -> None:
     with pytest.raises(PrerequisiteError) as err:
         open_perturbations((text,), seed=0, episode="e")
     assert message in str(err.value)
