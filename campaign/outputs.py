@@ -25,8 +25,8 @@ from typing import Any, Final
 from campaign.base import Outcome, Part, environment
 from talm_sim.agent.episode import PendingQuestion, Waiting
 from talm_sim.config import RunConfig
-from talm_sim.runs.files.digested_rows import insert_row
 from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.sealing import insert_row
 from talm_sim.runs.files.store import RunStore, write_episode, write_verdict
 from talm_sim.types import (
     Episode,

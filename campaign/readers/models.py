@@ -24,7 +24,7 @@ from talm_sim.models.parsing import parse_call, read_object, replace_surrogates,
 from talm_sim.models.retries import retry_after
 from talm_sim.models.server_client import _in_utf8
 from talm_sim.models.yes_no import read_yes_no
-from talm_sim.tasks.control_replies import gives_missing, is_refusal, value_in_reply
+from talm_sim.tasks.agent_controls import gives_missing, is_refusal, value_in_reply
 
 __all__ = ["READERS"]
 
@@ -99,12 +99,12 @@ READERS: Final = (
     Reader("own agents' errors", "talm_sim.agent.own.failures", _own_error),
     Reader(
         "declines, holds",
-        "talm_sim.tasks.control_replies",
+        "talm_sim.tasks.agent_controls",
         lambda text: (is_refusal(text), gives_missing(text, ASKED)),
         ("I don't ", "It is "),
         ("not ", "do not ", "know "),
     ),
-    Reader("said_value", "talm_sim.tasks.control_replies", _values_said, ("It is ", '"', "#ff"), ("is ", "and ", "12 May ", "“")),
+    Reader("said_value", "talm_sim.tasks.agent_controls", _values_said, ("It is ", '"', "#ff"), ("is ", "and ", "12 May ", "“")),
     Reader(
         "provider_failure",
         "talm_sim.models.endpoint",

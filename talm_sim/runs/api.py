@@ -275,14 +275,11 @@ async def _carry_out(stored: StoredRun, built: Built, contact: Contact, failed: 
     async with RunStore.open(stored.path.absolute()) as store:  # an agent may move to another directory
         if built.job.config.blind:
             await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
-        with stored.at_once(store.reader):
-            mixed = built.job.config.tools is not stored.config.tools
-        if mixed:
+        if built.job.config.tools is not stored.manifest.config.tools:
             await store.set_meta({MIXED: True})  # so that a table need not look at every episode of every run
         async with open_runner(built, store) as runner:
             again = store.ids_ended_in(failed)
-            with stored.at_once(store.reader):
-                on_event(_start_event(stored, built, store, len(again)))
+            on_event(_start_event(stored, built, store, len(again)))
             with directory_kept():
                 counts = await run_batch(
                     store,
@@ -319,8 +316,8 @@ def _start_event(stored: StoredRun, built: Built, store: RunStore, again: int) -
     return RunStarted(
         run_id=stored.id,
         path=str(stored.path),
-        total=stored.total,
-        finished=stored.finished - again,
+        total=len(built.scenarios) * config.epochs,
+        finished=len(store.finished_ids()) - again,
         waiting=len(store.paused_episodes()),
         model=config.model,
         models=models,

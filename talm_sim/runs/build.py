@@ -17,20 +17,21 @@ from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply, question_digest
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, format_names, suggest_nearest
+from talm_sim.models.registry import in_process
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer, model_folder
 from talm_sim.runs.batch import EpisodeRunner
 from talm_sim.runs.files.manifest import wording_digests
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.judging import Grader, check_judges, open_grader
-from talm_sim.runs.resolve import settle_automatic
+from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.scenarios.load import select
-from talm_sim.tasks import Job, Opened, Recorded
+from talm_sim.tasks import AgentOptions, Job, Opened, Recorded
 from talm_sim.tasks.keys import differences, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, Termination, episode_id
 
-__all__ = ["CHECKPOINTS", "Built", "Runner", "build", "open_runner", "plan"]
+__all__ = ["CHECKPOINTS", "Built", "Runner", "build", "open_runner", "plan", "settle_automatic"]
 
 CHECKPOINTS = "checkpoints.db"
 """Name of the file below the run's directory that keeps paused episodes."""
@@ -66,6 +67,25 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     without_tools = frozenset(first) - {scenario.group for scenario in scenarios if scenario.tools}
     job = settle_automatic(job, Recorded(shared.library(job.config.cassettes, job.task.recorded_in), first, known, without_tools))
     return check_judges(job), scenarios
+
+
+def settle_automatic(job: Job[Any], recorded: Recorded) -> Job[Any]:
+    """Decide the automatic values: the model is replayed where a recording is found; the rest is the task's affair.
+
+    Raises:
+        PrerequisiteError: The user says how tools are reached, and the task executes none.
+    """
+    models, tools = job.config.models, job.config.tools
+    if tools not in (None, models) and not isinstance(job.options, AgentOptions):
+        raise PrerequisiteError(f"--tools {tools}: task {job.task.name} executes no tools; leave it out.")
+    if in_process(job.config.model):
+        models = None
+    elif models is None:
+        models = Traffic.REPLAY if recorded.model(job.config.model) else Traffic.LIVE
+    job = job.task.settle(job.having(models=models), recorded)
+    if Traffic.RECORD in (job.config.models, job.config.tools) and job.config.cassettes is None:
+        return job.having(cassettes=RECORDINGS)
+    return job
 
 
 def _choose_scenarios(job: Job[Any], shared: Shared) -> list[Scenario]:
@@ -251,6 +271,8 @@ class Runner:
 
 def _check_wording(opened: Opened, begun_with: Mapping[str, str]) -> None:
     """Check that the model would read the same texts: two wordings in one run would be two experiments."""
+    if not begun_with:
+        return
     now, file = wording_digests(opened.wording), opened.job.config.prompts
     for name, digest in begun_with.items():
         if now.get(name) != digest:

@@ -19,9 +19,9 @@ from typing import TypeVar
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.files import sealing
 from talm_sim.runs.files.database import connect_reader, connect_writer, explain_errors, fold, writing
-from talm_sim.runs.files.digested_rows import insert_row
 from talm_sim.runs.files.lease import is_owned
 from talm_sim.runs.files.manifest import stamp
+from talm_sim.runs.files.sealing import insert_row
 from talm_sim.runs.files.writer import Change
 from talm_sim.runs.questions import (
     ANSWERED,

@@ -13,9 +13,8 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import connect_reader, connect_writer, explain_errors
-from talm_sim.runs.files.digested_rows import insert_row
 from talm_sim.runs.files.manifest import create_run, stamp
-from talm_sim.runs.files.sealing import seal
+from talm_sim.runs.files.sealing import insert_row, seal
 from talm_sim.runs.files.store import write_episode, write_verdict
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tables import first_measure

@@ -118,10 +118,10 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
     Raises:
         PrerequisiteError: The model can be neither replayed nor asked live.
     """
-    config, library = job.config, shared.library(job.config.cassettes, job.task.recorded_in)
-    judge_model = config.judge_model
+    config, judge_model = job.config, job.config.judge_model
     if judge_model is None:
         return Grader()
+    library = shared.library(config.cassettes, job.task.recorded_in)
     traffic = judge_traffic(config, library, scenarios)
     as_judge: dict[str, Any] = {"model": judge_model, "tool_format": "auto", "model_options": {}, "models": traffic}
     try:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from talm_sim.errors import did_you_mean
 from talm_sim.runs.files import stored_documents
-from talm_sim.runs.files.digested_rows import insert_row, row, rows
+from talm_sim.runs.files.sealing import insert_row, row, rows
 from talm_sim.scenarios.dialogue import request_text, with_answers
 from talm_sim.scenarios.missing import user_knowledge
 

@@ -15,12 +15,12 @@ from talm_sim.common.typed_options import split_options
 from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic
 from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 from talm_sim.foreign.plugins import load_plugins
-from talm_sim.models.registry import in_process
 from talm_sim.runs.tool_sources import move_tool_objects
-from talm_sim.tasks import AgentOptions, Job, Recorded, Task, find_task, job_of, list_tasks
-from talm_sim.tasks.job import option_owner_message, owner_of_option
+from talm_sim.tasks import Job, Task, find_task, job_of, list_tasks
+from talm_sim.tasks.registry import option_owner_message, owner_of_option
 
 __all__ = [
+    "RECORDINGS",
     "check_environment",
     "choose_task",
     "configure",
@@ -28,7 +28,6 @@ __all__ = [
     "override",
     "read_config",
     "refuse_unknown",
-    "settle_automatic",
 ]
 
 RECORDINGS = Path("recordings")
@@ -133,26 +132,7 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     if task.name != before:
         own = {}  # another task's
     values = {**given, **own, **options}
-    return _build_job(values, {name: _option_label(name, value) for name, value in values.items()}, look_up=look_up).made(created)
-
-
-def settle_automatic(job: Job[Any], recorded: Recorded) -> Job[Any]:
-    """Decide the automatic values: the model is replayed where a recording is found; the rest is the task's affair.
-
-    Raises:
-        PrerequisiteError: The user says how tools are reached, and the task executes none.
-    """
-    models, tools = job.config.models, job.config.tools
-    if tools not in (None, models) and not isinstance(job.options, AgentOptions):
-        raise PrerequisiteError(f"--tools {tools}: task {job.task.name} executes no tools; leave it out.")
-    if in_process(job.config.model):
-        models = None
-    elif models is None:
-        models = Traffic.REPLAY if recorded.model(job.config.model) else Traffic.LIVE
-    job = job.task.settle(job.having(models=models), recorded)
-    if Traffic.RECORD in (job.config.models, job.config.tools) and job.config.cassettes is None:
-        return job.having(cassettes=RECORDINGS)
-    return job
+    return _build_job(values, {name: _option_label(name, value) for name, value in values.items()}, look_up=look_up, created=created)
 
 
 def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Scope], *, verb: str, otherwise: str) -> Job[Any]:
@@ -215,12 +195,12 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
     raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(name, names, spelt)}")
 
 
-def _build_job(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True) -> Job[Any]:
+def _build_job(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up: bool = True, created: datetime | None = None) -> Job[Any]:
     """Return a configuration as its task reads it; every wrong option is reported with its place."""
     name = ""
     try:
         config = RunConfig(**values)
-        job = job_of(config)
+        job = job_of(config, created)
         if look_up:
             job.options.check()
             _check_files(config)

@@ -3,11 +3,10 @@
 from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside, PaperRow, PaperRows
-from talm_sim.tasks.job import job_of
 from talm_sim.tasks.makers import Maker
 from talm_sim.tasks.options import AgentOptions, AgentTaskOptions, PairedOptions, PromptOptions, TaskOptions
 from talm_sim.tasks.recorded import Recorded
-from talm_sim.tasks.registry import TASKS, find_task, list_tasks, register_task
+from talm_sim.tasks.registry import TASKS, find_task, job_of, list_tasks, register_task
 from talm_sim.tasks.single_step import Request, SingleStepTask
 
 __all__ = [

@@ -13,8 +13,8 @@ import pytest
 
 from talm_sim.cli import main
 from talm_sim.config import RunConfig
-from talm_sim.runs.files.digested_rows import insert_row
 from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.sealing import insert_row
 from talm_sim.runs.files.store import write_episode, write_verdict
 from talm_sim.types import (
     AwarenessAnswer,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from talm_sim.runs.files import sealing
 from talm_sim.runs.files.database import pack
-from talm_sim.runs.files.digested_rows import KEYS, ORDER, WITH_BODY, _digest
 from talm_sim.runs.files.manifest import stamp
+from talm_sim.runs.files.sealing import KEYS, ORDER, WITH_BODY, _digest
 
 
 @contextmanager

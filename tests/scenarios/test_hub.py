@@ -96,7 +96,7 @@ def test_a_file_on_the_hub_is_read_and_kept_in_its_cache(hub: ThreadingHTTPServe
     kept, said = _load(hub, tmp_path, whole, "hub:nvidia/When2Call:test/new.jsonl")
     assert kept == "a b"
     assert said.startswith("hub:nvidia/When2Call:test/new.jsonl: cannot be downloaded (")
-    assert said.endswith("nor does it lie in the hub's cache; try again with the network, or give a local file.")
+    assert said.endswith("and it is not in the hub's cache; try again with the network, or give a local file.")
 
 
 def test_what_the_hub_does_not_have_is_named(hub: ThreadingHTTPServer, tmp_path: Path) -> None:

@@ -13,8 +13,7 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings, ScenarioModel
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.sim import CONTROLS, SimModel, open_sim
-from talm_sim.tasks.agent_controls import AgentPolicy
-from talm_sim.tasks.control_replies import is_refusal, value_in_reply
+from talm_sim.tasks.agent_controls import AgentPolicy, is_refusal, value_in_reply
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolSpec, Turn
 from tests.growth import check_growth
 

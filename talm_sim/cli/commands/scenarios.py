@@ -18,8 +18,7 @@ from talm_sim.cli.parsing.options import OptionsCommand, parse_options
 from talm_sim.cli.terminal.text import count, odds_words, one_line
 from talm_sim.config import ENV_PREFIX, RunConfig
 from talm_sim.errors import PrerequisiteError, suggest_nearest
-from talm_sim.tasks.job import known_scenarios
-from talm_sim.tasks.registry import find_task
+from talm_sim.tasks.registry import find_task, known_scenarios
 
 if TYPE_CHECKING:
     from talm_sim.tasks.base import Task

@@ -96,7 +96,7 @@ def _templates(context: click.Context, _: str) -> Iterable[str]:
 
 
 def _scenarios(context: click.Context, _: str) -> Iterable[str]:
-    from talm_sim.tasks.job import known_scenarios
+    from talm_sim.tasks.registry import known_scenarios
 
     return [scenario.id for scenario in known_scenarios(_task(context), "all", context.params.get("scenarios") or context.params.get("file"))]
 

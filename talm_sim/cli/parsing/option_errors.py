@@ -66,7 +66,7 @@ def explain_extra_words(words: list[str], task: Any) -> str:
 
 def unknown_option_error(err: click.NoSuchOption, task: Any) -> click.UsageError:
     """Return the error for an unknown option, or for another task's."""
-    from talm_sim.tasks.job import option_owner_message, owner_of_option
+    from talm_sim.tasks.registry import option_owner_message, owner_of_option
 
     owner = owner_of_option(err.option_name.lstrip("-").replace("-", "_"), task) if task is not None else ""
     if not owner:
@@ -76,7 +76,7 @@ def unknown_option_error(err: click.NoSuchOption, task: Any) -> click.UsageError
 
 def fixed_option_error(err: click.NoSuchOption, task: Any, scopes: Collection[Scope]) -> click.UsageError:
     """Return the error of a command about a stored run: for an unknown option, a fixed one, or another task's."""
-    from talm_sim.tasks.job import owner_of_option
+    from talm_sim.tasks.registry import owner_of_option
 
     name = err.option_name.lstrip("-").replace("-", "_")
     for model in () if task is None else (RunConfig, task.options):

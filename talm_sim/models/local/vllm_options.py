@@ -96,11 +96,11 @@ def read_vllm_options(name: str, options: Mapping[str, str]) -> VllmOptions:
     rest = {key: text for key, text in sorted(options.items()) if key not in VllmOptions.model_fields}
     read = read_options({**options, **(_read_arguments(name, rest) if rest else {})}, VllmOptions, name, "-M ")
     if read.sampling:
-        _check_sampling(read.sampling)
+        _check_sampling(read.sampling, options)
     return read
 
 
-def _check_sampling(sampling: Mapping[str, Any]) -> None:
+def _check_sampling(sampling: Mapping[str, Any], given: Mapping[str, str]) -> None:
     from vllm import SamplingParams
     from vllm.exceptions import VLLMValidationError
 
@@ -108,7 +108,7 @@ def _check_sampling(sampling: Mapping[str, Any]) -> None:
         try:
             SamplingParams(**{key: value})
         except VLLMValidationError as err:
-            raise PrerequisiteError(f"-M {key}={value}: {err.args[0]}") from None
+            raise PrerequisiteError(f"-M {key}={given[key]}: {err.args[0]}") from None
 
 
 def _read_arguments(name: str, options: Mapping[str, str]) -> dict[str, Any]:

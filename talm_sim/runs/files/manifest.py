@@ -27,8 +27,7 @@ from talm_sim.common.typed_options import fault_of
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, RunExistsError, did_you_mean, full_name, line_to_copy
 from talm_sim.runs.files.database import DATABASE, TooLargeError, check_regular, check_size, create_database, fold, pack
-from talm_sim.runs.files.digested_rows import insert_row
-from talm_sim.runs.files.sealing import seal, stamp_of
+from talm_sim.runs.files.sealing import insert_row, seal, stamp_of
 from talm_sim.types import Scenario, ToolSpec
 
 __all__ = [

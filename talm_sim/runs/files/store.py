@@ -16,8 +16,8 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs import desk, questions
 from talm_sim.runs.files import manifest, sealing, stored_documents
 from talm_sim.runs.files.database import TooLargeError, connect_reader, connect_writer, explain_errors, pack, use_write_ahead_log
-from talm_sim.runs.files.digested_rows import insert_row, rows
 from talm_sim.runs.files.lease import acquire
+from talm_sim.runs.files.sealing import insert_row, rows
 from talm_sim.runs.files.writer import Writer
 from talm_sim.types import Episode, Scenario, Termination, Verdict
 

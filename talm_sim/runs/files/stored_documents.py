@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.files.database import DATABASE, check_stored, unpack
-from talm_sim.runs.files.digested_rows import rows
+from talm_sim.runs.files.sealing import rows
 from talm_sim.types import Episode, Event, Measured, Scenario, Verdict
 
 __all__ = [

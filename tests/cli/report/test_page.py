@@ -17,8 +17,8 @@ from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.page import report_page
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, pip_install
-from talm_sim.runs.files.digested_rows import insert_row
 from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.sealing import insert_row
 from talm_sim.runs.files.store import write_episode
 from talm_sim.types import Behaviour
 from tests.cli.choice_runs import choice_episode, choice_scenario

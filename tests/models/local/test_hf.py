@@ -282,21 +282,23 @@ def test_weights_that_are_not_in_the_files_are_no_random_numbers(tmp_path: Path)
 
 def test_a_model_that_the_library_computes_in_two_ways_is_refused(tmp_path: Path) -> None:
     write_model(tmp_path, Architecture("falcon", {"alibi": True}))
-    with pytest.raises(PrerequisiteError, match="of a Falcon with ALiBi the library's implementations of attention differ; it is not run here"):
+    with pytest.raises(
+        PrerequisiteError, match="the library's attention implementations differ for a Falcon with ALiBi, so it is not run here"
+    ):
         _open(tmp_path)
 
 
 def test_a_cap_on_attention_is_kept(tmp_path: Path) -> None:
     write_model(tmp_path, next(one for one in ARCHITECTURES if one.kind == "gemma2"))
     assert _open(tmp_path).precision.attention == "eager"
-    with pytest.raises(PrerequisiteError, match="attn_implementation=sdpa: leaves out the cap"):
+    with pytest.raises(PrerequisiteError, match="attn_implementation=sdpa: ignores the cap"):
         _open(tmp_path, attn_implementation="sdpa")
 
 
 def test_what_the_library_loads_by_is_passed_on(tiny: Path) -> None:
     model = _open(tiny, attn_implementation="eager")
     assert (model.precision.attention, model.precision.dtype, model.precision.batch_size) == ("eager", "float32", 1)
-    with pytest.raises(PrerequisiteError, match="revision: is of a model from the hub"):
+    with pytest.raises(PrerequisiteError, match="revision: applies to a model from the hub"):
         _open(tiny, revision="v1")
     mapped = open_model(f"hf/{tiny}", options={"device_map": '{"": "cpu"}'})
     assert isinstance(mapped, HFModel) and not mapped._engine.on_gpu
@@ -313,7 +315,7 @@ def test_what_the_library_loads_by_is_passed_on(tiny: Path) -> None:
         ({"revision": ""}, "revision: is empty"),
         ({"top_p": "2"}, "top_p: 2 is too large; the most is 1"),
         ({"top_k": "0.5"}, "top_k: '0.5' is not a whole number"),
-        ({"min_p": "nan"}, "min_p: nan is not a number"),
+        ({"min_p": "nan"}, "min_p: nan is not a finite number"),
         ({"frequency_penalty": "1"}, "frequency_penalty: hf/m has no such option"),
         ({"threads": "1000000"}, "threads: this machine has"),
         ({"device_map": '{"": "disk"}'}, "a model cannot be run from disk"),

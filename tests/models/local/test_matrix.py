@@ -177,6 +177,6 @@ def test_every_type_that_shares_a_cache_stands_in_the_matrix() -> None:
 @pytest.mark.parametrize("architecture", REFUSED, ids=lambda one: one.name)
 def test_what_is_not_right_is_refused_in_one_line(architecture: Architecture, tmp_path: Path) -> None:
     write_model(tmp_path, architecture)
-    with pytest.raises(PrerequisiteError, match=rf"changes its log-probability .* type '{architecture.kind}' are not run here") as refused:
+    with pytest.raises(PrerequisiteError, match=rf"depends on later tokens .* type '{architecture.kind}' are refused") as refused:
         open_model(f"hf/{tmp_path}", options={"device": "cpu"})
     assert "\n" not in str(refused.value)

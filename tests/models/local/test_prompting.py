@@ -153,7 +153,7 @@ def test_a_thought_the_user_asks_for_is_refused_where_answers_are_scored(name: s
     model = Local(public(name), f"hf/{name}")
     model.rendering = Rendering(arguments={"enable_thinking": True})
     prompt = load_template("auto", model).prompt("Hello?", [])
-    with pytest.raises(PrerequisiteError, match=r"open thought.*-M chat_template_kwargs='\{\"enable_thinking\": false\}'") as caught:
+    with pytest.raises(PrerequisiteError, match=r"open thinking block.*-M chat_template_kwargs='\{\"enable_thinking\": false\}'") as caught:
         check_thought_ended(prompt, model)
     assert "\n" not in str(caught.value)
 
