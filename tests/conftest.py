@@ -6,6 +6,7 @@ import ipaddress
 import os
 import signal
 import socket
+import socketserver
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +17,9 @@ from hypothesis import settings
 
 from talm_sim.tools_env.service import process
 from tests.warm import warm_python
+
+# As many connections may wait at a test's server as a run opens at once: what finds no place waits a second, or is turned away.
+socketserver.TCPServer.request_queue_size = 64
 
 # How long an example takes is the machine's affair. The tests of a change draw the same examples each time; `make campaign` draws others.
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
