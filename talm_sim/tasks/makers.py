@@ -11,7 +11,7 @@ from talm_sim.tasks.bounds import Bound
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
     from talm_sim.scenarios.making.options import MakingOptions
-    from talm_sim.scenarios.making.outcome import DroppedSource, Outcome
+    from talm_sim.scenarios.making.outcome import DroppedSource, MakingSource, Outcome
     from talm_sim.scenarios.making.review import Reviewer
     from talm_sim.scenarios.making.state import FixedSettings
 
@@ -30,7 +30,7 @@ class OpenModel(Protocol):
 
 
 OptionsT = TypeVar("OptionsT", bound="MakingOptions")
-SourceT = TypeVar("SourceT")
+SourceT = TypeVar("SourceT", bound="MakingSource")
 OutcomeT = TypeVar("OutcomeT", bound="Outcome")
 
 
@@ -88,13 +88,12 @@ class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
 
     def report(self, sources: Sequence[SourceT], outcomes: Mapping[str, OutcomeT], begun: FixedSettings) -> dict[str, Any]:
         """Count what was made. `sources` holds `asked`, `finished` and `failed`, the last one a list of `id` and `reason`."""
-        known = list(outcomes.values())
-        done = [outcome for outcome in known if not outcome.failed]
+        from talm_sim.scenarios.making.outcome import count_sources
+
+        done, counts = count_sources(sources, outcomes)
         return {
             "sources": {
-                "asked": len(sources),
-                "finished": len(done),
-                "failed": [{"id": outcome.source, "reason": outcome.failed} for outcome in known if outcome.failed],
+                **counts,
                 "dropped": [{"id": outcome.source, "reason": outcome.dropped} for outcome in done if outcome.dropped],
             },
             "rows": {"total": sum(len(outcome.rows) for outcome in done)},

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-__all__ = ["DroppedSource", "MakingSource", "Outcome"]
+__all__ = ["DroppedSource", "MakingSource", "Outcome", "count_sources"]
 
 
 class MakingSource(Protocol):
@@ -52,3 +53,19 @@ class Outcome:
     def summary_text(self) -> str:
         """What was made, in a few words."""
         return self.dropped or f"{len(self.rows)} made, {len(self.rejected)} rejected"
+
+
+OutcomeT = TypeVar("OutcomeT", bound=Outcome)
+
+
+def count_sources(sources: Sequence[MakingSource], outcomes: Mapping[str, OutcomeT]) -> tuple[list[OutcomeT], dict[str, Any]]:
+    """Return what became of the sources that did not fail, and how many were asked for, finished and failed.
+
+    Args:
+        sources: Those asked for.
+        outcomes: What was finished, by source id, or failed; those of other sources are left out.
+    """
+    known = [outcomes[source.id] for source in sources if source.id in outcomes]
+    done = [outcome for outcome in known if not outcome.failed]
+    failed = [{"id": outcome.source, "reason": outcome.failed} for outcome in known if outcome.failed]
+    return done, {"asked": len(sources), "finished": len(done), "failed": failed}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from talm_sim.scenarios.making.outcome import DroppedSource
+from talm_sim.scenarios.making.outcome import DroppedSource, count_sources
 from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.awareness.making.manipulation import ManipulationOutcome, Original
 from talm_sim.tasks.awareness.making.options import GROUPS
@@ -30,15 +30,12 @@ def count_manipulated(
         begun: Settings, command and version of the rules.
         writer: Who removed words.
     """
-    known = [outcomes[source.id] for source in sources if source.id in outcomes]
-    done = [outcome for outcome in known if not outcome.failed]
+    done, counts = count_sources(sources, outcomes)
     rows = [row for outcome in done for row in outcome.rows]
     rejected = [one for outcome in done for one in outcome.rejected]
     return {
         "sources": {
-            "asked": len(sources),
-            "finished": len(done),
-            "failed": [{"id": outcome.source, "reason": outcome.failed} for outcome in known if outcome.failed],
+            **counts,
             "not_usable": [{"where": one.id, "reason": one.reason} for one in dropped],
         },
         "manipulations": {group: _of_group(group, done, rows) for group in str(begun.settings["manipulation"]).split(",") if group in GROUPS},

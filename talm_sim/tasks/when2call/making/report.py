@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from talm_sim.scenarios.making.outcome import DroppedSource
+from talm_sim.scenarios.making.outcome import DroppedSource, count_sources
 from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.when2call.making.pipeline import ItemOutcome
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
@@ -29,15 +29,12 @@ def make_report(
         begun: Settings, command and version of the rules.
         writer: Name of the writer, as in the rows.
     """
-    known = [outcomes[source.id] for source in sources if source.id in outcomes]
-    done = [outcome for outcome in known if not outcome.failed]
+    done, counts = count_sources(sources, outcomes)
     rows = [row for outcome in done for row in outcome.rows]
     rejected = [one for outcome in done for one in outcome.rejected]
     return {
         "sources": {
-            "asked": len(sources),
-            "finished": len(done),
-            "failed": [{"id": outcome.source, "reason": outcome.failed} for outcome in known if outcome.failed],
+            **counts,
             "dropped": _count_values(outcome.dropped for outcome in done if outcome.dropped),
             "not_derived": [{"id": one.id, "reason": one.reason} for one in dropped],
         },
