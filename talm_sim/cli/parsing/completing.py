@@ -159,8 +159,8 @@ def _judges(context: click.Context, _: str) -> Iterable[str]:
     from talm_sim.judges.registry import JUDGES
     from talm_sim.tasks.registry import every_task
 
-    assert list(every_task())  # each brings its judges
-    return JUDGES.names()
+    brought = {name for task in every_task() for name in task.judge_classes}
+    return [*JUDGES.names(), *sorted(brought - {*JUDGES.names()})]
 
 
 def _responders(context: click.Context, _: str) -> Iterable[str]:
