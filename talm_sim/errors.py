@@ -102,7 +102,7 @@ class CassetteMissError(Exception):
 
 
 class ProviderError(Exception):
-    """A model provider failed for good: after retries, or in a way that retrying cannot fix."""
+    """A model provider failed permanently: after retries, or in a way that retrying cannot fix."""
 
 
 class ContextOverflowError(ProviderError):

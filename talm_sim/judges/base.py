@@ -97,7 +97,7 @@ class Judge(ABC):
             What `verdict` makes of the judgement.
 
         Raises:
-            ProviderError: The judge's model failed for good.
+            ProviderError: The judge's model failed permanently.
             CassetteMissError: A replay met an unrecorded vote.
         """
 

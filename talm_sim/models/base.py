@@ -50,7 +50,7 @@ class Model(Protocol):
 
         Raises:
             ContextOverflowError: The conversation is longer than the model's context.
-            ProviderError: The provider failed for good.
+            ProviderError: The provider failed permanently.
             CassetteMissError: A replay met an unrecorded request.
         """
         ...
@@ -80,7 +80,7 @@ class CompletionModel(Protocol):
 
         Raises:
             ContextOverflowError: The prompt leaves no room for an answer.
-            ProviderError: The provider failed for good.
+            ProviderError: The provider failed permanently.
             CassetteMissError: A replay met an unrecorded request.
         """
         ...

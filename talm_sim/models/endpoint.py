@@ -124,7 +124,7 @@ class Endpoint:
 
         Raises:
             ContextOverflowError: The conversation is longer than the model's context.
-            ProviderError: The server failed for good.
+            ProviderError: The server failed permanently.
             CassetteMissError: A replay met an unrecorded request.
             RefusedError: The server turned the request away, has answered none so far, and that is to end the run.
         """

@@ -38,7 +38,7 @@ class RetryPolicy:
         max_retries: Times a failed request is tried again.
         first_wait: Upper bound of the first wait, in seconds; it doubles with every retry.
         longest_wait: Upper bound of any wait of our own choosing, in seconds.
-        patience: What the waits of one request may take together, in seconds; a server that asks for more has failed for good.
+        patience: What the waits of one request may take together, in seconds; a server that asks for more has failed permanently.
         sleep: Waits; replaced in tests.
         now: Unix time in seconds; replaced in tests.
         chance: A number in [0, 1); replaced in tests.

@@ -197,7 +197,7 @@ def answered_episodes(conn: sqlite3.Connection, episode_id: str = "") -> list[st
 
 
 def resume_waiting(conn: sqlite3.Connection, episode_id: str, attempt: int) -> bool:
-    """Let an episode continue with its answers, for good; return False if one was just withdrawn."""
+    """Let an episode continue with its answers, which can then no longer be withdrawn; return False if one was just withdrawn."""
     where: dict[str, Any] = {"id": episode_id, "attempt": attempt, "given_before": time.time() - HELD_SECONDS}
     if not conn.execute(f"{_READY} AND q.episode_id = :id AND q.attempt = :attempt", where).fetchone():
         return False

@@ -1,4 +1,4 @@
-"""The calls of an episode as assertions look at them: what was called with which arguments, what struck it, what failed for good."""
+"""The calls of an episode as assertions look at them: what was called with which arguments, what struck it, what failed permanently."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class VllmEngine:
             The outputs of the requests that ended.
 
         Raises:
-            ProviderError: The engine failed, for good.
+            ProviderError: The engine failed permanently.
         """
         try:
             return [output for output in self._llm.step() if output.finished]
