@@ -25,9 +25,10 @@ from typing import Any, Final
 from campaign.base import Outcome, Part, environment
 from talm_sim.agent.episode import PendingQuestion, Waiting
 from talm_sim.config import RunConfig
-from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.manifest import describe_run
+from talm_sim.runs.files.records import write_episode, write_verdict
 from talm_sim.runs.files.sealing import insert_row
-from talm_sim.runs.files.store import RunStore, write_episode, write_verdict
+from talm_sim.runs.files.store import RunStore, create_run
 from talm_sim.types import (
     Episode,
     HumanEvent,
@@ -164,7 +165,7 @@ def _made(folder: Path, text: str) -> Path:
 
     folder.mkdir(parents=True)
     config = RunConfig(split="all", model=f"openai/{text}", models="replay", tools="replay", options={"human": "terminal"})
-    run = create_run(folder / "runs", "r", config, [ended, named, waits], fill=fill)
+    run = create_run(folder / "runs", "r", describe_run(config, [ended, named, waits]), [ended, named, waits], fill=fill)
 
     async def wait() -> None:
         async with RunStore.open(run) as store:

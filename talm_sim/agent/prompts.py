@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -51,13 +51,13 @@ class Prompts:
         return ToolSpec(name=ASK_HUMAN, category="human", description=self.ask_human, parameters=schema)
 
 
-def load_prompts(file: Path | None = None, task: str = "", others: Collection[str] = ()) -> Prompts:
+def load_prompts(file: Path | None = None, task: str = "", others: Callable[[], Collection[str]] = tuple) -> Prompts:
     """Return the built-in texts, with those of the user's `file` in their place.
 
     Args:
         file: TOML file with the tables `agent` and `awareness`, at its top or within the task's own table.
         task: Name of the task's own table.
-        others: Tables that belong to other tasks, which are passed over.
+        others: Lists the tables that belong to other tasks, which are passed over; called if there is a file.
 
     Raises:
         PrerequisiteError: The file is missing, is not TOML, or has an unknown key.
@@ -65,12 +65,12 @@ def load_prompts(file: Path | None = None, task: str = "", others: Collection[st
     texts = _texts(packaged_toml("talm_sim.agent"), "prompts.toml")
     if file is not None:
         document = read_toml(file, "--prompts")
-        own = document.get(task, {})
+        own, tasks = document.get(task, {}), others()
         if not isinstance(own, dict):
             raise PrerequisiteError(f"{file}: '{task}' must be a table of tables.")
-        shared = {name: table for name, table in document.items() if name != task and (name in _TABLES or name not in others)}
+        shared = {name: table for name, table in document.items() if name != task and (name in _TABLES or name not in tasks)}
         # Another task of a table's name keeps its own texts there in tables, so that the two share a file.
-        shared |= {name: _texts_alone(table) for name, table in shared.items() if name in others and isinstance(table, dict)}
+        shared |= {name: _texts_alone(table) for name, table in shared.items() if name in tasks and isinstance(table, dict)}
         texts |= _texts(shared, str(file)) | _texts(own, f"{file}: {task}")
     return Prompts(**texts)
 

@@ -20,12 +20,12 @@ from talm_sim.foreign.plugins import load_plugins
 from talm_sim.models.registry import in_process
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.build import Built, build, open_runner, plan
-from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening, report_troubles
+from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening
 from talm_sim.runs.extensions import check_brought, import_agent, name_extensions
-from talm_sim.runs.files.manifest import create_run
-from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.files.manifest import describe_run
+from talm_sim.runs.files.store import RunProgress, RunStore
 from talm_sim.runs.files.stored_documents import BLIND, MIXED
-from talm_sim.runs.judging import Grader, check_judges, judge_names, judge_run, open_grader
+from talm_sim.runs.judging import Grader, check_judges, judge_run, open_grader
 from talm_sim.runs.python_words import in_python, phrase_errors_for_python
 from talm_sim.runs.resolve import configure, override
 from talm_sim.runs.stored_run import StoredRun, load_run
@@ -139,19 +139,18 @@ def check_size(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
 async def start_run(built: Built, contact: Contact, *, command: str = "") -> StoredRun:
     """Create the run of what was built, carry it out, and judge it; `command` as of `run`."""
     job, scenarios = built.job, built.scenarios
-    directory = create_run(
-        job.config.run_dir,
-        job.config.run_id or None,
-        job.config,
+    config, tools = job.config, built.opened.tools_of(scenarios)
+    manifest = describe_run(
+        config,
         scenarios,
-        tools=built.opened.tools_of(scenarios),
         wording=built.opened.wording,
-        brought=name_extensions(job, scenarios, judge_names(job)),
+        brought=name_extensions(job, scenarios, built.grader.judges),
         created=job.created,
         command=command,
         notes=built.opened.notes,
     )
-    return await _session(StoredRun(directory), built, contact)
+    store = RunStore.create(config.run_dir, config.run_id or None, manifest, scenarios, tools)
+    return await _session(StoredRun(config.run_dir / store.directory.name, manifest), store, built, contact)
 
 
 async def resume_async(
@@ -207,7 +206,8 @@ async def resume_with(
     answered = any(end.completed for end in stored.terminations)
     job = job.having(run_id=str(stored.path))
     async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest.wording, answered=answered) as built:
-        return await _session(stored, built, contact, again)
+        store = RunStore.open(stored.path.absolute())  # an agent may move to another directory
+        return await _session(stored, store, built, contact, again)
 
 
 @phrase_errors_for_python
@@ -236,8 +236,7 @@ async def judge_async(
         async with Shared() as shared:
             grader = await open_grader(job.having(run_id=str(stored.path)), stored.scenarios(), shared)
             async with RunStore.open(stored.path) as store:
-                with report_troubles(listen):
-                    await _judge(stored, store, job, grader, listen)
+                await _judge(stored, store, job, grader, listen)
     return stored
 
 
@@ -254,39 +253,39 @@ async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grad
     await store.set_meta({"first_measure": None if first is None else first.model_dump(mode="json")})
 
 
-async def _session(stored: StoredRun, built: Built, contact: Contact, failed: Collection[Termination] = ()) -> StoredRun:
+async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Contact, failed: Collection[Termination] = ()) -> StoredRun:
     """Run one session in this process: episodes, then judges. If a server refuses or the tools are gone, the error says how to continue.
 
     Args:
         stored: The run.
+        store: The run, open for writing; it is closed at the end.
         built: What it needs.
         contact: Whoever started it.
         failed: Ends of finished episodes that are tried again.
     """
     try:
-        with report_troubles(contact.on_event):
-            return await _carry_out(stored, built, contact, failed)
+        return await _carry_out(stored, store, built, contact, failed)
     except (RefusedError, ToolsGoneError) as err:
         raise PrerequisiteError(f"{err} The run is kept; continue with: {resume_command(stored.job, str(stored.path))}") from None
 
 
-async def _carry_out(stored: StoredRun, built: Built, contact: Contact, failed: Collection[Termination]) -> StoredRun:
+async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: Contact, failed: Collection[Termination]) -> StoredRun:
     started, on_event = time.monotonic(), contact.on_event
-    async with RunStore.open(stored.path.absolute()) as store:  # an agent may move to another directory
+    async with store:
         if built.job.config.blind:
             await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
         if built.job.config.tools is not stored.manifest.config.tools:
             await store.set_meta({MIXED: True})  # so that a table need not look at every episode of every run
         async with open_runner(built, store) as runner:
-            again = store.ids_ended_in(failed)
-            on_event(_start_event(stored, built, store, len(again)))
+            progress = store.progress(failed)
+            on_event(_start_event(stored, built, progress))
             with directory_kept():
                 counts = await run_batch(
                     store,
                     runner,
+                    progress,
                     epochs=built.job.config.epochs,
                     max_episodes=built.opened.in_flight or built.job.config.max_episodes,
-                    again=again,
                     on_event=on_event,
                     ask=contact.ask if built.opened.waits else None,
                     wait=contact.wait,
@@ -309,7 +308,7 @@ def _terminations(names: Collection[str]) -> list[Termination]:
     return [Termination(name) for name in names]
 
 
-def _start_event(stored: StoredRun, built: Built, store: RunStore, again: int) -> RunStarted:
+def _start_event(stored: StoredRun, built: Built, progress: RunProgress) -> RunStarted:
     config, opened = built.job.config, built.opened
     notes = (f"{name}: {text}" for name, text in opened.notes.items())
     models = "on this machine" if in_process(config.model) else str(config.models or "its own")
@@ -317,13 +316,13 @@ def _start_event(stored: StoredRun, built: Built, store: RunStore, again: int) -
         run_id=stored.id,
         path=str(stored.path),
         total=len(built.scenarios) * config.epochs,
-        finished=len(store.finished_ids()) - again,
-        waiting=len(store.paused_episodes()),
+        finished=len(progress.finished),
+        waiting=len(progress.paused),
         model=config.model,
         models=models,
         tools=_describe_tools(built.job),
         human=opened.human,
-        again=again,
+        again=progress.again,
         notices=(*notes, *opened.notices, *opened.warnings(built.scenarios)),
     )
 

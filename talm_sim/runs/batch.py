@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,7 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.loop import LoopGivenUp
 from talm_sim.runs.desk import Desk
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
-from talm_sim.runs.files.store import PausedEpisode, RunStore
+from talm_sim.runs.files.store import PausedEpisode, RunProgress, RunStore
 from talm_sim.runs.questions import Question, answered_episodes, next_open_question
 from talm_sim.types import Episode, Scenario, episode_id
 
@@ -79,10 +79,10 @@ their models together and then for the processor together."""
 async def run_batch(
     store: RunStore,
     runner: EpisodeRunner,
+    progress: RunProgress,
     *,
     epochs: int = 1,
     max_episodes: int = 16,
-    again: Collection[str] = (),
     on_event: OnEvent = ignore_events,
     ask: Ask | None = None,
     wait: bool = False,
@@ -95,9 +95,9 @@ async def run_batch(
     Args:
         store: The run.
         runner: Runs one episode.
+        progress: How far the run is. What a finished episode left that is tried again goes when its new attempt begins.
         epochs: Times each scenario is run.
         max_episodes: Episodes in flight.
-        again: Ids of finished episodes to run once more all the same; what they left goes when their new attempt begins.
         on_event: Told of progress.
         ask: Puts open questions to a person, one at a time, in the order they came up.
         wait: Whether to stay for answers from elsewhere when nothing else is left to do.
@@ -109,13 +109,13 @@ async def run_batch(
         PrerequisiteError: The user must fix something. It is raised at once; finished episodes are kept.
         Exception: A bug in the runner; raised after the other episodes in flight were finished and kept.
     """
-    batch = _Batch(store, runner, epochs, again, on_event=on_event, ask=ask, wait=wait)
+    batch = _Batch(store, runner, progress, epochs, on_event=on_event, ask=ask, wait=wait)
     return await batch.run(max_episodes)
 
 
 class _Batch:
     def __init__(
-        self, store: RunStore, runner: EpisodeRunner, epochs: int, again: Collection[str], *, on_event: OnEvent, ask: Ask | None, wait: bool
+        self, store: RunStore, runner: EpisodeRunner, progress: RunProgress, epochs: int, *, on_event: OnEvent, ask: Ask | None, wait: bool
     ) -> None:
         self._store = store
         self._runner = runner
@@ -123,13 +123,12 @@ class _Batch:
         self._ask = ask
         self._wait = wait
         self._epochs = epochs
-        self._scenarios = store.scenarios()
+        self._scenarios = progress.scenarios
         self._positions = {scenario.id: position for position, scenario in enumerate(self._scenarios)}
         self._total = len(self._scenarios) * epochs
-        done = store.finished_ids() - set(again)
-        self._paused = store.paused_episodes()
-        self._finished = len(done)
-        self._plan = self._jobs_to_begin(done | set(self._paused))
+        self._paused = dict(progress.paused)
+        self._finished = len(progress.finished)
+        self._plan = self._jobs_to_begin(progress.finished | progress.paused.keys(), progress.attempts)
         self._ready: deque[_EpisodeJob] = deque()
         self._running: set[asyncio.Task[None]] = set()
         self._in_flight = 0
@@ -152,17 +151,17 @@ class _Batch:
             raise self._failure
         return BatchCounts(self._total, self._finished, len(self._paused), dict(self._terminations))
 
-    def _jobs_to_begin(self, left_out: set[str]) -> Iterator[_EpisodeJob]:
+    def _jobs_to_begin(self, left_out: frozenset[str], attempts: Mapping[str, int]) -> Iterator[_EpisodeJob]:
         """Episodes to begin, epoch by epoch, so that an early stop leaves every scenario equally often run."""
-        attempts = self._store.next_attempts()
         for epoch in range(1, self._epochs + 1):
             for position, scenario in enumerate(self._scenarios):
                 name = episode_id(scenario.id, epoch)
                 if name not in left_out:
-                    yield _EpisodeJob(scenario, position, epoch, attempts.get(name, 1))
+                    yield _EpisodeJob(scenario, position, epoch, attempts.get(name, 0) + 1)
 
     async def _dispatch(self, max_episodes: int) -> None:
-        self._collect_answers()
+        if self._paused:
+            self._collect_answers()
         to_space = max_episodes
         while True:
             self._wake.clear()

@@ -41,17 +41,14 @@ CHECKPOINTS = "checkpoints.db"
 class Built:
     """A run that can begin: everything that can be missing was found to be there."""
 
+    job: Job[Any]
+    """The job with every value decided."""
     opened: Opened
     scenarios: Sequence[Scenario]
     grader: Grader
     library: CassetteLibrary
     played: StoredRun | None = None
     """A finished run of the same episodes, which are taken from there in place of being run."""
-
-    @property
-    def job(self) -> Job[Any]:
-        """Final."""
-        return self.opened.job
 
 
 def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
@@ -146,7 +143,8 @@ async def build(
         _check_wording(opened, begun_with or {})
         opened.check(scenarios)
         _check_control(job, scenarios)
-        built = Built(opened, scenarios, grader, shared.library(opened.job.config.cassettes, opened.job.task.recorded_in))
+        job = opened.job
+        built = Built(job, opened, scenarios, grader, shared.library(job.config.cassettes, job.task.recorded_in))
         await _check_recorded(built)
         yield built
 
@@ -205,10 +203,9 @@ class Runner:
 
     def __init__(self, built: Built, saver: BaseCheckpointSaver[Any] | None) -> None:
         self.agent: Agent = built.opened.agent(saver)
-        self._config = built.job.config
+        self._job = built.job
         self._library = built.library
         self._key = recording_key(built.job)
-        self._settings = recorded_settings(built.job)
 
     async def __call__(
         self,
@@ -230,7 +227,7 @@ class Runner:
         return await self._finish(players, scenario, epoch, result)
 
     def _open(self, scenario: Scenario, epoch: int) -> Players:
-        config, library = self._config, self._library
+        config, library = self._job.config, self._library
         tools = model = None
         if config.tools in (Traffic.REPLAY, Traffic.RECORD):
             tools = library.open_tools(scenario.id, scenario.group, config.tools)
@@ -242,9 +239,9 @@ class Runner:
         for player in (players.tools, players.model):
             if player is not None:
                 player.save()
-        if self._config.models is Traffic.RECORD:
-            self._library.save_settings(self._config.model, self._key, self._settings)
-        if self._config.models is Traffic.RECORD and isinstance(result, Episode) and result.human_events:
+        if self._job.config.models is Traffic.RECORD:
+            self._library.save_settings(self._job.config.model, self._key, recorded_settings(self._job))
+        if self._job.config.models is Traffic.RECORD and isinstance(result, Episode) and result.human_events:
             answers = [
                 RecordedAnswer(
                     ask=ask,
@@ -256,7 +253,7 @@ class Runner:
                 )
                 for ask, event in enumerate(result.human_events, start=1)
             ]
-            self._library.save_human_answers(self._config.model, scenario.id, scenario.group, epoch, self._key, answers)
+            self._library.save_human_answers(self._job.config.model, scenario.id, scenario.group, epoch, self._key, answers)
 
     async def _finish(self, players: Players, scenario: Scenario, epoch: int, result: Episode | Waiting) -> Episode | Waiting:
         """Mark an episode whose replay missed a request, and save what was recorded."""
@@ -264,7 +261,7 @@ class Runner:
         if missed and isinstance(result, Episode) and result.termination is not Termination.REPLAY_MISS:
             # A client library that wraps or retries what a transport raises would pass the miss off as a failure of the network.
             result = result.model_copy(update={"termination": Termination.REPLAY_MISS, "error": missed[0]})
-        if Traffic.RECORD in (self._config.tools, self._config.models):
+        if Traffic.RECORD in (self._job.config.tools, self._job.config.models):
             await asyncio.to_thread(self._save, players, scenario, epoch, result)
         return result
 

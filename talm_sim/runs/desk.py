@@ -20,7 +20,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.files import sealing
 from talm_sim.runs.files.database import connect_reader, connect_writer, explain_errors, fold, writing
 from talm_sim.runs.files.lease import is_owned
-from talm_sim.runs.files.manifest import stamp
+from talm_sim.runs.files.manifest import stamp_in
 from talm_sim.runs.files.sealing import insert_row
 from talm_sim.runs.files.writer import Change
 from talm_sim.runs.questions import (
@@ -73,7 +73,7 @@ class Desk:
         self._commit = commit or self._commit_here
         self._writer: sqlite3.Connection | None = None
         self._held: Key | None = None
-        self._stamp = partial(stamp, path)
+        self._stamp = partial(stamp_in, path)
 
     def close(self) -> None:
         """Release the held answer and close all connections; if no process is running the run, its file is left complete."""

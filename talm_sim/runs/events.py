@@ -23,7 +23,6 @@ __all__ = [
     "ToolsRestarted",
     "ignore_events",
     "listening",
-    "report_troubles",
     "show_progress_with",
 ]
 
@@ -147,14 +146,15 @@ def show_progress_with(show: Callable[[bool | None], AbstractContextManager[OnEv
 
 @contextmanager
 def listening(on_event: OnEvent | None, progress: bool | None) -> Iterator[OnEvent]:
-    """Yield the listener for a run's events.
+    """Yield the listener for a run's events, and let it hear of retried requests and restarted tools while the block runs.
 
     Args:
         on_event: The caller's listener.
         progress: Whether to show progress; None shows it in a notebook, unless the caller listens.
     """
     if not _shown or progress is False or (progress is None and on_event is not None):
-        yield on_event or ignore_events
+        with _reporting_troubles(on_event or ignore_events) as listen:
+            yield listen
         return
     with _shown[0](progress) as show:
 
@@ -163,19 +163,18 @@ def listening(on_event: OnEvent | None, progress: bool | None) -> Iterator[OnEve
             if on_event is not None:
                 on_event(event)
 
-        yield both
+        with _reporting_troubles(both) as listen:
+            yield listen
 
 
 @contextmanager
-def report_troubles(on_event: OnEvent) -> Iterator[None]:
-    """Report retried requests and restarted tools as events while the block runs."""
-
+def _reporting_troubles(on_event: OnEvent) -> Iterator[OnEvent]:
     def retried(retry: Retry) -> None:
         on_event(RequestRetried(retry.model, retry.reason, retry.wait_s, retry.number))
 
     retries, restarts = on_retry.set(retried), on_restart.set(lambda reason: on_event(ToolsRestarted(reason)))
     try:
-        yield
+        yield on_event
     finally:
         on_restart.reset(restarts)
         on_retry.reset(retries)

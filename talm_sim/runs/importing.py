@@ -13,9 +13,10 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import connect_reader, connect_writer, explain_errors
-from talm_sim.runs.files.manifest import create_run, stamp
+from talm_sim.runs.files.manifest import describe_run, stamp_in
+from talm_sim.runs.files.records import write_episode, write_verdict
 from talm_sim.runs.files.sealing import insert_row, seal
-from talm_sim.runs.files.store import write_episode, write_verdict
+from talm_sim.runs.files.store import create_run
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tables import first_measure
 from talm_sim.tasks import find_task, job_of
@@ -109,7 +110,8 @@ def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], c
         for key, value in facts.items():
             insert_row(conn, "meta", key, json.dumps(value))
 
-    create_run(run_dir, name, config, run.scenarios, command=command, notes=notes, fill=fill)
+    manifest = describe_run(config, run.scenarios, command=command, notes=notes)
+    create_run(run_dir, name, manifest, run.scenarios, fill=fill)
 
 
 def _keep_first_measure(path: Path) -> None:
@@ -120,5 +122,5 @@ def _keep_first_measure(path: Path) -> None:
         with closing(connect_writer(path)) as conn:
             conn.execute("BEGIN IMMEDIATE")
             insert_row(conn, "meta", "first_measure", first.model_dump_json())
-            seal(conn, stamp(path))
+            seal(conn, stamp_in(path))
             conn.execute("COMMIT")

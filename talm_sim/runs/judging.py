@@ -32,8 +32,10 @@ __all__ = ["Grader", "check_judges", "judge_names", "judge_run", "judge_traffic"
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """The model of a run's judges, and where its votes are recorded."""
+    """A run's judges, their model, and where its votes are recorded."""
 
+    judges: tuple[str, ...]
+    """Their names, in the order in which they work."""
     model: Model | None = None
     """None where the user named none."""
     open_vote: OpenVote = unrecorded_vote
@@ -118,9 +120,9 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
     Raises:
         PrerequisiteError: The model can be neither replayed nor asked live.
     """
-    config, judge_model = job.config, job.config.judge_model
+    config, judge_model, judges = job.config, job.config.judge_model, judge_names(job)
     if judge_model is None:
-        return Grader()
+        return Grader(judges)
     library = shared.library(config.cassettes, job.task.recorded_in)
     traffic = judge_traffic(config, library, scenarios)
     as_judge: dict[str, Any] = {"model": judge_model, "tool_format": "auto", "model_options": {}, "models": traffic}
@@ -133,7 +135,7 @@ async def open_grader(job: Job[Any], scenarios: Iterable[Scenario], shared: Shar
     def open_vote(digest: str, episode: Episode, vote: int) -> AbstractContextManager[object]:
         return library.conversation(judge_model, episode.scenario_id, episode.group, episode.epoch, vote, digest, traffic)
 
-    return Grader(model, open_vote)
+    return Grader(judges, model, open_vote)
 
 
 def judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterable[Scenario]) -> Traffic | None:
@@ -185,7 +187,7 @@ def _open_judges(
     conn: sqlite3.Connection, job: Job[Any], instructions: dict[str, str], grader: Grader, pairs: Callable[[], Pair]
 ) -> list[Judge]:
     """The judges in the order in which they work, each told what those before it said."""
-    classes, own = [judge_class(name) for name in judge_names(job)], job.task.own_judges
+    classes, own = [judge_class(name) for name in grader.judges], job.task.own_judges
     context = JudgeContext(grader.model, instructions, grader.open_vote, calls_as=job.task.calls_as(job))
     if any("pairs" in judge.needs for judge in classes):
         context = replace(context, pair=pairs())
@@ -242,7 +244,7 @@ class _Scoring:
         self._scenarios = {scenario.id: scenario for scenario in store.scenarios()}
         self._judged = store.judged_ids(judge.name, judge.config_digest)
         self._depends = not judge.needs.isdisjoint({"pairs", "earlier"})
-        self._total = len(store.finished_ids())
+        self._total = store.number_finished()
         self._done = len(self._judged)
         self._failed = 0
 

@@ -19,7 +19,7 @@ from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import DATABASE, connect_reader
 from talm_sim.runs.files.lease import Owner, is_owned, owner_of
-from talm_sim.runs.files.manifest import RunManifest, find_run, read_manifest, stamp
+from talm_sim.runs.files.manifest import RunManifest, find_run, read_manifest, stamp_in
 from talm_sim.runs.files.sealing import check_fits
 from talm_sim.runs.questions import Question, asking_episodes, number_unanswered, open_questions
 from talm_sim.runs.tables import add_judge_values, episode_records, frame, settings_of, summary_with
@@ -38,12 +38,17 @@ class StoredRun:
 
     Args:
         path: The run's directory.
+        manifest: What its `run.json` says; by default, the file is read.
+
+    Attributes:
+        id: The run's name, which is its directory's.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, manifest: RunManifest | None = None) -> None:
         self.path = path
+        self.id: str = os.path.basename(os.path.abspath(path))
         self._place = path.absolute()  # whoever reads it may have moved to another directory since
-        self.manifest: RunManifest = read_manifest(path)
+        self.manifest: RunManifest = read_manifest(path) if manifest is None else manifest
         self._judged_as: Job[Any] | None = None
         self._held: sqlite3.Connection | None = None
         self._held_job: Job[Any] | None = None
@@ -63,11 +68,6 @@ class StoredRun:
         except PrerequisiteError as err:  # what cannot be counted here is still a run
             table = f"<p>{escape(str(err))}</p>"
         return f"<p>{escape(title)}</p>{table}"
-
-    @property
-    def id(self) -> str:
-        """The run's name, which is its directory's."""
-        return os.path.basename(os.path.abspath(self._place))
 
     @property
     def config(self) -> RunConfig:
@@ -122,7 +122,7 @@ class StoredRun:
 
     def judged_as(self, job: Job[Any]) -> StoredRun:
         """Return this run, read with the scoring options of `job` before they are stored."""
-        view = StoredRun(self.path)
+        view = StoredRun(self.path, self.manifest)
         view._judged_as = job
         return view
 
@@ -377,7 +377,7 @@ class StoredRun:
         conn.execute("BEGIN")  # all of it at one moment
         try:
             owned = is_owned(conn)
-            sealed = check_fits(conn, stamp(self._place), owned=owned)
+            sealed = check_fits(conn, stamp_in(self._place), owned=owned)
         except PrerequisiteError as err:
             raise PrerequisiteError(f"{self.path}: {err}") from None
         finally:

@@ -219,7 +219,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 def _prompts(job: Job[Any]) -> Prompts:
     from talm_sim.agent.prompts import load_prompts
 
-    return load_prompts(job.config.prompts, job.task.name, list_tasks())
+    return load_prompts(job.config.prompts, job.task.name, list_tasks)
 
 
 def _own_agent(job: Job[Any]) -> OwnAgent | None:

@@ -46,7 +46,7 @@ class Job(Generic[OptionsT]):
     config: RunConfig
     task: Task[OptionsT]
     options: OptionsT
-    created: datetime = field(default_factory=lambda: datetime.now(UTC), compare=False)
+    created: datetime = field(compare=False)
     """When the run was created: prompts that show a date show this one's, also when the run goes on on another day."""
 
     def made(self, created: datetime | None) -> Self:

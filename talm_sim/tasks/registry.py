@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -176,8 +176,7 @@ def job_of(config: RunConfig, created: datetime | None = None) -> Job[Any]:
             if owner:
                 raise PrerequisiteError(f"{name}: {option_owner_message(owner, task)}")
             raise PrerequisiteError(f"{name}: unknown option of task {task.name}.{did_you_mean(name, known)}")
-    options = task.options(**config.options)
-    return Job(config, task, options) if created is None else Job(config, task, options, created)
+    return Job(config, task, task.options(**config.options), created or datetime.now(UTC))
 
 
 def known_scenarios(task: Task[Any], split: str, file: Path | None = None) -> list[Scenario]:

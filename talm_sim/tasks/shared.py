@@ -6,8 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from talm_sim.common.digests import canonical_json
 from talm_sim.config import RunConfig, Traffic
@@ -21,19 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["Shared"]
 
 
-class Shared:
+class Shared(AsyncExitStack):
     """Models, tools and recordings of one session, be it a run, a judging or a grid of runs."""
 
     def __init__(self) -> None:
-        self._stack = AsyncExitStack()
+        super().__init__()
         self._opened: dict[str, Any] = {}
         self._opening_tools = asyncio.Lock()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
-        await self._stack.aclose()
 
     def library(self, root: Path | None, folder: str = "") -> CassetteLibrary:
         """The recordings below `root`, the shipped ones without it; conversations in a task's `folder`."""
@@ -68,7 +61,7 @@ class Shared:
                 fail_fast=config.fail_fast and not in_process(config.model),
                 created=day,
             )
-            self._stack.push_async_callback(model.aclose)
+            self.push_async_callback(model.aclose)
             self._opened[key] = self._opened[f"{key} {day}"] = model
         found: Model = self._opened[key]
         return found
@@ -92,7 +85,7 @@ class Shared:
             if key not in self._opened:
                 replayed = config.tools is Traffic.REPLAY
                 self._opened[key] = Tools(recorded=library.tools()) if replayed else await open_tools(sources, trusted=trusted)
-                self._stack.push_async_callback(self._opened[key].aclose)
+                self.push_async_callback(self._opened[key].aclose)
         found: Tools = self._opened[key]
         if config.tools is Traffic.RECORD:
             library.save_tools(found.specs, found.routes)

@@ -13,9 +13,10 @@ import pytest
 
 from talm_sim.cli import main
 from talm_sim.config import RunConfig
-from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.manifest import describe_run
+from talm_sim.runs.files.records import write_episode, write_verdict
 from talm_sim.runs.files.sealing import insert_row
-from talm_sim.runs.files.store import write_episode, write_verdict
+from talm_sim.runs.files.store import create_run
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,
@@ -82,7 +83,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     own = {"human": "recorded", "perturb": ("http-500:p=0.5",)}
     config = RunConfig(split="all", model="openai/some", models="replay", tools="replay", options=own)
-    return create_run(Path("runs"), "a-run", config, scenarios, fill=fill)
+    return create_run(Path("runs"), "a-run", describe_run(config, scenarios), scenarios, fill=fill)
 
 
 @pytest.fixture

@@ -17,8 +17,9 @@ import pytest
 from talm_sim.cli import main
 from talm_sim.config import RunConfig
 from talm_sim.runs.api import run
-from talm_sim.runs.files.manifest import create_run
-from talm_sim.runs.files.store import write_episode, write_verdict
+from talm_sim.runs.files.manifest import describe_run
+from talm_sim.runs.files.records import write_episode, write_verdict
+from talm_sim.runs.files.store import create_run
 from talm_sim.types import Termination, Verdict
 from tests.cli.conftest import episode, scenario
 from tests.cli.parsing.shells import NAMES, SHELLS, needs, passed
@@ -268,7 +269,8 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, list[st
             write_episode(conn, episode(scenario(name, "perfect"), **failed), 0)
 
         config = RunConfig(model="agent/a", agent=name, tools="live", tools_from=(f"x=python:{name}",))
-        path = create_run(place, "r", config, [scenario(name, "perfect"), scenario("b", "perfect")], fill=fill).rename(place / name)
+        both = [scenario(name, "perfect"), scenario("b", "perfect")]
+        path = create_run(place, "r", describe_run(config, both), both, fill=fill).rename(place / name)
         with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
             assert main(["judge", str(path)]) == 1
         again = ["resume", str(path), "--agent", name, "--tools-from", f"x=python:{name}"]

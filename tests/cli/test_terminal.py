@@ -206,7 +206,7 @@ async def test_an_answer_is_taken_back(tmp_path: Path, at_terminal: Any) -> None
     late.ends()
     assert answers(run) == {"ask-000": "right"}
     async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
     last = at_terminal(tmp_path, "answer", "--undo")
     last.expect("no answer can be taken back")
     last.ends(2)

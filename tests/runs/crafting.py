@@ -11,7 +11,7 @@ from pathlib import Path
 
 from talm_sim.runs.files import sealing
 from talm_sim.runs.files.database import pack
-from talm_sim.runs.files.manifest import stamp
+from talm_sim.runs.files.manifest import stamp_in
 from talm_sim.runs.files.sealing import KEYS, ORDER, WITH_BODY, _digest
 
 
@@ -25,7 +25,7 @@ def changed(run: Path, *, fitting: bool = True) -> Iterator[sqlite3.Connection]:
             for table in KEYS:
                 make_fit(conn, table)
             sealing.remove_seal(conn)
-            sealing.seal(conn, stamp(run))
+            sealing.seal(conn, stamp_in(run))
         conn.execute("COMMIT")
 
 

@@ -16,8 +16,8 @@ from talm_sim.agent.humans import HumanReply
 from talm_sim.config import RunConfig
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.events import EpisodeFinished, EpisodeWaiting, RunEvent
-from talm_sim.runs.files.manifest import create_run
-from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.files.manifest import describe_run
+from talm_sim.runs.files.store import RunStore, create_run
 from talm_sim.types import Episode, HumanEvent, ModelTurn, Scenario, Termination, Turn, episode_id
 
 
@@ -35,7 +35,8 @@ def scenarios(number: int, *, asks: int = 0, group: str = "perfect") -> list[Sce
 
 def new_run(directory: Path, number: int = 5, *, asks: int = 0, name: str = "a-run", **options: Any) -> Path:
     config = RunConfig(model="sim/scripted", human="terminal" if asks else "none", run_dir=directory, **options)
-    return create_run(directory, name, config, scenarios(number, asks=asks))
+    made = scenarios(number, asks=asks)
+    return create_run(directory, name, describe_run(config, made), made)
 
 
 class ScriptedRunner:
@@ -98,7 +99,9 @@ def report(event: RunEvent) -> None:
 async def main(directory: Path, epochs: int, max_episodes: int, delay: float) -> None:
     async with RunStore.open(directory) as store:
         print("Owner", flush=True)
-        await run_batch(store, ScriptedRunner(delay=delay), epochs=epochs, max_episodes=max_episodes, on_event=report, wait=True)
+        await run_batch(
+            store, ScriptedRunner(delay=delay), store.progress(), epochs=epochs, max_episodes=max_episodes, on_event=report, wait=True
+        )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tests.runs.scripted import ScriptedRunner, finished, new_run
 
 async def batch(run: Path, runner: ScriptedRunner, **options: object) -> BatchCounts:
     async with RunStore.open(run) as store:
-        return await run_batch(store, runner, **options)  # type: ignore[arg-type]
+        return await run_batch(store, runner, store.progress(), **options)  # type: ignore[arg-type]
 
 
 async def test_every_scenario_is_run_once_an_epoch_in_order(tmp_path: Path) -> None:
@@ -233,15 +234,17 @@ async def test_an_episode_that_failed_through_no_fault_of_the_agent_is_data(tmp_
 async def test_what_is_to_be_run_again_keeps_its_row_until_its_attempt_begins(tmp_path: Path) -> None:
     run = new_run(tmp_path, 6)
     async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
     failing = ScriptedRunner(failures={"plain-002": PrerequisiteError("no key")})
     async with RunStore.open(run) as store:
         with pytest.raises(PrerequisiteError):
-            await run_batch(store, failing, max_episodes=1, again={"plain-001", "plain-002", "plain-003"})
+            everything = store.progress()
+            some = replace(everything, finished=everything.finished - {"plain-001", "plain-002", "plain-003"})
+            await run_batch(store, failing, some, max_episodes=1)
     async with RunStore.open(run) as store:
-        assert store.finished_ids() == {f"plain-00{n}" for n in (0, 1, 3, 4, 5)}
+        assert store.progress().finished == {f"plain-00{n}" for n in (0, 1, 3, 4, 5)}
         runner = ScriptedRunner()
-        counts = await run_batch(store, runner)
+        counts = await run_batch(store, runner, store.progress())
     assert failing.calls == [("plain-001", 2), ("plain-002", 2)]
     assert runner.calls == [("plain-002", 3)]
     assert (counts.finished, counts.terminations) == (6, {"answered": 1})

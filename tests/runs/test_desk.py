@@ -24,7 +24,7 @@ from tests.warm import warm_python
 async def waiting_run(directory: Path, runner: ScriptedRunner | None = None) -> Path:
     run = new_run(directory, 3, asks=2)
     async with RunStore.open(run) as store:
-        await run_batch(store, runner or ScriptedRunner())
+        await run_batch(store, runner or ScriptedRunner(), store.progress())
     return run
 
 
@@ -39,7 +39,7 @@ async def test_the_first_answer_wins(tmp_path: Path) -> None:
         statuses = list(pool.map(lambda n: answer(run, "ask-001", f"answer {n}"), range(8)))
     assert sorted(statuses) == sorted([AnswerStatus.SAVED, *[AnswerStatus.TAKEN] * 7])
     async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
     assert load_run(run).episode("ask-001").answer == f"done answer {statuses.index(AnswerStatus.SAVED)}"
 
 
@@ -75,7 +75,7 @@ async def test_an_answer_to_an_earlier_question_is_not_given_to_the_next(tmp_pat
     first = next(question for question in load_run(run).pending() if question.episode_id == "ask-000")
     assert answer(run, "ask-000", "one") is AnswerStatus.SAVED
     async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner(questions=2))
+        await run_batch(store, ScriptedRunner(questions=2), store.progress())
     second = next(question for question in load_run(run).pending() if question.episode_id == "ask-000")
     assert (second.ask, second.question) == (2, "What is ask-000, part 2?")
     late = answer(run, first.key, "late")
@@ -93,7 +93,7 @@ async def test_an_answer_can_be_withdrawn_until_its_episode_goes_on(tmp_path: Pa
     assert not withdraw(run, first.key)
     assert answer(run, first.episode_id, "better") is AnswerStatus.SAVED
     async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
     assert not withdraw(run, first.key)
     assert [load_run(run).episode(item.episode_id).answer for item in (first, second)] == ["done better", "done right"]
 
@@ -109,7 +109,7 @@ async def test_an_answer_is_too_late_to_withdraw_while_its_episode_runs(tmp_path
             late.append(withdraw(run, question.key))
 
     async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner(), on_event=takes_back)
+        await run_batch(store, ScriptedRunner(), store.progress(), on_event=takes_back)
     assert late == [False]
 
 
@@ -180,7 +180,7 @@ async def test_a_batch_waits_for_another_answer_where_one_is_withdrawn_at_the_la
             return await take_up(episode_id, attempt)
 
         monkeypatch.setattr(store, "take_answers", too_late)
-        counts = await asyncio.wait_for(run_batch(store, ScriptedRunner(), wait=True), 100)
+        counts = await asyncio.wait_for(run_batch(store, ScriptedRunner(), store.progress(), wait=True), 100)
     assert (meddled, counts.waiting) == ([True], 0)
     assert load_run(run).episode(first.episode_id).answer == "done better"
 
@@ -193,7 +193,7 @@ def queues(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
 
     async def fill(run: Path) -> None:
         async with RunStore.open(run) as store:
-            await run_batch(store, ScriptedRunner())
+            await run_batch(store, ScriptedRunner(), store.progress())
 
     for run in runs.values():
         asyncio.run(fill(run))
@@ -250,9 +250,9 @@ async def test_an_answer_to_an_attempt_that_is_over_goes_to_the_next_or_is_dropp
         await store.forget_waiting(first.episode_id)
         assert not store.desk.is_open(first.key)
         assert store.desk.answer(first.key, "for the next") is AnswerStatus.DELIVERED
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
         answer(run, second.key, "here")
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
         assert load_run(run).episode(first.episode_id).answer == "done for the next"
         assert load_run(run).episode(first.episode_id).attempt == 2
     run = await waiting_run(tmp_path / "other")

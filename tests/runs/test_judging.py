@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,8 @@ from talm_sim.runs.api import judge_async, run, run_async
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.events import JudgeProgress, RunEvent
 from talm_sim.runs.files import stored_documents
-from talm_sim.runs.files.manifest import create_run
-from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.files.manifest import describe_run
+from talm_sim.runs.files.store import RunStore, create_run
 from talm_sim.runs.judging import check_judges, open_grader, score
 from talm_sim.tasks import job_of
 from talm_sim.tasks.shared import Shared
@@ -55,7 +56,7 @@ class CountingJudge(Judge):
 async def finished_run(directory: Path, number: int = 10) -> Path:
     run = new_run(directory, number)
     async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
     return run
 
 
@@ -148,9 +149,10 @@ async def paired_run(directory: Path) -> Path:
     """A finished run of a `perfect` scenario and its no-tools twin."""
     turns = (Turn(messages=({"role": "user", "content": "How high?"},)),)
     scenarios = [Scenario(id="s", group="perfect", turns=turns), Scenario(id="s.no", group="no-tools", turns=turns, source=Source(base="s"))]
-    path = create_run(directory, "paired", RunConfig(model="sim/x", human="none", run_dir=directory), scenarios)
+    config = RunConfig(model="sim/x", human="none", run_dir=directory)
+    path = create_run(directory, "paired", describe_run(config, scenarios), scenarios)
     async with RunStore.open(path) as store:
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
     return path
 
 
@@ -184,7 +186,8 @@ async def test_a_comparison_is_made_again_where_what_it_went_by_has_changed(tmp_
     assert (await told("mine")).startswith("win against"), "nothing has changed"
 
     async with RunStore.open(path) as store:
-        await run_batch(store, ScriptedRunner(), again={"s"})
+        everything = store.progress()
+        await run_batch(store, ScriptedRunner(), replace(everything, finished=everything.finished - {"s"}))
         ids = "SELECT episode_id FROM verdicts WHERE judge = 'preference'"
         assert list(store.reader.execute(ids)) == [("s.no",)], "an old attempt's verdicts go with it"
     assert (await told("mine")).startswith("lose against")

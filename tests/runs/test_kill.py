@@ -62,11 +62,11 @@ def facts(run: Path) -> list[Facts]:
 async def finish(run: Path, *, epochs: int = 1) -> ScriptedRunner:
     runner = ScriptedRunner()
     async with RunStore.open(run) as store:
-        await run_batch(store, runner, epochs=epochs)
+        await run_batch(store, runner, store.progress(), epochs=epochs)
     for question in load_run(run).pending():
         assert answer(run, question.episode_id, f"to {question.episode_id}") is AnswerStatus.SAVED
     async with RunStore.open(run) as store:
-        await run_batch(store, runner, epochs=epochs)
+        await run_batch(store, runner, store.progress(), epochs=epochs)
     return runner
 
 

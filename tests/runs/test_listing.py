@@ -14,7 +14,7 @@ from tests.runs.scripted import ScriptedRunner, new_run
 async def played(directory: Path, name: str, asks: int) -> Path:
     run = new_run(directory, 2, asks=asks, name=name)
     async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
     return run
 
 

@@ -27,7 +27,7 @@ from tests.runs.scripted import ScriptedRunner, finished, new_run, scenarios
 async def finished_run(directory: Path, number: int = 3, *, asks: int = 0) -> Path:
     run = new_run(directory, number, asks=asks)
     async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
     return run
 
 

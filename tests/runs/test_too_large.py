@@ -46,8 +46,7 @@ class Asking(ScriptedRunner):
 
 async def batch(run: Path, runner: ScriptedRunner, **options: Any) -> BatchCounts:
     async with RunStore.open(run) as store:
-        again = store.ids_ended_in({Termination(end) for end in AGAIN})
-        return await run_batch(store, runner, again=again, **options)
+        return await run_batch(store, runner, store.progress({Termination(end) for end in AGAIN}), **options)
 
 
 def test_an_episode_that_is_too_large_is_one_failed_one_and_is_tried_again(tmp_path: Path) -> None:

@@ -91,14 +91,14 @@ async def test_a_commit_is_flushed_every_few_seconds(world: dict[str, Any], monk
 
     from talm_sim.runs.files.database import connect_writer, use_write_ahead_log
     from talm_sim.runs.files.lease import acquire
-    from talm_sim.runs.files.manifest import stamp
+    from talm_sim.runs.files.manifest import stamp_in
 
     stored = await asyncio.to_thread(lambda: run(**world))
     clock = [100.0]
     monkeypatch.setattr("talm_sim.runs.files.writer.time", SimpleNamespace(monotonic=lambda: clock[0]))
     conn = connect_writer(stored.path)
     use_write_ahead_log(conn)
-    writer = Writer(conn, acquire(conn, "r"), asyncio.get_running_loop(), stamp(stored.path))
+    writer = Writer(conn, acquire(conn, "r"), asyncio.get_running_loop(), stamp_in(stored.path))
     seen: list[int] = []
 
     async def commit() -> None:

@@ -159,8 +159,6 @@ def check_stored(document: bytes, what: str) -> None:
 def create_database(directory: Path) -> sqlite3.Connection:
     """Create the run's tables in `directory` and return a connection to them."""
     conn = sqlite3.connect(directory / DATABASE, isolation_level=None, timeout=_BUSY_SECONDS)
-    conn.execute("PRAGMA journal_mode=WAL")
-    conn.execute("PRAGMA synchronous=NORMAL")
     conn.execute(f"PRAGMA application_id={_APPLICATION_ID}")
     conn.executescript(_SCHEMA)
     return conn

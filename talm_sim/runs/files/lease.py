@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["Lease", "Owner", "acquire", "is_owned", "owner_of"]
+__all__ = ["Lease", "Owner", "acquire", "hold", "is_owned", "owner_of"]
 
 STALE_SECONDS = 60.0
 """A lease whose process cannot be inspected (another machine or container) counts as abandoned after so long without a heartbeat."""
@@ -75,6 +75,18 @@ def is_owned(conn: sqlite3.Connection) -> bool:
     return owner is not None and owner.alive
 
 
+def hold(conn: sqlite3.Connection, run_id: str) -> Lease:
+    """Within a transaction: write this process into the lease; `run_id` names the run in messages."""
+    lease = Lease(token=secrets.token_hex(8), run_id=run_id)
+    pid, (host, boot) = os.getpid(), processes.machine_and_boot()
+    process = processes.mark_of(pid) if sys.platform != "win32" else boot
+    conn.execute(
+        "INSERT OR REPLACE INTO lease (one, token, pid, host, process, heartbeat) VALUES (1, ?, ?, ?, ?, ?)",
+        (lease.token, pid, host, process, time.time()),
+    )
+    return lease
+
+
 def acquire(conn: sqlite3.Connection, run_id: str, within: Callable[[], None] = lambda: None) -> Lease:
     """Take the run for this process.
 
@@ -93,13 +105,7 @@ def acquire(conn: sqlite3.Connection, run_id: str, within: Callable[[], None] = 
             raise PrerequisiteError(
                 f"run '{run_id}' is being run by process {owner.pid} on {owner.host}; wait for it or stop it, then try again."
             )
-        lease = Lease(token=secrets.token_hex(8), run_id=run_id)
-        pid, (host, boot) = os.getpid(), processes.machine_and_boot()
-        process = processes.mark_of(pid) if sys.platform != "win32" else boot
-        conn.execute(
-            "INSERT OR REPLACE INTO lease (one, token, pid, host, process, heartbeat) VALUES (1, ?, ?, ?, ?, ?)",
-            (lease.token, pid, host, process, time.time()),
-        )
+        lease = hold(conn, run_id)
         within()
         conn.execute("COMMIT")
     except BaseException:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
-import os
 import platform
 import re
-import shutil
-import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -22,13 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from talm_sim.common.digests import digest
 from talm_sim.common.plain_files import read_bytes
-from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.common.typed_options import fault_of
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, RunExistsError, did_you_mean, full_name, line_to_copy
-from talm_sim.runs.files.database import DATABASE, TooLargeError, check_regular, check_size, create_database, fold, pack
-from talm_sim.runs.files.sealing import insert_row, seal, stamp_of
-from talm_sim.types import Scenario, ToolSpec
+from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
+from talm_sim.runs.files.database import DATABASE, check_regular
+from talm_sim.runs.files.sealing import stamp_of
+from talm_sim.types import Scenario
 
 __all__ = [
     "LATEST",
@@ -37,13 +31,13 @@ __all__ = [
     "base_of",
     "check_name",
     "control_name",
-    "create_run",
     "dataset_digest",
+    "describe_run",
     "find_run",
     "new_run_ids",
     "read_manifest",
     "run_names",
-    "stamp",
+    "stamp_in",
     "unique_prefix",
     "wording_digests",
 ]
@@ -104,44 +98,36 @@ def new_run_ids(config: RunConfig) -> Iterator[str]:
     yield from (f"{name}-{number}" for number in itertools.count(2))
 
 
-def create_run(
-    run_dir: Path,
-    run_id: str | None,
+def describe_run(
     config: RunConfig,
     scenarios: Sequence[Scenario],
     *,
-    tools: Sequence[ToolSpec] = (),
     wording: Mapping[str, str] | None = None,
     brought: Mapping[str, str] | None = None,
     created: datetime | None = None,
     command: str = "",
     notes: Mapping[str, str] | None = None,
-    fill: Callable[[sqlite3.Connection], None] | None = None,
-) -> Path:
-    """Create a run with its scenarios, whole or not at all.
+) -> RunManifest:
+    """Describe a run that is to be created.
 
     Args:
-        run_dir: Directory that holds runs; made where it is missing.
-        run_id: The run's name; None for a fresh one.
         config: With every automatic value resolved.
         scenarios: What is run, in order.
-        tools: The tools they name, kept so that the run can be read and judged without them.
-        wording: The texts the model is told, by what a message calls each.
+        wording: The texts that the model reads, by the name that messages use.
         brought: See `RunManifest.brought`.
-        created: When, in UTC; now by default.
+        created: When the run is created, in UTC; now by default.
         command: What made the run.
         notes: See `RunManifest.notes`.
-        fill: Writes what the run holds from the start, within the transaction that creates it.
-
-    Returns:
-        The run's directory.
 
     Raises:
-        RunExistsError: The name is taken.
-        PrerequisiteError: It is no name, the directory cannot be written, or there is no scenario.
+        PrerequisiteError: There is no scenario, or one is used twice.
     """
-    _check_new(run_id, scenarios)
-    manifest = RunManifest(
+    if not scenarios:
+        raise PrerequisiteError("nothing to run: --split and --limit select no scenario.")
+    twice = [name for name, count in Counter(scenario.id for scenario in scenarios).items() if count > 1]
+    if twice:
+        raise PrerequisiteError(f"scenario '{twice[0]}' is used twice; ids must be unique.")
+    return RunManifest(
         config=config.model_copy(update={"run_id": None}),
         dataset_digest=dataset_digest(scenarios),
         wording=wording_digests(wording or {}),
@@ -151,10 +137,6 @@ def create_run(
         versions=_versions(),
         notes=dict(notes or {}),
     )
-    for name in new_run_ids(config) if run_id is None else ():
-        with contextlib.suppress(RunExistsError):
-            return _install_run(run_dir / name, manifest, scenarios, tools, fill)
-    return _install_run(run_dir / str(run_id), manifest, scenarios, tools, fill)
 
 
 def check_name(run_id: str, place: str) -> None:
@@ -167,16 +149,6 @@ def check_name(run_id: str, place: str) -> None:
         raise PrerequisiteError(f"{place}: '{run_id}' is not a run name: use letters, digits, '.', '_' and '-', at most 128.")
     if run_id == LATEST:
         raise PrerequisiteError(f"{place}: '{LATEST}' always means the newest run; choose another name.")
-
-
-def _check_new(run_id: str | None, scenarios: Sequence[Scenario]) -> None:
-    if run_id is not None:
-        check_name(run_id, "--run-id")
-    if not scenarios:
-        raise PrerequisiteError("nothing to run: --split and --limit select no scenario.")
-    twice = [name for name, count in Counter(scenario.id for scenario in scenarios).items() if count > 1]
-    if twice:
-        raise PrerequisiteError(f"scenario '{twice[0]}' is used twice; ids must be unique.")
 
 
 def read_manifest(directory: Path) -> RunManifest:
@@ -198,7 +170,7 @@ def read_manifest(directory: Path) -> RunManifest:
     return manifest.model_copy(update={"config": config})
 
 
-def stamp(directory: Path) -> str:
+def stamp_in(directory: Path) -> str:
     """What the run's seal is to say of its `run.json`.
 
     Raises:
@@ -295,67 +267,6 @@ def newest_run(run_dir: Path, names: Sequence[str]) -> str:
         return not base_of(name), created, written
 
     return max(names, key=made)
-
-
-def _install_run(
-    target: Path,
-    manifest: RunManifest,
-    scenarios: Sequence[Scenario],
-    tools: Sequence[ToolSpec],
-    fill: Callable[[sqlite3.Connection], None] | None,
-) -> Path:
-    """Write a run beside its place and rename it into it, so that a kill leaves a whole run or a hidden leftover, never half a run."""
-    if target.exists():
-        again = line_to_copy("talm-sim", "resume", str(target))
-        raise RunExistsError(f"{target}: a run of this name exists; choose another --run-id, or continue it with: {again}")
-    sweep(target.parent)
-    draft = target.parent / hidden_name(target.name)
-    try:
-        draft.mkdir(parents=True)
-        _write(draft, manifest, scenarios, tools, fill)
-        os.rename(draft, target)
-    except (OSError, sqlite3.OperationalError) as err:
-        shutil.rmtree(draft, ignore_errors=True)
-        if target.exists():
-            raise RunExistsError(f"{target}: a run of this name exists; choose another --run-id.") from None
-        reason = err.strerror if isinstance(err, OSError) else err
-        raise PrerequisiteError(f"{target.parent}: cannot be written ({reason}); choose another --run-dir.") from None
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-    return target
-
-
-def _write(
-    directory: Path,
-    manifest: RunManifest,
-    scenarios: Sequence[Scenario],
-    tools: Sequence[ToolSpec],
-    fill: Callable[[sqlite3.Connection], None] | None,
-) -> None:
-    text = f"{manifest.model_dump_json(indent=2)}\n".encode()
-    with closing(create_database(directory)) as conn:
-        conn.execute("BEGIN")
-        for position, item in enumerate(scenarios):
-            try:
-                insert_row(conn, "scenarios", position, item.id, item.group, body=pack(item.model_dump_json()))
-            except TooLargeError as err:
-                raise PrerequisiteError(f"scenario '{item.id}': {err}; make it smaller.") from None
-        described = json.dumps([tool.model_dump(mode="json") for tool in tools])
-        try:
-            check_size(described.encode())
-        except TooLargeError as err:
-            raise PrerequisiteError(f"the description of {len(tools):,} tools {err}; use fewer tools.") from None
-        insert_row(conn, "meta", "tools", described)
-        if fill is not None:
-            fill(conn)
-        seal(conn, stamp_of(text))
-        conn.execute("COMMIT")
-        fold(conn)
-    (directory / MANIFEST).write_bytes(text)
-    for name in (DATABASE, MANIFEST):
-        with (directory / name).open("rb") as file:
-            os.fsync(file.fileno())
 
 
 def _versions() -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ValidationError
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.files.database import DATABASE
+from talm_sim.runs.files.database import DATABASE, check_size, pack
 from talm_sim.runs.files.lease import is_owned
 
 __all__ = [
@@ -237,7 +237,7 @@ _OTHERWISE: Final = {
 
 
 def insert_row(
-    conn: sqlite3.Connection, table: str, *values: str | int | float, body: bytes | None = None, either: Literal["", "REPLACE", "IGNORE"] = ""
+    conn: sqlite3.Connection, table: str, *values: str | int | float, document: str = "", either: Literal["", "REPLACE", "IGNORE"] = ""
 ) -> bool:
     """Within a transaction: add a row with its digest; False where one of these keys stands, and stays.
 
@@ -245,11 +245,17 @@ def insert_row(
         conn: A connection for writing.
         table: One of `KEYS`.
         *values: In the order of its keys.
-        body: Of a table with documents.
+        document: The JSON document of a row that has one.
         either: What to do where a row of these keys stands; by default, that is an error.
+
+    Raises:
+        TooLargeError: The document, or the value of a small fact, is larger than a run keeps.
     """
+    if table == "meta":
+        check_size(str(values[1]).encode())
+    body = pack(document) if table in WITH_BODY else b""
     names = (*KEYS[table], "digest", *(("body",) if table in WITH_BODY else ()))
-    filled = (*values, _digest(table, values, body or b""), *((body,) if table in WITH_BODY else ()))
+    filled = (*values, _digest(table, values, body), *((body,) if table in WITH_BODY else ()))
     verb = f"INSERT OR {either}" if either else "INSERT"
     return conn.execute(f"{verb} INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})", filled).rowcount == 1
 

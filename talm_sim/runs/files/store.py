@@ -5,27 +5,45 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import shutil
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
-from talm_sim.errors import PrerequisiteError
+from talm_sim.common.processes import hidden_name, sweep
+from talm_sim.errors import PrerequisiteError, RunExistsError, line_to_copy
 from talm_sim.runs import desk, questions
-from talm_sim.runs.files import manifest, sealing, stored_documents
-from talm_sim.runs.files.database import TooLargeError, connect_reader, connect_writer, explain_errors, pack, use_write_ahead_log
-from talm_sim.runs.files.lease import acquire
-from talm_sim.runs.files.sealing import insert_row, rows
+from talm_sim.runs.files import sealing, stored_documents
+from talm_sim.runs.files.database import (
+    DATABASE,
+    TooLargeError,
+    connect_reader,
+    connect_writer,
+    create_database,
+    explain_errors,
+    use_write_ahead_log,
+)
+from talm_sim.runs.files.lease import Lease, acquire, hold
+from talm_sim.runs.files.manifest import MANIFEST, RunManifest, check_name, new_run_ids, stamp_in
+from talm_sim.runs.files.records import forget_waiting, start_attempt, write_episode, write_verdict, write_waiting
+from talm_sim.runs.files.sealing import insert_row, rows, stamp_of
 from talm_sim.runs.files.writer import Writer
-from talm_sim.types import Episode, Scenario, Termination, Verdict
+from talm_sim.types import Episode, Scenario, Termination, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
     from talm_sim.agent.humans import HumanReply
 
-__all__ = ["PausedEpisode", "RunStore", "write_episode", "write_verdict"]
+__all__ = ["PausedEpisode", "RunProgress", "RunStore", "create_run"]
+
+_T = TypeVar("_T")
+_Begin: TypeAlias = Callable[[sqlite3.Connection, str, str], _T]
+"""Ends the transaction that creates a run: it takes the connection, the run's name and the stamp of its `run.json`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +57,24 @@ class PausedEpisode:
     state: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """How far a run is when a session begins."""
+
+    scenarios: Sequence[Scenario]
+    """The run's scenarios in order."""
+    finished: frozenset[str]
+    """Ids of the finished episodes, without those that are tried again."""
+    again: int
+    """How many finished episodes are tried again."""
+    paused: Mapping[str, PausedEpisode]
+    """Episodes that wait for a person, by id."""
+    attempts: Mapping[str, int]
+    """The number of the last attempt of each episode that was ever begun."""
+
+
 class RunStore:
-    """Writes a run; made by `open`, which takes the run's lease.
+    """Writes a run; made by `create` or `open`, which take the run's lease.
 
     Args:
         directory: The run's directory.
@@ -57,13 +91,25 @@ class RunStore:
         self._seen_version = -1
 
     @classmethod
+    def create(
+        cls, run_dir: Path, run_id: str | None, manifest: RunManifest, scenarios: Sequence[Scenario], tools: Sequence[ToolSpec] = ()
+    ) -> RunStore:
+        """Create a run that is this process's from its first moment; call it on the running loop, and `aclose` it. See `create_run`."""
+
+        def begin(conn: sqlite3.Connection, name: str, stamp: str) -> tuple[Lease, str]:
+            return hold(conn, name), stamp
+
+        directory, (lease, stamp) = _create(run_dir, run_id, manifest, scenarios, tools, begin)
+        return cls._start(directory.absolute(), connect_writer(directory), lease, stamp)
+
+    @classmethod
     def open(cls, directory: Path) -> RunStore:
-        """Take the run for this process; call it on the running loop, and `aclose` it.
+        """Take a run for this process; call it on the running loop, and `aclose` it.
 
         Raises:
             PrerequisiteError: Another process runs it, or the directory cannot be written.
         """
-        stamp = manifest.stamp(directory)
+        stamp = stamp_in(directory)
         conn = connect_writer(directory)
 
         def unseal() -> None:
@@ -73,7 +119,15 @@ class RunStore:
         try:
             with explain_errors(directory):
                 lease = acquire(conn, directory.name, unseal)
-                use_write_ahead_log(conn)
+        except BaseException:
+            conn.close()
+            raise
+        return cls._start(directory, conn, lease, stamp)
+
+    @classmethod
+    def _start(cls, directory: Path, conn: sqlite3.Connection, lease: Lease, stamp: str) -> RunStore:
+        try:
+            use_write_ahead_log(conn)
             writer = Writer(conn, lease, asyncio.get_running_loop(), stamp)
         except BaseException:
             conn.close()
@@ -98,7 +152,7 @@ class RunStore:
 
     def start_attempt(self, episode_id: str, attempt: int) -> None:
         """Note that an attempt begins, so that the next one after a kill has another number; what a failed one left goes, verdicts and all."""
-        self._writer.enqueue(lambda conn: _start_attempt(conn, episode_id, attempt))
+        self._writer.enqueue(lambda conn: start_attempt(conn, episode_id, attempt))
 
     async def finish(self, episode: Episode, position: int) -> Episode:
         """Commit a finished episode.
@@ -121,26 +175,25 @@ class RunStore:
 
     async def pause(self, waiting: Waiting) -> None:
         """Commit that an episode waits for a person."""
-        await self._writer.commit(lambda conn: _pause(conn, waiting))
+        await self._writer.commit(lambda conn: write_waiting(conn, waiting))
 
     async def forget_waiting(self, episode_id: str) -> None:
         """Forget that an episode waits: it will start again."""
-        await self._writer.commit(lambda conn: _wait_no_more(conn, episode_id))
+        await self._writer.commit(lambda conn: forget_waiting(conn, episode_id))
 
-    def next_attempts(self) -> dict[str, int]:
-        """For each episode that was ever begun, the number of its next attempt."""
-        return {episode_id: attempt + 1 for episode_id, attempt in rows(self.reader, "attempts")}
+    def progress(self, again: Collection[Termination] = ()) -> RunProgress:
+        """Read how far the run is; finished episodes that ended in one of `again` are to be tried again."""
+        ended = dict(self.reader.execute("SELECT id, termination FROM episodes"))
+        finished = frozenset(name for name, end in ended.items() if end not in again)
+        attempts = dict(rows(self.reader, "attempts"))
+        return RunProgress(self.scenarios(), finished, len(ended) - len(finished), self.paused_episodes(), attempts)
 
-    def finished_ids(self) -> set[str]:
-        """Ids of the finished episodes."""
-        return {episode_id for (episode_id,) in self.reader.execute("SELECT id FROM episodes")}
-
-    def ids_ended_in(self, terminations: Collection[Termination]) -> set[str]:
-        """Ids of the finished episodes that ended in one of `terminations`."""
-        return {name for name, end in self.reader.execute("SELECT id, termination FROM episodes") if end in terminations}
+    def number_finished(self) -> int:
+        """Count the finished episodes."""
+        return int(self.reader.execute("SELECT count(*) FROM episodes").fetchone()[0])
 
     def scenarios(self) -> list[Scenario]:
-        """The run's scenarios in order."""
+        """Return the run's scenarios in order."""
         return list(stored_documents.scenarios(self.reader))
 
     # --- the human queue --------------------------------------------------------------------------------------------------------------
@@ -198,61 +251,93 @@ class RunStore:
         await self._writer.commit(change)
 
 
-def _wait_no_more(conn: sqlite3.Connection, episode_id: str) -> None:
-    conn.execute("DELETE FROM waiting WHERE episode_id = ?", (episode_id,))
-    questions.close_questions(conn, episode_id)
+def create_run(
+    run_dir: Path,
+    run_id: str | None,
+    manifest: RunManifest,
+    scenarios: Sequence[Scenario],
+    tools: Sequence[ToolSpec] = (),
+    fill: Callable[[sqlite3.Connection], None] | None = None,
+) -> Path:
+    """Create a run with its scenarios, whole or not at all; nobody holds it.
 
-
-def _start_attempt(conn: sqlite3.Connection, episode_id: str, attempt: int) -> None:
-    insert_row(conn, "attempts", episode_id, attempt, either="REPLACE")
-    conn.execute("DELETE FROM episodes WHERE id = ?", (episode_id,))
-    conn.execute("DELETE FROM verdicts WHERE episode_id = ?", (episode_id,))
-
-
-def write_episode(conn: sqlite3.Connection, episode: Episode, position: int) -> Episode:
-    """Within a transaction: add a finished episode, which waits no more; `position` is its scenario's place in the run.
+    Args:
+        run_dir: Directory that holds runs; made if it is missing.
+        run_id: The run's name; None for a new one.
+        manifest: What `describe_run` says of the run.
+        scenarios: What is run, in order.
+        tools: The tools they name, kept so that the run can be read and judged without them.
+        fill: Writes what the run holds from the start, within the transaction that creates it.
 
     Returns:
-        The episode as it is kept: of one that is too large, that it failed, and what it cost.
+        The run's directory.
+
+    Raises:
+        RunExistsError: The name is taken.
+        PrerequisiteError: It is no name, or the directory cannot be written.
     """
-    where = (episode.epoch, position, episode.attempt)
+
+    def begin(conn: sqlite3.Connection, name: str, stamp: str) -> None:
+        if fill is not None:
+            fill(conn)
+        sealing.seal(conn, stamp)
+
+    return _create(run_dir, run_id, manifest, scenarios, tools, begin)[0]
+
+
+def _create(
+    run_dir: Path, run_id: str | None, manifest: RunManifest, scenarios: Sequence[Scenario], tools: Sequence[ToolSpec], begin: _Begin[_T]
+) -> tuple[Path, _T]:
+    """Create a run as `create_run` does; what `begin` returns is returned as well."""
+    if run_id is not None:
+        check_name(run_id, "--run-id")
+    for name in new_run_ids(manifest.config) if run_id is None else ():
+        with contextlib.suppress(RunExistsError):
+            return _install(run_dir / name, manifest, scenarios, tools, begin)
+    return _install(run_dir / str(run_id), manifest, scenarios, tools, begin)
+
+
+def _install(
+    target: Path, manifest: RunManifest, scenarios: Sequence[Scenario], tools: Sequence[ToolSpec], begin: _Begin[_T]
+) -> tuple[Path, _T]:
+    """Write a run beside its place and rename it into it, so that a kill leaves a whole run or a hidden leftover, never half a run."""
+    if target.exists():
+        again = line_to_copy("talm-sim", "resume", str(target))
+        raise RunExistsError(f"{target}: a run of this name exists; choose another --run-id, or continue it with: {again}")
+    sweep(target.parent)
+    draft = target.parent / hidden_name(target.name)
+    text = f"{manifest.model_dump_json(indent=2)}\n".encode()
     try:
-        body = pack(episode.model_dump_json())
+        draft.mkdir(parents=True)
+        with closing(create_database(draft)) as conn:
+            conn.execute("BEGIN")
+            _write_scenarios(conn, scenarios, tools)
+            begun = begin(conn, target.name, stamp_of(text))
+            conn.execute("COMMIT")
+        (draft / MANIFEST).write_bytes(text)
+        for name in (DATABASE, MANIFEST):
+            with (draft / name).open("rb") as file:
+                os.fsync(file.fileno())
+        os.rename(draft, target)
+    except (OSError, sqlite3.OperationalError) as err:
+        shutil.rmtree(draft, ignore_errors=True)
+        if target.exists():
+            raise RunExistsError(f"{target}: a run of this name exists; choose another --run-id.") from None
+        reason = err.strerror if isinstance(err, OSError) else err
+        raise PrerequisiteError(f"{target.parent}: cannot be written ({reason}); choose another --run-dir.") from None
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return target, begun
+
+
+def _write_scenarios(conn: sqlite3.Connection, scenarios: Sequence[Scenario], tools: Sequence[ToolSpec]) -> None:
+    for position, item in enumerate(scenarios):
+        try:
+            insert_row(conn, "scenarios", position, item.id, item.group, document=item.model_dump_json())
+        except TooLargeError as err:
+            raise PrerequisiteError(f"scenario '{item.id}': {err}; make it smaller.") from None
+    try:
+        insert_row(conn, "meta", "tools", json.dumps([tool.model_dump(mode="json") for tool in tools]))
     except TooLargeError as err:
-        episode = _drop_record(episode, str(err))
-        body = pack(episode.model_dump_json())
-    insert_row(conn, "episodes", episode.id, episode.scenario_id, episode.group, *where, episode.termination.value, body=body)
-    _wait_no_more(conn, episode.id)
-    return episode
-
-
-def _drop_record(episode: Episode, why: str) -> Episode:
-    """What is kept of an episode whose record is too large: nobody can judge it, and `resume` tries it again."""
-    names = ("id", "scenario_id", "group", "epoch", "attempt", "model", "human", "tools", "perturbations", "usage", "started_at", "elapsed_s")
-    error = f"the record of this episode {why}; make the agent, its tools or the model write less"
-    return Episode(**{name: getattr(episode, name) for name in names}, termination=Termination.INFRASTRUCTURE_ERROR, error=error)
-
-
-def write_verdict(conn: sqlite3.Connection, verdict: Verdict, *, failed: bool = False) -> None:
-    """Within a transaction: add a verdict, in place of an earlier one of the same judge and judge config."""
-    key = (verdict.episode_id, verdict.judge, verdict.judge_config_digest)
-    try:
-        body = pack(verdict.model_dump_json())
-    except TooLargeError as err:
-        short = dict(label=verdict.label[:200], votes=(), explanation=f"The record of this verdict {err}; its explanation was left out.")
-        body = pack(verdict.model_copy(update=short).model_dump_json())
-    insert_row(conn, "verdicts", *key, int(failed), body=body, either="REPLACE")
-
-
-def _pause(conn: sqlite3.Connection, waiting: Waiting) -> None:
-    try:
-        body = pack(json.dumps({"state": waiting.state, "progress": _progress(waiting)}))
-    except TooLargeError:  # the person sees the question without what went before it
-        body = pack(json.dumps({"state": waiting.state, "progress": []}))
-    insert_row(conn, "waiting", waiting.episode_id, waiting.scenario_id, waiting.epoch, waiting.attempt, body=body, either="REPLACE")
-    questions.put_questions(conn, waiting)
-
-
-def _progress(waiting: Waiting) -> list[dict[str, Any]]:
-    items: Iterable[Any] = (*waiting.model_turns, *waiting.events)
-    return [item.model_dump(mode="json") for item in items]
+        raise PrerequisiteError(f"the description of {len(tools):,} tools {err}; use fewer tools.") from None

@@ -68,7 +68,7 @@ class Session:
 
         self.display(RunStarted("a-run", str(self.path), self.total, 0, 0, "sim/scripted", "on this machine", "live", "terminal"))
         async with RunStore.open(self.path) as store:
-            return await run_batch(store, runner, on_event=listen, ask=self.responder)
+            return await run_batch(store, runner, store.progress(), on_event=listen, ask=self.responder)
 
     def close(self) -> None:
         self.responder.close()

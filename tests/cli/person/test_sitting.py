@@ -77,7 +77,7 @@ async def test_the_last_answer_goes_by_itself_after_a_moment(tmp_path: Path, mon
     monkeypatch.setattr("talm_sim.cli.person.sitting.HELD_SECONDS", 0.0)
     lines, console = Silent(), Console(file=io.StringIO(), width=80)
     async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
         assert answered_episodes(store.reader) == []
         with closing(Sitting(store.desk, console, lines, "me")) as sitting:
             assert await sitting.put_next() == "put"
@@ -106,12 +106,12 @@ async def test_a_question_that_comes_up_meanwhile_is_put_and_the_answer_is_held_
 async def test_two_begin_at_different_ends_and_meet(tmp_path: Path) -> None:
     run = new_run(tmp_path, WAITING, asks=WAITING)
     async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
     both = asyncio.Barrier(2)
     answered = await asyncio.gather(sit(run, "first", both, last_first=False), sit(run, "last", both, last_first=True))
     assert sum(answered) == WAITING and min(answered) > 0
     assert sorted(file.name for file in run.iterdir() if file.name.startswith("run.db")) == ["run.db"], "whole in its file"
     async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner())
+        await run_batch(store, ScriptedRunner(), store.progress())
     given = [episode.answer.removeprefix("done ") for episode in load_run(run).episodes()]
     assert given == ["first"] * answered[0] + ["last"] * answered[1]

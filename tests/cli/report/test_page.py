@@ -17,9 +17,10 @@ from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.page import report_page
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, pip_install
-from talm_sim.runs.files.manifest import create_run
+from talm_sim.runs.files.manifest import describe_run
+from talm_sim.runs.files.records import write_episode
 from talm_sim.runs.files.sealing import insert_row
-from talm_sim.runs.files.store import write_episode
+from talm_sim.runs.files.store import create_run
 from talm_sim.types import Behaviour
 from tests.cli.choice_runs import choice_episode, choice_scenario
 from tests.cli.summaries import HOSTILE, agents, choices, choices_block, many_classes, struck, wide
@@ -166,7 +167,7 @@ def choice_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             write_episode(conn, choice_episode(row.id, Behaviour.TOOL_CALL), position)
         insert_row(conn, "meta", "judges", json.dumps([]))
 
-    return create_run(Path("runs"), "c-run", RunConfig(task="when2call", model="sim/<i>me</i>"), rows, fill=fill)
+    return create_run(Path("runs"), "c-run", describe_run(RunConfig(task="when2call", model="sim/<i>me</i>"), rows), rows, fill=fill)
 
 
 def test_report_writes_page_and_picture_of_runs_of_any_task(choice_run: Path, stored: Path, talm: Talm) -> None:

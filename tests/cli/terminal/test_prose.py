@@ -13,8 +13,9 @@ from rich.console import Console, Group
 
 from talm_sim.cli.terminal.prose import indent, prose
 from talm_sim.config import RunConfig
-from talm_sim.runs.files.manifest import create_run
-from talm_sim.runs.files.store import write_episode
+from talm_sim.runs.files.manifest import describe_run
+from talm_sim.runs.files.records import write_episode
+from talm_sim.runs.files.store import create_run
 from talm_sim.types import ModelTurn
 from tests.cli.conftest import episode, scenario
 from tests.growth import TIMES, check_growth
@@ -53,7 +54,7 @@ def long_run(directory: Path, text: str) -> None:
     def fill(conn: sqlite3.Connection) -> None:
         write_episode(conn, kept, 0)
 
-    create_run(directory / "runs", "a-run", config, [asked], fill=fill)
+    create_run(directory / "runs", "a-run", describe_run(config, [asked]), [asked], fill=fill)
 
 
 def test_an_answer_of_many_lines_is_shown_in_a_time_in_step_with_its_length(

@@ -1,18 +1,16 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.files.manifest import create_run, dataset_digest, find_run, read_manifest
-from talm_sim.runs.files.store import write_episode
+from talm_sim.runs.files.manifest import dataset_digest, describe_run, find_run, read_manifest
+from talm_sim.runs.files.records import write_episode
+from talm_sim.runs.files.store import create_run
 from talm_sim.runs.listing import list_runs
 from talm_sim.runs.stored_run import load_run
 from tests.runs.scripted import finished, new_run, scenarios
@@ -20,7 +18,7 @@ from tests.runs.scripted import finished, new_run, scenarios
 
 def test_a_run_says_what_it_is(tmp_path: Path) -> None:
     config = RunConfig(model="sim/oracle", split="perfect", human="none")
-    run = create_run(tmp_path, "one", config, scenarios(3), command="talm-sim run")
+    run = create_run(tmp_path, "one", describe_run(config, scenarios(3), command="talm-sim run"), scenarios(3))
     manifest = read_manifest(run)
     assert manifest.config == config
     assert manifest.dataset_digest == dataset_digest(scenarios(3)) != dataset_digest(scenarios(2))
@@ -29,85 +27,11 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
     assert list(load_run(run).scenarios()) == scenarios(3)
 
 
-def test_an_existing_name_is_refused(tmp_path: Path) -> None:
-    new_run(tmp_path)
-    with pytest.raises(
-        PrerequisiteError, match=r"a-run: a run of this name exists; choose another --run-id, or continue it with: talm-sim resume"
-    ):
-        new_run(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "-x", "a b"])
-def test_a_name_that_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(PrerequisiteError, match="is not a run name"):
-        new_run(tmp_path, name=name)
-
-
-def test_a_directory_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(PrerequisiteError, match=r"^\S+/file: cannot be written \(Not a directory\); choose another --run-dir\.$"):
-        new_run(tmp_path / "file")
-
-
-def test_a_failed_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("talm_sim.runs.files.manifest.os.fsync", full)
-    with pytest.raises(PrerequisiteError, match="No space left on device"):
-        new_run(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("failure", "told"), [(sqlite3.OperationalError("database or disk is full"), PrerequisiteError), (KeyError("a bug"), KeyError)]
-)
-def test_a_start_that_fails_within_the_database_leaves_nothing(tmp_path: Path, failure: Exception, told: type[Exception]) -> None:
-    def fill(_: sqlite3.Connection) -> None:
-        raise failure
-
-    with pytest.raises(told, match=r"disk is full\); choose another --run-dir|a bug"):
-        create_run(tmp_path, "one", RunConfig(model="sim/oracle"), scenarios(1), fill=fill)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_nothing_to_run_and_an_id_twice_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match="nothing to run"):
         new_run(tmp_path, 0)
     with pytest.raises(PrerequisiteError, match="'plain-000' is used twice; ids must be unique"):
-        create_run(tmp_path, "x", RunConfig(), [*scenarios(1), *scenarios(1)])
-
-
-def _in_one_second(monkeypatch: pytest.MonkeyPatch) -> RunConfig:
-    monkeypatch.setattr("talm_sim.runs.files.manifest.time.strftime", lambda *_: "20260102-030405")
-    return RunConfig(model="langchain/my.module:make", split="perfect")
-
-
-def test_runs_begun_in_one_second_have_names_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = _in_one_second(monkeypatch)
-    runs = [create_run(tmp_path, None, config, scenarios(1)) for _ in range(3)]
-    assert [run.name for run in runs] == ["20260102-030405-my.module-make-perfect" + tail for tail in ("", "-2", "-3")]
-    assert [load_run(run).id for run in runs] == [run.name for run in runs]
-    assert [load_run(run).total for run in runs] == [1, 1, 1]
-
-
-def test_so_have_those_that_are_begun_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = _in_one_second(monkeypatch)
-    ready, rename = threading.Barrier(4), os.rename
-    first = threading.local()
-
-    def together(draft: Path, target: Path) -> None:
-        if not getattr(first, "renamed", False):  # each finds the name free, and then all take it
-            first.renamed = True
-            ready.wait(60)
-        rename(draft, target)
-
-    monkeypatch.setattr("talm_sim.runs.files.manifest.os.rename", together)
-    with ThreadPoolExecutor(4) as pool:
-        runs = list(pool.map(lambda _: create_run(tmp_path, None, config, scenarios(1)), range(4)))
-    assert sorted(run.name for run in runs) == ["20260102-030405-my.module-make-perfect" + tail for tail in ("", "-2", "-3", "-4")]
-    assert [load_run(run).total for run in runs] == [1, 1, 1, 1]
-    assert sorted(tmp_path.iterdir()) == sorted(runs)
+        describe_run(RunConfig(), [*scenarios(1), *scenarios(1)])
 
 
 def test_a_run_is_found_by_path_and_by_name(tmp_path: Path) -> None:
@@ -191,7 +115,8 @@ def test_an_episode_is_found_by_its_beginning(tmp_path: Path) -> None:
         for position, episode in enumerate(made):
             write_episode(conn, episode, position)
 
-    run = load_run(create_run(tmp_path, "x", RunConfig(model="sim/scripted", epochs=2), scenarios(2), fill=fill))
+    manifest = describe_run(RunConfig(model="sim/scripted", epochs=2), scenarios(2))
+    run = load_run(create_run(tmp_path, "x", manifest, scenarios(2), fill=fill))
     assert run.episode("plain-001").id == "plain-001"  # the whole id of one, though another goes on from it
     assert (run.episode("plain-001@").epoch, run.episode("plain-001").epoch) == (2, 1)
     with pytest.raises(PrerequisiteError, match=r"^'plain' matches 2 episodes: plain-000, plain-001; write more of the name\.$"):

@@ -225,7 +225,7 @@ def test_a_users_file_replaces_what_it_names_and_serves_task_talm_too(tmp_path: 
     file.write_text('[awareness]\ntool = "Can you?"\n[awareness.zero-shot]\nsystem = "Be brief."\n[agent]\nsystem = "Act."\n', encoding="utf-8")
     ours, theirs = load_wording(), load_wording(file)
     assert theirs["zero-shot"]["system"] == "Be brief." and theirs["cot"] == ours["cot"]
-    talms = load_prompts(file, "talm", ["talm", "awareness"])
+    talms = load_prompts(file, "talm", lambda: ["talm", "awareness"])
     assert (talms.awareness_tool, talms.system) == ("Can you?", "Act.")
 
 
