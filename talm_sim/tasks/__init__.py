@@ -3,6 +3,7 @@
 from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside, PaperRow, PaperRows
+from talm_sim.tasks.exporters import Exported, Exporter
 from talm_sim.tasks.makers import Maker
 from talm_sim.tasks.options import AgentOptions, AgentTaskOptions, PairedOptions, PromptOptions, TaskOptions
 from talm_sim.tasks.recorded import Recorded
@@ -15,6 +16,8 @@ __all__ = [
     "AgentTask",
     "AgentTaskOptions",
     "Beside",
+    "Exported",
+    "Exporter",
     "Job",
     "Maker",
     "Opened",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from talm_sim.judges.base import Judge
     from talm_sim.models.base import GenerationSettings, Model
     from talm_sim.scenarios.problems import Problem
+    from talm_sim.tasks.exporters import Exporter
     from talm_sim.tasks.makers import Maker
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
@@ -185,6 +186,7 @@ class Task(ABC, Generic[OptionsT]):
         judge_classes: Judges that come with it, by name: the class, or `module:Class`, which is imported when the judge is used.
         data: Folder of its packaged scenarios, one `<group>.jsonl` per group; None where `load` makes them, or the user gives them.
         maker: What makes scenarios of it, for `scenarios generate`: a class derived from `Maker`, or `module:Class`.
+        exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
         named_by: Own options that stand beside the model's name in the records of a run.
         terms: Words of its titles (see `label`) that a reader may not know, to what they mean.
         listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
@@ -199,6 +201,7 @@ class Task(ABC, Generic[OptionsT]):
     judge_classes: ClassVar[Mapping[str, str | type[Judge]]] = {}
     data: ClassVar[Traversable | None] = None
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
+    exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     named_by: ClassVar[tuple[str, ...]] = ()
     terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}
