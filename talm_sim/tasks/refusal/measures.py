@@ -36,10 +36,10 @@ _NOTES = {
     "irr": "irrelevance: no call attempted",
     "h_i": "no call attempted, where no tool fits",
     "h_s": "no call that our reader reads, where no tool fits",
-    "gap": "H-S less H-I where no tool fits: malformed attempts",
+    "gap": "H-S less H-I, over the same rows: malformed attempts",
     "ast_bfcl": "the right calls, raw text read as BFCL reads it",
     "h_s_bfcl": "no call that BFCL reads, where no tool fits",
-    "gap_bfcl": "H-S(BFCL) less H-I where no tool fits",
+    "gap_bfcl": "H-S(BFCL) less H-I, over the same rows",
 }
 _HEADS = {
     "ast": "AST",
@@ -132,17 +132,17 @@ def _overall_summary(name: str, rows: Sequence[Row], run: RunView) -> Summary:
     published = any(row.labels["subset"] in SUBSETS for row in rows)
     gold = {row.labels["gold"] for row in rows}
     rates: dict[str, Rate | None] = {}
-    unfitting = rows
+    refusals = [row for row in rows if row.labels["gold"] == "none"]
     if "calls" in gold:
         rates |= {name: share(rows, name) for name in ("ast", "ast_bfcl")}
     if published:
         rates |= {"irr": share([row for row in rows if row.labels["subset"] == "irrelevance"], "h_i"), **_composite(rows)}
-        unfitting = [row for row in rows if row.labels["subset"] in _COMPOSITE and rates["h_i"] is not None]
+        refusals = [row for row in rows if row.labels["subset"] in _COMPOSITE and rates["h_i"] is not None]
     elif "none" in gold:
         rates |= {name: share(rows, name) for name in ("h_i", "h_s", "h_s_bfcl")}
     lines = tree_lines(run.job.options.bfcl_version, _rates_by_subset(rows), reach_of(rows, run)) if published else ()
     return Summary.of(
-        name, rows, facts=_facts(rows), measures=(*_columns(rates, unfitting), *lines), matrices=tuple(_matrices(rows)), derived=True
+        name, rows, facts=_facts(rows), measures=(*_columns(rates, refusals), *lines), matrices=tuple(_matrices(rows)), derived=True
     )
 
 
@@ -162,12 +162,12 @@ def _rates_by_subset(rows: Sequence[Row]) -> Mapping[str, Rate]:
     }
 
 
-def _columns(rates: Mapping[str, Rate | None], unfitting: Sequence[Row]) -> Iterator[Measure]:
-    """Those of our reader, then those of BFCL's."""
+def _columns(rates: Mapping[str, Rate | None], refusals: Sequence[Row]) -> Iterator[Measure]:
+    """Those of our reader, then those of BFCL's; gaps are over `refusals`, the rows of H-I and H-S."""
     gaps = _GAPS if "h_i" in rates else {}
     for name in sorted((*rates, *gaps), key=lambda one: one.endswith("_bfcl")):
         if name in gaps:
-            value, low, high = gap_of(unfitting, gaps[name])
+            value, low, high = gap_of(refusals, gaps[name])
             yield Measure(name=name, head=_HEADS[name], kind="score", value=value, low=low, high=high, note=_NOTES[name])
         else:
             yield Measure.of(rates[name], name, _HEADS[name], note=_NOTES[name])
