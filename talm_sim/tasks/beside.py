@@ -8,8 +8,10 @@ from typing import Any
 
 from talm_sim.published import Misprint, PublishedTable, published
 
-__all__ = ["Beside", "PaperRow", "PaperRows"]
+__all__ = ["OTHER", "Beside", "PaperRow", "PaperRows"]
 
+OTHER = "other scenarios, other models: not comparable one to one"
+"""What is said of a run whose scenarios are not the paper's."""
 _MOST = 6
 """Rows that stand below a table on a screen or page; data has them all."""
 
@@ -25,6 +27,7 @@ class Beside:
         groups: A group to what the keys of its rows are there, besides the model.
         models: The models shown where there is no room for all, the first ones first.
         about: Which of the paper's tables it is, in a word or two.
+        compared: How the run's scenarios are related to the paper's, and what that means for a comparison.
     """
 
     paper: str
@@ -33,6 +36,7 @@ class Beside:
     groups: Mapping[str, Mapping[str, str]]
     models: Sequence[str]
     about: str = ""
+    compared: str = OTHER
 
     def rows(self, groups: Iterable[str]) -> PaperRows:
         """The table's rows about these groups, of all models, group by group."""
@@ -46,7 +50,7 @@ class Beside:
                     values = {name: table.share(row, column) for name, column in self.measures.items()}
                     wrong = {name: one for name, column in self.measures.items() if (one := table.misprint(row, column))}
                     found.append(PaperRow(keys["model"], group, values, wrong))
-        return PaperRows(table, tuple(found), tuple(self.models), self.about)
+        return PaperRows(table, tuple(found), tuple(self.models), self.about, self.compared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +73,14 @@ class PaperRows:
     rows: tuple[PaperRow, ...]
     models: tuple[str, ...]
     about: str = ""
+    compared: str = OTHER
 
     def title(self) -> str:
-        """Whose figures they are, over which data, and that they are no equals."""
+        """Whose figures they are, over which data, and how far they can be compared."""
         n = f" (n = {self.table.n:,})" if self.table.n else ""
         which = f" ({self.about})" if self.about else ""
         who = f"published: {self.table.name} Table {self.table.table}{which}, {self.table.data}{n}"
-        return f"{who}; other scenarios, other models: not comparable one to one"
+        return f"{who}; {self.compared}"
 
     def name(self, row: PaperRow) -> str:
         """What a row is called: its model, and its group where there are several."""
@@ -90,7 +95,9 @@ class PaperRows:
 
     def joined(self, other: PaperRows) -> PaperRows:
         """These and the rows of the same table that another run has beside it, each once."""
-        return replace(self, rows=tuple({(row.group, row.model): row for row in (*self.rows, *other.rows)}.values()))
+        rows = tuple({(row.group, row.model): row for row in (*self.rows, *other.rows)}.values())
+        compared = self.compared if other.compared in self.compared else f"{self.compared}; {other.compared}"
+        return replace(self, rows=rows, compared=compared)
 
     def misprints(self) -> list[str]:
         """What is wrong in the rows that are shown, for the stars at them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -120,9 +121,14 @@ _VARIANT = "Baseline"
 
 def beside(run: RunView) -> Beside | None:
     """The study's table, in each language that was run; None of rows that are not BFCL's."""
-    languages = list(dict.fromkeys(one.language for one in run.scenarios() if one.group in SUBSETS))
-    if not languages:
+    scenarios = [one for one in run.scenarios() if one.group in SUBSETS]
+    counts = Counter(one.language for one in scenarios)
+    if not counts:
         return None
+    languages = list(counts)
     names = {language: ALL if len(languages) == 1 else f"{ALL}, {language}" for language in languages}
     groups = {name: {"language": language.upper(), "variant": _VARIANT} for language, name in names.items()}
-    return Beside("when-not-to-call", "main", _FIGURES, groups, ("Llama-3.2-1B", "Gemma-3-1B"), f"{_VARIANT}, {', '.join(languages)}")
+    rows = ", ".join(f"{count:,} {'row' if count == 1 else 'rows'} in {language}" for language, count in counts.items())
+    sources = ", ".join(dict.fromkeys(one.source.name for one in scenarios if one.source.name)) or "BFCL"
+    compared = f"run here: {rows} ({sources}); other models"
+    return Beside("when-not-to-call", "main", _FIGURES, groups, ("Llama-3.2-1B", "Gemma-3-1B"), f"{_VARIANT}, {', '.join(languages)}", compared)
