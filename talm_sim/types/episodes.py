@@ -1,4 +1,4 @@
-"""What happened: everything a judge may ever need to know of one agent run."""
+"""What happened: everything a judge may need to know of one agent run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Usage(FrozenModel):
     output_tokens: int = 0
     cached_tokens: int = 0
     uncounted: int = 0
-    """Generations whose server gave no count that can be believed."""
+    """Generations without a credible count from the server."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
