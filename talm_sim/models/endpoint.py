@@ -303,7 +303,7 @@ def _raise_our_own(error: Exception) -> None:
 
 
 def _chain(error: BaseException) -> Iterator[Exception]:
-    """The error and what caused it, outermost first."""
+    """Return the error and what caused it, outermost first."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while isinstance(cause, Exception) and id(cause) not in seen:

@@ -249,7 +249,7 @@ def _status(one: Provider, environ: Mapping[str, str]) -> ProviderStatus:
 
 
 def _providers() -> dict[str, Provider]:
-    """All providers by name; one of another package is not imported for it."""
+    """Return all providers by name; one of another package is not imported for it."""
     known = ((name, PROVIDERS.get_loaded(name)) for name in PROVIDERS.names())
     # What a package offers is, once loaded, the function its entry point names.
     return {name: one if isinstance(one, Provider) else _of_package(name) for name, one in known}

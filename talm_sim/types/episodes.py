@@ -43,10 +43,10 @@ class Usage(FrozenModel):
 
 
 class TokenLogprob(FrozenModel):
-    """A token a model might write at some place, and how likely it finds it there."""
+    """A token that a model might write at some place, and how likely it is there."""
 
     token: str
-    """Its text; what is no whole UTF-8 text in it stands as U+FFFD."""
+    """Its text; what is not valid UTF-8 in it becomes U+FFFD."""
     logprob: float = Field(le=0.0, allow_inf_nan=False)
     """Natural logarithm of its probability."""
 
@@ -260,5 +260,5 @@ class Episode(FrozenModel):
         return self.usage != Usage()
 
     def awareness_of(self, kind: AwarenessKind) -> AwarenessValue | None:
-        """The parsed answer to the question of `kind`; None where it was not asked."""
+        """Return the parsed answer to the question of `kind`; None if it was not asked."""
         return next((a.value for a in self.awareness if a.kind == kind), None)

@@ -97,7 +97,7 @@ def _strip_frame(rest: str) -> str:
 
 
 def _strip_end_tokens(text: str) -> str:
-    """The text without the special tokens at its end."""
+    """Return the text without the special tokens at its end."""
     end = len(text)
     for token in reversed(list(_SPECIAL.finditer(text))):
         if text[token.end() : end].strip():

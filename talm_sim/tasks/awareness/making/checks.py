@@ -138,7 +138,7 @@ def _substitute_serves(pair: _Pair) -> Iterator[tuple[str, bool]]:
 
 
 def _check_no_substitute(pair: _Pair) -> Iterator[tuple[str, bool]]:
-    """A request that needs several APIs is only served if each of them has one like it in the list."""
+    """Check that not all needed APIs have one like them in the list: a request is only served if each of them does."""
     needed, left = {api.text for api in pair.needed}, set(pair.changed.shown_tools)
     kept = [api for api in pair.shown_apis(pair.original) if api.text not in needed and api.text in left]
     best = [max(((pair.likeness(api, one), api.name, one.name) for api in kept), default=(0.0, "", "")) for one in pair.needed]

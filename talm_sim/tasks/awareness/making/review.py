@@ -57,7 +57,7 @@ class ManipulationReviewer:
         return [*found, *(self._read_rejected(rejected, originals) if rejected else ())]
 
     def faults(self, entry: Entry, texts: Mapping[str, str]) -> list[str]:
-        """What the checks say of other words of the user's; embeddings are not loaded for it."""
+        """Return what the checks say of other words of the user's; embeddings are not loaded for it."""
         original, changed = _pair_of(entry)
         if original is None:
             return ["the original is not in this file, so the checks cannot compare"]
