@@ -1,4 +1,4 @@
-"""The wording an agent is given, and its replacement by the user's."""
+"""The wording for an agent, and its replacement by the user's."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Prompts:
     awareness_tool: str
 
     def texts(self) -> dict[str, str]:
-        """Every text by the name a message calls it."""
+        """Every text by its name in messages."""
         return {f"prompt {field.name}": getattr(self, field.name) for field in fields(self)}
 
     def system_for(self, human: bool) -> str:
-        """System message of the solving conversation."""
+        """Return the system message of the solving conversation."""
         return f"{self.system}\n{self.with_human}" if human else self.system
 
     def awareness_question(self, kind: AwarenessKind, query: str, tools: Sequence[ToolSpec]) -> str:
-        """User message that asks the awareness question of `kind`."""
+        """Return the user message that asks the awareness question of `kind`."""
         text = self.awareness_information if kind is AwarenessKind.INFORMATION else self.awareness_tool
         listed = "".join(f"\n- {tool.name}({', '.join(tool.parameters.get('properties', {}))}): {tool.description}" for tool in tools)
         # Not str.format: a query or a tool description may hold braces.
