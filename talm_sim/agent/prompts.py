@@ -69,7 +69,7 @@ def load_prompts(file: Path | None = None, task: str = "", others: Callable[[], 
         if not isinstance(own, dict):
             raise PrerequisiteError(f"{file}: '{task}' must be a table of tables.")
         shared = {name: table for name, table in document.items() if name != task and (name in _TABLES or name not in tasks)}
-        # Another task of a table's name keeps its own texts there in tables, so that the two share a file.
+        # Another task with a table's name keeps its own texts in tables within it, so that the two share a file.
         shared |= {name: _texts_alone(table) for name, table in shared.items() if name in tasks and isinstance(table, dict)}
         texts |= _texts(shared, str(file)) | _texts(own, f"{file}: {task}")
     return Prompts(**texts)

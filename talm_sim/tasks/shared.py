@@ -21,7 +21,7 @@ __all__ = ["Shared"]
 
 
 class Shared(AsyncExitStack):
-    """Models, tools and recordings of one session, be it a run, a judging or a grid of runs."""
+    """Models, tools and recordings of one session: a run, a judging or a grid of runs."""
 
     def __init__(self) -> None:
         super().__init__()
