@@ -87,7 +87,7 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
 
 _PAPER = "incomplete-conditions"
 _MANIPULATION = {"replaced": "API Replacement", "removed": "Utterance Removal"}
-_DATA = {"stabletoolbench": "ToolBench"}
+_DATA = {"stabletoolbench": "ToolBench", "toolbench": "ToolBench"}
 """A source's name to that of the paper's data; dialogues of any other source are compared with APIBank's."""
 _MODELS = ("GPT-4o", "GPT-4o mini", "Llama3.1 8B", "Phi-3 small")
 _FIGURES = {"accuracy": "Acc", "f1": "F1"}
