@@ -59,6 +59,7 @@ def load_scenarios(
     *,
     task: str,
     data: Traversable | None = None,
+    hub_file: str = "",
     read: ReadLine = read_scenario,
 ) -> list[Scenario]:
     """Read the scenarios of some groups.
@@ -69,13 +70,14 @@ def load_scenarios(
         limit: `N` or `A-B`: which scenarios of each group, counted from 1.
         task: The task they belong to.
         data: Folder of its packaged scenarios: one `<group>.jsonl` per group.
-        read: Reads a line; a task whose data has another form gives its own reader.
+        hub_file: The file of a dataset on the hub that is read where `file` names none.
+        read: Reads a line; a task whose data has a form of its own gives its reader.
 
     Raises:
         PrerequisiteError: The file cannot be read, a line is broken or of another task (the message names file and line), two scenarios
             share an id, or nothing is left to run.
     """
-    sources = _packaged_files(groups, task, data) if file is None else [local_file(file)]
+    sources = _packaged_files(groups, task, data) if file is None else [local_file(file, hub_file)]
     scenarios = [scenario for source in sources for scenario in _read(source, task, read)]
     if file is not None and not scenarios:
         raise PrerequisiteError(f"{file}: is empty; write one scenario per line: {FORMAT}")

@@ -185,6 +185,7 @@ class Task(ABC, Generic[OptionsT]):
         own_judges: Judges made for it: no other task takes them, and `rows` reads their verdicts. Any other judge has a column of its own.
         judge_classes: Judges that come with it, by name: the class, or `module:Class`, which is imported when the judge is used.
         data: Folder of its packaged scenarios, one `<group>.jsonl` per group; None where `load` makes them, or the user gives them.
+        hub_file: The file that is read of `--scenarios hub:OWNER/DATASET`; without one, the user names it.
         maker: What makes scenarios of it, for `scenarios generate`: a class derived from `Maker`, or `module:Class`.
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
         named_by: Own options that stand beside the model's name in the records of a run.
@@ -200,6 +201,7 @@ class Task(ABC, Generic[OptionsT]):
     own_judges: ClassVar[tuple[str, ...]] = ()
     judge_classes: ClassVar[Mapping[str, str | type[Judge]]] = {}
     data: ClassVar[Traversable | None] = None
+    hub_file: ClassVar[str] = ""
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     named_by: ClassVar[tuple[str, ...]] = ()
@@ -247,7 +249,7 @@ class Task(ABC, Generic[OptionsT]):
         """Read the scenarios of some groups, as they lie in the packaged data or in `file`; see `load_scenarios`."""
         from talm_sim.scenarios.load import load_scenarios
 
-        return load_scenarios(groups, file, limit, task=self.name, data=self.data, read=self.read_line)
+        return load_scenarios(groups, file, limit, task=self.name, data=self.data, hub_file=self.hub_file, read=self.read_line)
 
     def prove(self, scenarios: Sequence[Scenario], call: ToolCaller | None, *, packaged: bool) -> Sequence[Problem]:
         """Look for what is wrong with scenarios that can be read, for `scenarios check`.

@@ -155,8 +155,8 @@ def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
     for path in (out, beside):
         if path.exists() and not force:
             raise PrerequisiteError(f"{path}: exists; choose another --out, or add --force to overwrite it.")
-    found = local_file(scenarios)
     task = find_task(TASK)
+    found = local_file(scenarios, task.hub_file)
     read = task.read(task.splits["all"], found)
     made = build_set(read, options["kind"], options["form"], seed=options["seed"], balance=options["balance"])
     text = made.text().encode()

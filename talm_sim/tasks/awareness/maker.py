@@ -50,6 +50,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         super().__init__(options)
         self._prompts: WriterPrompts | None = None if options.by_rules else load_writer_prompts(_PROMPTS, options.prompts)
         self.wording = self._prompts.digest if self._prompts else ""
+        self._manipulated = 0
         self._all: Sequence[Original] = ()
         self._longest = 0
         self._model: Model | None = None
@@ -60,6 +61,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         loaded = _load_source(self.options.file)
         self.dropped = [DroppedSource(one.where, one.fault) for one in loaded.problems]
         self._all = [Original(one) for one in loaded.scenarios if one.group == "complete"]
+        self._manipulated = len(loaded.scenarios) - len(self._all)
         self._longest = max((max_tokens_of(text) for one in self._all for text in one.scenario.shown_tools), default=0)
         return self._all
 
@@ -95,7 +97,9 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
 
     def report(self, sources: Sequence[Original], outcomes: Mapping[str, ManipulationOutcome], begun: FixedSettings) -> dict[str, Any]:
         """See `count_manipulated`."""
-        return count_manipulated(sources, self.dropped, outcomes, begun, "rules" if self._model is None else self._model.name)
+        return count_manipulated(
+            sources, self.dropped, outcomes, begun, "rules" if self._model is None else self._model.name, self._manipulated
+        )
 
     def listings(self, report: Mapping[str, Any]) -> list[Listing]:
         """Return what was made, rejected and kept of each manipulation; the checks it failed; what a person must read."""
@@ -119,10 +123,12 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         ]
 
     def notes(self, report: Mapping[str, Any]) -> list[str]:
-        """Say why scenarios were skipped, what could not be used, and the licence of what was made."""
-        unusable = report["sources"]["not_usable"]
+        """Why scenarios were skipped, what could not be used, and the licence of what was made."""
+        unusable, manipulated = report["sources"]["not_usable"], report["sources"]["manipulated"]
+        left = [f"{manipulated:,} manipulated rows of the source left out: only originals are manipulated"] if manipulated else []
         more = [f"... and {len(unusable) - _TOLD:,} more; the report has them"] if len(unusable) > _TOLD else []
         return [
+            *left,
             *(
                 f"{group}: {number:,} skipped: {reason}"
                 for group, found in report["manipulations"].items()
@@ -148,7 +154,7 @@ def _load_source(file: Path | None) -> LoadedSource:
         return from_talm(find_task("talm").read(("perfect",)), CassetteLibrary().tool_specs())
     kind, colon, place = str(file).partition(":")
     if colon and kind in _SOURCES:
-        if not Path(place).exists():
-            raise PrerequisiteError(f"--from {file}: there is no '{place}'; give the benchmark's folder, or of the study one of its files.")
+        if kind != "study" and not Path(place).exists():
+            raise PrerequisiteError(f"--from {file}: there is no '{place}'; give the benchmark's folder.")
         return _SOURCES[kind](Path(place))
     return load_lines(local_file(file))

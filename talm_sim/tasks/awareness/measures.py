@@ -14,6 +14,7 @@ from talm_sim.judges.stats import share
 from talm_sim.models.yes_no import yes_no_chances, yes_probability
 from talm_sim.tasks.awareness import chances
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED
+from talm_sim.tasks.awareness.examples import manipulation_shown
 from talm_sim.tasks.awareness.feedback import CONDITIONS
 from talm_sim.tasks.awareness.protocols import Protocol, decision_of, explicit_turns
 from talm_sim.tasks.awareness.scores import f1, f1_interval
@@ -34,7 +35,8 @@ def rows(run: RunView) -> Iterator[Row]:
     Values: `accuracy`; `yes_ratio`; `unreadable`; `asked_again`; where the model tells them `p_yes` (Yes / (Yes + No)), `p_yes_token` (Yes
     alone) and `yes_no_mass` (Yes + No); of the implicit protocol `agreement` with the explicit answer; of the explanation protocol
     `explanation`, where an incomplete instance was rightly answered No and that was judged.
-    Labels: `gold`, `said`, `kind` (what was done to the instance), `source`; of the implicit protocol `explicit`.
+    Labels: `gold`, `said`, `kind` (what was done to the instance), `source`; of the implicit protocol `explicit`; of the few-shot protocol
+    `shown`, the manipulation that the examples show.
     """
     items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, YesNo)}
     whole = _overall_group({one.group for one, _ in items.values()})
@@ -68,9 +70,10 @@ def _overall_group(kinds: set[str]) -> str:
 
 
 def _of_kind(rows: Sequence[Row], kind: str) -> list[Row]:
-    """Return the instances of a manipulation, and the originals they come from, each once."""
+    """What was manipulated in a way, and the originals it comes from, each once: of few-shot runs behind examples of that manipulation."""
     bases = {row.base for row in rows if row.labels["kind"] == kind}
-    return [row for row in rows if row.labels["kind"] == kind or (row.labels["kind"] == COMPLETE and row.base in bases)]
+    originals = {one.scenario for one in rows if one.labels["kind"] == COMPLETE and one.labels.get("shown", kind) == kind}
+    return [row for row in rows if row.labels["kind"] == kind or (row.scenario in originals and row.base in bases)]
 
 
 def _with_sources(name: str, rows: Sequence[Row], run: RunView, *, derived: bool) -> Iterator[Summary]:
@@ -83,6 +86,8 @@ def _with_sources(name: str, rows: Sequence[Row], run: RunView, *, derived: bool
 
 def _row(episode: Episode, scenario: Scenario, target: YesNo, protocol: Protocol, whole: str, verdict: Verdict | None) -> Row:
     labels = {"gold": target.gold, "kind": scenario.group, "source": scenario.source.name}
+    if shown := manipulation_shown(scenario):
+        labels["shown"] = shown
     row = Row.of(episode, scenario, group=scenario.group if protocol == "feedback" else whole, labels=labels)
     if not row.scored:
         return row

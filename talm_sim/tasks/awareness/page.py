@@ -53,7 +53,8 @@ def _maker_note(target: YesNo) -> str:
 
 
 _ASKED = {
-    "few-shot": "two originals and two manipulated instances of others stand before each question, drawn by seed {seed}",
+    "few-shot": "two originals and two manipulated instances of others stand before each question, drawn by seed {seed}: "
+    "of the same data set and manipulation",
     "cot": "the answer stands behind the thought",
     "implicit": "the model goes on with the conversation: a tool call counts as Yes, anything else as No; the question itself is asked apart",
     "completion": "the model goes on with a text, without a chat template",
@@ -70,7 +71,8 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
         yield "explanations of a right No are judged by a model: add --judge-model PROVIDER/NAME, or later talm-sim judge RUN --judge-model ..."
     own = [summary for summary in summaries if not summary.derived]
     if any(summary.group == "all" for summary in summaries):
-        yield "all: every original once, beside all that was made of them: no balanced set"
+        times = "once per manipulation" if options.protocol == "few-shot" else "once"
+        yield f"all: every original {times}, beside all that was made of them: no balanced set"
     if any(summary.facts["with_p_yes"] for summary in own):
         where = f"among the {ALTERNATIVES} likeliest first tokens" if options.probability == "first-tokens" else "as the whole answer, scored"
         without = sum(summary.n - summary.facts["with_p_yes"] for summary in own)
@@ -87,7 +89,7 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
 
 _PAPER = "incomplete-conditions"
 _MANIPULATION = {"replaced": "API Replacement", "removed": "Utterance Removal"}
-_DATA = {"stabletoolbench": "ToolBench"}
+_DATA = {"stabletoolbench": "ToolBench", "toolbench": "ToolBench"}
 """A source's name to that of the paper's data; dialogues of any other source are compared with APIBank's."""
 _MODELS = ("GPT-4o", "GPT-4o mini", "Llama3.1 8B", "Phi-3 small")
 _FIGURES = {"accuracy": "Acc", "f1": "F1"}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.load import select
 from talm_sim.tasks.awareness import measures, page
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, choose, read_instance
 from talm_sim.tasks.awareness.protocols import LABEL_FIRST, LABEL_TOKENS, AskingStyle, Probability, Protocol
@@ -19,11 +21,17 @@ from talm_sim.tasks.single_step import Request, SingleStepTask
 from talm_sim.types import Scenario, Summary, YesNo
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from talm_sim.models.base import Model
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.types import ModelTurn
 
 __all__ = ["AwarenessOptions", "AwarenessTask"]
+
+log = logging.getLogger(__name__)
+_TOLD = 5
+"""Of the study's rows that cannot be used, so many are named one by one."""
 
 
 class AwarenessOptions(TaskOptions):
@@ -59,6 +67,29 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     sections = staticmethod(page.sections)
     beside = staticmethod(page.beside)
     read_line = staticmethod(read_instance)
+
+    def claim(self, line: Any, task: str) -> str:
+        """Rows of the study's own files, which say Yes or No to a conversation and its APIs."""
+        from talm_sim.tasks.awareness.making.study import is_row
+
+        if not is_row(line):
+            return ""
+        return f"is a row of the study on incomplete conditions; run it with --task {self.name} --scenarios study:FILE."
+
+    def read(self, groups: Sequence[str], file: Path | None = None, limit: str | None = None) -> list[Scenario]:
+        """Read scenarios, or of `study:PLACE` the rows of the study's own files; those that cannot be used are counted and named."""
+        from talm_sim.tasks.awareness.making.study import load_study, study_place
+
+        place = study_place(file)
+        if place is None:
+            return super().read(groups, file, limit)
+        loaded = load_study(place)
+        if loaded.problems:
+            for problem in loaded.problems[:_TOLD]:
+                log.warning("%s", problem)
+            rows = len(loaded.scenarios) + len(loaded.problems)
+            log.warning("%s: %s of %s rows cannot be used and are left out", file, f"{len(loaded.problems):,}", f"{rows:,}")
+        return select(loaded.scenarios, groups, limit, str(file), self.name)
 
     def load(self, job: Job[AwarenessOptions]) -> list[Scenario]:
         """Load the originals, then what was made of them; each with the additions of the protocol."""

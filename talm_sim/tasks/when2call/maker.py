@@ -128,10 +128,10 @@ def _scenarios(file: Path | None) -> list[Scenario]:
     """Return the scenarios with gold calls: plain ones, or multiple-choice items, as the first line of `file` shows."""
     if file is None:
         return find_task("talm").read(_GROUPS)
-    _, first = next(json_lines(local_file(file)), ("", None))
+    _, first = next(json_lines(local_file(file, find_task(TASK).hub_file)), ("", None))
     if kind_of(first) is LineKind.ROW or _is_item(first):
         return find_task(TASK).read((Behaviour.TOOL_CALL.value,), file)
-    return load_scenarios(_GROUPS, file, task="talm", read=read_line)
+    return load_scenarios(_GROUPS, file, task="talm", hub_file=find_task(TASK).hub_file, read=read_line)
 
 
 def _is_item(line: Any) -> bool:

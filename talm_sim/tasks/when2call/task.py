@@ -77,6 +77,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
         "behaviour-llm": "talm_sim.tasks.when2call.behaviour_llm:BehaviourLlmJudge",
     }
     data = files("talm_sim.tasks.when2call") / "scenarios"
+    hub_file = "test/when2call_test_mcq.jsonl"
     maker = "talm_sim.tasks.when2call.maker:ItemMaker"
     named_by = ("template",)
     listed: ClassVar = {"gold": "Right", "chosen": "Chosen"}

@@ -20,6 +20,7 @@ def count_manipulated(
     outcomes: Mapping[str, ManipulationOutcome],
     begun: FixedSettings,
     writer: str,
+    manipulated: int = 0,
 ) -> dict[str, Any]:
     """Count the outcomes of `sources`.
 
@@ -29,6 +30,7 @@ def count_manipulated(
         outcomes: What was finished, by scenario id, or failed.
         begun: Settings, command and version of the rules.
         writer: Who removed words.
+        manipulated: How many scenarios of the source are manipulated already, and so not manipulated again.
     """
     done, counts = count_sources(sources, outcomes)
     rows = [row for outcome in done for row in outcome.rows]
@@ -36,6 +38,7 @@ def count_manipulated(
     return {
         "sources": {
             **counts,
+            "manipulated": manipulated,
             "not_usable": [{"where": one.id, "reason": one.reason} for one in dropped],
         },
         "manipulations": {group: _of_group(group, done, rows) for group in str(begun.settings["manipulation"]).split(",") if group in GROUPS},
