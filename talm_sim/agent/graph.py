@@ -79,12 +79,14 @@ class TalmRules:
         questions: Group to the awareness questions it is asked; an absent group is asked none.
         turn_limit: Model turns an episode may take after the awareness questions.
         token_limit: Tokens an episode may use; None for no limit.
+        awareness_alone: Whether an episode ends after its awareness questions.
     """
 
     prompts: Prompts
     questions: Mapping[str, tuple[AwarenessKind, ...]]
     turn_limit: int = 5
     token_limit: int | None = None
+    awareness_alone: bool = False
 
 
 class _Nodes:
@@ -117,7 +119,8 @@ class _Nodes:
 
         answers = list(await asyncio.gather(*map(ask, self._rules.questions.get(context.scenario.group, ()))))
         skipped = any(answer.value is AwarenessValue.NO for answer in answers)
-        return {"awareness": answers, "termination": Termination.SKIPPED if skipped else None}
+        end = Termination.ASSESSED if self._rules.awareness_alone else None
+        return {"awareness": answers, "termination": Termination.SKIPPED if skipped else end}
 
     async def think(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
         """Generate one turn: calls, or an answer; the last answer ends the episode."""

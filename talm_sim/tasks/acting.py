@@ -53,6 +53,7 @@ def episode_bounds(
     kinds: Callable[[str], Sequence[AwarenessKind]],
     *,
     least: int | None = None,
+    awareness_alone: bool = False,
 ) -> Iterator[Bound]:
     """Return what each episode may cost: the awareness questions, a No to which ends it; then up to `turn_limit` turns.
 
@@ -64,22 +65,24 @@ def episode_bounds(
         recorded: The recordings, which hold the descriptions of recorded tools.
         prompts: What the agent is told.
         kinds: A scenario group to the awareness questions that are asked first.
-        least: Fewest requests; by default those of a model that answers each of the user's turns at once.
+        least: Requests at least; by default what a model needs that answers each of the user's turns at once.
+        awareness_alone: Whether an episode ends after its awareness questions.
     """
     specs, written = specs_of((scenario.tools for scenario in scenarios), recorded), job.settings().max_new_tokens
-    turns, person = job.options.turn_limit or TURNS, job.options.human != "none"
+    limit, person = job.options.turn_limit or TURNS, job.options.human != "none"
     rules = prompts.system_for(person) + (prompts.human_tool().model_dump_json() if person else "")
     for scenario in scenarios:
         tools = [specs[name] for name in scenario.tools if name in specs]
         shown = [tool.model_dump_json() for tool in tools]
         user_turns, more = len(scenario.user_turns), written + RESULT_TOKENS
+        turns = 0 if awareness_alone and user_turns == 1 else limit
         said = request_text(message for turn in scenario.turns for message in turn.messages)
         earlier = more * turns if user_turns > 1 else 0  # the question includes the agent's own words and calls
         asked = kinds(scenario.group)
         questions = sum(max_tokens_of(prompts.awareness_system, prompts.awareness_question(kind, said, tools)) + earlier for kind in asked)
         first = max_tokens_of(rules, said, *shown)
         spent = turns * first + more * turns * (turns - 1) // 2
-        fewest = user_turns - 1 + (len(asked) or 1) if user_turns <= turns else turns
+        fewest = user_turns - 1 + (len(asked) or 1) if user_turns <= limit else limit
         requests = len(asked) + turns
         yield Bound(fewest if least is None else least, requests, questions + spent, requests * written, last=first + turns * more)
 

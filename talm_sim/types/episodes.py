@@ -186,6 +186,8 @@ class Termination(StrEnum):
 
     ANSWERED = "answered"
     SKIPPED = "skipped"
+    ASSESSED = "assessed"
+    """Ended after the awareness questions, as the run was told to."""
     TURN_LIMIT = "turn_limit"
     TOKEN_LIMIT = "token_limit"
     CONTEXT_OVERFLOW = "context_overflow"

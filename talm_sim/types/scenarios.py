@@ -232,6 +232,8 @@ class Source(FrozenModel):
     name: str = ""
     base: str = ""
     """Id of the scenario this one was derived from (the paired `perfect` one); empty if it is its own base."""
+    unchanged: bool = False
+    """Whether nothing was taken away from that one, although its data set says that something was."""
     licence: str = ""
     url: str = ""
 

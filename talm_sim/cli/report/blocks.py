@@ -86,10 +86,13 @@ def summary_records(runs: Sequence[StoredRun], against: str | None) -> list[dict
 
 def judge_hint(stored: StoredRun) -> list[str]:
     """Return the command that also judges a run by a model, if its task has such a judge and none was asked."""
+    from talm_sim.runs.judging import judge_names  # not at the top: a help page needs no judges
+
     job = stored.job
     if stored.imported or job.config.judge_model is not None or job.config.judge:
         return []
-    more = [judge for judge in job.task.judges(job.having(judge_model="any/model")) if judge not in job.task.judges(job)]
+    known = judge_names(job)
+    more = [judge for judge in judge_names(job.having(judge_model="any/model")) if judge not in known]
     live = ("--live",) if job.config.models is Traffic.REPLAY else ()
     command = line_to_copy("talm-sim", "judge", short_name(stored.path), "--judge-model", "PROVIDER/NAME", *live)
     return [f"LLM judge:   {command}"] if more else []

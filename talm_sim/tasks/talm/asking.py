@@ -9,7 +9,8 @@ from pydantic import computed_field
 from talm_sim.agent.asking import asking_sentences
 from talm_sim.scenarios.missing import question_is_about
 from talm_sim.tasks.talm.groups import GROUPS
-from talm_sim.types import Episode, FrozenModel, Scenario, Termination
+from talm_sim.tasks.talm.recovered import SOURCE
+from talm_sim.types import Episode, FrozenModel, MissingKind, Scenario, Termination
 from talm_sim.types.figures import decimal
 
 __all__ = ["AskScores", "ask_scores", "asked_in_words", "needs_help", "total_ask_scores"]
@@ -80,11 +81,13 @@ def _share(part: int, whole: int) -> float | None:
 def needs_help(scenario: Scenario) -> bool:
     """Return whether the scenario lacks something a person can supply.
 
-    An imported scenario does not say what is missing; there the group decides, as published: under-specified queries, replaceable tools.
+    Where it does not say what is missing, the group decides, as published: under-specified queries, replaceable tools. So it does where the
+    published query lacks a tool, since the release does not say what a person would answer in its place.
     """
-    if scenario.missing is None:
-        return GROUPS[scenario.group].needs_help if scenario.group in GROUPS else False
-    return scenario.missing.human_answer is not None
+    missing = scenario.missing
+    if missing is None or (missing.kind is MissingKind.TOOL and scenario.source.name == SOURCE):
+        return not scenario.source.unchanged and scenario.group in GROUPS and GROUPS[scenario.group].needs_help
+    return missing.human_answer is not None
 
 
 def asked_in_words(episode: Episode) -> tuple[str, ...]:

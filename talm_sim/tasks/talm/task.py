@@ -16,6 +16,7 @@ from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, rows, sections
 from talm_sim.tasks.talm.pairing import PerfectPairs
+from talm_sim.tasks.talm.recovered import knowledge_notes
 from talm_sim.types import AwarenessKind, Episode, Scenario, Summary, ToolSpec
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class TalmTask(AgentTask[TalmOptions]):
         return Beside("fail-talms", table, heads, settings, ("GPT4o", "Llama 8B", "Claude-3.5-sonnet"), about)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
-        """Say which judge the pass rates are from, and what was not an answer to an awareness question."""
+        """Which judge the pass rates are from; what a simulated person knows; what was no answer to an awareness question."""
         said_by: dict[str, list[str]] = {}
         real = [summary for summary in summaries if not summary.derived]
         for summary in real:
@@ -130,6 +131,8 @@ class TalmTask(AgentTask[TalmOptions]):
             where = f" of {', '.join(judged)}" if len(said_by) > 1 else ""
             about = known[judge].about if judge in known else _PUBLISHED.get(judge, "")
             yield f"PR{where} by judge {judge}{f' ({about})' if about else ''}"
+        if run.job.options.human == "simulated":
+            yield from knowledge_notes(run.scenarios())
         unparsed = sum(summary.facts["unparsed"] for summary in real)
         if unparsed:
             what = f"{unparsed:,} awareness answer{'' if unparsed == 1 else 's'}"
