@@ -35,10 +35,12 @@ def function_key(category: object, tool: object, function: object) -> FunctionKe
 
 
 def function_names(keys: Iterable[FunctionKey]) -> dict[FunctionKey, str]:
-    """Return names for tools: a function's own, or `<tool>_<function>` if several tools have one of that name."""
-    known = dict.fromkeys(keys)
-    count = Counter(function for *_, function in known)
-    return {key: key[2] if count[key[2]] == 1 else re.sub(r"\W", "_", f"{key[1]}_{key[2]}") for key in known}
+    """Names of tools: a function's own, where several have that `<tool>_<function>`, and where they still do `<category>_<tool>_<function>`."""
+    names = {key: key[2] for key in keys}
+    for parts in (2, 3):
+        count = Counter(names.values())
+        names = {key: name if count[name] == 1 else re.sub(r"\W", "_", "_".join(key[-parts:])) for key, name in names.items()}
+    return names
 
 
 def spec_of_function(name: str, category: str, function: Mapping[str, Any]) -> ToolSpec:

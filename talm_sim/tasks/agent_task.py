@@ -43,11 +43,13 @@ __all__ = [
     "can_hide_missing",
     "check_tools",
     "lacking_tools",
+    "network_note",
     "notices",
     "run_notes",
     "tools_of",
     "visible_hidden_tools",
     "warn_of_shared",
+    "warn_of_unexecuted",
 ]
 
 AgentTaskOptionsT = TypeVar("AgentTaskOptionsT", bound=AgentTaskOptions)
@@ -193,9 +195,9 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 starts_again=waits and (own is not None or tools.keep_state),
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
-                notes=run_notes(own, job, self._leave_out_visible(job)[1]),
+                notes=run_notes(own, job, self._leave_out_visible(job)[1]) | network_note(tools),
                 notices=notices(own, job, waits=waits, state=tools.keep_state),
-                warnings=lambda scenarios: warn_of_shared(scenarios, tools, config.epochs),
+                warnings=lambda scenarios: (*warn_of_unexecuted(scenarios, tools), *warn_of_shared(scenarios, tools, config.epochs)),
             )
 
     def _rules(self, job: Job[AgentTaskOptionsT], prompts: Prompts) -> TalmRules:
@@ -298,6 +300,19 @@ def warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> 
         return ()
     what = f"{format_names(shared, 3)} may change data, and {'all episodes share it' if len(shared) == 1 else 'all episodes share them'}"
     return (f'{what}: one may see what another did; see "State" in docs/tools.md',)
+
+
+def network_note(tools: Tools) -> dict[str, str]:
+    """Name the sources whose sandboxed code the user gave a network: it may answer something else tomorrow."""
+    named = tools.networked()
+    return {"network=on": f"the sandboxed code of {format_names(named, 3)} can reach the network"} if named else {}
+
+
+def warn_of_unexecuted(scenarios: Sequence[Scenario], tools: Tools) -> Iterator[str]:
+    """Name the tools of the scenarios that nothing executes, once for each reason."""
+    named = dict.fromkeys(name for scenario in scenarios for name in scenario.tools)
+    for why, names in tools.unexecuted(named).items():
+        yield f"cannot be executed here, so that calls fail: {format_names(names, 8)} ({why})"
 
 
 def lacking_tools(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> Iterator[Problem]:

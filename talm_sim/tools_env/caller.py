@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from talm_sim.errors import ProviderError, ToolError, did_you_mean
 from talm_sim.tools_env.perturbations import Outcome
+from talm_sim.tools_env.routes import NOT_EXECUTABLE
 from talm_sim.tools_env.toolbox import Tools, ToolSession, open_tools
 from talm_sim.types import ToolSpec
 
@@ -55,7 +56,8 @@ class ToolCaller:
             raise ToolError(f"{tool} did not answer: {str(err) or 'it took too long.'}", "no_answer") from None
         outcome = Outcome.of(response)
         if outcome.error:
-            raise ToolError(f"{tool}: its answer is larger than 4 MB.", outcome.error)
+            what = "it cannot be executed here" if outcome.error == NOT_EXECUTABLE else "its answer is larger than 4 MB"
+            raise ToolError(f"{tool}: {what}.", outcome.error)
         text = outcome.body.decode(errors="replace")
         if not 200 <= response.status < 300:
             raise ToolError(f"{tool} answered HTTP {response.status}: {text[:300]}", f"http_{response.status}")

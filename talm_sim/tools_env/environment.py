@@ -21,7 +21,7 @@ from talm_sim.recordings import Player
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.tools_env.clock import Clock, RealClock, VirtualClock
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, open_perturbations
-from talm_sim.tools_env.routes import TOO_LARGE, fill_path
+from talm_sim.tools_env.routes import NOT_EXECUTABLE, TOO_LARGE, fault_of, fill_path
 from talm_sim.tools_env.toolbox import Tools, ToolSession
 from talm_sim.types import Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
@@ -34,6 +34,7 @@ _UNCOUNTED = ("unknown_tool", "unparsable_arguments", "invalid_arguments")
 _NO_ANSWER = {
     "timeout": "The tool did not answer in time.",
     "connection_reset": "The connection was reset.",
+    NOT_EXECUTABLE: "This tool cannot be executed here.",
     TOO_LARGE: "The tool's answer is larger than 4 MB and was not read.",
 }
 MAX_RESULT_CHARS = 8_000
@@ -210,6 +211,8 @@ class EpisodeTools:
             response, origin = await self._session.call(call.spec.name, call.arguments, self._player)
         except TimeoutError:
             return Outcome(None, error="timeout"), Origin.LIVE, hits.logs([])
+        if fault_of(response) == NOT_EXECUTABLE:  # nothing came back that could be damaged
+            return Outcome(None, error=NOT_EXECUTABLE), origin, hits.logs([])
         outcome, seen = await hits.damage(Outcome.of(response))
         return outcome, origin, hits.logs(seen)
 

@@ -17,6 +17,7 @@ from talm_sim.types import Route
 
 __all__ = [
     "LOGICAL_HOST",
+    "NOT_EXECUTABLE",
     "TOO_LARGE",
     "answer",
     "build_request",
@@ -26,12 +27,15 @@ __all__ = [
     "leads_away",
     "oversized_response",
     "posted",
+    "unexecuted_response",
 ]
 
 LOGICAL_HOST = "http://tools.invalid"
 """Replaces the tools' base address, so that recordings fit every port."""
 TOO_LARGE = "answer_too_large"
 """Reason code of an answer of which not all was read."""
+NOT_EXECUTABLE = "not_executable"
+"""Reason code of a call of a tool that is described and that nothing executes."""
 _DECODED = 4
 """How often servers, one after another, may decode a path."""
 _JSON = (("content-type", "application/json"),)
@@ -135,9 +139,14 @@ def oversized_response(status: int) -> HttpResponse:
     return HttpResponse(status, "Answer Too Large", (*_JSON, (FAULT_HEADER, TOO_LARGE)), b"{}")
 
 
+def unexecuted_response() -> HttpResponse:
+    """What is written down of a call that nothing executes."""
+    return HttpResponse(501, "Not Implemented", (*_JSON, (FAULT_HEADER, NOT_EXECUTABLE)), b"{}")
+
+
 def fault_of(response: HttpResponse) -> str:
-    """Return the reason code of an answer that could not be taken; empty for any other."""
-    return next((value for name, value in response.headers if name.lower() == FAULT_HEADER and value == TOO_LARGE), "")
+    """Reason code of an answer that could not be taken, or of a call that nothing executes; empty for any other."""
+    return next((value for name, value in response.headers if name.lower() == FAULT_HEADER and value in (TOO_LARGE, NOT_EXECUTABLE)), "")
 
 
 def _text(value: Any) -> str:

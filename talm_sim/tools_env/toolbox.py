@@ -130,8 +130,25 @@ class Tools:
         return [
             name
             for name, one in self._reached.items()
-            if one.source.name and getattr(one.source, "executes", True) and not self.routes[name].state and not self.only_reads(name)
+            if one.source.name and not self.explain_unexecuted(name) and not self.routes[name].state and not self.only_reads(name)
         ]
+
+    def explain_unexecuted(self, tool: str) -> str:
+        """Why a tool is only described and its calls fail; empty where its source executes it, or is not there."""
+        reached = self._reached.get(tool)
+        return str(getattr(reached.source, "described", {}).get(reached.name, "")) if reached else ""
+
+    def unexecuted(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Those of the named tools that are only described, by the reason."""
+        found: dict[str, list[str]] = {}
+        for name in names:
+            if why := self.explain_unexecuted(name):
+                found.setdefault(why, []).append(name)
+        return found
+
+    def networked(self) -> list[str]:
+        """The sources whose code the user gave a network."""
+        return [source.name for source in self.sources if getattr(source, "network", False)]
 
     def open(self, episode: str = "") -> ToolSession:
         """Return the tools of one episode.

@@ -137,6 +137,8 @@ async def try_tools(
 async def _try(tools: Tools, tool: str, times: int, given: JsonObject | None, *, writing: bool) -> Trial:
     example = example_arguments(tools.specs[tool], given)
     trial = Trial(tool, tools.source_of(tool), example)
+    if why := tools.explain_unexecuted(tool):
+        return _not_called_trial(trial, f"it cannot be executed here ({why})")
     if given is None and not writing and not tools.only_reads(tool):
         return _not_called_trial(trial, MAY_CHANGE)
     try:

@@ -152,7 +152,7 @@ class ToolEvent(FrozenModel):
     """HTTP status; None where no answer came (timeout, reset) or no request was made."""
     error: str = ""
     """Why `ok` is False: `unknown_tool`, `invalid_arguments`, `timeout`, `connection_reset`, `http_404`, `malformed_body`,
-    `answer_too_large`, ..."""
+    `answer_too_large`, `not_executable` (the tool is only described), ..."""
     perturbations: tuple[PerturbationLog, ...] = ()
     """Those that watched this call, in the order given; their counts are of this call alone."""
     origin: Origin = Origin.LIVE

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
+from talm_sim.tools_env.sources.sandbox import explain_no_sandbox, network_files
 
 Talm = Callable[..., tuple[int, str, str]]
 SECRET = "sk-do-not-print-me-0123456789"
@@ -41,6 +41,9 @@ def test_doctor_says_what_a_live_run_needs(talm: Talm) -> None:
     assert set(report["scenarios"]) == {"perfect", "underspecified", "replaceable", "non-replaceable", "no-tools"}
     assert None not in report["packages"].values()
     assert report["sandbox"] == (explain_no_sandbox() or "works")
+    if report["sandbox"] == "works":
+        assert f"works (for --trust); with network=on it also sees {', '.join(report['sandbox_network_files'])}" in text
+        assert report["sandbox_network_files"] == network_files()
     assert "sandbox works (for --trust)" in text if report["sandbox"] == "works" else "so a tool folder's code is not run" in text
 
 

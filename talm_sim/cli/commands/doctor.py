@@ -18,7 +18,7 @@ from talm_sim.cli.terminal.console import print_page
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.extensions import list_installed
 from talm_sim.tasks.registry import list_tasks
-from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
+from talm_sim.tools_env.sources.sandbox import explain_no_sandbox, network_files
 
 __all__ = ["command"]
 
@@ -69,6 +69,7 @@ def examine() -> dict[str, Any]:
         "optional": {name: _version(name) for name in _OPTIONAL},
         "tools": tools,
         "sandbox": explain_no_sandbox() or "works",
+        "sandbox_network_files": network_files(),
         "scenarios": scenarios,
         "recordings": recordings or [],
         "tasks": list_tasks(),
@@ -123,7 +124,9 @@ def _print(report: dict[str, Any]) -> None:
     facts.add_row("optional", "\n".join(optional))
     facts.add_row("tools", f"{report['tools']['tools']} in {report['tools']['categories']} categories")
     sandbox = report["sandbox"]
-    facts.add_row("sandbox", "works (for --trust)" if sandbox == "works" else f"not available, so code of tool folders is not run: {sandbox}")
+    seen = f"; with network=on it also sees {', '.join(report['sandbox_network_files']) or 'no file to resolve names with'}"
+    not_there = f"not available, so code of tool folders is not run: {sandbox}"
+    facts.add_row("sandbox", f"works (for --trust){seen}" if sandbox == "works" else not_there)
     facts.add_row("scenarios", ", ".join(f"{number} {group}" for group, number in report["scenarios"].items()))
     facts.add_row("tasks", ", ".join(report["tasks"]))
     brought = [f"{one['kind']} {one['name']} ({one['origin']})" for one in report["extensions"]]

@@ -90,7 +90,7 @@ def check(tools_from: tuple[str, ...], trust: bool, arguments: Path | None, writ
     The exit code is 1 if one is down.
     """
     from talm_sim.tools_env.health import health_of
-    from talm_sim.tools_env.trials import AT_ONCE
+    from talm_sim.tools_env.trials import AT_ONCE, MAY_CHANGE
 
     tools, tried = try_all(tools_from, trust, times=times, writing=writing, arguments=arguments)
     found = [health_of(trial, tools.response_schema(trial.tool)) for trial in tried]
@@ -101,7 +101,8 @@ def check(tools_from: tuple[str, ...], trust: bool, arguments: Path | None, writ
     down, idle, unknown = (sum(test(one) for one in found) for test in (_is_down, _is_idle, _is_unknown))
     said = [f"{len(found) - down - idle - unknown} up", f"{down} down"]
     said += [f"{unknown} failed with made-up arguments (give real ones with --arguments FILE)"] if unknown else []
-    said += [f"{idle} not called{'' if writing else ' (--writing calls what may change data)'}"] if idle else []
+    may_change = any(MAY_CHANGE in one.status for one in found)
+    said += [f"{idle} not called{' (--writing calls what may change data)' if may_change else ''}"] if idle else []
     click.echo(f"{count(len(found), 'tool')}: {', '.join(said)}; {count(times, 'call')} of each, {AT_ONCE} tools at once", err=True)
     return 1 if down else 0
 

@@ -47,6 +47,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
         *job.task.notes(summaries, stored),
         *_exclusions(stored, summaries),
         *_perturbation_notes(stored),
+        *_unexecuted_notes(stored),
         *_judge_notes(stored),
         *_group_notes(summaries),
         *filter(None, [total_usage(stored, prices).line()]),
@@ -171,6 +172,18 @@ def _perturbation_notes(stored: StoredRun) -> Iterator[str]:
     for name, total in of.items():
         calls = "tool" if name.partition(":")[0] == "mask" else "call"
         yield f"{name} fired in {hit[name]:,} of {count(total, 'episode')} ({fired[name]:,} of {count(armed[name], calls)})"
+
+
+def _unexecuted_notes(stored: StoredRun) -> Iterator[str]:
+    """Count the calls of tools that are only described: an agent cannot pass by what no tool could answer."""
+    options = stored.job.options
+    played = list(stored.episodes()) if isinstance(options, AgentOptions) and options.tools_from else []
+    calls = Counter(episode.id for episode in played for event in episode.tool_events if event.error == "not_executable")
+    if calls:
+        yield (
+            f"not executed: {count(calls.total(), 'call')} in {len(calls):,} of {count(len(played), 'episode')} had a tool that cannot be "
+            "executed here; they count as failed calls"
+        )
 
 
 def _judge_notes(stored: StoredRun) -> Iterator[str]:

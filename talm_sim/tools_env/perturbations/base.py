@@ -48,7 +48,8 @@ class Outcome:
     Attributes:
         status: HTTP status; None where no answer came.
         body: The answer's bytes.
-        error: Reason code where no answer came, or none that could be read: `timeout`, `connection_reset`, `answer_too_large`.
+        error: Reason code where no answer came, or none that could be read: `timeout`, `connection_reset`, `answer_too_large`,
+            `not_executable`.
         retry_after: Seconds the answer asks the caller to wait.
     """
 

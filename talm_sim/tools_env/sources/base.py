@@ -64,8 +64,9 @@ class SourceRequest:
 class ToolSource(Protocol):
     """A source of tools, opened. What it has left open is closed by `aclose`. Its attributes are only read, so plain ones suffice.
 
-    It may have `reading` besides: names of tools that change nothing although they are not reached with GET; `executes`,
-    False where its tools are only described; and what a `StatefulSource` has.
+    It may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing; `described`:
+    the tools that nothing executes, each with the reason (their calls are answered with `routes.unexecuted_response`); `network`: whether the
+    user gave its sandboxed code a network; and what a `StatefulSource` has.
     """
 
     @property

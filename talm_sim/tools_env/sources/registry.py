@@ -51,7 +51,7 @@ TOOL_SOURCES: Registry[SourceKind | OpenSource] = Registry(
     "tool_source",
     {
         BUILT_IN: _AT + "built_in:open_built_in",
-        "fail-talms": _AT + "fail_talms:open_fail_talms",
+        "fail-talms": _AT + "fail_talms:FAIL_TALMS",
         "given": _AT + "python:open_given",
         "mcp": _AT + "mcp:MCP",
         "openapi": _AT + "openapi:OPENAPI",

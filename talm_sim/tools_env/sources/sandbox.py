@@ -1,4 +1,8 @@
-"""Run code that came with data in a kernel sandbox: a separate process for each call, behind namespaces and limits."""
+"""Code that came with data, run in a sandbox of the kernel's: a process of its own for each call, behind namespaces and limits.
+
+A network is the one wall that the user can take away. The other walls do not change then: the code still sees no file but those by which names
+are resolved and certificates are checked.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure
 
-__all__ = ["MEMORY", "SECONDS", "call_in_sandbox", "check_sandbox", "explain_no_sandbox"]
+__all__ = ["MEMORY", "SECONDS", "call_in_sandbox", "check_sandbox", "explain_no_sandbox", "find_missing_modules", "network_files"]
 
 SECONDS = 10
 MEMORY = 1 << 30
@@ -32,9 +36,20 @@ _TO_START_S = 30
 _STANDS = b"\0"
 """Byte that is sent once the walls are up; what precedes it says why they are not, what follows it is the answer."""
 _NOT_STARTED = "The sandbox could not be started: "
-_UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child")
+_UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child")
+_NO_NETWORK = "--net"
 _CHILD = Path(__file__).with_name("sandbox_child.py")
 _READABLE = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/dev/null", "/dev/urandom")
+_FOR_NAMES = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols")
+_CERTIFICATES = (
+    "/etc/ssl/certs",
+    "/etc/ssl/cert.pem",
+    "/etc/ca-certificates/extracted",
+    "/etc/pki/tls/certs",
+    "/etc/pki/tls/cert.pem",
+    "/etc/pki/ca-trust/extracted",
+)
+"""Where distributions keep the certificates of authorities; private keys are elsewhere."""
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/tmp", "TMPDIR": "/tmp"}
 _NOWHERE = (Path("/"), Path("/tmp"))
 """Folders that cannot be shown by themselves: the root of the sandbox, and its only writable place."""
@@ -70,21 +85,40 @@ def explain_no_sandbox() -> str:
     return "" if tried.status == 200 else tried.body.decode()
 
 
-async def call_in_sandbox(code: Path, function: str, arguments: Mapping[str, object], *, seconds: float = SECONDS) -> HttpResponse:
-    """Call a function of a file in the sandbox.
+def network_files() -> list[str]:
+    """Return the files here by which names are resolved and certificates are checked: code with a network sees them."""
+    return [place for place in (*_FOR_NAMES, *_CERTIFICATES) if Path(place).exists()]
+
+
+async def find_missing_modules(names: Iterable[str]) -> set[str]:
+    """Return those of the modules that code in the sandbox could not import. Where that cannot be found out, the calls will say it.
+
+    Raises:
+        ProviderError: The sandbox could not be started.
+    """
+    found = await call_in_sandbox(_CHILD, "missing_modules", {"names": sorted(names)})
+    return set(json.loads(found.body)) if found.status == 200 else set()
+
+
+async def call_in_sandbox(
+    code: Path, function: str, arguments: Mapping[str, object], *, seconds: float = SECONDS, network: bool = False
+) -> HttpResponse:
+    """Call a function of a file, shut in. What it raises, which wall it ran into, and what is no answer, is the tool's failure.
 
     Args:
         code: The file; the code sees only its folder and the Python installation, and nothing that it writes is kept.
         function: The function's name.
         arguments: The arguments, by name.
         seconds: How long it may take.
+        network: Whether it reaches this machine's network; all other walls are the same.
 
     Raises:
         ProviderError: The sandbox could not be started.
     """
-    order = _order(code=str(code), function=function, arguments=dict(arguments), seconds=seconds)
+    followed = network_files() if network else []
+    order = _order(code=str(code), function=function, arguments=dict(arguments), seconds=seconds, followed=followed)
     try:
-        said = await _exchange(json.dumps(order).encode() + b"\n", seconds + _TO_START_S)
+        said = await _exchange(json.dumps(order).encode() + b"\n", seconds + _TO_START_S, network=network)
     except OSError as err:
         raise ProviderError(f"{_NOT_STARTED}{err.strerror or err}") from None
     why, stands, found = said.partition(_STANDS)
@@ -103,12 +137,13 @@ def _order(**what: Any) -> dict[str, Any]:
     return {"folder": folder, "readable": [place for place in readable if Path(place).exists()], "answer": _MOST_ANSWER, **limits, **what}
 
 
-def _command() -> list[str]:
-    return [str(shutil.which(_UNSHARE[0])), *_UNSHARE[1:], sys.executable, "-I", str(_CHILD)]
+def _command(*, network: bool) -> list[str]:
+    walls = _UNSHARE[1:] if network else (*_UNSHARE[1:], _NO_NETWORK)
+    return [str(shutil.which(_UNSHARE[0])), *walls, sys.executable, "-I", str(_CHILD)]
 
 
-async def _exchange(order: bytes, seconds: float) -> bytes:
-    """Start the sandbox, and return its output until it ends, or until the time is up.
+async def _exchange(order: bytes, seconds: float, *, network: bool) -> bytes:
+    """Start the sandbox, and return what it says until its end, or until the time is up.
 
     Its input is a pipe that stays open, whose end tells the sandbox that this process has ended.
     """
@@ -117,7 +152,12 @@ async def _exchange(order: bytes, seconds: float) -> bytes:
         hears = opened.enter_context(os.fdopen(hearing, "rb"))
         try:
             process = await asyncio.create_subprocess_exec(
-                *_command(), stdin=asyncio.subprocess.PIPE, stdout=saying, stderr=saying, env=_ENVIRONMENT, start_new_session=True
+                *_command(network=network),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=saying,
+                stderr=saying,
+                env=_ENVIRONMENT,
+                start_new_session=True,
             )
         finally:
             os.close(saying)

@@ -1,8 +1,8 @@
 """What runs inside the sandbox: it shuts itself in, then makes one call of a tool's code, under the eyes of the first process.
 
 It is run as a script and imports nothing of this package. The walls are the kernel's: a root of its own that holds the interpreter and the
-code's folder, read-only, and a small `/tmp` that ends with the call; no network; no other process visible but the one that watches, and
-none can be started; limits; no capability left. The code is read only when they are up.
+code's folder, read-only, and a small `/tmp` that ends with the call; no network, unless the user allowed one; no other process in sight but
+the one that watches, and none to be started; limits; no capability left. Only when they stand is the code read.
 
 What is written to standard output: what kept the walls from standing; or a zero byte, once they stand, and then the answer. The code holds a
 pipe to the watching process, not this output, so it can write neither.
@@ -43,12 +43,12 @@ _NEW_SESSION_KEYRING = 1
 _FAMILIES = (2, 10, 16)
 """Sockets may be of IPv4, IPv6 and netlink, by which Python looks up the network's devices."""
 _SYSTEM_CALLS = {
-    "x86_64": (0xC000003E, 56, 41, 250, (57, 58, 29, 319, 248, 249)),
-    "aarch64": (0xC00000B7, 220, 198, 219, (194, 279, 217, 218)),
+    "x86_64": (0xC000003E, 56, 41, 53, 250, (57, 58, 29, 319, 248, 249)),
+    "aarch64": (0xC00000B7, 220, 198, 199, 219, (194, 279, 217, 218)),
 }
-"""By processor: its number, those of `clone`, `socket`, `keyctl`, and of the other calls that are refused, where it has them: `fork`,
-`vfork`, `shmget`, `memfd_create`, `add_key`, `request_key`.
-"""
+"""By processor: its number, those of `clone`, `socket`, `socketpair`, `keyctl`, and of what is refused besides: `fork`, `vfork`, `shmget`,
+`memfd_create`, `add_key`, `request_key`, where it has them."""
+_SOCK_STREAM, _SOCK_TYPE = 1, 0xF
 _IO_URING = (425, 426, 427)
 """Numbers on every architecture; what is asked for through a ring bypasses the filter."""
 _CLONE3 = 435
@@ -126,6 +126,8 @@ def _build_root(order: dict[str, Any]) -> None:
     _mount("none", "/", "", _MS_REC | _MS_PRIVATE)
     _mount("tmpfs", _ROOT, "tmpfs", _MS_NOSUID | _MS_NODEV, "size=1m,mode=755")
     folder = order["folder"]
+    for place in order["followed"]:
+        _bind(place, _ROOT + place)
     # A folder comes before what lies in it: the interpreter may lie in the code's folder, and both of them below /tmp.
     for place in sorted({*order["readable"], folder, _TMP}):
         inside = _ROOT + place
@@ -248,7 +250,7 @@ def _limit(order: dict[str, Any]) -> None:
 
 
 def _leave_keyring() -> None:
-    keyctl = _SYSTEM_CALLS[os.uname().machine][3]
+    keyctl = _SYSTEM_CALLS[os.uname().machine][4]
     if _LIBC.syscall(keyctl, _NEW_SESSION_KEYRING, None) < 0 and ctypes.get_errno() != _ENOSYS:  # a kernel may have no keyrings
         _check(-1, "session keyring")
 
@@ -262,15 +264,18 @@ def _drop_capabilities() -> None:
 
 
 def _filter_system_calls() -> None:
-    """Refuse to start anything but threads; refuse memory that belongs to no process, keys, rings, and sockets that reach programs here."""
-    processor, clone, socket, keyctl, others = _SYSTEM_CALLS[os.uname().machine]
-    load, equal, at_least, any_of, end = 0x20, 0x15, 0x35, 0x45, 0x06
+    """Refuse to start anything but threads, memory that belongs to no process, keys, rings, and sockets that reach other programs here."""
+    processor, clone, socket, socketpair, keyctl, others = _SYSTEM_CALLS[os.uname().machine]
+    load, equal, at_least, any_of, mask, end = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
     allow, kill, refuse, unknown = 0x7FFF0000, 0x80000000, 0x00050000 | _EPERM, 0x00050000 | _ENOSYS
-    first_argument = (load, 0, 0, 16)
+    first_argument, second_argument = (load, 0, 0, 16), (load, 0, 0, 24)
     steps = [(load, 0, 0, 4), (equal, 1, 0, processor), (end, 0, 0, kill), (load, 0, 0, 0)]
     steps += [(at_least, 0, 1, 0x40000000), (end, 0, 0, kill), (equal, 0, 1, _CLONE3), (end, 0, 0, unknown)]
     for call in (*others, keyctl, *_IO_URING):
         steps += [(equal, 0, 1, call), (end, 0, 0, refuse)]
+    # A pair of datagram sockets could send to any program here that listens under an abstract name.
+    steps += [(equal, 0, 5, socketpair), second_argument, (mask, 0, 0, _SOCK_TYPE)]
+    steps += [(equal, 0, 1, _SOCK_STREAM), (end, 0, 0, allow), (end, 0, 0, refuse)]
     steps += [(equal, 0, 3, clone), first_argument, (any_of, 1, 0, _CLONE_THREAD), (end, 0, 0, refuse)]
     families = [(equal, len(_FAMILIES) - number, 0, family) for number, family in enumerate(_FAMILIES)]
     steps += [(load, 0, 0, 0), (equal, 0, len(families) + 2, socket), first_argument, *families, (end, 0, 0, refuse), (end, 0, 0, allow)]
@@ -292,6 +297,14 @@ def _call_code(order: dict[str, Any]) -> Any:
     with open(order["code"], encoding="utf-8") as file:
         exec(compile(file.read(), order["code"], "exec", dont_inherit=True), vars(module))
     return vars(module)[order["function"]](**order["arguments"])
+
+
+def missing_modules(names: list[str]) -> list[str]:
+    """Is called, by its name, to see which modules code in here could not import; nothing is imported."""
+    from importlib.machinery import PathFinder
+
+    places = sys.path[1:]  # the first one is this file's own folder
+    return [name for name in names if PathFinder.find_spec(name, places) is None]
 
 
 def works() -> bool:

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from talm_sim.common.plain_files import LARGEST_DOCUMENT, nests_deeply, read_text
 from talm_sim.common.typed_options import fault_of
-from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import HttpResponse
-from talm_sim.tools_env.routes import posted
+from talm_sim.tools_env.routes import posted, unexecuted_response
 from talm_sim.tools_env.sources.base import NotTaken, SourceRequest
 from talm_sim.tools_env.sources.openapi_document import check_schema
 from talm_sim.types import JsonObject, ToolSpec
@@ -30,22 +30,17 @@ class SpecList:
         not_taken: Tools that could not be taken.
     """
 
-    executes = False
-
     def __init__(self, name: str, specs: Mapping[str, ToolSpec], not_taken: Sequence[NotTaken] = ()) -> None:
         self.name = name
         self.specs = specs
         self.routes = posted(name, specs)
         self.responses: dict[str, JsonObject] = {}
         self.not_taken = not_taken
+        self.described = dict.fromkeys(specs, "only described")
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
-        """Refuse: there is nothing to execute.
-
-        Raises:
-            ProviderError: Always.
-        """
-        raise ProviderError(f"Tool '{tool}' of source '{self.name}' is only described: nothing executes it; mask it, or replay it.")
+        """Answer that nothing executes it."""
+        return unexecuted_response()
 
     async def aclose(self) -> None:
         """Do nothing: nothing was started."""

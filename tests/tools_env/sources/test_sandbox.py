@@ -18,11 +18,11 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.tasks.talm.published import read_tools
+from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of
 from talm_sim.tools_env.sources import sandbox
-from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
-from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox, explain_no_sandbox
-from tests.tools_env.sources.worlds import write_folder
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox, explain_no_sandbox, network_files
+from tests.tools_env.sources.worlds import folder_request, write_folder
 
 walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
 
@@ -78,6 +78,11 @@ def reach(port):
     socket.create_connection(("127.0.0.1", port), 3)
     return "reached"
 
+def pair(kind):
+    one, other = socket.socketpair(type=kind)
+    one.send(b"heard")
+    return other.recv(5).decode()
+
 def break_out():
     os.mkdir("/tmp/inner")
     os.chroot("/tmp/inner")
@@ -90,9 +95,10 @@ def long():
 """
 
 
-async def _called(folder: Path, function: str, **arguments: Any) -> Any:
+async def _called(folder: Path, function: str, *, network: bool = False, **arguments: Any) -> Any:
     (folder / "api.py").write_text(CODE, encoding="utf-8")
-    response = await call_in_sandbox(folder / "api.py", function, arguments, seconds=0.5 if function == "endless" else 100)
+    seconds = 0.5 if function == "endless" else 100
+    response = await call_in_sandbox(folder / "api.py", function, arguments, seconds=seconds, network=network)
     said = json.loads(response.body)
     return said if response.status == 200 else said["detail"]
 
@@ -186,7 +192,7 @@ async def test_a_sandbox_that_cannot_be_started_is_no_failure_of_the_tool(tmp_pa
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(ProviderError, match=r"^The sandbox could not be started: unshare: unshare failed: No space left on device$"):
         await _called(tmp_path, "environment")
-    monkeypatch.setattr(sandbox, "_command", lambda: [str(tmp_path / "absent")])
+    monkeypatch.setattr(sandbox, "_command", lambda **_: [str(tmp_path / "absent")])
     with pytest.raises(ProviderError, match=r"^The sandbox could not be started: No such file or directory$"):
         await _called(tmp_path, "environment")
 
@@ -205,20 +211,63 @@ async def test_many_calls_at_once_are_all_waited_for(tmp_path: Path, caplog: pyt
 
 
 @walled
-async def test_it_reaches_no_network(tmp_path: Path) -> None:
+async def test_it_reaches_a_network_only_where_the_user_says_so(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert "Network is unreachable" in await _called(tmp_path, "reach", port=server.getsockname()[1])
+        port = server.getsockname()[1]
+        assert "Network is unreachable" in await _called(tmp_path, "reach", port=port)
+        assert await _called(tmp_path, "reach", network=True, port=port) == "reached"
+
+
+@walled
+@pytest.mark.parametrize("network", [False, True])
+async def test_no_pair_of_sockets_reaches_another_program_by_its_abstract_name(network: bool, tmp_path: Path) -> None:
+    """Such names belong to the network. A datagram socket could send to any of them, also where it is one of a pair."""
+    assert await _called(tmp_path, "pair", network=network, kind=socket.SOCK_STREAM) == "heard"
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK):
+        assert await _called(tmp_path, "pair", network=network, kind=kind) == "PermissionError: [Errno 1] Operation not permitted"
+
+
+@walled
+async def test_with_a_network_it_sees_what_resolves_names_and_checks_certificates(tmp_path: Path) -> None:
+    there = network_files()
+    assert "/etc/hosts" in there
+    for place in there:
+        if not Path(place).is_dir():
+            assert await _called(tmp_path, "read", network=True, place=place) == Path(place).read_text(encoding="utf-8")
+        else:
+            assert await _called(tmp_path, "seen", network=True, place=place) == sorted(os.listdir(place))
+        assert "No such file" in await _called(tmp_path, "read", place=place)
+
+
+@walled
+async def test_a_network_takes_no_other_wall_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "key-of-the-shop-1")
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    (tmp_path / "private").write_text("x", encoding="utf-8")
+    assert set(await _called(folder, "environment", network=True)) == {"PATH", "LANG", "PYTHONDONTWRITEBYTECODE", "HOME", "TMPDIR"}
+    for place in (tmp_path / "private", "/etc/passwd", "/proc/self/environ", "/etc/ssl/private", Path.home() / ".netrc"):
+        assert "No such file" in await _called(folder, "read", network=True, place=str(place))
+    for place in ("inside", "/etc/hosts", "/outside"):
+        assert "Read-only file system" in await _called(folder, "write", network=True, place=place)
+    for function, said in {
+        "endless": "it was stopped: it ran longer than 0.5 s",
+        "greedy": "MemoryError: it wanted more than 1,024 MiB",
+        "start": "PermissionError: [Errno 1] Operation not permitted",
+        "long": "it was stopped: its answer is longer than 1,024 KiB",
+    }.items():
+        assert await _called(folder, function, network=True) == said
 
 
 async def test_code_runs_only_where_it_is_trusted_and_shut_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = SourceRequest("numbers", str(write_folder(tmp_path)))
+    request = folder_request(write_folder(tmp_path))
     with pytest.raises(PrerequisiteError, match=r"^contains code \(api\.py\); add --trust to run it in a sandbox"):
         await open_fail_talms(request)
     explain_no_sandbox.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path))
     try:
         with pytest.raises(PrerequisiteError, match=r"^its code cannot be sandboxed here \(it needs Linux .*\) and is not run"):
-            await open_fail_talms(SourceRequest("numbers", str(tmp_path), trusted=True))
+            await open_fail_talms(folder_request(tmp_path, trusted=True))
     finally:
         explain_no_sandbox.cache_clear()
 
@@ -244,7 +293,7 @@ async def test_a_folder_without_code_is_described_and_not_executed(tmp_path: Pat
     (tmp_path / "more.json").write_text(json.dumps({"tool_name": "more", "api_list": [{"name": "double"}, {}]}), encoding="utf-8")
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
     (tmp_path / "other.json").write_text("[]", encoding="utf-8")
-    source = await open_fail_talms(SourceRequest("numbers", str(tmp_path)))
+    source = await open_fail_talms(folder_request(tmp_path))
     assert not source.reading
     assert sorted(source.specs) == ["more_double", "numbers_double"]
     assert [tuple(one) for one in source.not_taken] == [
@@ -252,8 +301,7 @@ async def test_a_folder_without_code_is_described_and_not_executed(tmp_path: Pat
         ("more.json, entry 2", "no name."),
         ("other.json", "no 'api_list'."),
     ]
-    with pytest.raises(ProviderError, match="is only described"):
-        await source.call("more_double", {}, "")
+    assert fault_of(await source.call("more_double", {}, "")) == NOT_EXECUTABLE
 
 
 def test_what_code_changes_is_not_kept_so_its_tools_only_read(tmp_path: Path) -> None:
@@ -277,7 +325,7 @@ def test_a_folder_of_which_nothing_can_be_taken_names_the_first_reason(tmp_path:
 @pytest.mark.bench_data
 async def test_the_published_schemas_load_under_the_names_that_the_published_queries_use(bench_data: Path) -> None:
     folder = bench_data / "failtalms" / "tools"
-    source = await open_fail_talms(SourceRequest("release", str(folder)))
+    source = await open_fail_talms(folder_request(folder))
     assert len(list(folder.rglob("*.json"))) == 159
     assert source.specs == {spec.name: spec for spec in read_tools(folder)} and len(source.specs) == 858
     twice = ("get_cards", "get_sets", "get_card_by_id")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.tools_env.sources.base import SourceRequest
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
 from talm_sim.tools_env.sources.sandbox import call_in_sandbox, explain_no_sandbox
-from tests.tools_env.sources.worlds import write_folder
+from tests.tools_env.sources.worlds import folder_request, write_folder
 
 walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
 _PLAIN = """
@@ -40,10 +40,10 @@ async def test_code_to_which_a_link_leads_out_of_the_folder_is_not_run(link: str
     place = folder / link
     place.parent.mkdir(exist_ok=True)
     place.symlink_to(outside / "api.py" if link.endswith("api.py") else outside)
-    source = await open_fail_talms(SourceRequest("numbers", str(folder)))
+    source = await open_fail_talms(folder_request(folder))
     assert not source.code_folders and not source.reading
-    with pytest.raises(ProviderError, match="is only described"):
-        await source.call("double", {"n": 2}, "")
+    assert source.described == {"double": "it has no code"}
+    assert fault_of(await source.call("double", {"n": 2}, "")) == NOT_EXECUTABLE
 
 
 @walled
@@ -54,8 +54,8 @@ async def test_code_to_which_a_link_leads_in_the_folder_is_run_where_it_lies(tmp
     (folder / "numbers").symlink_to("common")
     (tmp_path / "link").symlink_to(folder)
     with pytest.raises(PrerequisiteError, match="add --trust"):
-        await open_fail_talms(SourceRequest("numbers", str(tmp_path / "link")))
-    source = await open_fail_talms(SourceRequest("numbers", str(tmp_path / "link"), trusted=True))
+        await open_fail_talms(folder_request(tmp_path / "link"))
+    source = await open_fail_talms(folder_request(tmp_path / "link", trusted=True))
     assert source.code_folders == {folder / "common"}
     assert (await source.call("double", {"n": 2}, "")).status == 200
 

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field
 
-from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.resolve import configure
+from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of
 from talm_sim.tools_env.sources.base import SourceOptions, SourceRequest
 from talm_sim.tools_env.sources.mcp import McpOptions
 from talm_sim.tools_env.sources.openapi import OpenApiOptions
@@ -190,8 +191,8 @@ async def test_a_list_of_tools_is_shown_and_not_executed(tmp_path: Path) -> None
     for text in (f"specs:{file}", str(file)):
         tools = await open_tools([text])
         assert list(tools.specs) == ["a"]
-        with pytest.raises(ProviderError, match="Tool 'a' of source 'specs' is only described"):
-            await tools.call("a", {})
+        assert tools.unexecuted(["a"]) == {"only described": ["a"]} and not tools.shared_tools()
+        assert fault_of((await tools.call("a", {}))[0]) == NOT_EXECUTABLE
     for wrong, message in (
         ([], "is not a list of tools"),
         ([{}], "tool 1: name: is missing"),

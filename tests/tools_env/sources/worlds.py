@@ -10,11 +10,18 @@ from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.tools import tool
 
+from talm_sim.tools_env.sources.base import SourceRequest
+from talm_sim.tools_env.sources.fail_talms import FailTalmsOptions
 from talm_sim.tools_env.sources.python import hand_over
+
+
+def folder_request(folder: Path, *, trusted: bool = False, network: Literal["off", "on"] = "off") -> SourceRequest:
+    """How a folder of tools is asked for."""
+    return SourceRequest("numbers", str(folder), FailTalmsOptions(network=network), trusted)
 
 
 def double(n: int) -> dict[str, int]:
