@@ -3,7 +3,7 @@
 from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside, PaperRow, PaperRows
-from talm_sim.tasks.exporters import Exported, Exporter
+from talm_sim.tasks.exporters import Exported
 from talm_sim.tasks.makers import Maker
 from talm_sim.tasks.options import AgentOptions, AgentTaskOptions, PairedOptions, PromptOptions, TaskOptions
 from talm_sim.tasks.recorded import Recorded
@@ -17,7 +17,6 @@ __all__ = [
     "AgentTaskOptions",
     "Beside",
     "Exported",
-    "Exporter",
     "Job",
     "Maker",
     "Opened",

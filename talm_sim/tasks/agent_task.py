@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -14,12 +14,13 @@ from talm_sim.scenarios.problems import Problem
 from talm_sim.tasks.acting import TURNS, episode_bounds, settle_acting, specs_of
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
-from talm_sim.types import Facts, MissingKind, Scenario, ToolSpec
+from talm_sim.types import Facts, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -37,17 +38,14 @@ if TYPE_CHECKING:
     from talm_sim.tools_env.toolbox import Tools
 
 __all__ = [
-    "BUILDS",
     "AgentTask",
     "AgentTaskOptionsT",
-    "can_hide_missing",
     "check_tools",
     "lacking_tools",
     "network_note",
     "notices",
     "run_notes",
     "tools_of",
-    "visible_hidden_tools",
     "warn_of_shared",
     "warn_of_unexecuted",
 ]
@@ -266,10 +264,6 @@ def _settle_own_agent(job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
     return job.having(model=name, models=None)
 
 
-BUILDS = "hand over a function (tools) -> graph that builds it"
-"""How an agent comes to see what is offered, and nothing else."""
-
-
 def notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) -> tuple[str, ...]:
     """What the user of an agent or of tools of their own should know.
 
@@ -326,30 +320,6 @@ def lacking_tools(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) 
                 yield Problem(scenario.id, f"gold call '{call.tool}' is not among its tools", "add it to `tools`")
 
 
-def visible_hidden_tools(scenario: Scenario, own: OwnAgent | None, offered: Collection[str]) -> list[str]:
-    """The tools that a scenario takes away and that the agent's model sees all the same, as they are built into it.
-
-    Args:
-        scenario: Without tools, it takes all away.
-        own: The agent; None for our graph, which sees what is offered.
-        offered: Names of the tools that are left.
-    """
-    if own is None:
-        return []
-    gone = {scenario.missing.name} if scenario.missing and scenario.missing.kind is MissingKind.TOOL else set()
-    return sorted(({*scenario.tools} | gone if scenario.tools else own.built_in) & own.built_in - {*offered})
-
-
-def can_hide_missing(scenario: Scenario, own: OwnAgent) -> bool:
-    """Whether the agent misses all that the scenario itself takes away."""
-    from talm_sim.tools_env.perturbations import open_perturbations  # not at the top: a table needs no environment
-
-    left = [ToolSpec(name=name) for name in scenario.tools]
-    for perturbation in open_perturbations(scenario.perturbations, seed=0, episode=scenario.id):
-        left = perturbation.narrow(left, {})
-    return not visible_hidden_tools(scenario, own, [tool.name for tool in left])
-
-
 def run_notes(own: OwnAgent | None, job: Job[Any], left_out: int) -> dict[str, str]:
     """What a reader of the run should know of an agent whose tools are built into it.
 
@@ -384,8 +354,8 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
             offered = [tool.name for tool in environment.open(scenario).tools]
         except PrerequisiteError as err:  # the run's own were looked at when the environment was made
             raise PrerequisiteError(f"scenario {scenario.id}: perturbations: {str(err).removeprefix('--perturb ')}") from None
-        hidden = visible_hidden_tools(scenario, own, offered)
-        if hidden and own is not None:
+        hidden = visible_hidden_tools(scenario, own, offered) if own else []
+        if own and hidden:
             still = f"the model of {own.name}, a compiled graph, still sees {'it' if len(hidden) == 1 else 'them'}"
             raise PrerequisiteError(f"scenario {scenario.id} takes {format_names(hidden, 3)} away, but {still}; {BUILDS}.")
 

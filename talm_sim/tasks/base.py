@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from talm_sim.judges.base import Judge
     from talm_sim.models.base import GenerationSettings, Model
     from talm_sim.scenarios.problems import Problem
-    from talm_sim.tasks.exporters import Exporter
+    from talm_sim.tasks.exporters import Exported
     from talm_sim.tasks.makers import Maker
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
@@ -203,7 +203,7 @@ class Task(ABC, Generic[OptionsT]):
     data: ClassVar[Traversable | None] = None
     hub_file: ClassVar[str] = ""
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
-    exporters: ClassVar[Mapping[str, str | Exporter]] = {}
+    exporters: ClassVar[Mapping[str, str | Callable[[RunView], Exported]]] = {}
     named_by: ClassVar[tuple[str, ...]] = ()
     terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from talm_sim.scenarios.making.review import Reviewer
-    from talm_sim.tasks.base import Task
-    from talm_sim.tasks.exporters import Exporter
+    from talm_sim.tasks.base import RunView, Task
+    from talm_sim.tasks.exporters import Exported
     from talm_sim.tasks.makers import Maker
 
 __all__ = [
@@ -120,7 +120,7 @@ def list_exporters() -> dict[str, list[Task[Any]]]:
     return found
 
 
-def find_exporter(name: str, task: Task[Any]) -> Exporter:
+def find_exporter(name: str, task: Task[Any]) -> Callable[[RunView], Exported]:
     """Return what writes runs of a task in the form called `name`.
 
     Raises:
