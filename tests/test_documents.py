@@ -108,6 +108,8 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
         for block in blocks(document):
             if (block.comment == "published data" and not published) or (block.comment == "BFCL's data" and not has("bfcl_eval")):
                 continue
+            if block.comment == "BFCL's checker" and not all(map(has, ("bfcl_eval", "tree_sitter_java", "tree_sitter_javascript"))):
+                continue
             if (block.comment == "extra mcp" and not has("mcp")) or (block.comment == "namespaces" and explain_no_sandbox()):
                 continue
             if block.comment.startswith("file: "):
