@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from tests.warm import warm_python
 
@@ -100,6 +101,16 @@ def test_what_is_to_be_installed_is_declared() -> None:
     assert named <= set(declared)
 
 
+def test_what_a_study_is_translated_to_is_typed_on_the_same_page() -> None:
+    page = ROOT / "docs" / "refusal.md"
+    typed = " ".join(line for block in blocks(page) if block.language == "sh" for line in lines(block))
+    table = page.read_text(encoding="utf-8").partition("| the study | here |\n|---|---|\n")[2].partition("\n\n")[0]
+    ours = [words for row in table.splitlines() for words in re.findall(r"`([^`]+)`", row.split(" | ")[1].split(";")[0].split(":")[0])]
+    flags = {flag for words in ours for flag in re.findall(r"-M \w+=\S+|--[a-z-]+", words)}
+    assert len(flags) >= 15
+    assert not [flag for flag in flags if flag not in typed]
+
+
 def follow(document: Path, directory: Path, *, local: bool) -> None:
     """Do what a document says, from top to bottom, in one directory."""
     with server() as address:
@@ -107,6 +118,8 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
         published = lay_out(directory)
         for block in blocks(document):
             if (block.comment == "published data" and not published) or (block.comment == "BFCL's data" and not has("bfcl_eval")):
+                continue
+            if block.comment == "BFCL's checker" and not all(map(has, ("bfcl_eval", "tree_sitter_java", "tree_sitter_javascript"))):
                 continue
             if (block.comment == "extra mcp" and not has("mcp")) or (block.comment == "namespaces" and explain_no_sandbox()):
                 continue
@@ -119,7 +132,10 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
                 assert done.returncode == 0, f"{block.text}\n{done.stderr}"
             elif block.language == "sh":
                 for line in lines(block):
-                    if line.startswith("talm-sim") and (local or not LOCAL.search(line)):
+                    if block.comment == "parsed":
+                        assert line.startswith("talm-sim run "), line
+                        type_in(line.replace("talm-sim run ", "talm-sim config show ", 1), directory, environ)
+                    elif line.startswith("talm-sim") and (local or not LOCAL.search(line)):
                         type_in(line, directory, environ)
                     elif line.startswith("pytest"):
                         run_tests(line, directory, environ)
@@ -133,11 +149,27 @@ def has(module: str) -> bool:
 
 
 def lay_out(directory: Path) -> bool:
-    """Put published data where the documents expect it; False where there is none on this machine."""
+    """Put published data where the documents expect it; False where there is none on this machine. A translation of BFCL has a row or two."""
+    (directory / "data_storage").mkdir()
+    for language in ("en", "vi", "th"):
+        text = "".join(json.dumps(row) + "\n" for row in translated_rows(language))
+        (directory / "data_storage" / f"bfcl_single_turn_{language}.jsonl").write_text(text, encoding="utf-8")
     data = Path(os.environ.get("TALM_SIM_BENCH_DATA") or "/nowhere")
     for name, place in PUBLISHED.items() if data.is_dir() else ():
         (directory / name).symlink_to(data / place)
     return data.is_dir()
+
+
+def translated_rows(language: str) -> Iterator[dict[str, Any]]:
+    """One row per subset, in the form of the study's data."""
+    for name, subset in SUBSETS.items():
+        call = {"clock": {"city": ["Hue"]}}
+        accepted = {"calls": [call, call] if subset.parallel else [call], "any": [], "none": []}[subset.expected]
+        parameters = {"type": "dict", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+        function = {"name": "clock", "description": "Tell the time.", "parameters": parameters}
+        question = [[{"role": "user", "content": "What time is it in Hue?"}]]
+        row = {"id": f"{name}_0_{language}", "subset": name, "language": language, "test_category": name}
+        yield row | {"question": question, "function": [function], "ground_truth": accepted}
 
 
 def type_in(line: str, directory: Path, environ: Mapping[str, str]) -> None:

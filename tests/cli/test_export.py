@@ -1,4 +1,4 @@
-"""`export when2call`: a set of rows, and the card beside it."""
+"""`export`: a run in a form that its task brings, a set of rows with its card, and recordings."""
 
 from __future__ import annotations
 
@@ -78,3 +78,37 @@ def test_the_shipped_recordings_are_unpacked_into_cassettes(tmp_path: Path, talm
         *("--run-dir", str(tmp_path / "runs"), "--display", "none"),
     )
     assert code == 0 and "model: replayed recording; tools: replayed recording" in table
+
+
+def test_a_run_is_written_by_the_exporter_of_its_task(tmp_path: Path, talm: Talm) -> None:
+    row = {
+        "id": "irrelevance_1_th",
+        "subset": "irrelevance",
+        "language": "th",
+        "question": [[{"role": "user", "content": "?"}]],
+        "function": [{"name": "f", "description": "", "parameters": {"type": "dict", "properties": {}, "required": []}}],
+    }
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    stored = ("--run-dir", str(tmp_path / "runs"))
+    run = ("run", "--task", "refusal", "--model", "sim/eager", "--template", "pythonic", "--display", "none", *stored)
+    assert talm(*run, "--run-id", "one", "--scenarios", str(tmp_path / "rows.jsonl"))[0] == 0
+    out = tmp_path / "result"
+    code, said, told = talm("export", "bfcl", "one", *stored, "--out", str(out))
+    assert (code, said) == (0, f"{out}\n")
+    assert told.startswith(
+        "1 file written\neager: bfcl evaluate takes folders named after models that it knows; rename it to one that reads text, "
+    )
+    (written,) = (path for path in out.rglob("*") if path.is_file())
+    assert written == out / "eager" / "non_live" / "BFCL_v4_irrelevance_result.json"
+    assert json.loads(written.read_text(encoding="utf-8"))["result"].startswith("[f(")
+    code, _, told = talm("export", "bfcl", "one", *stored, "--out", str(out))
+    assert (code, told) == (2, f"talm-sim: error: {written}: exists; choose another --out, or add --force to overwrite it.\n")
+    assert talm("export", "bfcl", "one", *stored, "--out", str(out), "--force")[0] == 0
+    assert talm(*run, "--run-id", "own", "--split", "removed", "--limit", "1")[0] == 0
+    code, _, told = talm("export", "bfcl", "own", *stored, "--out", str(tmp_path / "none"))
+    assert code == 2 and told.endswith("contains no finished answer to a row of BFCL; run one with --subset or --bfcl.\n")
+    assert talm("run", "--split", "perfect", "--limit", "1", "--run-id", "other", "--display", "none", *stored)[0] == 0
+    code, _, told = talm("export", "bfcl", "other", *stored, "--out", str(tmp_path / "none"))
+    assert code == 2
+    assert "is a run of task talm, and 'export bfcl' takes runs of task refusal; its runs have no exporter." in told
+    assert not (tmp_path / "none").exists()

@@ -45,6 +45,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
         measures.INTENT: "talm_sim.tasks.refusal.intent:IntentJudge",
     }
     data = files("talm_sim.tasks.refusal") / "scenarios"
+    exporters: ClassVar = {"bfcl": "talm_sim.tasks.refusal.bfcl.export:export_bfcl"}
     named_by = ("template",)
     listed: ClassVar = {"gold": "Right", "found": "Found", "language": "Lang"}
     load = staticmethod(load)

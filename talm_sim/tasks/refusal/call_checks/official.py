@@ -84,7 +84,7 @@ class BfclOfficialJudge(Judge):
 
     name = "bfcl-official"
     measure = Measured(name="bfcl_official", head="BFCL", about="BFCL's own checker, as installed, passes the calls")
-    rules = 2
+    rules = 3
 
     def __init__(self, context: JudgeContext) -> None:
         super().__init__(context)
@@ -138,12 +138,11 @@ class Official:
         return said["valid"], "" if said["valid"] else said["error_type"], "; ".join(map(str, said["error"]))[:MOST_WORDS]
 
     def _calls(self, episode: Episode, tools: Sequence[JsonObject], syntax: str, pythonic: bool) -> Decoded:
+        """The calls that BFCL reads where it was asked as BFCL asks, else those that our reader reads."""
         turn = episode.model_turns[-1] if episode.model_turns else None
-        if turn and syntax != "python" and not (turn.tool_calls or turn.unparsable_calls):
-            decoded = self._decode(split_reasoning(turn.raw_text)[0].strip("`\n "), syntax)
-            if decoded:
-                return decoded
-        found = bfcl_calls_of(episode) if pythonic and syntax == "python" else calls_of(episode, tools, "python")
+        if pythonic and syntax != "python" and turn and not (turn.tool_calls or turn.unparsable_calls):
+            return self._decode(split_reasoning(turn.raw_text)[0].strip("`\n "), syntax)
+        found = bfcl_calls_of(episode) if pythonic else calls_of(episode, tools, syntax)
         return [{call.name: call.arguments} for call in found]
 
     def _decode(self, text: str, syntax: str) -> Decoded:

@@ -88,7 +88,7 @@ def test_source_code_gives_the_verdict_of_the_official_parser_but_for_its_defect
     different = set()
     for one in read_rows(data, subset):
         for output in outputs_of(one, SEED):
-            said, _, _ = official.judge(_episode(output.text), one.target, one.functions)
+            said, _, _ = official.judge(_episode(output.text), one.target, one.functions, pythonic=True)
             checked = check_calls(calls_of(_episode(output.text), one.functions, one.syntax), one.target, one.functions)
             if said is not None and checked.outcome != said:
                 different.add(output.text)
@@ -127,7 +127,7 @@ async def test_an_answer_on_which_their_checker_raises_is_not_judged(official: O
 def test_source_that_would_take_their_patterns_forever_is_not_given_to_them(official: Official) -> None:
     tool = {"name": "f", "parameters": {"properties": {"a": {"type": "array", "items": {"type": "array"}}}, "required": []}}
     target = Calls.model_validate({"expected": "calls", "accepted": [{"name": "f", "arguments": {"a": [[[1]]]}}], "syntax": "javascript"})
-    value, _, words = official.judge(_episode(f"[f(a=[{'[1], ' * 40})]"), target, [tool])
+    value, _, words = official.judge(_episode(f"[f(a=[{'[1], ' * 40})]"), target, [tool], pythonic=True)
     assert value is None or not value, words
 
 

@@ -1,0 +1,120 @@
+"""`talm-sim export bfcl`: a run as the result files that BFCL's own evaluator reads.
+
+Its evaluator decodes a result by the handler of the model that the folder is named after. Two forms are written, each for one kind of handler:
+text, which a handler for prompts reads as a list in Python's syntax, where the model was asked for one; elsewhere calls, each an object of one
+key, as handlers for native function calling (`-FC`) take them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.models.parsing import split_reasoning
+from talm_sim.tasks.base import RunView
+from talm_sim.tasks.exporters import Exported
+from talm_sim.tasks.refusal.bfcl.subsets import REPEATED_IDS, SUBSETS, V3_NAMES, Version, rows_of
+from talm_sim.tasks.refusal.call_checks.judge import PYTHONIC, calls_of, reason_unchecked, tools_of
+from talm_sim.types import Calls, Episode, Scenario
+
+__all__ = ["export_bfcl"]
+
+_READERS = {True: ("text", "google_gemma-3-1b-it"), False: ("calls", "gpt-4o-2024-11-20-FC")}
+"""Whether text was asked for, to what is written and the name of a model in BFCL whose handler reads it."""
+
+
+def export_bfcl(run: RunView) -> Exported:
+    """Write a run's answers to BFCL's rows as the result files that BFCL's own evaluator reads.
+
+    DIR is what `bfcl evaluate --result-dir` takes. It has one folder per language and per epoch where the run has several. Episodes that
+    ended in an error are left out.
+
+    Raises:
+        PrerequisiteError: The run has no finished answer to a row of BFCL.
+    """
+    scenarios = {one.id: one for one in run.scenarios() if one.group in SUBSETS and isinstance(one.target, Calls)}
+    pythonic = run.job.task.calls_as(run.job) == PYTHONIC
+    version = _version(run, scenarios.values())
+    folder = _model_folder(run.job.config.model, pythonic=pythonic)
+    languages = {one.language for one in scenarios.values()}
+    files: dict[str, list[str]] = {}
+    counts: Counter[tuple[str, str, int]] = Counter()
+    left = 0
+    for episode in run.episodes():
+        scenario = scenarios.get(episode.scenario_id)
+        if scenario is None or reason_unchecked(episode, scenario):
+            left += 1
+            continue
+        above = ([scenario.language] if len(languages) > 1 else []) + ([f"epoch-{episode.epoch}"] if run.job.config.epochs > 1 else [])
+        file = "/".join((*above, folder, *_place(scenario.group, version)))
+        files.setdefault(file, []).append(json.dumps(_result(episode, scenario, pythonic=pythonic)) + "\n")
+        counts[scenario.group, scenario.language, episode.epoch] += 1
+    if not files:
+        raise PrerequisiteError("contains no finished answer to a row of BFCL; run one with --subset or --bfcl.")
+    whole = all(count == rows_of(SUBSETS[group], version) for (group, _, _), count in counts.items())
+    return Exported({name: "".join(lines) for name, lines in files.items()}, tuple(_notes(pythonic, version, folder, left, whole=whole)))
+
+
+def _notes(pythonic: bool, version: Version, folder: str, left: int, *, whole: bool) -> Iterator[str]:
+    form, example = _READERS[pythonic]
+    yield f"{folder}: bfcl evaluate takes folders named after models that it knows; rename it to one that reads {form}, as {example} does"
+    if left:
+        yield f"{left:,} {'episode' if left == 1 else 'episodes'} left out: ended in an error, or no row of BFCL"
+    if not whole:
+        partial = "add --partial-eval" if version == "v4" else "BFCL v3 evaluates only categories that are complete"
+        yield f"some categories have fewer rows than BFCL {version}: {partial}"
+
+
+def _version(run: RunView, scenarios: Any) -> Version:
+    """The version of the data; a translation does not name it, and its user does, with `--bfcl-version`."""
+    names = {one.source.name for one in scenarios}
+    if "BFCL v3" in names or "BFCL v4" in names:
+        return "v3" if "BFCL v3" in names else "v4"
+    return "v4" if run.job.options.bfcl_version == "v4" else "v3"
+
+
+def _model_folder(model: str, *, pythonic: bool) -> str:
+    """The name of the model's folder: as BFCL writes it, where the model has one there."""
+    name = model.partition("/")[2]
+    name = PurePath(name).name if name.startswith(("/", ".", "~")) else name
+    return (re.sub(r"[^\w.-]", "_", name).lstrip(".-") or "model") + ("" if pythonic else "-FC")
+
+
+def _place(subset: str, version: Version) -> tuple[str, ...]:
+    """Where the results of a subset are, below the model's folder."""
+    if version == "v3":
+        return (f"BFCL_v3_{V3_NAMES.get(subset, subset)}_result.json",)
+    return ("live" if subset.startswith("live_") else "non_live", f"BFCL_v4_{subset}_result.json")
+
+
+def _result(episode: Episode, scenario: Scenario, *, pythonic: bool) -> dict[str, Any]:
+    """One line: an answer, with what it took where that was counted."""
+    turn = episode.model_turns[-1] if episode.model_turns else None
+    row: dict[str, Any] = {"id": _published_id(scenario), "result": _answer(episode, scenario, pythonic=pythonic)}
+    if turn is not None and not turn.usage.uncounted:
+        row |= {"input_token_count": turn.usage.input_tokens, "output_token_count": turn.usage.output_tokens}
+    return row
+
+
+def _answer(episode: Episode, scenario: Scenario, *, pythonic: bool) -> str | list[dict[str, str]]:
+    if not episode.model_turns:
+        return ""
+    turn = episode.model_turns[-1]
+    text = split_reasoning(turn.raw_text)[0]
+    if pythonic and not (turn.tool_calls or turn.unparsable_calls):
+        return text
+    assert isinstance(scenario.target, Calls)
+    calls = calls_of(episode, tools_of(scenario), scenario.target.syntax)
+    # Providers take no dots in a name, so BFCL's handlers for native calls expect underscores.
+    return [{call.name.replace(".", "_"): json.dumps(call.arguments)} for call in calls] or text
+
+
+def _published_id(scenario: Scenario) -> str:
+    """The row's id in BFCL's files."""
+    name = scenario.id.removesuffix(f"_{scenario.language}")
+    return name.removesuffix("_2") if name.removesuffix("_2") in REPEATED_IDS else name
