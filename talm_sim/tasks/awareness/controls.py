@@ -66,6 +66,8 @@ class YesNoPolicy(ControlPolicy):
         await self.wait()
         word = self._says.capitalize()
         text = f"{word}. {_WHY[self._says]}"
+        if self._says == "yes" and not settings.choices:  # a free answer: the call itself makes it a Yes
+            text += f"\n[{self._relevant[0]}()]"
         first = (TokenLogprob(token=word, logprob=0.0),) if settings.alternatives else ()
         return ModelTurn(raw_text=text, text=text, first_tokens=first)
 

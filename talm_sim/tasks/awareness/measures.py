@@ -13,10 +13,12 @@ from talm_sim.common.agreement import kappa
 from talm_sim.judges.stats import share
 from talm_sim.models.yes_no import yes_no_chances, yes_probability
 from talm_sim.tasks.awareness import chances
+from talm_sim.tasks.awareness.called import makes_call
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED
 from talm_sim.tasks.awareness.examples import manipulation_shown
 from talm_sim.tasks.awareness.feedback import CONDITIONS
-from talm_sim.tasks.awareness.protocols import Protocol, decision_of, explicit_turns
+from talm_sim.tasks.awareness.making.loaded import tool_names
+from talm_sim.tasks.awareness.protocols import IMPLICIT, Protocol, decision_of, explicit_turns
 from talm_sim.tasks.awareness.scores import f1, f1_interval
 from talm_sim.tasks.base import RunView
 from talm_sim.types import UNPARSED, Episode, Matrix, Measure, Row, Scenario, Summary, Verdict, YesNo
@@ -33,9 +35,9 @@ def rows(run: RunView) -> Iterator[Row]:
     """Return what each finished episode counts as, in the order of the plan.
 
     Values: `accuracy`; `yes_ratio`; `unreadable`; `asked_again`; where the model tells them `p_yes` (Yes / (Yes + No)), `p_yes_token` (Yes
-    alone) and `yes_no_mass` (Yes + No); of the implicit protocol `agreement` with the explicit answer; of the explanation protocol
+    alone) and `yes_no_mass` (Yes + No); of the implicit protocols `agreement` with the explicit answer; of the explanation protocol
     `explanation`, where an incomplete instance was rightly answered No and that was judged.
-    Labels: `gold`, `said`, `kind` (what was done to the instance), `source`; of the implicit protocol `explicit`; of the few-shot protocol
+    Labels: `gold`, `said`, `kind` (what was done to the instance), `source`; of the implicit protocols `explicit`; of the few-shot protocol
     `shown`, the manipulation that the examples show.
     """
     items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, YesNo)}
@@ -95,9 +97,8 @@ def _row(episode: Episode, scenario: Scenario, target: YesNo, protocol: Protocol
     explicit = decision_of(turns[-1]).said if turns else UNPARSED
     said = explicit
     values: dict[str, Any] = {}
-    if protocol == "implicit":
-        free = episode.model_turns[0]
-        said = "yes" if free.tool_calls or free.unparsable_calls else "no"
+    if protocol in IMPLICIT:
+        said = "yes" if makes_call(episode.model_turns[0], tool_names(scenario)) else "no"
         values["agreement"] = said == explicit
         labels["explicit"] = explicit
     values |= {"accuracy": said == target.gold, "yes_ratio": said == "yes", "unreadable": explicit == UNPARSED, "asked_again": len(turns) > 1}
@@ -164,7 +165,7 @@ def _clusters(scored: Sequence[Row]) -> list[tuple[int, int]]:
 
 
 def _protocol_measures(protocol: str, scored: Sequence[Row]) -> Iterator[Measure]:
-    if protocol == "implicit":
+    if protocol in IMPLICIT:
         pairs = [(row.labels["said"], row.labels["explicit"]) for row in scored]
         about = "implicit and explicit answers"
         yield Measure.of(share(scored, "agreement"), "agreement", "Corr", place="line", under=about, note="the two are the same")

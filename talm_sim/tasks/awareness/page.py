@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from talm_sim.scenarios.dialogue import ATTEMPT, EXAMPLE, as_text, dialogue, part_of
 from talm_sim.scenarios.tool_texts import tool_name
-from talm_sim.tasks.awareness.protocols import ALTERNATIVES, TELLS_FIRST_TOKEN
+from talm_sim.tasks.awareness.protocols import ALTERNATIVES, IMPLICIT, TELLS_FIRST_TOKEN
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.sections import missing_section, shorten
@@ -56,7 +56,9 @@ _ASKED = {
     "few-shot": "two originals and two manipulated instances of others stand before each question, drawn by seed {seed}: "
     "of the same data set and manipulation",
     "cot": "the answer stands behind the thought",
-    "implicit": "the model goes on with the conversation: a tool call counts as Yes, anything else as No; the question itself is asked apart",
+    "implicit": "the model writes the next turn: a call counts as Yes, anything else as No; the question itself is asked apart",
+    "implicit-native": "the model goes on with the conversation, offered the tools: a call, also a written one, counts as Yes, "
+    "anything else as No; the question itself is asked apart",
     "completion": "the model goes on with a text, without a chat template",
     "feedback": "right is No, No, Yes: words are gone and the call failed, or succeeded with what nobody said; nothing is gone and it failed",
 }
@@ -96,7 +98,7 @@ _FIGURES = {"accuracy": "Acc", "f1": "F1"}
 _TABLES = {"zero-shot": ("2", "0-shot"), "few-shot": ("2", "4-shot"), "cot": ("11", "CoT")}
 """For a protocol, the table that distinguishes sources and prompts, and its prompt."""
 _PLAIN = {
-    "implicit": ("4", "free answers", {**_FIGURES, "agreement": "Corr"}, ("GPT-4", "GPT-3.5-T")),
+    **dict.fromkeys(IMPLICIT, ("4", "free answers", {**_FIGURES, "agreement": "Corr"}, ("GPT-4", "GPT-3.5-T"))),
     "completion": ("6", "Llama 2, base models and tuned ones", _FIGURES, ("13B base", "70B base", "7B base")),
     "explanation": ("7", "explanations", {"explanation": "Acc"}, ("GPT-4", "GPT-3.5-T", "Mistral-7B")),
 }

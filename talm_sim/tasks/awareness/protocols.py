@@ -15,6 +15,7 @@ from talm_sim.types import UNPARSED, ModelTurn, Scenario
 __all__ = [
     "ALTERNATIVES",
     "ANSWERS",
+    "IMPLICIT",
     "LABEL_FIRST",
     "LABEL_TOKENS",
     "TELLS_FIRST_TOKEN",
@@ -28,7 +29,7 @@ __all__ = [
     "question",
 ]
 
-Protocol = Literal["zero-shot", "few-shot", "cot", "explanation", "implicit", "completion", "feedback"]
+Protocol = Literal["zero-shot", "few-shot", "cot", "explanation", "implicit", "implicit-native", "completion", "feedback"]
 Probability = Literal["first-tokens", "scores"]
 ANSWERS = ("Yes", "No")
 ALTERNATIVES = 20
@@ -36,7 +37,9 @@ ALTERNATIVES = 20
 LABEL_FIRST = frozenset({"zero-shot", "few-shot", "feedback"})
 """Protocols that ask for a label and nothing else."""
 LABEL_TOKENS = 32
-TELLS_FIRST_TOKEN = LABEL_FIRST | {"implicit", "completion"}
+IMPLICIT = frozenset({"implicit", "implicit-native"})
+"""Protocols that see whether a free answer makes a call: written as text, or in the provider's own form. The question follows apart."""
+TELLS_FIRST_TOKEN = LABEL_FIRST | IMPLICIT | {"completion"}
 """Protocols whose answer begins with its label, so that the first token's probabilities are those of Yes and No."""
 _ASKED = 2
 """How often an answer is asked for at most: one that cannot be read is asked for once more, in the same conversation."""
@@ -53,13 +56,13 @@ class AskingStyle:
     probability: Probability = "first-tokens"
 
     def texts(self, key: str) -> str:
-        """Texts of the table that asks explicitly; the protocols with few examples and the implicit one use those of plain asking."""
-        return self.wording["zero-shot" if self.protocol in {"few-shot", "implicit"} else self.protocol][key]
+        """A text of the table that asks explicitly; few examples and the implicit protocols ask as without any."""
+        return self.wording["zero-shot" if self.protocol in {"few-shot", *IMPLICIT} else self.protocol][key]
 
 
 def first_request(way: AskingStyle, scenario: Scenario) -> Request:
-    """Return the first request for a scenario."""
-    if way.protocol == "implicit":
+    """The first thing a model is asked for a scenario."""
+    if way.protocol in IMPLICIT:
         return _free_request(way, scenario)
     if way.protocol == "completion":
         return replace(_probability_request(way, " "), prompt=question(way, scenario), max_new_tokens=_COMPLETED)
@@ -67,7 +70,7 @@ def first_request(way: AskingStyle, scenario: Scenario) -> Request:
 
 
 def next_request(way: AskingStyle, scenario: Scenario, turns: Sequence[ModelTurn]) -> Request | None:
-    """Return the next request: after the implicit protocol's free turn the question itself; after an unreadable answer, the question again."""
+    """What follows: after an implicit protocol's free turn the question itself; after an answer that cannot be read, the question again."""
     answers = explicit_turns(way.protocol, turns)
     if not answers:
         return _explicit_request(way, scenario)
@@ -77,8 +80,8 @@ def next_request(way: AskingStyle, scenario: Scenario, turns: Sequence[ModelTurn
 
 
 def explicit_turns(protocol: Protocol, turns: Sequence[ModelTurn]) -> Sequence[ModelTurn]:
-    """Return the turns that answer the question: all but the free one, with which the implicit protocol begins."""
-    return turns[1:] if protocol == "implicit" else turns
+    """The turns that answer the question: all but the free one, which an implicit protocol begins with."""
+    return turns[1:] if protocol in IMPLICIT else turns
 
 
 def decision_of(turn: ModelTurn) -> Decision:
@@ -90,18 +93,24 @@ def question(way: AskingStyle, scenario: Scenario) -> str:
     """Return the text that asks about a scenario."""
     attempt = part_of(scenario, ATTEMPT)
     key = ("failed" if attempt[-1].get("failed") else "succeeded") if way.protocol == "feedback" and attempt else "question"
-    said, tools = as_text(dialogue(scenario)), "\n".join(scenario.shown_tools)
-    return fill(way.texts(key), conversation=said, tools=tools, call=as_text(attempt))
+    return _fill(way.texts(key), scenario, as_text(attempt))
+
+
+def _fill(text: str, scenario: Scenario, call: str = "") -> str:
+    return fill(text, conversation=as_text(dialogue(scenario)), tools="\n".join(scenario.shown_tools), call=call)
 
 
 def _free_request(way: AskingStyle, scenario: Scenario) -> Request:
-    """Return the conversation to continue, and its tools."""
-    from langchain_core.messages import SystemMessage
+    """The conversation to go on with, and its tools: both as text (figure 23), or both as the provider takes them."""
+    from langchain_core.messages import HumanMessage, SystemMessage
 
     from talm_sim.agent.shown_tools import tool_specs
 
-    messages = [SystemMessage(way.wording["implicit"]["system"]), *as_messages(dialogue(scenario))]
-    return Request(messages, tools=tool_specs(scenario.shown_tools))
+    texts = way.wording[way.protocol]
+    system = SystemMessage(texts["system"])
+    if way.protocol == "implicit":
+        return Request([system, HumanMessage(_fill(texts["question"], scenario))])
+    return Request([system, *as_messages(dialogue(scenario))], tools=tool_specs(scenario.shown_tools))
 
 
 def _explicit_request(way: AskingStyle, scenario: Scenario) -> Request:

@@ -13,7 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.load import select
 from talm_sim.tasks.awareness import measures, page
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, choose, read_instance
-from talm_sim.tasks.awareness.protocols import LABEL_FIRST, LABEL_TOKENS, AskingStyle, Probability, Protocol
+from talm_sim.tasks.awareness.protocols import IMPLICIT, LABEL_FIRST, LABEL_TOKENS, AskingStyle, Probability, Protocol
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.options import TaskOptions
@@ -37,7 +37,9 @@ _TOLD = 5
 class AwarenessOptions(TaskOptions):
     """Options of task `awareness`."""
 
-    protocol: Protocol = option("zero-shot", GEN, "zero-shot, few-shot, cot, explanation, implicit, completion or feedback.", metavar="NAME")
+    protocol: Protocol = option(
+        "zero-shot", GEN, "zero-shot, few-shot, cot, explanation, implicit, implicit-native, completion or feedback.", metavar="NAME"
+    )
     """How the model is asked; see `protocols`."""
     probability: Probability = option("first-tokens", GEN, "P(Yes) from: first-tokens or scores (local models).", metavar="HOW")
     """Yes against No among the answer's likeliest first tokens, or how likely the two words are as the answer."""
@@ -137,9 +139,9 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return {f"prompt {table}.{key}": text for table, texts in tables.items() for key, text in texts.items()}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AwarenessOptions], recorded: Recorded) -> Iterator[Bound]:
-        """Count one request, or two for the implicit protocol; one more if an answer cannot be read."""
+        """One request, of the implicit protocols two; one more where an answer cannot be read."""
         protocol = job.options.protocol
-        least = 2 if protocol == "implicit" else 1
+        least = 2 if protocol in IMPLICIT else 1
         most = least + (protocol != "completion")
         for one in super().bounds(scenarios, job, recorded):
             more = (most - 1) * (one.input_tokens + one.output_tokens)

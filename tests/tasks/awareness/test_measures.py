@@ -206,10 +206,11 @@ def implicit(scenario: Scenario, calls: bool, said: str) -> Episode:
     return answered(scenario, turn("" if calls else "Which city?", calls=calls), turn(said, 0.5))
 
 
-def test_implicit_counts_calls_and_compares_them_with_the_word() -> None:
+@pytest.mark.parametrize("protocol", ["implicit", "implicit-native"])
+def test_implicit_counts_calls_and_compares_them_with_the_word(protocol: str) -> None:
     scenarios = [one for number in range(4) for one in family(number)[:2]]
     said = [(True, "Yes."), (False, "No."), (True, "Yes."), (True, "No."), (False, "Yes."), (False, "No."), (True, "Hm."), (False, "No.")]
-    run = View(job("awareness", protocol="implicit"), [implicit(one, *what) for one, what in zip(scenarios, said, strict=True)], scenarios)
+    run = View(job("awareness", protocol=protocol), [implicit(one, *what) for one, what in zip(scenarios, said, strict=True)], scenarios)
     (found,) = run.summaries()
     # Originals: call, call, none, call; manipulated: none, call, none, none.
     assert share(found, "accuracy") == (6, 8) and share(found, "yes_ratio") == (4, 8)
@@ -217,6 +218,13 @@ def test_implicit_counts_calls_and_compares_them_with_the_word() -> None:
     pairs = [("yes" if calls else "no", {"Yes.": "yes", "No.": "no", "Hm.": "?"}[text]) for calls, text in said]
     chance = sum(sum(a == w for a, _ in pairs) * sum(b == w for _, b in pairs) for w in ("yes", "no")) / 64
     assert value(found, "kappa") == pytest.approx((5 / 8 - chance) / (1 - chance))
+
+
+@pytest.mark.parametrize("protocol", ["implicit", "implicit-native"])
+def test_a_written_call_is_a_yes(protocol: str) -> None:
+    scenarios = family(1)[:2]
+    run = View(job("awareness", protocol=protocol), [answered(one, turn("[F(a='b')]"), turn("No.")) for one in scenarios], scenarios)
+    assert [row.labels["said"] for row in run.rows()] == ["yes", "yes"]
 
 
 def test_only_right_noes_have_explanations() -> None:

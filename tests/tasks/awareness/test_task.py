@@ -24,7 +24,7 @@ from tests.tasks.awareness.crafted import family, write
 from tests.tasks.views import job
 
 TASK = find_task("awareness")
-PROTOCOLS = ("zero-shot", "few-shot", "cot", "explanation", "implicit", "completion", "feedback")
+PROTOCOLS = ("zero-shot", "few-shot", "cot", "explanation", "implicit", "implicit-native", "completion", "feedback")
 
 
 @pytest.fixture
@@ -148,16 +148,28 @@ def test_a_constrained_model_thinks_before_it_is_held_to_a_label(data: Path) -> 
     assert first(data, family(1)[0], protocol="cot").choices == ()
 
 
-def test_implicit_goes_on_with_the_conversation_then_asks_apart(data: Path) -> None:
+def test_implicit_asks_for_a_call_in_brackets_and_offers_no_tools(data: Path) -> None:
     scenario = family(1)[0]
     request = first(data, scenario, protocol="implicit")
+    system, question = request.messages
+    assert isinstance(system, SystemMessage) and isinstance(question, HumanMessage)
+    assert "[ApiName(key1='value1', key2='value2')]" in system.text and 'begin with "[" and end with "]"' in system.text
+    assert "User: Book me a room in Town1" in question.text and all(one in question.text for one in scenario.shown_tools)
+    assert (request.tools, request.choices, request.alternatives) == ((), (), 0)
+    apart = asked(data, scenario, [turn("[F(a='b')]")], protocol="implicit")
+    assert apart is not None and list(apart.messages) == list(first(data, scenario).messages) and apart.alternatives == 20
+
+
+def test_implicit_native_goes_on_with_the_conversation_then_asks_apart(data: Path) -> None:
+    scenario = family(1)[0]
+    request = first(data, scenario, protocol="implicit-native")
     kinds = [type(message) for message in request.messages]
     assert kinds == [SystemMessage, HumanMessage, AIMessage, ToolMessage, AIMessage, HumanMessage]
     assert [one.name for one in request.tools] == ["list_sights", "book_hotel"] and request.choices == ()
-    apart = asked(data, scenario, [turn("", calls=True)], protocol="implicit")
+    apart = asked(data, scenario, [turn("", calls=True)], protocol="implicit-native")
     assert apart is not None and list(apart.messages) == list(first(data, scenario).messages) and apart.alternatives == 20
-    assert asked(data, scenario, [turn("", calls=True), turn("No.")], protocol="implicit") is None
-    again = asked(data, scenario, [turn("", calls=True), turn("Hm.")], protocol="implicit")
+    assert asked(data, scenario, [turn("", calls=True), turn("No.")], protocol="implicit-native") is None
+    again = asked(data, scenario, [turn("", calls=True), turn("Hm.")], protocol="implicit-native")
     assert again is not None and len(again.messages) == 4
 
 
@@ -269,7 +281,7 @@ def test_a_wrong_file_is_named_with_its_fix(tmp_path: Path, text: str, message: 
 
 TRUE = {"oracle": (1.0, 1.0), "eager": (0.5, 0.0), "cautious": (0.5, 2 / 3), "asker": (0.5, 2 / 3)}
 """Accuracy and F1 of each control."""
-TOLD_APART = ("zero-shot", "implicit", "feedback")
+TOLD_APART = ("zero-shot", "implicit", "implicit-native", "feedback")
 """Protocols that each control plays; the others ask for the label in another wording, which one that is right and one that is wrong try."""
 
 
