@@ -41,7 +41,7 @@ ENDS = {"--split perfect --model openai-api/vllm/absent": 2}
 SET_UP = ("python3 -m venv", "sh scripts/", "pip install", ".venv/bin/", "scripts/", "export ", "git clone")
 """How lines begin that install; CI runs what they name."""
 LOCAL = re.compile(r"hf/|vllm/(?!smollm)|models get")
-PUBLISHED = {"outputs": "failtalms/outputs", "when2call_sample.jsonl": "when2call/when2call_sample.jsonl"}
+PUBLISHED = {"Fail-TaLMs": "failtalms", "when2call_sample.jsonl": "when2call/when2call_sample.jsonl"}
 """What a block with the comment `published data` finds in its directory, to its place among the benchmark data."""
 
 

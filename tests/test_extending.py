@@ -203,6 +203,24 @@ def test_a_maker_is_one_file(beside: Beside) -> None:
     assert "nothing makes scenarios of it; choose" in beside.run("refunds", "scenarios", "generate", "--task", "refunds", "--out", "x", code=2)
 
 
+def test_an_exporter_is_one_file(beside: Beside) -> None:
+    asked = ("run", "--task", "capitals", "--model", "always/No", "--display", "none", "--live", "--plugin", "always")
+    beside.run("capitals", *asked, "--run-id", "one")
+    beside.run("capitals", "export", "quiz", "one", "--out", "sheets")
+    lines = (beside.directory / "sheets" / "sheets" / "asia.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"question": "Is Hanoi the capital of Vietnam? Answer Yes or No.", "answer": "No"},
+        {"question": "Is Osaka the capital of Japan? Answer Yes or No.", "answer": "No"},
+    ]
+    assert "europe.jsonl: exists; choose another --out" in beside.run("capitals", "export", "quiz", "one", "--out", "sheets", code=2)
+    page = beside.run("capitals", "export", "quiz", "--help")
+    assert "Write a run as questions with answers, one file per group." in page
+    assert "RUN is of task capitals." in page
+    if beside.way == "package":
+        assert "quiz" in beside.complete("talm-sim export q")
+        assert "one" in beside.complete("talm-sim export quiz o")
+
+
 WHOLE = '''"""A task with data, a judge, a proof and names to complete of its own."""
 
 from pathlib import Path

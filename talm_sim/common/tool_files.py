@@ -26,11 +26,11 @@ _TYPES = {
     "DICT": "object",
     "OBJECT": "object",
 }
-"""The release's types and JSON Schema's; whatever names a list is an array, all others are strings."""
+"""The release's types in JSON Schema; a name with "list" in it is an array, all others are strings."""
 
 
 def function_key(category: object, tool: object, function: object) -> FunctionKey:
-    """What tells a function from all others."""
+    """Return what distinguishes a function from all others."""
     return str(category).casefold(), str(tool).casefold(), str(function)
 
 
@@ -44,7 +44,7 @@ def function_names(keys: Iterable[FunctionKey]) -> dict[FunctionKey, str]:
 
 
 def spec_of_function(name: str, category: str, function: Mapping[str, Any]) -> ToolSpec:
-    """What is shown of one function.
+    """Describe one function as a tool.
 
     Args:
         name: What the tool is called.

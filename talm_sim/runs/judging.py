@@ -23,6 +23,7 @@ from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.manifest import find_run
 from talm_sim.runs.files.store import RunStore
 from talm_sim.tasks import Job, PairedOptions
+from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.registry import every_task
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario
@@ -44,10 +45,17 @@ class Grader:
 def judge_names(job: Job[Any]) -> tuple[str, ...]:
     """The judges of a run, in the order in which they work: those the user named, else those the task applies by itself.
 
+    A run that asks the awareness questions alone has none.
+
     Raises:
         PrerequisiteError: A judge is unknown.
     """
-    return in_order(job.config.judge or job.task.judges(job))
+    return () if _has_no_answers(job) else in_order(job.config.judge or job.task.judges(job))
+
+
+def _has_no_answers(job: Job[Any]) -> bool:
+    """Whether its episodes end after the awareness questions, before there is anything to judge."""
+    return isinstance(job.options, AgentTaskOptions) and job.options.stop_after is not None
 
 
 def check_judges(job: Job[Any]) -> Job[Any]:
@@ -60,6 +68,9 @@ def check_judges(job: Job[Any]) -> Job[Any]:
         PrerequisiteError: A judge is unknown, another task's own, or lacks its model; or the prompt file is broken.
     """
     _instructions(job)
+    if _has_no_answers(job) and (job.config.judge or job.config.judge_model):
+        flag = "--judge" if job.config.judge else "--judge-model"
+        raise PrerequisiteError(f"{flag}: with --stop-after awareness there is no answer to judge; leave out {flag}.")
     if any(name not in JUDGES for name in job.config.judge):
         _meet_all_judges()
     try:

@@ -5,24 +5,31 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, format_names
 
-__all__ = ["DEFAULT_FILE", "is_on_hub", "local_file"]
+__all__ = ["is_on_hub", "local_file"]
 
-DEFAULT_FILE = "test/when2call_test_mcq.jsonl"
+_MOST_NAMED = 8
+"""Files of a data set that a message names."""
+_DATA_FILES = (".jsonl", ".json")
 _NAME = re.compile(r"hub:(?P<dataset>[\w.-]+/[\w.-]+)(?::(?P<file>[^:]+))?")
 
 
 def is_on_hub(file: Path) -> bool:
-    """Tell whether a file given on the command line names one on the hub."""
+    """Return whether a file given on the command line is on the hub."""
     return str(file).startswith("hub:")
 
 
-def local_file(file: Path) -> Path:
+def local_file(file: Path, default: str = "") -> Path:
     """Find the file on this machine; one on the hub is downloaded into the hub's own cache, unless it lies there.
 
+    Args:
+        file: The file, or `hub:OWNER/DATASET[:FILE]`.
+        default: The file of a dataset on the hub that is read where none is named.
+
     Raises:
-        PrerequisiteError: It is on the hub and cannot be had: no `huggingface_hub`, no network, no such dataset or file, no access.
+        PrerequisiteError: It is on the hub and cannot be had: no `huggingface_hub`, no network, no such dataset or file, no access, or no
+            file is named; the message names the files that the dataset has.
     """
     if not is_on_hub(file):
         return file
@@ -36,7 +43,9 @@ def local_file(file: Path) -> Path:
         raise PrerequisiteError(
             f"{file}: needs huggingface_hub: pip install huggingface_hub, or download the file and give its path."
         ) from None
-    dataset, name = match["dataset"], match["file"] or DEFAULT_FILE
+    dataset, name = match["dataset"], match["file"] or default
+    if not name:
+        raise PrerequisiteError(f"{file}: names no file of the dataset{_name_files(dataset)}; write hub:{dataset}:FILE.")
     why = ""
     try:
         # Asked once before: the download itself would try a dead network for half a minute before it looks into the cache.
@@ -46,7 +55,7 @@ def local_file(file: Path) -> Path:
     except errors.RepositoryNotFoundError:
         raise PrerequisiteError(f"{file}: there is no such dataset, or it is private; check the name, or set HF_TOKEN.") from None
     except errors.EntryNotFoundError:
-        raise PrerequisiteError(f"{file}: the dataset has no file {name}; write hub:{dataset}:FILE.") from None
+        raise PrerequisiteError(f"{file}: the dataset has no file {name}{_name_files(dataset)}; write hub:{dataset}:FILE.") from None
     except Exception as err:  # a network's errors are those of whichever client this version of the library uses
         why = _summarize_error(err)
     try:
@@ -54,6 +63,17 @@ def local_file(file: Path) -> Path:
     except Exception as err:
         problem = f"cannot be downloaded ({why or _summarize_error(err)}), and it is not in the hub's cache"
         raise PrerequisiteError(f"{file}: {problem}; try again with the network, or give a local file.") from None
+
+
+def _name_files(dataset: str) -> str:
+    """Which data files a dataset has; empty where the hub does not say."""
+    import huggingface_hub as hub
+
+    try:
+        files = sorted(one for one in hub.HfApi().list_repo_files(dataset, repo_type="dataset") if one.endswith(_DATA_FILES))
+    except Exception:  # what is wrong with the dataset is said where a file of it is asked for
+        return ""
+    return f"; its files: {format_names(files, _MOST_NAMED)}" if files else ""
 
 
 def _summarize_error(err: Exception) -> str:

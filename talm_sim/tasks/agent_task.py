@@ -76,7 +76,15 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return read_line(line, where, task)
 
     def load(self, job: Job[AgentTaskOptionsT]) -> list[Scenario]:
-        """The scenarios; of all, without those that take away a tool which is built into the user's agent. A named one is refused later."""
+        """The scenarios; of all, without those that take away a tool which is built into the user's agent. A named one is refused later.
+
+        Of a run that asks the awareness questions alone, those of the groups that are asked some.
+
+        Raises:
+            PrerequisiteError: They cannot be read, or none is left.
+        """
+        if job.options.stop_after is not None:
+            return self.read(self._asked_groups(job), job.config.scenarios, job.config.limit)
         played, left_out = self._leave_out_visible(job)
         if not left_out:
             return super().load(job)
@@ -90,6 +98,14 @@ class AgentTask(Task[AgentTaskOptionsT]):
         every = super().load(job.having(limit=None))
         played = [one for one in every if can_hide_missing(one, own)]
         return played, len(every) - len(played) if played else 0
+
+    def _asked_groups(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
+        asked = tuple(group for group in job.groups if self.questions(group))
+        if not asked:
+            of = f"group {format_names(job.groups, 3)} of " if any(map(self.questions, self.splits["all"])) else ""
+            why = f"{of}task {self.name} is asked no awareness questions"
+            raise PrerequisiteError(f"--stop-after {job.options.stop_after}: {why}; leave out --stop-after.")
+        return asked
 
     def prove(self, scenarios: Sequence[Scenario], call: ToolCaller | None, *, packaged: bool) -> Sequence[Problem]:
         """See that the tools which the scenarios offer are there, and offer what their gold calls need."""
@@ -110,7 +126,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """What each episode may cost; the user's own agent need not ask a model at all."""
         prompts = _prompts(job)
         if job.options.agent is None:
-            return episode_bounds(scenarios, job, recorded, prompts, self.questions)
+            return episode_bounds(scenarios, job, recorded, prompts, self.questions, awareness_alone=job.options.stop_after is not None)
         return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0)
 
     def settle(self, job: Job[AgentTaskOptionsT], recorded: Recorded) -> Job[AgentTaskOptionsT]:
@@ -188,7 +204,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         from talm_sim.agent.graph import TalmRules
 
         asked = {group: self.questions(group) for group in self.splits["all"]}
-        return TalmRules(prompts, asked, job.options.turn_limit or TURNS, job.options.token_limit)
+        return TalmRules(prompts, asked, job.options.turn_limit or TURNS, job.options.token_limit, job.options.stop_after is not None)
 
     def _responder(self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment) -> Callable[[Scenario, int], Responder]:
         from talm_sim.agent.responders import ResponderContext, responder_kind
@@ -270,6 +286,9 @@ def notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) ->
         said.append(f"agent {own.name}: an episode that still waits when this command ends starts again on resume; answers are kept")
     elif waits and state:
         said.append("an episode that still waits when this command ends starts again on resume, with new tools; answers are kept")
+    silent = [group for group in job.groups if not job.task.questions(group)] if job.options.stop_after is not None else []
+    if silent:
+        said.append(f"--stop-after {job.options.stop_after}: leaves out {', '.join(silent)}, which is asked no awareness questions")
     return tuple(said)
 
 

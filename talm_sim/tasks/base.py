@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from talm_sim.judges.base import Judge
     from talm_sim.models.base import GenerationSettings, Model
     from talm_sim.scenarios.problems import Problem
+    from talm_sim.tasks.exporters import Exporter
     from talm_sim.tasks.makers import Maker
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
@@ -184,7 +185,9 @@ class Task(ABC, Generic[OptionsT]):
         own_judges: Judges made for it: no other task takes them, and `rows` reads their verdicts. Any other judge has a column of its own.
         judge_classes: Judges that come with it, by name: the class, or `module:Class`, which is imported when the judge is used.
         data: Folder of its packaged scenarios, one `<group>.jsonl` per group; None where `load` makes them, or the user gives them.
+        hub_file: The file that is read of `--scenarios hub:OWNER/DATASET`; without one, the user names it.
         maker: What makes scenarios of it, for `scenarios generate`: a class derived from `Maker`, or `module:Class`.
+        exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
         named_by: Own options that stand beside the model's name in the records of a run.
         terms: Words of its titles (see `label`) that a reader may not know, to what they mean.
         listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
@@ -198,7 +201,9 @@ class Task(ABC, Generic[OptionsT]):
     own_judges: ClassVar[tuple[str, ...]] = ()
     judge_classes: ClassVar[Mapping[str, str | type[Judge]]] = {}
     data: ClassVar[Traversable | None] = None
+    hub_file: ClassVar[str] = ""
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
+    exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     named_by: ClassVar[tuple[str, ...]] = ()
     terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}
@@ -244,7 +249,7 @@ class Task(ABC, Generic[OptionsT]):
         """Read the scenarios of some groups, as they lie in the packaged data or in `file`; see `load_scenarios`."""
         from talm_sim.scenarios.load import load_scenarios
 
-        return load_scenarios(groups, file, limit, task=self.name, data=self.data, read=self.read_line)
+        return load_scenarios(groups, file, limit, task=self.name, data=self.data, hub_file=self.hub_file, read=self.read_line)
 
     def prove(self, scenarios: Sequence[Scenario], call: ToolCaller | None, *, packaged: bool) -> Sequence[Problem]:
         """Look for what is wrong with scenarios that can be read, for `scenarios check`.

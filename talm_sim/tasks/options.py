@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
@@ -88,9 +88,17 @@ class AgentTaskOptions(AgentOptions):
     rounds: int = option(5, GEN, "Replies to questions in words.", metavar="N", rare=True, ge=0)
     """Per episode; with nobody to ask, and with recorded answers, there are none."""
 
+    stop_after: Literal["awareness"] | None = option(None, GEN, "Ask the awareness questions alone.", metavar="awareness", rare=True)
+
     def check(self) -> None:
-        """Look up the responder and the agent."""
+        """Look up the responder and the agent.
+
+        Raises:
+            PrerequisiteError: They are not there, or the agent is to be asked what an own agent is never asked.
+        """
         super().check()
+        if self.stop_after is not None and self.agent is not None:
+            raise PrerequisiteError("stop_after: your own agent is asked no awareness questions; leave out --stop-after or --agent.")
         if self.agent is not None:
             from talm_sim.agent.own.agents import load_agent
 

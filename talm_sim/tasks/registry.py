@@ -21,15 +21,18 @@ if TYPE_CHECKING:
 
     from talm_sim.scenarios.making.review import Reviewer
     from talm_sim.tasks.base import Task
+    from talm_sim.tasks.exporters import Exporter
     from talm_sim.tasks.makers import Maker
 
 __all__ = [
     "TASKS",
     "every_task",
+    "find_exporter",
     "find_maker",
     "find_task",
     "job_of",
     "known_scenarios",
+    "list_exporters",
     "list_makers",
     "list_tasks",
     "option_owner_message",
@@ -106,6 +109,28 @@ def find_maker(task: str) -> type[Maker[Any, Any, Any]]:
 def list_makers() -> list[str]:
     """Names of the tasks that scenarios can be made of."""
     return [task.name for task in every_task() if task.maker is not None]
+
+
+def list_exporters() -> dict[str, list[Task[Any]]]:
+    """Names of the forms that runs can be exported in, each with the tasks whose runs it takes."""
+    found: dict[str, list[Task[Any]]] = {}
+    for task in every_task():
+        for name in task.exporters:
+            found.setdefault(name, []).append(task)
+    return found
+
+
+def find_exporter(name: str, task: Task[Any]) -> Exporter:
+    """Return what writes runs of a task in the form called `name`.
+
+    Raises:
+        PrerequisiteError: The task has none of this name, or it cannot be imported.
+    """
+    if name not in task.exporters:
+        takes = " or ".join(one.name for one in list_exporters().get(name, ()))
+        own = f"its runs can be exported with: {', '.join(task.exporters)}" if task.exporters else "its runs have no exporter"
+        raise PrerequisiteError(f"is a run of task {task.name}, and 'export {name}' takes runs of task {takes}; {own}.")
+    return load_named(task.exporters[name], f"exporter '{name}' of task '{task.name}'")
 
 
 def reviewer_of(place: Path) -> Reviewer:

@@ -28,7 +28,9 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import find_task
 for name in sys.argv[1:]:
     try:
-        print(*(one.id for one in find_task("when2call").read(["tool_call", "cannot_answer"], Path(name))))
+        task, _, place = name.rpartition("=")
+        task = find_task(task or "when2call")
+        print(*(one.id for one in task.read(task.splits["all"], Path(place))))
     except PrerequisiteError as err:
         print(err)
 """
@@ -50,6 +52,11 @@ class _Hub(BaseHTTPRequestHandler):
         self._answer()
 
     def _answer(self) -> None:
+        if self.path.partition("?")[0] == "/api/datasets/nvidia/When2Call/tree/main":
+            prefix = "/datasets/nvidia/When2Call/resolve/main/"
+            found = [{"type": "file", "path": one.removeprefix(prefix), "oid": "0" * 40, "size": 1} for one in self.files]
+            self._send(json.dumps([*found, {"type": "file", "path": "README.md", "oid": "0" * 40, "size": 1}]).encode())
+            return
         rows = self.files.get(self.path)
         body = "".join(json.dumps(one) + "\n" for one in rows or []).encode()
         self.send_response(404 if rows is None else 200)
@@ -62,6 +69,13 @@ class _Hub(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "GET":
             self.wfile.write(body)
+
+    def _send(self, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -101,7 +115,16 @@ def test_a_file_on_the_hub_is_read_and_kept_in_its_cache(hub: ThreadingHTTPServe
 
 def test_what_the_hub_does_not_have_is_named(hub: ThreadingHTTPServer, tmp_path: Path) -> None:
     expected = {
-        "hub:nvidia/When2Call:test/none.jsonl": "the dataset has no file test/none.jsonl; write hub:nvidia/When2Call:FILE.",
+        "hub:nvidia/When2Call:test/none.jsonl": "the dataset has no file test/none.jsonl; "
+        "its files: test/judge.jsonl, test/when2call_test_mcq.jsonl; write hub:nvidia/When2Call:FILE.",
         "hub:nvidia/Other": "there is no such dataset, or it is private; check the name, or set HF_TOKEN.",
     }
     assert _load(hub, tmp_path, *expected) == [f"{name}: {said}" for name, said in expected.items()]
+
+
+def test_a_task_without_a_file_of_its_own_names_those_there_are(hub: ThreadingHTTPServer, tmp_path: Path) -> None:
+    (said,) = _load(hub, tmp_path, "awareness=hub:nvidia/When2Call")
+    assert said == (
+        "hub:nvidia/When2Call: names no file of the dataset; its files: test/judge.jsonl, test/when2call_test_mcq.jsonl; "
+        "write hub:nvidia/When2Call:FILE."
+    )

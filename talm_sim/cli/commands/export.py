@@ -1,24 +1,97 @@
-"""`talm-sim export cassettes|when2call`."""
+"""`talm-sim export cassettes|when2call`, and what tasks bring: `talm-sim export NAME RUN`."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
+from inspect import getdoc
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import command_line
-from talm_sim.cli.terminal.text import count
+from talm_sim.cli.parsing.arguments import command_line, plugin_option, run_argument, run_dir_option, warn_unclosed
+from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.errors import PrerequisiteError, line_to_copy
+
+if TYPE_CHECKING:
+    from talm_sim.tasks import Task
 
 __all__ = ["command"]
 
 
-@click.group()
+_PLUGINS = plugin_option(
+    click.Command("export", add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+)
+"""Reads `--plugin` alone: a plugin may bring the very command whose option it is."""
+
+
+class _Exports(click.Group):
+    """The commands written here, and one for each exporter that a task brings."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, in the order of the help page."""
+        from talm_sim.tasks.registry import list_exporters
+
+        return sorted({*self.commands, *list_exporters()})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return one command; None for an unknown name."""
+        if cmd_name in self.commands:
+            return self.commands[cmd_name]
+        from talm_sim.tasks.registry import list_exporters
+
+        takes = list_exporters().get(cmd_name)
+        return _run_exporter(cmd_name, takes) if takes else None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve as Click does, after the plugins that a command names are imported."""
+        if args[0] not in self.commands:
+            _PLUGINS.make_context(args[0], args[1:], parent=ctx, resilient_parsing=ctx.resilient_parsing)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Exports)
 def command() -> None:
-    """Export what the package contains."""
+    """Export a stored run, recordings or training sets for other tools."""
+
+
+def _run_exporter(name: str, tasks: Sequence[Task[Any]]) -> click.Command:
+    """Make the command that writes a run in the form called `name`."""
+    from talm_sim.tasks.registry import find_exporter
+
+    said = getdoc(find_exporter(name, tasks[0])) or ""
+    whose = " or ".join(task.name for task in tasks)
+
+    @click.command(name, help=said.partition("\n\nRaises:")[0].partition("\n\nArgs:")[0], epilog=f"RUN is of task {whose}.")
+    @run_argument
+    @run_dir_option
+    @plugin_option
+    @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Directory to write.")
+    @click.option("--force", is_flag=True, help="Overwrite existing files.")
+    def export_run(run: str, run_dir: Path, out: Path, force: bool) -> None:
+        from talm_sim.recordings.files import write_atomically
+        from talm_sim.runs.stored_run import load_run
+
+        stored = load_run(run, run_dir)
+        with stored.at_once():
+            if not stored.closed:
+                warn_unclosed(stored.path, imported=stored.imported)
+            try:
+                made = find_exporter(name, stored.job.task)(stored)
+            except PrerequisiteError as err:
+                raise PrerequisiteError(f"{stored.path}: {err}") from None
+        for file in made.files:
+            if (out / file).exists() and not force:
+                raise PrerequisiteError(f"{out / file}: exists; choose another --out, or add --force to overwrite it.")
+        for file, text in made.files.items():
+            write_atomically(out / file, text.encode())
+        click.echo(out)
+        for line in (f"{count(len(made.files), 'file')} written", *made.notes):
+            click.echo(strip_control(line), err=True)
+
+    return export_run
 
 
 @command.command("cassettes")
@@ -82,8 +155,8 @@ def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
     for path in (out, beside):
         if path.exists() and not force:
             raise PrerequisiteError(f"{path}: exists; choose another --out, or add --force to overwrite it.")
-    found = local_file(scenarios)
     task = find_task(TASK)
+    found = local_file(scenarios, task.hub_file)
     read = task.read(task.splits["all"], found)
     made = build_set(read, options["kind"], options["form"], seed=options["seed"], balance=options["balance"])
     text = made.text().encode()

@@ -1,4 +1,4 @@
-"""What stands beside the table of task `awareness`: the published results, notes, and the sections of an episode's page."""
+"""Additions to the table of task `awareness`: the published results, notes, and the sections of an episode's page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["beside", "notes", "sections"]
 
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
-    """The parts this task adds to the page, below the query."""
+    """Return the parts this task adds to the page, below the query."""
     said = dialogue(scenario)
     if len(said) > 1:
         yield Section.of("Conversation", [shorten(line) for line in as_text(said).splitlines()])
@@ -53,7 +53,8 @@ def _maker_note(target: YesNo) -> str:
 
 
 _ASKED = {
-    "few-shot": "two originals and two manipulated instances of others stand before each question, drawn by seed {seed}",
+    "few-shot": "two originals and two manipulated instances of others stand before each question, drawn by seed {seed}: "
+    "of the same data set and manipulation",
     "cot": "the answer stands behind the thought",
     "implicit": "the model goes on with the conversation: a tool call counts as Yes, anything else as No; the question itself is asked apart",
     "completion": "the model goes on with a text, without a chat template",
@@ -62,7 +63,7 @@ _ASKED = {
 
 
 def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
-    """The lines below the table."""
+    """Return the lines below the table."""
     options = run.job.options
     if options.protocol in _ASKED:
         yield _ASKED[options.protocol].format(seed=run.job.config.seed)
@@ -70,7 +71,8 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
         yield "explanations of a right No are judged by a model: add --judge-model PROVIDER/NAME, or later talm-sim judge RUN --judge-model ..."
     own = [summary for summary in summaries if not summary.derived]
     if any(summary.group == "all" for summary in summaries):
-        yield "all: every original once, beside all that was made of them: no balanced set"
+        times = "once per manipulation" if options.protocol == "few-shot" else "once"
+        yield f"all: every original {times}, beside all that was made of them: no balanced set"
     if any(summary.facts["with_p_yes"] for summary in own):
         where = f"among the {ALTERNATIVES} likeliest first tokens" if options.probability == "first-tokens" else "as the whole answer, scored"
         without = sum(summary.n - summary.facts["with_p_yes"] for summary in own)
@@ -87,18 +89,18 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
 
 _PAPER = "incomplete-conditions"
 _MANIPULATION = {"replaced": "API Replacement", "removed": "Utterance Removal"}
-_DATA = {"stabletoolbench": "ToolBench"}
+_DATA = {"stabletoolbench": "ToolBench", "toolbench": "ToolBench"}
 """A source's name to that of the paper's data; dialogues of any other source are compared with APIBank's."""
 _MODELS = ("GPT-4o", "GPT-4o mini", "Llama3.1 8B", "Phi-3 small")
 _FIGURES = {"accuracy": "Acc", "f1": "F1"}
 _TABLES = {"zero-shot": ("2", "0-shot"), "few-shot": ("2", "4-shot"), "cot": ("11", "CoT")}
-"""Protocol to the table that tells sources and prompts apart, and its prompt."""
+"""For a protocol, the table that distinguishes sources and prompts, and its prompt."""
 _PLAIN = {
     "implicit": ("4", "free answers", {**_FIGURES, "agreement": "Corr"}, ("GPT-4", "GPT-3.5-T")),
     "completion": ("6", "Llama 2, base models and tuned ones", _FIGURES, ("13B base", "70B base", "7B base")),
     "explanation": ("7", "explanations", {"explanation": "Acc"}, ("GPT-4", "GPT-3.5-T", "Mistral-7B")),
 }
-"""Protocol to the table that tells only manipulations apart, what it is about, its figures and its models."""
+"""For a protocol, the table that distinguishes only manipulations, its subject, its figures and its models."""
 _CONDITIONS = {
     "removed-failed": {"scenario": "utterance removed, call failed"},
     "removed-invented": {"scenario": "utterance removed, call succeeded"},
@@ -107,7 +109,7 @@ _CONDITIONS = {
 
 
 def beside(run: RunView) -> Beside:
-    """The table of the run's protocol."""
+    """Return the table of the run's protocol."""
     protocol = run.job.options.protocol
     if protocol == "feedback":
         return Beside(_PAPER, "5", {"accuracy": "Acc"}, _CONDITIONS, ("GPT-4o", "GPT-3.5 Turbo"), "feedback")

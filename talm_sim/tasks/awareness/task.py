@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.load import select
 from talm_sim.tasks.awareness import measures, page
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, choose, read_instance
 from talm_sim.tasks.awareness.protocols import LABEL_FIRST, LABEL_TOKENS, AskingStyle, Probability, Protocol
@@ -19,11 +21,17 @@ from talm_sim.tasks.single_step import Request, SingleStepTask
 from talm_sim.types import Scenario, Summary, YesNo
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from talm_sim.models.base import Model
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.types import ModelTurn
 
 __all__ = ["AwarenessOptions", "AwarenessTask"]
+
+log = logging.getLogger(__name__)
+_TOLD = 5
+"""Of the study's rows that cannot be used, so many are named one by one."""
 
 
 class AwarenessOptions(TaskOptions):
@@ -60,8 +68,31 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     beside = staticmethod(page.beside)
     read_line = staticmethod(read_instance)
 
+    def claim(self, line: Any, task: str) -> str:
+        """Rows of the study's own files, which say Yes or No to a conversation and its APIs."""
+        from talm_sim.tasks.awareness.making.study import is_row
+
+        if not is_row(line):
+            return ""
+        return f"is a row of the study on incomplete conditions; run it with --task {self.name} --scenarios study:FILE."
+
+    def read(self, groups: Sequence[str], file: Path | None = None, limit: str | None = None) -> list[Scenario]:
+        """Read scenarios, or of `study:PLACE` the rows of the study's own files; those that cannot be used are counted and named."""
+        from talm_sim.tasks.awareness.making.study import load_study, study_place
+
+        place = study_place(file)
+        if place is None:
+            return super().read(groups, file, limit)
+        loaded = load_study(place)
+        if loaded.problems:
+            for problem in loaded.problems[:_TOLD]:
+                log.warning("%s", problem)
+            rows = len(loaded.scenarios) + len(loaded.problems)
+            log.warning("%s: %s of %s rows cannot be used and are left out", file, f"{len(loaded.problems):,}", f"{rows:,}")
+        return select(loaded.scenarios, groups, limit, str(file), self.name)
+
     def load(self, job: Job[AwarenessOptions]) -> list[Scenario]:
-        """The originals, then what was made of them; with what the protocol adds to each."""
+        """Load the originals, then what was made of them; each with the additions of the protocol."""
         pool = self.read(job.groups, job.config.scenarios)
         if job.options.protocol == "feedback":
             from talm_sim.tasks.awareness.feedback import conditions
@@ -77,9 +108,9 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return found
 
     def settle(self, job: Job[AwarenessOptions], recorded: Recorded) -> Job[AwarenessOptions]:
-        """Answers are free text unless a constrained form is asked for, of weak models too: whether they can be read is part of the result.
+        """Settle the form of answers: free text unless a constrained form is asked for, even for weak models, as readability counts.
 
-        One that begins with its label takes few tokens where the user names no number: beside each stand the likeliest others.
+        An answer that begins with its label takes few tokens if the user gives no number, because each is stored with the likeliest others.
         """
         job = super().settle(job, recorded)
         job = job.having(tool_format="native") if job.config.tool_format == "auto" else job
@@ -87,26 +118,26 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return job.having(max_new_tokens=LABEL_TOKENS) if short else job
 
     def request(self, scenario: Scenario, job: Job[AwarenessOptions]) -> Request:
-        """What the protocol asks first."""
+        """Return the protocol's first request."""
         from talm_sim.tasks.awareness.protocols import first_request
 
         return first_request(_way_of(job), scenario)
 
     def then(self, scenario: Scenario, job: Job[AwarenessOptions], turns: Sequence[ModelTurn]) -> Request | None:
-        """What the protocol asks next."""
+        """Return the protocol's next request."""
         from talm_sim.tasks.awareness.protocols import next_request
 
         return next_request(_way_of(job), scenario, turns)
 
     def wording(self, job: Job[AwarenessOptions]) -> Mapping[str, str]:
-        """Every text of the prompts."""
+        """Return every text of the prompts."""
         from talm_sim.tasks.awareness.wording import load_wording
 
         tables = load_wording(job.config.prompts)
         return {f"prompt {table}.{key}": text for table, texts in tables.items() for key, text in texts.items()}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AwarenessOptions], recorded: Recorded) -> Iterator[Bound]:
-        """One request, of the implicit protocol two; one more where an answer cannot be read."""
+        """Count one request, or two for the implicit protocol; one more if an answer cannot be read."""
         protocol = job.options.protocol
         least = 2 if protocol == "implicit" else 1
         most = least + (protocol != "completion")
@@ -115,11 +146,11 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
             yield replace(one, least=least, most=most, input_tokens=one.input_tokens + more, output_tokens=most * one.output_tokens)
 
     def judges(self, job: Job[AwarenessOptions]) -> tuple[str, ...]:
-        """The judge of explanations, where there are any and a model to judge them."""
+        """Return the judge of explanations, if there are any and a model to judge them."""
         return ("explanation",) if job.options.protocol == "explanation" and job.config.judge_model else ()
 
     def control(self, name: str, scenario: Scenario) -> Model | None:
-        """Yes or No, as the control always does."""
+        """Answer Yes or No, as the control always does."""
         from talm_sim.tasks.awareness.controls import YesNoPolicy
 
         return YesNoPolicy(name, scenario.target) if isinstance(scenario.target, YesNo) else None
@@ -129,7 +160,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return str(run.job.options.protocol)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
-        """How the model was asked, where the probabilities are from, and what could not be read."""
+        """Say how the model was asked, where the probabilities are from, and what could not be read."""
         return page.notes(summaries, run)
 
 

@@ -1,48 +1,54 @@
-"""The gap of task `refusal`: how many rows pass only because the call that was attempted cannot be read."""
+"""The gap of task `refusal`: how many rows more pass by format than by intent."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import mul
 
-from talm_sim.judges.stats import bootstrap, share, wilson
+from talm_sim.judges.stats import bootstrap, wilson
 from talm_sim.types import Row
 
 __all__ = ["gap_of"]
 
+_PAIRS = {
+    "h_s": (("h_i", "relevance_intent"), ("h_s", "relevance")),
+    "h_s_bfcl": (("h_i", "relevance_intent"), ("h_s_bfcl", "relevance_bfcl")),
+}
+"""What a row counts as by intent and by format: where no call is right, and where any is."""
+
 
 def gap_of(rows: Sequence[Row], by_format: str) -> tuple[float | None, float | None, float | None]:
-    """A share by format less H-I, over the rows where no call is right: where one is, a malformed attempt passes by intent and fails by format.
+    """Return H-S less H-I, both over the same rows; a row where any call is right counts by the rule of its own subset, as in the two.
 
     Args:
-        rows: Rows of a group.
-        by_format: The measure that H-I is taken from.
+        rows: The rows that both figures are over.
+        by_format: The measure that H-I is taken from: `h_s` or `h_s_bfcl`.
 
     Returns:
         The gap, and the ends of its interval, for which both shares are drawn together. Where the gap is the same in every base, the interval
-        is Wilson's over as many rows as there are bases.
+        is Wilson's over as many rows as there are bases. All are None where one of the figures has rows that the other lacks.
     """
-    own = [row for row in rows if row.labels["gold"] == "none"]
-    meant, read = (share(own, name).value for name in ("h_i", by_format))
-    if meant is None or read is None:
-        return None, None, None
     bases: dict[str, list[int]] = {}
-    for row in own:
-        counts = bases.setdefault(row.base, [0, 0, 0, 0])
-        for place, name in ((0, "h_i"), (2, by_format)):
-            if row.values.get(name) is not None:
-                counts[place] += bool(row.values[name])
-                counts[place + 1] += 1
+    for row in rows:
+        meant, read = (next((row.values[name] for name in names if row.values.get(name) is not None), None) for names in _PAIRS[by_format])
+        if (meant is None) != (read is None):
+            return None, None, None
+        if meant is not None:
+            counts = bases.setdefault(row.base, [0, 0, 0])
+            counts[:] = [counts[0] + bool(meant), counts[1] + bool(read), counts[2] + 1]
+    if not bases:
+        return None, None, None
     # One list a count, in an order that is the content's.
-    h_i, with_h_i, h_s, with_h_s = zip(*sorted(bases.values()), strict=True)
+    h_i, h_s, sizes = zip(*sorted(bases.values()), strict=True)
 
     def gap(times: Sequence[int]) -> float | None:
-        meant, of_meant, read, of_read = (sum(map(mul, times, one)) for one in (h_i, with_h_i, h_s, with_h_s))
-        return read / of_read - meant / of_meant if of_meant and of_read else None
+        meant, read, size = (sum(map(mul, times, one)) for one in (h_i, h_s, sizes))
+        return (read - meant) / size if size else None
 
+    found = (sum(h_s) - sum(h_i)) / sum(sizes)
     limits = bootstrap(len(bases), gap)
     if limits is None:
-        flat = wilson(round(len(bases) * min(abs(read - meant), 1)), len(bases))
+        flat = wilson(round(len(bases) * abs(found)), len(bases))
         assert flat.low is not None and flat.high is not None
-        return (read - meant, flat.low, flat.high) if read >= meant else (read - meant, -flat.high, -flat.low)
-    return read - meant, *limits
+        return (found, flat.low, flat.high) if found >= 0 else (found, -flat.high, -flat.low)
+    return found, *limits

@@ -1,4 +1,4 @@
-"""Reader of what the authors of Fail-TaLMs published: model outputs with their grades, queries and tool schemas.
+"""Read what the authors of Fail-TaLMs published: model outputs with their grades, queries and tool schemas.
 
 Expected folders, each of which may be missing: `outputs/<Setting>/<model>/answers.json`, `benchmark/<Setting>/all_<Setting>_queries.json`,
 `tools/<Category>/<tool>.json`. A model folder's name ends in `_auto_eval` or `_human_eval` (who graded) and then, with Ask-and-Help, in
@@ -18,6 +18,7 @@ from typing import Any, Literal
 from talm_sim.common.plain_files import LARGEST_DOCUMENT, read_text
 from talm_sim.common.tool_files import FunctionKey, function_key, function_names, spec_of_function
 from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks.talm.recovered import HUMAN_TOOL, SOURCE, PerfectQueries, PublishedQuery, Recovered
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,
@@ -49,7 +50,7 @@ PUBLISHED = "published"
 PUBLISHED_PREFERENCE = "published-preference"
 """Judge name of their comparison of no-tools answers (`win_rate`)."""
 _HUMAN = "published"
-"""Responder of imported Ask-and-Help runs: people the authors sat at the keyboard."""
+"""Responder of imported Ask-and-Help runs: people that the authors placed at the keyboard."""
 _GROUPS = {
     "original": "perfect",
     "underspecified": "underspecified",
@@ -76,7 +77,7 @@ class PublishedRun:
 
     @property
     def name(self) -> str:
-        """A name that tells the runs of one folder apart."""
+        """A name that distinguishes the runs of one folder."""
         return "-".join([self.model, *(["human-graded"] if self.grading == "human" else []), *(["aah"] if self.human != "none" else [])])
 
 
@@ -92,7 +93,7 @@ class CoincidingGrades:
     group: str
     same: int
     both: int
-    """Queries that stand in both files."""
+    """Queries that are in both files."""
 
 
 def read_outputs(directory: Path) -> list[PublishedRun]:
@@ -100,7 +101,8 @@ def read_outputs(directory: Path) -> list[PublishedRun]:
 
     Grades become verdicts of judge `published`; for no-tools, `win_rate` becomes `published-preference`, and a missing one counts as 0, as
     in the authors' scorer. Awareness is their annotation, with the model's words as the raw text. A query that occurs twice in a file
-    becomes two epochs of one scenario.
+    becomes two epochs of one scenario. Where the release's `benchmark` is beside the outputs, the scenarios say what was taken away, as
+    `read_queries` recovers it.
 
     Raises:
         PrerequisiteError: The directory is missing, or a file is broken; the message names it.
@@ -115,14 +117,24 @@ def read_outputs(directory: Path) -> list[PublishedRun]:
         grading: Literal["auto", "human"] = "human" if match["grading"] == "human" else "auto"
         run = runs.setdefault((match["model"], human, grading), PublishedRun(match["model"], human, grading))
         _add_answers(run, group, file)
+    queries = {query.id: query for query in read_queries(directory.parent if directory.name == "outputs" else directory)}
+    for run in runs.values():
+        run.scenarios = [_with_recovered_of(scenario, queries.get(scenario.id)) for scenario in run.scenarios]
     return list(runs.values())
+
+
+def _with_recovered_of(scenario: Scenario, query: Scenario | None) -> Scenario:
+    """The scenario of an answer, with what was recovered of its query."""
+    if query is None or query.query != scenario.query:
+        return scenario
+    return scenario.model_copy(update={"missing": query.missing, "source": query.source})
 
 
 def read_queries(directory: Path) -> list[Scenario]:
     """Read the benchmark's queries below `directory` (the release's root, or its `benchmark`), with the ids `read_outputs` gives them.
 
-    Tools bear the names `read_tools` gives them. The published queries name no gold calls, no facts and not what is missing: the scenarios
-    have no target, and only judges that need none apply.
+    Tools bear the names `read_tools` gives them. The published queries name no gold calls, no facts and not what is missing. What is missing
+    is recovered from the perfect queries where it can be; the scenarios have no target, and only judges that need none apply.
 
     Raises:
         PrerequisiteError: The directory is missing, or a file is broken; the message names it.
@@ -133,25 +145,43 @@ def read_queries(directory: Path) -> list[Scenario]:
         if group is not None:
             for where, entry in _entries(file):
                 apis = _objects(entry.get("api_list", []), f"{where}, 'api_list'")
-                found.append(
-                    (group, entry, where, [function_key(api.get("category_name"), api.get("tool_name"), api.get("api_name")) for api in apis])
-                )
+                keys = [function_key(api.get("category_name"), api.get("tool_name"), api.get("api_name")) for api in apis]
+                found.append((group, entry, where, [key for key in keys if key[2] != HUMAN_TOOL]))
     names = function_names([*(key for key, _ in _functions(directory)), *(key for *_, keys in found for key in keys)])
-    return [_scenario(group, entry, where, tuple(names[key] for key in keys)) for group, entry, where, keys in found]
+    return _with_recovered([_scenario(group, entry, where, tuple(names[key] for key in keys)) for group, entry, where, keys in found])
+
+
+def _with_recovered(scenarios: Sequence[Scenario]) -> list[Scenario]:
+    """The scenarios, those derived from a perfect query with what was taken away from it."""
+    queries = {scenario.id: PublishedQuery(scenario.id, scenario.query, scenario.tools) for scenario in scenarios}
+    perfect = PerfectQueries(queries[scenario.id] for scenario in scenarios if scenario.group == "perfect")
+    find = {
+        "underspecified": perfect.find_removed_words,
+        "replaceable": perfect.find_masked_tool,
+        "non-replaceable": perfect.find_masked_tool,
+    }
+    found = {one.id: find[one.group](queries[one.id]) for one in scenarios if one.group in find}
+    return [_with(scenario, found[scenario.id]) if scenario.id in found else scenario for scenario in scenarios]
+
+
+def _with(scenario: Scenario, found: Recovered) -> Scenario:
+    source = scenario.source.model_copy(update={"base": found.base, "unchanged": found.unchanged})
+    return scenario.model_copy(update={"missing": found.missing, "source": source})
 
 
 def read_tools(directory: Path) -> list[ToolSpec]:
     """Read the tool schemas below `directory` (the release's root, or its `tools`).
 
     A function keeps its name where no other tool has one of that name (31 names occur more than once, and some queries offer both); there
-    it is called `<tool>_<function>`. Types are mapped to JSON Schema; what the release leaves untyped is a string.
+    it is called `<tool>_<function>`. The tool that asks a person is left out, as ours takes its place. Types are mapped to JSON Schema; what
+    the release leaves untyped is a string.
 
     Raises:
         PrerequisiteError: The directory is missing, or a file is broken; the message names it.
     """
     if not directory.is_dir():
         raise PrerequisiteError(f"{directory}: no such directory.")
-    functions = dict(_functions(directory))
+    functions = {key: function for key, function in _functions(directory) if key[2] != HUMAN_TOOL}
     names = function_names(functions)
     return [spec_of_function(names[key], function["category"], function) for key, function in functions.items()]
 
@@ -207,7 +237,7 @@ def _scenario(group: str, entry: dict[str, Any], where: str, tools: tuple[str, .
         group=group,
         turns=(Turn(messages=({"role": "user", "content": query},)),),
         tools=tools,
-        source=Source(name="fail-talms", base=base, licence=_LICENCE, url=_URL),
+        source=Source(name=SOURCE, base=base, licence=_LICENCE, url=_URL),
     )
 
 
@@ -272,7 +302,7 @@ def _folder(directory: Path, name: str) -> Path:
 
 
 def _entries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a JSON list, each with a place to name in messages."""
+    """Return the objects of a JSON list, each with a place to name in messages."""
     for number, entry in enumerate(_objects(_json(file), str(file)), start=1):
         yield f"{file}, entry {number}", entry
 
@@ -301,7 +331,7 @@ def _objects(value: Any, where: str) -> list[dict[str, Any]]:
 
 
 def _functions(directory: Path) -> Iterator[tuple[FunctionKey, dict[str, Any]]]:
-    """The functions of all tool files; nothing where the folder is missing."""
+    """Yield the functions of all tool files; nothing if the folder is missing."""
     for file in sorted(_folder(directory, "tools").glob("*/*.json")):
         tool = _json(file)
         # Other folders of the release hold lists, or no functions.

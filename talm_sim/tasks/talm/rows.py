@@ -1,4 +1,4 @@
-"""What each episode of task `talm` counts as: its row, from which every number of a table is added up."""
+"""What each episode of task `talm` counts as: its row, from which every number of a table is computed."""
 
 from __future__ import annotations
 
@@ -34,16 +34,25 @@ class _Seen:
     asked: bool
     ask: AskScores | None
     done: Mapping[str, bool | int]
+    awareness_alone: bool
+    """Whether it was asked the awareness questions alone."""
 
     @classmethod
     def of(
-        cls, episode: Episode, scenario: Scenario | None = None, description: str = "", *, own: bool = False, imported: bool = False
+        cls,
+        episode: Episode,
+        scenario: Scenario | None = None,
+        description: str = "",
+        *,
+        own: bool = False,
+        imported: bool = False,
+        awareness_alone: bool = False,
     ) -> _Seen:
         question = GROUPS.get(episode.group, UNKNOWN).question
         left_open = () if imported else asked_in_words(episode)
         counted = left_open if own else ()
         done: dict[str, bool | int] = (
-            {} if imported else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
+            {} if imported or awareness_alone else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
         )
         end = episode.termination
         return cls(
@@ -57,17 +66,18 @@ class _Seen:
             awareness=episode.awareness_of(question) if question else None,
             skipped=declined_first(episode),
             asked=bool(episode.human_events or counted),
-            ask=ask_scores(episode, scenario, description, counted),
+            ask=None if awareness_alone else ask_scores(episode, scenario, description, counted),
             done=done | ({"open_questions": len(left_open)} if left_open else {}),
+            awareness_alone=awareness_alone,
         )
 
 
 _Partner = Callable[[_Seen], bool | None]
-"""Whether the perfect episode that an episode is paired with passed; None where it is not there or not judged."""
+"""Return whether the perfect episode that an episode is paired with passed; None if there is none, or it is not judged."""
 
 
 def rows(run: RunView) -> list[Row]:
-    """What each finished episode counts as, in the order of the plan.
+    """Return what each finished episode counts as, in the order of the plan.
 
     Values: the rates of `measures.HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; what
     `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; and, where somebody could be asked,
@@ -79,7 +89,8 @@ def rows(run: RunView) -> list[Row]:
     tools = run.tools()
     by_id = {scenario.id: scenario for scenario in run.scenarios()}
     described = {name: describe_missing(scenario, tools) for name, scenario in by_id.items()}
-    whose: dict[str, bool] = {"own": run.job.options.agent is not None, "imported": run.imported}
+    alone = run.job.options.stop_after is not None
+    whose: dict[str, bool] = {"own": run.job.options.agent is not None, "imported": run.imported, "awareness_alone": alone}
     seen = [_Seen.of(one, by_id.get(one.scenario_id), described.get(one.scenario_id, ""), **whose) for one in run.episodes()]
     table = VerdictTable(run.verdicts())
     partner = _partner(seen, table) if run.paired is None else _partner_elsewhere(run.paired)
@@ -102,7 +113,8 @@ def _rows_of(name: str, group: Sequence[_Seen], table: VerdictTable, partner: _P
             labels = {"human": one.human, "said": one.awareness, "pass_judge": passes.judge, "raw_judge": passes.raw_judge}
             more["values"] = _values(one, GROUPS.get(name, UNKNOWN), passes, partner, asked=asked, with_human=with_human)
             more["labels"] = {key: str(label) for key, label in labels.items() if label}
-            more["why"] = {} if passes.judge else {"pass_rate": passes.reason}
+            reason = "awareness questions alone" if one.awareness_alone else passes.reason
+            more["why"] = {} if passes.judge else {"pass_rate": reason}
         row = Row(episode=one.id, scenario=one.scenario, base=one.base, epoch=one.epoch, group=name, not_scored=one.not_scored, **more)
         found.append(row)
     return found
@@ -118,7 +130,7 @@ def _values(
     values["unexpected"] = _unexpected(one, group, passed, partner, asked=asked)
     if group.has_tools and (asked or group.question is None):
         values["skip"] = one.skipped
-    if with_human and not one.skipped:
+    if with_human and not one.skipped and not one.awareness_alone:
         values["interaction"] = one.asked
     if passes.raw is not None:
         values["raw_pass_rate"] = passes.raw.get(one.id)

@@ -1,10 +1,11 @@
-"""What an episode's page shows of task `talm`: what was missing, and the answers to the awareness questions."""
+"""Sections of an episode's page for task `talm`: what was missing, and the answers to the awareness questions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from talm_sim.tasks.sections import missing_section, shorten
+from talm_sim.tasks.talm.recovered import NOTHING_REMOVED
 from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call
 from talm_sim.types import AwarenessKind, Episode, Line, Scenario, Section
 
@@ -12,7 +13,7 @@ __all__ = ["sections"]
 
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
-    """The parts this task adds to the page, below the query."""
+    """Return the parts this task adds to the page, below the query."""
     if scenario.missing is not None:
         helped = scenario.missing.human_answer
         help_line = f"a person would say: {shorten(helped)}" if helped else "no person could help"
@@ -20,6 +21,8 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
         call = find_uninformed_call(episode, scenario)
         said = f"called without knowing: {call.name} in turn {call.turn + 1}, before anybody or anything had said the value" if call else ""
         yield section.model_copy(update={"lines": (*section.lines, (Line(text=said, style="bad"),))}) if said else section
+    elif scenario.source.unchanged:
+        yield Section(title="Missing", lines=((Line(text=f"{NOTHING_REMOVED}: it has all of {scenario.source.base}"),),))
     if episode.awareness:
         yield Section(title="Awareness", lines=tuple(_awareness(episode)))
 

@@ -53,7 +53,7 @@ class _Function:
 
     @property
     def key(self) -> FunctionKey:
-        """What tells it from all others."""
+        """What distinguishes it from all others."""
         return function_key(self.file.parent.name, self.tool, self.name)
 
     @property
@@ -78,7 +78,7 @@ class ToolFolder:
         network: Whether the code reaches the network. It may change something there, so only tools described as GET count as reading.
 
     Raises:
-        PrerequisiteError: It holds no tools.
+        PrerequisiteError: It contains no tools.
     """
 
     def __init__(self, name: str, folder: Path, *, network: bool = False) -> None:
@@ -108,7 +108,7 @@ class ToolFolder:
 
     @property
     def code_folders(self) -> set[Path]:
-        """Where there is code that could be run."""
+        """Return the folders with code that could be run."""
         return {function.code.parent for function in self._functions.values() if function.code}
 
     @property
@@ -140,7 +140,7 @@ class ToolFolder:
         return await call_in_sandbox(function.code, function.name, arguments, network=self.network)
 
     async def aclose(self) -> None:
-        """Nothing was started."""
+        """Do nothing: nothing was started."""
 
     def _explain_unexecuted(self, function: _Function) -> str:
         if function.code is None:
@@ -199,10 +199,10 @@ class ToolFolder:
 
 
 def _files(top: Path, pattern: str) -> Iterator[Path]:
-    """What has a name of this pattern, in folders however deep; links to folders are not followed."""
+    """Return files whose names have this pattern, in folders of any depth; links to folders are not followed."""
     folders = [top]
     while folders:
-        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # one that cannot be read holds nothing
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # an unreadable one contains nothing
             for entry in entries:
                 if fnmatchcase(entry.name, pattern):
                     yield Path(entry)
@@ -214,7 +214,7 @@ async def open_fail_talms(request: SourceRequest) -> ToolFolder:
     """Read a folder.
 
     Raises:
-        PrerequisiteError: It holds no tools; or it holds code that the user does not trust, or that cannot be shut in here.
+        PrerequisiteError: It contains no tools, or code that the user does not trust or that cannot be sandboxed here.
     """
     folder = Path(request.place).resolve()
     if not folder.is_dir():

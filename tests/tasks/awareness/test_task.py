@@ -168,7 +168,7 @@ def test_four_examples_of_other_originals_two_of_each_kind(data: Path) -> None:
         ids = [str(one["from"]) for one in shown if "from" in one]
         assert len({name.partition(".")[0] for name in (*ids, scenario.id)}) == 5, "no original twice, nor its own"
         assert sorted(one["content"] for one in shown if one["role"] == "assistant") == ["No", "No", "Yes", "Yes"]
-        assert plain == next(one.turns for one in family(int(scenario.base[-2:])) if one.id == scenario.id)
+        assert plain == next(one.turns for one in family(int(scenario.base[-2:])) if one.group == scenario.group)
         request = first(data, scenario, protocol="few-shot")
         assert [type(one).__name__ for one in request.messages] == ["SystemMessage", *["HumanMessage", "AIMessage"] * 4, "HumanMessage"]
         assert "part" not in str(request.messages[-1].text)
@@ -177,9 +177,28 @@ def test_four_examples_of_other_originals_two_of_each_kind(data: Path) -> None:
     assert one in scenarios, "a limit changes no examples"
 
 
+@pytest.mark.parametrize("split", ["all", "replaced", "removed"])
+def test_examples_are_of_the_data_set_and_the_manipulation_under_test(tmp_path: Path, split: str) -> None:
+    sources = {number: ("one", "two")[number % 2] for number in range(16)}
+    file = write(tmp_path / "two.jsonl", [one for number, source in sources.items() for one in family(number, source)])
+    scenarios = load(file, protocol="few-shot", split=split)
+    manipulations = ("replaced", "removed") if split == "all" else (split,)
+    assert len(scenarios) == 2 * 16 * len(manipulations), "each original once per manipulation"
+    for scenario in scenarios:
+        ids = [str(one["from"]) for one in scenario.turns[0].messages if "from" in one]
+        assert {sources[int(name[5:7])] for name in ids} == {scenario.source.name}
+        changed = [name.partition(".")[2] for name in ids if "." in name]
+        under_test = next(name for name in manipulations if scenario.id.endswith(name) or len(manipulations) == 1)
+        assert changed == [under_test] * 2
+        assert scenario.base == scenario.id[:7]
+
+
 def test_too_few_examples_are_said(tmp_path: Path) -> None:
     file = write(tmp_path / "two.jsonl", [*family(1), *family(2)])
-    with pytest.raises(PrerequisiteError, match="protocol few-shot needs 2 originals and 2 manipulated instances of other sources as examples"):
+    with pytest.raises(
+        PrerequisiteError,
+        match="needs 2 originals and 2 replaced instances of other originals of data set 'crafted' as examples, and the data has 1;",
+    ):
         load(file, protocol="few-shot")
 
 

@@ -92,8 +92,23 @@ def test_the_studys_live_hallucination_counts_each_row_by_its_own_rule() -> None
     whole = group(view(outcomes), "all")
     assert share(whole, "h_s") == (4, 5), "three without a call, and one of two with any"
     assert share(whole, "h_i") == (2, 5), "all three attempted a call; both attempted one where any is right"
-    assert value(whole, "gap") == 1.0, "of live_irrelevance: where a call is right, a malformed one fails by format"
-    assert share(group(view(outcomes), "live_irrelevance"), "h_i") == (0, 3), "live_irrelevance stands alone beside it"
+    assert value(whole, "gap") == pytest.approx(2 / 5), "over the same five rows as the two figures beside it"
+    alone = group(view(outcomes), "live_irrelevance")
+    assert (share(alone, "h_i"), value(alone, "gap")) == ((0, 3), 1.0), "live_irrelevance stands alone beside it"
+
+
+def test_where_a_call_is_right_a_malformed_one_narrows_the_gap() -> None:
+    outcomes = [("live_irrelevance", NONE, True, False), ("live_relevance", ANY, False, True)]
+    whole = group(view(outcomes), "all")
+    assert (share(whole, "h_i"), share(whole, "h_s")) == ((1, 2), (1, 2))
+    assert value(whole, "gap") == 0.0, "the difference of the two figures, as a reader works it out"
+
+
+def test_there_is_no_gap_between_figures_of_different_rows() -> None:
+    outcomes = [("irrelevance", NONE, True, False), ("irrelevance", NONE, True, None)]
+    summary = group(view(outcomes), "irrelevance")
+    assert (share(summary, "h_i"), share(summary, "h_s")) == ((0, 1), (2, 2))
+    assert value(summary, "gap") is None
 
 
 def test_what_was_not_run_has_no_value() -> None:

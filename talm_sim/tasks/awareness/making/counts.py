@@ -1,4 +1,4 @@
-"""What a manipulation of scenarios made, rejected and left out, counted."""
+"""Count what a manipulation of scenarios made, rejected and left out."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ def count_manipulated(
     outcomes: Mapping[str, ManipulationOutcome],
     begun: FixedSettings,
     writer: str,
+    manipulated: int = 0,
 ) -> dict[str, Any]:
-    """Count what became of `sources`.
+    """Count the outcomes of `sources`.
 
     Args:
         sources: The complete scenarios asked for.
-        dropped: What of the source could not be used.
+        dropped: Parts of the source that could not be used.
         outcomes: What was finished, by scenario id, or failed.
         begun: Settings, command and version of the rules.
         writer: Who removed words.
+        manipulated: How many scenarios of the source are manipulated already, and so not manipulated again.
     """
     done, counts = count_sources(sources, outcomes)
     rows = [row for outcome in done for row in outcome.rows]
@@ -36,6 +38,7 @@ def count_manipulated(
     return {
         "sources": {
             **counts,
+            "manipulated": manipulated,
             "not_usable": [{"where": one.id, "reason": one.reason} for one in dropped],
         },
         "manipulations": {group: _of_group(group, done, rows) for group in str(begun.settings["manipulation"]).split(",") if group in GROUPS},

@@ -16,7 +16,7 @@ __all__ = ["GROUPS", "ManipulateOptions"]
 
 GROUPS = ("replaced", "removed")
 """The manipulations (section 3.2), named as the groups of what they make."""
-_FROM = "api-bank:FOLDER, toolbench:FOLDER, study:FILE, or scenarios (JSONL). Default: packaged."
+_FROM = "api-bank:FOLDER, toolbench:FOLDER, study:PLACE, or scenarios (JSONL). Default: packaged."
 
 
 def _check_groups(value: str) -> str:

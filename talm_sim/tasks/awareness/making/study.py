@@ -1,5 +1,7 @@
 """The study's own files, as its dataset card and viewer show them (huggingface.co/datasets/ddehun/ICT, which names no licence).
 
+A source `study:PLACE` is one of the files, a folder of them, or `hub:OWNER/DATASET:FILE`.
+
 A JSON line an instance: `original_sample_id`, which an original and what was made of it share; `conversation`, lines of "User: ...",
 "AI: ..." and "API-Request: [Name(argument='...')]->result"; `api_list` and `corruption_api_list`, an API a line, as JSON or as Python
 writes a dictionary; `answer`, the call that serves the original; `corruption_type`, "API" for a replaced API; and `is_corrupted`.
@@ -9,48 +11,71 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.tasks.awareness.making.apibank_apis import to_api_object
 from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, complete_scenario, fault_in
 from talm_sim.tasks.awareness.making.toolbench import api_spec, callable_names
 from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, YesNo
 
-__all__ = ["load_study"]
+__all__ = ["is_row", "load_study", "study_place"]
 
 _URL = "https://huggingface.co/datasets/ddehun/ICT"
 _SPEAKER = re.compile(r"^(User|AI|API-Request)\s*:\s?", re.MULTILINE)
 _REQUEST = re.compile(r"\[?\s*(?P<call>\w+\(.*?\))\s*\]?\s*->\s*(?P<result>.*)", re.DOTALL)
 
 
+def study_place(file: Path | None) -> Path | None:
+    """Where the study's files are that `study:PLACE` names; None for any other file."""
+    kind, colon, place = str(file or "").partition(":")
+    return Path(place) if colon and kind == "study" else None
+
+
+def is_row(line: Any) -> bool:
+    """Whether a line of a file is an instance in the study's form."""
+    return isinstance(line, dict) and {"original_sample_id", "conversation", "api_list", "is_corrupted"} <= line.keys()
+
+
 def load_study(path: Path) -> LoadedSource:
-    """Read one of the study's files: originals as complete scenarios, each with what was made of it.
+    """Read the study's files: originals as complete scenarios, each with what was made of it.
+
+    An original that is in several files, or several times in one, is one scenario where all say the same.
+
+    Args:
+        path: A JSONL file, or a folder of such files.
 
     Raises:
-        PrerequisiteError: The file cannot be read.
+        PrerequisiteError: There is no such file, or it cannot be read.
     """
-    try:
-        lines = read_text(path, LARGEST_DATA).split("\n")
-    except (OSError, UnicodeDecodeError) as err:
-        raise PrerequisiteError(f"{path}: cannot be read ({err}); give one of the study's JSONL files.") from None
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [local_file(path)]
+    if not files:
+        raise PrerequisiteError(f"{path}: contains no *.jsonl; give one of the study's files, or their folder.")
     scenarios: dict[str, Scenario] = {}
     problems: list[SourceProblem] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            one = _scenario(parse(line))
-            if one.id in scenarios:
-                raise ValueError(f"'{one.id}' is used twice; ids must be unique.")
-            scenarios[one.id] = one
-        except ValueError as err:
-            problems.append(SourceProblem(f"{path}:{number}", str(err)))
+    for file in files:
+        for where, line in _lines(file):
+            try:
+                one = _scenario(parse(line))
+                known = scenarios.setdefault(one.id, one)
+                if known is not one and (known != one or one.group != "complete"):
+                    raise ValueError(f"'{one.id}' is used twice; ids must be unique.")
+            except ValueError as err:
+                problems.append(SourceProblem(where, str(err)))
     return LoadedSource(tuple(scenarios.values()), tuple(problems))
+
+
+def _lines(file: Path) -> Iterator[tuple[str, str]]:
+    try:
+        lines = read_text(file, LARGEST_DATA).split("\n")
+    except (OSError, UnicodeDecodeError) as err:
+        raise PrerequisiteError(f"{file}: cannot be read ({err}); give one of the study's JSONL files.") from None
+    yield from ((f"{file}:{number}", line) for number, line in enumerate(lines, 1) if line.strip())
 
 
 def _scenario(row: Any) -> Scenario:
@@ -59,17 +84,18 @@ def _scenario(row: Any) -> Scenario:
     for key in ("original_sample_id", "conversation", "api_list", "answer", "is_corrupted"):
         if row.get(key) is None:
             raise ValueError(f"{key}: missing; an instance needs it.")
-    base, changed = f"study.{row['original_sample_id']}", bool(row["is_corrupted"])
+    dataset, changed = _source_name(row), bool(row["is_corrupted"])
+    base = ".".join(filter(None, ("study", dataset, str(row["original_sample_id"]))))  # each data set counts its originals from the start
     group = "complete" if not changed else "replaced" if row.get("corruption_type") == "API" else "removed"
     shown, call = _tools(str(row["api_list"]), "api_list"), _call(str(row["answer"]))
-    # A changed list may no longer hold what the answer calls.
+    # A changed list may lack what the answer calls.
     relevant = _named_apis(str(row["answer"]), shown) or ([call.tool] if call else [])
     if not relevant:
         raise ValueError("answer: names no API of api_list; name the one that serves the request.")
     if group == "replaced":
         substitutes = _tools(str(row.get("corruption_api_list") or ""), "corruption_api_list")
         shown = {name: tool for name, tool in shown.items() if name not in relevant} | substitutes
-    source = Source(name=_source_name(row), url=_URL, base=base if changed else "")
+    source = Source(name=dataset, url=_URL, base=base if changed else "")
     said = _messages(str(row["conversation"]))
     scenario = complete_scenario(base, said, list(shown.values()), list(shown)[:1], source, [call] if call else [])
     kind = MissingKind.TOOL if group == "replaced" else MissingKind.UTTERANCE
@@ -93,7 +119,7 @@ def _source_name(row: Mapping[str, Any]) -> str:
 
 
 def _tools(text: str, key: str) -> dict[str, JsonObject]:
-    """The APIs of a list, by the name they are shown under."""
+    """Return the APIs of a list, by the name they are shown under."""
     apis: list[JsonObject] = []
     for number, line in enumerate(filter(str.strip, text.split("\n")), 1):
         try:
@@ -119,12 +145,12 @@ def _tools(text: str, key: str) -> dict[str, JsonObject]:
 
 
 def _named_apis(answer: str, tools: Mapping[str, JsonObject]) -> list[str]:
-    """The APIs of a list that the answer names."""
+    """Return the APIs of a list that the answer names."""
     return [name for name, tool in tools.items() if re.search(rf"(?<!\w){re.escape(str(tool.get('api', name)))}(?!\w)", answer)]
 
 
 def _call(text: str) -> GoldCall | None:
-    """A call as Python writes it, its arguments literals; None where the text is none. Nothing of it is run."""
+    """Read a call in Python's syntax with literal arguments; None if the text is not one. Nothing of it is run."""
     try:
         node = ast.parse(text.strip().strip("[]"), mode="eval").body
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

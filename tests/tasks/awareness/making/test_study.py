@@ -40,12 +40,12 @@ def test_an_original_and_what_was_made_of_it(tmp_path: Path) -> None:
     loaded = load_study(write(tmp_path, ROW | {"is_corrupted": True}, ROW, removed))
     assert loaded.problems == ()
     replaced, original, removed_one = loaded.scenarios
-    assert (original.id, original.group, original.query) == ("study.4", "complete", "And the price of SQ?\nIn euros.")
+    assert (original.id, original.group, original.query) == ("study.apibank.4", "complete", "And the price of SQ?\nIn euros.")
     assert original.gold_calls[0].arguments == {"code": "SQ"}
     call, result = original.turns[0].messages[-2:]
     assert (call["tool_calls"][0]["name"], result["content"]) == ("GetToday", "2023-01-02")
     assert tool_names(original) == ("QueryStock", "GetToday")
-    assert (replaced.id, replaced.source.base, tool_names(replaced)) == ("study.4.replaced", "study.4", ("GetToday", "Memo"))
+    assert (replaced.id, replaced.source.base, tool_names(replaced)) == ("study.apibank.4.replaced", "study.apibank.4", ("GetToday", "Memo"))
     assert isinstance(replaced.target, YesNo)
     assert (replaced.target.gold, replaced.target.relevant, replaced.source.name) == ("no", ("QueryStock",), "apibank")
     assert removed_one.missing
@@ -84,15 +84,34 @@ def test_apis_of_toolbench(tmp_path: Path) -> None:
         (ROW | {"answer": "Else()"}, "target.relevant: 'Else' is needed, but not among the tools shown; "),
         (ROW | {"answer": None}, "answer: missing; an instance needs it."),
         (ROW | {"conversation": "User: Hi\nAI: Hello"}, "turns: the conversation ends with the assistant; "),
-        (ROW, "'study.4' is used twice; "),
+        (ROW | {"answer": "QueryStock(code='AB')"}, "'study.apibank.4' is used twice; "),
     ],
 )
 def test_what_is_broken_is_named_and_the_rest_goes_on(tmp_path: Path, broken: Any, fault: str) -> None:
     file = write(tmp_path, ROW, broken, ROW | {"original_sample_id": 5})
     loaded = load_study(file)
-    assert [scenario.id for scenario in loaded.scenarios] == ["study.4", "study.5"]
+    assert [scenario.id for scenario in loaded.scenarios] == ["study.apibank.4", "study.apibank.5"]
     (problem,) = loaded.problems
     assert str(problem).startswith(f"{file}:2: {fault}")
+
+
+def test_an_original_that_several_files_repeat_is_one(tmp_path: Path) -> None:
+    changed = ROW | {"is_corrupted": True}
+    write(tmp_path, ROW, changed).rename(tmp_path / "a.jsonl")
+    write(tmp_path, ROW, changed | {"corruption_type": "Utterance"}, changed).rename(tmp_path / "b.jsonl")
+    loaded = load_study(tmp_path)
+    assert [one.id for one in loaded.scenarios] == ["study.apibank.4", "study.apibank.4.replaced", "study.apibank.4.removed"]
+    assert [str(one) for one in loaded.problems] == [f"{tmp_path / 'b.jsonl'}:3: 'study.apibank.4.replaced' is used twice; ids must be unique."]
+
+
+def test_both_data_sets_count_their_originals_from_the_start(tmp_path: Path) -> None:
+    other = ROW | {"source_file_id": {"dataset": "toolbench"}}
+    assert [one.id for one in load_study(write(tmp_path, ROW, other)).scenarios] == ["study.apibank.4", "study.toolbench.4"]
+
+
+def test_a_folder_without_files_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match=r"contains no \*.jsonl; give one of the study's files, or their folder"):
+        load_study(tmp_path)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""The study's own rows, as a run reads them and as a making does."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.cli import main
+from tests.tasks.awareness.study_rows import nine_rows, write_rows
+
+RUN = ["run", "--task", "awareness", "--model", "sim/oracle"]
+
+
+def play(capsys: pytest.CaptureFixture[str], tmp_path: Path, *words: str) -> tuple[int, str, str]:
+    code = main([*RUN, "--run-dir", str(tmp_path / "runs"), *words])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+@pytest.mark.parametrize("place", ["study.jsonl", "."])
+def test_originals_and_manipulated_rows_are_run(place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_rows(tmp_path / "study.jsonl", nine_rows())
+    code, out, _ = play(capsys, tmp_path, "--scenarios", f"study:{tmp_path / place}", "--display", "json")
+    found = {one["group"]: one for one in json.loads(out.splitlines()[-1])["groups"]}
+    assert code == 0 and found["all"]["n"] == 9
+    assert {name: (one["n"], one["f1"]) for name, one in found.items() if "," in name} == {
+        "replaced, apibank": (4, 1.0),
+        "replaced, toolbench": (2, 1.0),
+        "removed, apibank": (4, 1.0),
+        "removed, toolbench": (2, 1.0),
+    }
+
+
+def test_each_data_set_stands_beside_its_own_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write_rows(tmp_path / "study.jsonl", nine_rows())
+    _, out, _ = play(capsys, tmp_path, "--scenarios", f"study:{file}", "--against", "paper")
+    published = out.partition("published: Incomplete Conditions Table 2")[2]
+    found = re.findall(r"GPT-4o, (\w+, \w+)\s+(\S+)\s+(\S+)", published)
+    assert {name: (accuracy, f1) for name, accuracy, f1 in found} == {
+        "replaced, apibank": (".86", ".86"),
+        "replaced, toolbench": (".76", ".75"),
+        "removed, apibank": (".88", ".89"),
+        "removed, toolbench": (".75", ".71"),
+    }
+
+
+def test_one_data_set_stands_beside_its_own_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write_rows(tmp_path / "study.jsonl", nine_rows()[6:8])
+    _, out, _ = play(capsys, tmp_path, "--scenarios", f"study:{file}", "--against", "paper")
+    published = out.partition("published: Incomplete Conditions Table 2")[2]
+    assert re.findall(r"GPT-4o +(\.\d+) +(\.\d+)", published) == [(".76", ".75")]
+
+
+def test_rows_that_cannot_be_used_are_named_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    broken: Any = {**nine_rows()[0], "original_sample_id": 9, "answer": "nothing"}
+    file = write_rows(tmp_path / "study.jsonl", [*nine_rows(), broken])
+    code, _, _ = play(capsys, tmp_path, "--scenarios", f"study:{file}")
+    assert code == 0
+    assert [one.getMessage() for one in caplog.records] == [
+        f"{file}:10: answer: names no API of api_list; name the one that serves the request.",
+        f"study:{file}: 1 of 10 rows cannot be used and are left out",
+    ]
+
+
+def test_rows_given_without_their_name_say_how_to_run_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write_rows(tmp_path / "study.jsonl", nine_rows())
+    code, _, err = play(capsys, tmp_path, "--scenarios", str(file))
+    assert code == 2
+    assert "is a row of the study on incomplete conditions; run it with --task awareness --scenarios study:FILE." in " ".join(err.split())
+
+
+def test_a_making_takes_originals_and_counts_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write_rows(tmp_path / "study.jsonl", nine_rows())
+    words = ["scenarios", "generate", "--task", "awareness", "--from", f"study:{file}", "--model", "sim/writer", "--manipulation", "removed"]
+    assert main([*words, "--out", str(tmp_path / "made")]) == 0
+    report = json.loads((tmp_path / "made" / "report.json").read_text(encoding="utf-8"))
+    assert (report["sources"]["asked"], report["sources"]["manipulated"]) == (3, 6)
+    printed = capsys.readouterr()
+    assert "6 manipulated rows of the source left out" in " ".join((printed.out + printed.err).split())
