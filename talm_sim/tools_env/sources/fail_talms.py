@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +21,7 @@ from pydantic import Field, ValidationError
 from talm_sim.common.plain_files import LARGEST_DOCUMENT, read_text
 from talm_sim.common.tool_files import FunctionKey, function_key, function_names, spec_of_function
 from talm_sim.common.typed_options import fault_of
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import posted, unexecuted_response
 from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest
@@ -101,6 +102,7 @@ class ToolFolder:
         if not self.specs:
             why = f"; {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else ""
             raise PrerequisiteError(f"contains no tool file (JSON with an 'api_list'){why}")
+        self._name_undescribed({function.code for function in functions})
         self.routes = posted(name, self.specs)
         self.described = {name: why for name, one in self._functions.items() if (why := self._explain_unexecuted(one))}
 
@@ -148,7 +150,7 @@ class ToolFolder:
         return "" if self._codes[function.code].defines(function.name) else "its code has no such function"
 
     def _read(self) -> Iterator[_Function]:
-        for file in sorted(_files(self._folder)):
+        for file in sorted(_files(self._folder, "*.json")):
             place = str(file.relative_to(self._folder))
             try:
                 tool = json.loads(read_text(file, LARGEST_DOCUMENT))
@@ -183,6 +185,12 @@ class ToolFolder:
         else:
             self._functions[name] = function
 
+    def _name_undescribed(self, known: Collection[Path | None]) -> None:
+        for place in sorted(_files(self._folder, CODE)):
+            code = place.resolve()
+            if code not in known and code.is_relative_to(self._folder.resolve()):
+                self.not_taken.append(NotTaken(str(place.relative_to(self._folder)), "no file describes its functions."))
+
     def _leave_out(self, function: _Function, name: str) -> None:
         self.not_taken.append(NotTaken(self._place_of(function), f"the name '{name}' is used twice."))
 
@@ -190,13 +198,13 @@ class ToolFolder:
         return f"{function.file.relative_to(self._folder)}, {function.name}"
 
 
-def _files(top: Path) -> Iterator[Path]:
-    """Return files whose names are those of tools, in folders of any depth; links to folders are not followed."""
+def _files(top: Path, pattern: str) -> Iterator[Path]:
+    """Return files whose names have this pattern, in folders of any depth; links to folders are not followed."""
     folders = [top]
     while folders:
         with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # an unreadable one contains nothing
             for entry in entries:
-                if entry.name.endswith(".json"):
+                if fnmatchcase(entry.name, pattern):
                     yield Path(entry)
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(Path(entry))
@@ -219,7 +227,10 @@ async def open_fail_talms(request: SourceRequest) -> ToolFolder:
             raise PrerequisiteError(f"contains code ({CODE}); add --trust to run it in a sandbox: {reach}, 1 GiB, 10 s per call.")
         check_sandbox(tools.code_folders)
     if tools.modules:
-        tools.note_missing(await find_missing_modules(tools.modules))
+        try:
+            tools.note_missing(await find_missing_modules(tools.modules))
+        except ProviderError as err:
+            raise PrerequisiteError(str(err)) from None
     return tools
 
 

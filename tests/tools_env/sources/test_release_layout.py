@@ -146,6 +146,9 @@ async def test_what_cannot_be_executed_is_described_with_the_reason(tmp_path: Pa
     assert json.loads((await _called(tools, "sixth", {"word": "x"})).result) == "X"
     broken = await _called(tools, "seventh", {"word": "x"})
     assert (broken.error, broken.status) == ("http_500", 500) and "SyntaxError" in broken.result
+    (tmp_path / "Geo" / "bare").mkdir(parents=True)
+    (tmp_path / "Geo" / "bare" / "api.py").write_text("def eighth():\n    return 8\n", encoding="utf-8")
+    assert [tuple(one) for one in ToolFolder("x", tmp_path).not_taken] == [("Geo/bare/api.py", "no file describes its functions.")]
     assert not tools.shared_tools(), "a tool that nothing executes changes nothing"
 
 

@@ -78,6 +78,9 @@ def reach(port):
     socket.create_connection(("127.0.0.1", port), 3)
     return "reached"
 
+def resolve(name):
+    return socket.gethostbyname(name)
+
 def pair(kind):
     one, other = socket.socketpair(type=kind)
     one.send(b"heard")
@@ -237,6 +240,8 @@ async def test_with_a_network_it_sees_what_resolves_names_and_checks_certificate
         else:
             assert await _called(tmp_path, "seen", network=True, place=place) == sorted(os.listdir(place))
         assert "No such file" in await _called(tmp_path, "read", place=place)
+    assert await _called(tmp_path, "resolve", network=True, name="localhost") == socket.gethostbyname("localhost")
+    assert "name resolution" in await _called(tmp_path, "resolve", name="localhost")
 
 
 @walled
