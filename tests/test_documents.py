@@ -219,7 +219,10 @@ def server() -> Iterator[str]:
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            answer = claude("No.") if self.path.endswith("/messages") else chat(text_for(asked))
+            if asked.get("echo"):
+                answer = echoed(asked["prompt"])
+            else:
+                answer = claude("No.") if self.path.endswith("/messages") else chat(text_for(asked))
             body = json.dumps(answer).encode()
             self.send_response(200)
             self.send_header("content-type", "application/json")
@@ -245,6 +248,13 @@ def chat(text: str) -> dict[str, Any]:
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+
+
+def echoed(prompt: str) -> dict[str, Any]:
+    tokens = re.findall(r"\s*\S+|\s+", prompt)
+    logprobs = {"tokens": [*tokens, "."], "token_logprobs": [None, *[-1.0] * len(tokens)]}
+    choice = {"index": 0, "text": f"{prompt}.", "logprobs": logprobs, "finish_reason": "length"}
+    return {"object": "text_completion", "choices": [choice], "usage": {"prompt_tokens": len(tokens), "completion_tokens": 1}}
 
 
 def claude(text: str) -> dict[str, Any]:

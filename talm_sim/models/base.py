@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from talm_sim.types import JsonObject, ModelTurn, ToolSpec
 
-__all__ = ["ASK_HUMAN", "CompletionModel", "Continuation", "GenerationSettings", "Model", "ScenarioModel", "TextModel"]
+__all__ = ["ASK_HUMAN", "CompletionModel", "Continuation", "GenerationSettings", "Model", "ScenarioModel", "ScoringModel", "TextModel"]
 
 ASK_HUMAN = "ask_human"
 """Name of the Ask-and-Help tool; agents offer it and controls call it by this name."""
@@ -86,19 +86,28 @@ class CompletionModel(Protocol):
 
 
 @runtime_checkable
-class TextModel(CompletionModel, Protocol):
-    """A model that can also say how likely a continuation is, and render a conversation as its tokenizer would."""
+class ScoringModel(Protocol):
+    """A model that can say how likely given texts are."""
 
-    chat_template: str
-    """The Jinja source of the tokenizer's own chat template; empty if it has none."""
+    name: str
 
     async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
         """Say how likely each option is as the continuation of `prompt`.
 
         Raises:
             ContextOverflowError: The prompt with its longest option does not fit the model's context; nothing is cut.
+            ProviderError: An option is empty, or its log-probability is not a finite number.
+            CassetteMissError: A replay met an unrecorded request.
         """
         ...
+
+
+@runtime_checkable
+class TextModel(CompletionModel, ScoringModel, Protocol):
+    """One that can do both, and render a conversation as its tokenizer would."""
+
+    chat_template: str
+    """The Jinja source of the tokenizer's own chat template; empty where it has none."""
 
     def render_chat(self, messages: Sequence[dict[str, str]], tools: Sequence[JsonObject]) -> str:
         """Render a conversation through the tokenizer's own chat template, ready for the model's turn.

@@ -175,6 +175,8 @@ class Endpoint:
         address, key = (f" ({name})" if name else "" for name in self._variables)
         if _NEEDS_TOOL_PARSER.search(failure.message):
             return f"{line}; add --tool-format constrained"
+        if failure.hint == "scoring":
+            return f"{line}; it cannot score given answers: use vLLM, a model in this process (hf/, vllm/), or --mode judge"
         if _NO_LOGPROBS.search(failure.message):
             return f"{line}; to request fewer log-probabilities or none, add for example -M alternatives=5, or -M alternatives=0"
         if failure.hint == "page":
@@ -216,7 +218,10 @@ def _failure_of(error: Exception) -> _Failure:
     response = getattr(error, "response", None)
     if isinstance(response, httpx2.Response) and not response.is_success:
         failure = _status_failure(response)
-        return replace(failure, hint="completions") if failure.hint == "name" and _is_plain_completion(response.request) else failure
+        if _is_plain_completion(response.request):
+            fixes = {"name": "completions", "alternatives": "scoring" if b'"echo":true' in response.request.content else "alternatives"}
+            return replace(failure, hint=fixes.get(failure.hint, failure.hint))
+        return failure
     chain = list(_chain(error))
     for cause in chain:
         if isinstance(cause, UnfitAnswerError):

@@ -21,7 +21,7 @@ from talm_sim.models.messages import model_turns_in, openai_messages, openai_too
 from talm_sim.models.parsing import parse_calls, split_reasoning
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
-__all__ = ["OpenAIChat"]
+__all__ = ["OpenAIChat", "choice_of"]
 
 _STOPS: dict[Any, Literal["stop", "length", "refusal"]] = {"length": "length", "content_filter": "refusal"}
 
@@ -120,14 +120,15 @@ class OpenAIChat:
         await self._endpoint.aclose()
 
 
-def _choice(answer: dict[str, Any]) -> dict[str, Any]:
+def choice_of(answer: dict[str, Any]) -> dict[str, Any]:
+    """The first choice of an answer; empty where it has none."""
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     return choice if isinstance(choice, dict) else {}
 
 
 def _completion(name: str, answer: dict[str, Any], alternatives: int) -> Completion:
-    choice = _choice(answer)
+    choice = choice_of(answer)
     message = choice.get("message")
     if not isinstance(message, dict):
         raise ProviderError(f"{name}: the server's answer has no message.")
@@ -149,7 +150,7 @@ def _completion(name: str, answer: dict[str, Any], alternatives: int) -> Complet
 
 
 def _continuation(name: str, answer: dict[str, Any], alternatives: int) -> ModelTurn:
-    choice = _choice(answer)
+    choice = choice_of(answer)
     if not isinstance(choice.get("text"), str):
         raise ProviderError(f"{name}: the server's answer has no text.")
     raw_text = text_in(choice["text"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 from openai import AsyncOpenAI, Omit
 from pydantic import Field
@@ -16,6 +18,7 @@ from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.openai_chat import OpenAIChat
 from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_fields, check_headers, required_key, required_variable, server_url
+from talm_sim.models.served_scoring import ScoringChat, TextChat, load_tokenizer
 
 __all__ = ["open_compatible", "open_openai", "service_variables"]
 
@@ -36,6 +39,8 @@ class ServerOptions(OptionsModel, extra="allow"):
     """Most first tokens that a request asks for; None for as many as its settings say."""
     answer_chars: int = Field(ANSWER_CHARS, ge=1)
     """Longest answer in the constrained tool format."""
+    tokenizer: str | None = None
+    """Directory of the served model's tokenizer, by which texts are written and split."""
 
 
 def open_openai(request: ModelRequest) -> Model:
@@ -64,7 +69,7 @@ def open_compatible(request: ModelRequest) -> Model:
             )
         url = server_url(url_variable, required_variable(request, url_variable))
         key = checked_credential(key_variable, request.environ.get(key_variable, ""))  # a server that wants one says so itself
-    return _open(request, model, url, key or "none", (url_variable, key_variable), "max_tokens", send_temperature=True)
+    return _open(request, model, url, key or "none", (url_variable, key_variable), "max_tokens", scores=True)
 
 
 def service_variables(service: str) -> tuple[str, str]:
@@ -78,12 +83,25 @@ def service_variables(service: str) -> tuple[str, str]:
 
 
 def _open(
-    request: ModelRequest, model: str, url: str, key: str, variables: tuple[str, str], max_tokens_field: str, *, send_temperature: bool
+    request: ModelRequest,
+    model: str,
+    url: str,
+    key: str,
+    variables: tuple[str, str],
+    max_tokens_field: str,
+    *,
+    send_temperature: bool = True,
+    scores: bool = False,
 ) -> Model:
     options = read_options(request.options, ServerOptions, request.name, "-M ")
+    if options.tokenizer is not None and (not scores or request.constrained):
+        raise PrerequisiteError("-M tokenizer: is for openai-api/ models that are sent texts; leave it out.")
     fields = body_fields(request.name, options.model_extra or {}, _RESERVED)
+    kind: Callable[..., OpenAIChat] = ScoringChat if scores else OpenAIChat
+    if options.tokenizer is not None:
+        kind = partial(TextChat, tokenizer=load_tokenizer(request.name, options.tokenizer))
     client, endpoint = _connect(request, url, key, variables)
-    chat = OpenAIChat(
+    chat = kind(
         request.name,
         model,
         endpoint,

@@ -50,6 +50,7 @@ class Provider:
         constrains: Whether its models can act through the constrained tool format.
         packages: Modules a live run needs beyond the default install.
         local: Whether its models run on this machine: they take prompts to the letter, and make no requests to record or replay.
+        scores: Whether a server of this kind may say how likely a given text is.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Provider:
     constrains: bool = False
     packages: tuple[str, ...] = ()
     local: bool = False
+    scores: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ _BUILT_IN = (
         "talm_sim.models.openai_servers:open_compatible",
         _SERVICE_NEEDS,
         constrains=True,
+        scores=True,
     ),
     Provider(
         "anthropic",
@@ -227,8 +230,8 @@ def in_process(model: str) -> bool:
 
 
 def cannot_score(model: str) -> bool:
-    """Whether a model is known, without being opened, not to say how likely a given text is."""
-    return any(one.name == model.partition("/")[0] and not one.local for one in _BUILT_IN)
+    """Whether a model is known, without being opened, to say nothing of how likely a given text is."""
+    return any(one.name == model.partition("/")[0] and not (one.local or one.scores) for one in _BUILT_IN)
 
 
 def list_providers(environ: Mapping[str, str] | None = None) -> list[ProviderStatus]:

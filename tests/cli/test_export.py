@@ -1,15 +1,22 @@
-"""`export`: a run in a form that its task brings, a set of rows with its card, and recordings."""
+"""`export`: a run in a form that its task brings, a set of rows with its card, recordings, and the task for lm-evaluation-harness."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from talm_sim.agent.templates import load_template
+from talm_sim.tasks.when2call.harness import harness_files
 from talm_sim.tasks.when2call.published import row_of
+from talm_sim.tasks.when2call.scores import confusion, macro_f1
+from talm_sim.types import Behaviour, Choice
 from tests.tasks.when2call.choices import mixture
 
 Talm = Callable[..., tuple[int, str, str]]
@@ -112,3 +119,37 @@ def test_a_run_is_written_by_the_exporter_of_its_task(tmp_path: Path, talm: Talm
     assert code == 2
     assert "is a run of task talm, and 'export bfcl' takes runs of task refusal; its runs have no exporter." in told
     assert not (tmp_path / "none").exists()
+
+
+def test_the_harness_gets_the_texts_that_are_scored_here(rows: Path, tmp_path: Path, talm: Talm) -> None:
+    out = tmp_path / "task"
+    code, said, told = talm("export", "lm-eval", str(rows), "--out", str(out))
+    assert (code, said, told) == (0, f"{out}\n", "task talm_sim_when2call: 18 rows, template default\n")
+    assert sorted(path.name for path in out.iterdir()) == ["rows.jsonl", "rows.py", "talm_sim_when2call.yaml"]
+    written = [json.loads(line) for line in (out / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    style, items = load_template("default", None), mixture()
+    assert [row["id"] for row in written] == [one.id for one in items]
+    for row, item in zip(written, items, strict=True):
+        assert isinstance(item.target, Choice)
+        texts = [style.option(option) for kind in Behaviour for option in item.target.options if option.behaviour is kind]
+        assert (row["prompt"], row["choices"]) == (style.prompt(item.query, item.shown_tools), texts)
+        assert list(Behaviour)[row["gold"]] is item.target.gold
+    code, _, told = talm("export", "lm-eval", str(rows), "--out", str(out))
+    assert (code, told.rpartition(": ")[2]) == (2, "exists; choose another --out, or add --force to overwrite it.\n")
+
+
+def test_the_harness_averages_f1_as_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: dict[str, Any] = {}
+    monkeypatch.setitem(sys.modules, "datasets", types.ModuleType("datasets"))
+    exec(harness_files([], load_template("default", None))["rows.py"], read)
+    assert read["CLASSES"] == list(Behaviour)
+    pairs = [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 1), (1, 1)]
+    golds, chosen = ([list(Behaviour)[one] for one in side] for side in zip(*pairs, strict=True))
+    assert read["macro_f1"](iter(pairs)) == pytest.approx(macro_f1(confusion(golds, chosen)))
+
+
+def test_the_harness_without_rows_of_ones_own_gets_the_bundled_ones(tmp_path: Path, talm: Talm) -> None:
+    code, _, told = talm("export", "lm-eval", "--out", str(tmp_path), "--template", "hermes")
+    assert (code, told) == (0, "task talm_sim_when2call: 140 rows, template hermes\n")
+    code, _, told = talm("export", "lm-eval", "--out", str(tmp_path), "--template", "chat", "--force")
+    assert code == 2 and "-M tokenizer=DIR" in told

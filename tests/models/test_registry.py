@@ -133,7 +133,14 @@ def test_a_broken_package_is_listed_and_hides_no_other(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize(
     ("model", "here", "chats"),
-    [("sim/oracle", True, False), ("hf/a", True, False), ("vllm/a", True, False), ("openai/a", False, True), ("nobody/a", False, False)],
+    [
+        ("sim/oracle", True, False),
+        ("hf/a", True, False),
+        ("vllm/a", True, False),
+        ("openai/a", False, True),
+        ("nobody/a", False, False),
+        ("openai-api/a/b", False, False),
+    ],
 )
 def test_a_provider_says_whether_its_models_run_here(model: str, here: bool, chats: bool) -> None:
     assert (in_process(model), cannot_score(model)) == (here, chats)

@@ -42,7 +42,8 @@ class ChatTemplate:
         self.name = "chat-bare" if bare else "chat"
         if model is None:
             raise PrerequisiteError(
-                f"template '{self.name}': needs a local model's tokenizer; give an hf/ or vllm/ model, or another --template."
+                f"template '{self.name}': needs a local model's tokenizer; give an hf/ or vllm/ model, -M tokenizer=DIR with an "
+                "openai-api/ one, or another --template."
             )
         source = model.chat_template
         if not source.strip():

@@ -1,4 +1,4 @@
-"""`talm-sim export cassettes|when2call`, and what tasks bring: `talm-sim export NAME RUN`."""
+"""`talm-sim export cassettes|when2call|lm-eval`, and what tasks bring: `talm-sim export NAME RUN`."""
 
 from __future__ import annotations
 
@@ -174,3 +174,37 @@ def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
     click.echo(out)
     left = sum(map(len, made.left_out.values()))
     click.echo(f"{count(len(made.rows), 'row')} from {count(len(read), 'scenario')}, {left:,} left out; why: {beside}", err=True)
+
+
+@command.command("lm-eval")
+@click.argument("scenarios", type=click.Path(path_type=Path), metavar="[SCENARIOS]", required=False)
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Directory to write; lm_eval's --include_path.")
+@click.option("--template", default="auto", show_default=True, metavar="NAME|FILE", help="Prompt style for tools and calls, or a file.")
+@click.option("--tokenizer", metavar="DIR", help="Of the model; templates chat and auto write prompts by it. Without it, auto is default.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
+def lm_eval(scenarios: Path | None, out: Path, template: str, tokenizer: str | None, force: bool) -> None:
+    """Write task when2call as a task of lm-evaluation-harness.
+
+    SCENARIOS is a JSONL file of scenarios or of When2Call's test rows, or hub:OWNER/DATASET[:FILE]; without it the bundled ones are written.
+    """
+    from talm_sim.agent.templates import load_template
+    from talm_sim.models.base import TextModel
+    from talm_sim.models.registry import open_model
+    from talm_sim.recordings.files import write_atomically
+    from talm_sim.scenarios.hub import local_file
+    from talm_sim.tasks import find_task
+    from talm_sim.tasks.when2call.harness import HARNESS_TASK, harness_files
+    from talm_sim.tasks.when2call.published import TASK
+
+    task = find_task(TASK)
+    read = task.read(task.splits["all"], None if scenarios is None else local_file(scenarios))
+    served = open_model("openai-api/lm-eval/model", replay=True, options={"tokenizer": tokenizer}) if tokenizer else None
+    style = load_template(template, served if isinstance(served, TextModel) else None)
+    files = harness_files(read, style)
+    for name in files:
+        if (out / name).exists() and not force:
+            raise PrerequisiteError(f"{out / name}: exists; choose another --out, or add --force to overwrite it.")
+    for name, text in files.items():
+        write_atomically(out / name, text.encode())
+    click.echo(out)
+    click.echo(f"task {HARNESS_TASK}: {count(len(read), 'row')}, template {style.name}", err=True)

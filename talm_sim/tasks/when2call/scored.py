@@ -68,13 +68,13 @@ class Scored(FrozenModel):
 
 
 def score_graph(template: Template) -> StepGraph:
-    """Compile the graph that scores the options of a multiple-choice item; it needs a model that takes raw text."""
+    """Compile the graph that scores the options of a multiple-choice item; it needs a model that can score them."""
     from talm_sim.agent.single_step import step_graph  # not at the top: a table needs no graph
-    from talm_sim.models.base import TextModel
+    from talm_sim.models.base import ScoringModel
 
     async def score(context: EpisodeContext) -> dict[str, Any]:
         model, target = context.model, context.scenario.target
-        assert isinstance(model, TextModel) and isinstance(target, Choice)
+        assert isinstance(model, ScoringModel) and isinstance(target, Choice)
         texts = [template.option(option) for option in target.options]
         found = await model.score(template.prompt(context.scenario.query, context.scenario.shown_tools), texts)
         scores = tuple(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.registry import cannot_score
+from talm_sim.models.registry import cannot_score, in_process
 from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job, RunView
@@ -126,10 +126,13 @@ class When2CallTask(AskingTask[When2CallOptions]):
         return {"task": self.name, "mode": job.options.mode, "template": written, "human": False, "perturb": ()}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[When2CallOptions], recorded: Recorded) -> Iterator[Bound]:
-        """Count one request; if given answers are scored, the prompt once with each of them, and nothing is written."""
+        """One request; where given answers are scored, one with each of them, in this process as one, and nothing is written."""
+        served = not in_process(job.config.model)
         for scenario, bound in zip(scenarios, super().bounds(scenarios, job, recorded), strict=True):
             scored = len(scenario.target.options) if job.options.mode == "logprob" and isinstance(scenario.target, Choice) else 0
-            yield replace(bound, input_tokens=bound.input_tokens * scored, output_tokens=0) if scored else bound
+            sent = scored if served else 1
+            read = {"least": sent, "most": sent, "input_tokens": bound.input_tokens * scored, "output_tokens": sent if served else 0}
+            yield replace(bound, **read) if scored else bound
 
     def judges(self, job: Job[When2CallOptions]) -> tuple[str, ...]:
         """Return no judges if the model chooses among given answers; otherwise the rules and, with a judge model, its verdict."""
@@ -138,9 +141,13 @@ class When2CallTask(AskingTask[When2CallOptions]):
         return ("behaviour",) if job.config.judge_model is None else ("behaviour", "behaviour-llm")
 
     def settle(self, job: Job[When2CallOptions], recorded: Recorded) -> Job[When2CallOptions]:
-        """Check that the model can score answers if it must, before its provider asks for a key."""
-        if job.options.mode == "logprob" and cannot_score(job.config.model):
-            raise _no_logprobs_error(job)
+        """See that the model can score answers where it must; said before its provider asks for a key."""
+        if job.options.mode == "logprob":
+            if cannot_score(job.config.model):
+                raise _no_logprobs_error(job)
+            if job.config.tool_format == "constrained":
+                raise PrerequisiteError("--tool-format constrained: given answers are scored, and none is written; leave it out.")
+            job = job.having(tool_format="native")  # also of a weak model
         return super().settle(job, recorded)
 
     def asking(self, job: Job[When2CallOptions], model: Model) -> Asking:
@@ -171,6 +178,8 @@ class When2CallTask(AskingTask[When2CallOptions]):
         options = run.job.options
         shown = f"template: {options.template}" if options.template != "auto" else "messages and native tools, no template"
         yield shown
+        if options.mode == "logprob" and options.template == "default" and _served_without_tokenizer(run.job):
+            yield "the served model's own chat template is not known here; with -M tokenizer=DIR, --template auto takes it"
         for summary in summaries:
             judge = summary.facts["judge"]
             if options.mode == "logprob":
@@ -192,22 +201,26 @@ class When2CallTask(AskingTask[When2CallOptions]):
 def _template(job: Job[When2CallOptions], model: Model) -> Template | None:
     """Return the template of a run; None if a chat model gets messages and native tools."""
     from talm_sim.agent.templates import load_template
-    from talm_sim.models.base import ScenarioModel, TextModel
+    from talm_sim.models.base import ScenarioModel, ScoringModel, TextModel
 
     name = job.options.template
     if isinstance(model, TextModel):
         return load_template(name, model)
-    if isinstance(model, ScenarioModel):
+    if isinstance(model, ScenarioModel) or (job.options.mode == "logprob" and isinstance(model, ScoringModel)):
         return load_template("default" if name == "auto" else name, None)
     if job.options.mode == "logprob":
         raise _no_logprobs_error(job)
     return None if name == "auto" else load_template(name, None)
 
 
+def _served_without_tokenizer(job: Job[When2CallOptions]) -> bool:
+    return not in_process(job.config.model) and "tokenizer" not in job.config.model_options
+
+
 def _no_logprobs_error(job: Job[When2CallOptions]) -> PrerequisiteError:
     return PrerequisiteError(
         f"model '{job.config.model}': gives no log-probabilities of given answers; use a local one (talm-sim models get smollm2-135m, then "
-        "--model hf/smollm2-135m), or add --mode judge."
+        "--model hf/smollm2-135m), one behind vLLM (openai-api/SERVICE/MODEL), or add --mode judge."
     )
 
 
