@@ -7,19 +7,19 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from talm_sim.config import DEFAULT_MODEL, Traffic
+from talm_sim.config import DEFAULT_MODEL, RESULT_LIMIT, Traffic
 from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.scenarios.load import select
-from talm_sim.scenarios.problems import Problem
-from talm_sim.tasks.acting import TURNS, episode_bounds, settle_acting, specs_of
+from talm_sim.scenarios.problems import Problem, lacking_tools
+from talm_sim.tasks.acting import FINISH_BY, RETRIES, TURNS, episode_bounds, settle_acting, specs_of
 from talm_sim.tasks.base import Job, Opened, RunView, Task
-from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
-from talm_sim.types import Facts, MissingKind, Scenario, ToolSpec
+from talm_sim.types import FINISH, Facts, MissingKind, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -42,7 +42,6 @@ __all__ = [
     "AgentTaskOptionsT",
     "can_hide_missing",
     "check_tools",
-    "lacking_tools",
     "notices",
     "run_notes",
     "tools_of",
@@ -62,10 +61,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     Attributes:
         tools_from: Where its tools come from unless the user names others, each as `--tools-from` has it; empty: the built-in tools.
+        without_tools: Groups whose scenarios offer no tools; a turn without a call ends their episodes.
         defaults: As of `Task`.
     """
 
     tools_from: ClassVar[tuple[str, ...]] = ()
+    without_tools: ClassVar[frozenset[str]] = frozenset()
     defaults: ClassVar[Mapping[str, Any]] = {"temperature": 1.0, "max_new_tokens": 512}
     options: ClassVar[type[AgentTaskOptions]] = AgentTaskOptions
 
@@ -107,20 +108,27 @@ class AgentTask(Task[AgentTaskOptionsT]):
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Iterator[Bound]:
         """What each episode may cost; the user's own agent need not ask a model at all."""
         prompts = _prompts(job)
-        if job.options.agent is None:
-            return episode_bounds(scenarios, job, recorded, prompts, self.questions)
-        return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0)
+        result_tokens = RESULT_TOKENS * job.options.result_limit // RESULT_LIMIT
+        if job.options.agent is not None:
+            return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0, result_tokens=result_tokens)
+        retries = RETRIES if job.settings().temperature > 0 else 0
+        more = [prompts.finish_tool()] if job.options.finish == "tool" else []
+        return episode_bounds(scenarios, job, recorded, prompts, self.questions, retries=retries, result_tokens=result_tokens, more_tools=more)
 
     def settle(self, job: Job[AgentTaskOptionsT], recorded: Recorded) -> Job[AgentTaskOptionsT]:
-        """Decide how the tools are reached, who answers, and how many turns an episode may take."""
+        """Decide how the tools are reached, who answers, how many turns an episode may take, and what ends it."""
         job = _settle_own_agent(job)
-        return settle_acting(job, recorded, turn_limit=TURNS if job.options.agent is None else _OWN_TURNS)
+        turns = TURNS if job.options.agent is None else _OWN_TURNS
+        return settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(job.options))
 
     def key(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Any]:
-        """The task's own options, the damage, and whether there is somebody to ask: the answers are in the recorded conversation itself."""
+        """What shapes a conversation; whose answers a person's are is not in it, as they are in the recorded conversation itself."""
         own = {name: value for name, value in super().key(job).items() if name not in AgentTaskOptions.model_fields}
         agent = {"agent": job.options.agent} if job.options.agent else {}
-        return {**own, "human": job.options.human != "none", "perturb": job.options.perturb, **agent}
+        # Recordings from before these options were made with their defaults of then.
+        finish = {"finish": "tool"} if _finish_of(job.options) == "tool" else {}
+        limit = {"result_limit": job.options.result_limit} if job.options.result_limit != RESULT_LIMIT else {}
+        return {**own, "human": job.options.human != "none", "perturb": job.options.perturb, **agent, **finish, **limit}
 
     @asynccontextmanager
     async def open(self, job: Job[AgentTaskOptionsT], shared: Shared) -> AsyncIterator[Opened]:
@@ -130,8 +138,6 @@ class AgentTask(Task[AgentTaskOptionsT]):
         from talm_sim.agent.own.session import AgentLimits
         from talm_sim.agent.own.sessions import OwnModel, Sessions
         from talm_sim.agent.responders import responder_kind
-        from talm_sim.tools_env.clock import RealClock, VirtualClock
-        from talm_sim.tools_env.environment import Environment
 
         config, options = job.config, job.options
         turns: int = options.turn_limit or TURNS
@@ -139,9 +145,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         kind = None if options.human == "none" else responder_kind(options.human)
         sources = options.tools_from or self.tools_from
         tools = await shared.tools(config, sources, trusted=options.trust)
-        # Waits are part of an injected fault: ours need not be sat through, and of a stranger's tool the agent may see the time.
-        pretended = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools) or not sources
-        environment = Environment(tools, perturb=options.perturb, seed=config.seed, clock=VirtualClock if pretended else RealClock)
+        environment = _environment(job, tools, built_in=not sources)
         own = _own_agent(job)
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
         limits = AgentLimits(turns, options.token_limit, options.agent_timeout, 0 if options.human in {"none", "recorded"} else options.rounds)
@@ -161,6 +165,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 environment=environment,
                 human=options.human,
                 human_tool=prompts.human_tool() if kind else None,
+                finish_tool=prompts.finish_tool() if options.finish == "tool" else None,
+                without_tools=self.without_tools,
                 responder=self._responder(job, shared, environment) if kind and not kind.waits else None,
                 saver=saver,
                 most_steps=2 * turns + 5,
@@ -186,7 +192,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
         from talm_sim.agent.graph import TalmRules
 
         asked = {group: self.questions(group) for group in self.splits["all"]}
-        return TalmRules(prompts, asked, job.options.turn_limit or TURNS, job.options.token_limit)
+        options = job.options
+        return TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, rounds=options.rounds, retries=RETRIES)
 
     def _responder(self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment) -> Callable[[Scenario, int], Responder]:
         from talm_sim.agent.responders import ResponderContext, responder_kind
@@ -220,6 +227,24 @@ def _prompts(job: Job[Any]) -> Prompts:
     from talm_sim.agent.prompts import load_prompts
 
     return load_prompts(job.config.prompts, job.task.name, list_tasks)
+
+
+def _finish_of(options: AgentTaskOptions) -> str:
+    """Return what ends an episode; your own agent ends its episodes itself."""
+    if options.finish != "auto":
+        return options.finish
+    return FINISH_BY if options.agent is None else "text"
+
+
+def _environment(job: Job[Any], tools: Tools, *, built_in: bool) -> Environment:
+    from talm_sim.tools_env.clock import RealClock, VirtualClock
+    from talm_sim.tools_env.environment import Environment
+
+    config, options = job.config, job.options
+    # Waits are part of an injected fault: ours need not be sat through, and of a stranger's tool the agent may see the time.
+    pretended = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools) or built_in
+    clock = VirtualClock if pretended else RealClock
+    return Environment(tools, perturb=options.perturb, seed=config.seed, clock=clock, result_limit=options.result_limit)
 
 
 def _own_agent(job: Job[Any]) -> OwnAgent | None:
@@ -281,15 +306,21 @@ def warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> 
     return (f'{what}: one may see what another did; see "State" in docs/tools.md',)
 
 
-def lacking_tools(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> Iterator[Problem]:
-    """Tools that scenarios offer and that are not there, and gold calls to tools that they do not offer."""
-    for scenario in scenarios:
-        for name in scenario.tools:
-            if name not in specs:
-                yield Problem(scenario.id, f"there is no tool '{name}'", "correct the name or add the tool")
-        for call in scenario.gold_calls:
-            if call.tool not in scenario.tools:
-                yield Problem(scenario.id, f"gold call '{call.tool}' is not among its tools", "add it to `tools`")
+def run_notes(own: OwnAgent | None, job: Job[Any], left_out: int) -> dict[str, str]:
+    """What a reader of the run should know of an agent whose tools are built into it.
+
+    Args:
+        own: The agent.
+        job: Final.
+        left_out: Scenarios that are not run, as it would not miss what they take away.
+    """
+    said = {}
+    if own is not None and own.built_in and job.options.human != "none":
+        said["ask_human not offered"] = "compiled graph"
+    if left_out:
+        scenarios = f"{left_out:,} scenario{' that takes' if left_out == 1 else 's that take'} away a tool"
+        said["left out"] = f"{scenarios} which the model of a compiled graph still sees; {BUILDS}"
+    return said
 
 
 def visible_hidden_tools(scenario: Scenario, own: OwnAgent | None, offered: Collection[str]) -> list[str]:
@@ -316,23 +347,6 @@ def can_hide_missing(scenario: Scenario, own: OwnAgent) -> bool:
     return not visible_hidden_tools(scenario, own, [tool.name for tool in left])
 
 
-def run_notes(own: OwnAgent | None, job: Job[Any], left_out: int) -> dict[str, str]:
-    """What a reader of the run should know of an agent whose tools are built into it.
-
-    Args:
-        own: The agent.
-        job: Final.
-        left_out: Scenarios that are not run, as it would not miss what they take away.
-    """
-    said = {}
-    if own is not None and own.built_in and job.options.human != "none":
-        said["ask_human not offered"] = "compiled graph"
-    if left_out:
-        scenarios = f"{left_out:,} scenario{' that takes' if left_out == 1 else 's that take'} away a tool"
-        said["left out"] = f"{scenarios} which the model of a compiled graph still sees; {BUILDS}"
-    return said
-
-
 def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Job[Any], own: OwnAgent | None) -> None:
     """See that the tools of every scenario are there, and out of the agent's sight where they should be.
 
@@ -350,6 +364,10 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
             offered = [tool.name for tool in environment.open(scenario).tools]
         except PrerequisiteError as err:  # the run's own were looked at when the environment was made
             raise PrerequisiteError(f"scenario {scenario.id}: perturbations: {str(err).removeprefix('--perturb ')}") from None
+        if FINISH in offered and job.options.finish == "tool":
+            raise PrerequisiteError(
+                f"scenario {scenario.id}: its tool '{FINISH}' has the name of the one that ends an episode; add --finish text."
+            )
         hidden = visible_hidden_tools(scenario, own, offered)
         if hidden and own is not None:
             still = f"the model of {own.name}, a compiled graph, still sees {'it' if len(hidden) == 1 else 'them'}"
