@@ -99,9 +99,7 @@ def test_a_tool_of_that_name_is_refused(tmp_path: Path) -> None:
     line = {"id": "a", "group": "perfect", "turns": [{"messages": [{"role": "user", "content": "Go."}]}], "tools": ["Finish"]}
     file.write_text(json.dumps(line))
     config = RunConfig(model="sim/oracle", scenarios=file, run_dir=tmp_path / "runs", split="all")
-    with pytest.raises(
-        PrerequisiteError, match="scenario a: its tool 'Finish' has the name of the one that ends an episode; add finish=.text"
-    ):
+    with pytest.raises(PrerequisiteError, match="scenario a: its tool 'Finish' has the name of the one that ends an episode; add finish=.text"):
         run(config, tools=[Finish], finish="tool", progress=False)
     assert run(config, tools=[Finish], finish="text", progress=False).episodes()
 
