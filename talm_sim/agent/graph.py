@@ -129,7 +129,7 @@ class _Nodes:
         retries = self._rules.retries if settings.temperature > 0 else 0
 
         async def ask(kind: AwarenessKind) -> AwarenessAnswer:
-            question = prompts.awareness_question(kind, request, context.offered)
+            question = prompts.awareness_question(kind, request, [tool for tool in context.offered if tool.name != FINISH])
             usage, unread = Usage(), list[str]()
             while True:
                 told = [SystemMessage(prompts.awareness_system), HumanMessage(question)]

@@ -52,6 +52,7 @@ def offered(body: dict[str, Any]) -> list[str]:
 
 def test_finish_is_offered_a_text_is_reminded_and_the_call_answers(play: Any) -> None:
     stored, server = play(YES, YES, chat_answer("Let me look that up."), LOOK, FINISH, finish="tool")
+    assert not any("Finish" in str(seen.body) for seen in server.seen[:2]), "it gives nothing that a request needs"
     solving = [seen.body for seen in server.seen[2:]]
     assert [offered(body) for body in solving] == [["town_latitude", "Finish"]] * 3
     assert solving[0]["tools"][1]["function"]["parameters"]["required"] == ["final_answer"]
@@ -99,7 +100,7 @@ def test_a_tool_of_that_name_is_refused(tmp_path: Path) -> None:
     line = {"id": "a", "group": "perfect", "turns": [{"messages": [{"role": "user", "content": "Go."}]}], "tools": ["Finish"]}
     file.write_text(json.dumps(line))
     config = RunConfig(model="sim/oracle", scenarios=file, run_dir=tmp_path / "runs", split="all")
-    with pytest.raises(PrerequisiteError, match="scenario a: its tool 'Finish' has the name of the one that ends an episode; add finish=.text"):
+    with pytest.raises(PrerequisiteError, match=r"scenario a: its tool 'Finish' has the name of the one that ends an episode; add finish=.text"):
         run(config, tools=[Finish], finish="tool", progress=False)
     assert run(config, tools=[Finish], finish="text", progress=False).episodes()
 
