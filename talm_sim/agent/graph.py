@@ -84,11 +84,11 @@ class _Call(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class TalmRules:
-    """What the episodes of a run are played by.
+    """The rules of a run's episodes.
 
     Attributes:
         prompts: The wording.
-        questions: Group to the awareness questions it is asked; a group that is not there is asked none.
+        questions: Group to the awareness questions it is asked; an absent group is asked none.
         turn_limit: Model turns an episode may take after the awareness questions.
         token_limit: Tokens an episode may use; None for no limit.
         rounds: Questions in words that a person replies to, where the tool `Finish` is offered.
@@ -111,7 +111,7 @@ class _Nodes:
         self._rules = rules
 
     async def assess(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
-        """Take what the user says next; the last time, ask each awareness question in a conversation of its own. A No to any skips the rest."""
+        """Take what the user says next; the last time, ask each awareness question in a separate conversation. A No to any skips the rest."""
         context = runtime.context
         number = _answers(state, context)
         said = as_messages(context.scenario.user_turns[number].messages)
@@ -144,7 +144,7 @@ class _Nodes:
         return {"awareness": answers, "termination": Termination.SKIPPED if skipped else None}
 
     async def think(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
-        """Generate one turn: calls, or an answer, the last of which ends the episode."""
+        """Generate one turn: calls, or an answer; the last answer ends the episode."""
         if state.get("termination"):
             return Command(goto=END)
         update: Any
@@ -255,7 +255,7 @@ def talm_graph(rules: TalmRules, checkpointer: BaseCheckpointSaver[Any] | None =
 
 
 def as_message(turn: ModelTurn) -> AIMessage:
-    """A turn as a message of the conversation."""
+    """Return a turn as a message of the conversation."""
     return AIMessage(
         turn.text,
         tool_calls=[{"id": call.id, "name": call.name, "args": call.arguments, "type": "tool_call"} for call in turn.tool_calls],
@@ -267,13 +267,13 @@ def as_message(turn: ModelTurn) -> AIMessage:
 
 
 def added_text(messages: Sequence[AnyMessage]) -> str:
-    """The messages after the model's last one, as text: what a turn added to the prompt."""
+    """Return the messages after the model's last one, as text: what a turn added to the prompt."""
     place = next((place for place in range(len(messages), 0, -1) if isinstance(messages[place - 1], AIMessage)), 0)
     return prompt_text(messages[place:])
 
 
 def prompt_text(messages: Sequence[AnyMessage]) -> str:
-    """Messages as text, each behind who says it."""
+    """Return messages as text, each after the name of its speaker."""
     return "\n\n".join("\n".join((f"[{message.type}] {message.text}", *_calls_in(message))) for message in messages)
 
 

@@ -1,4 +1,4 @@
-"""What the built-in judges' model is told, and how any judge's model is shown an episode."""
+"""Instructions for the built-in judges' model, and how any judge's model is shown an episode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Section = tuple[str, str]
 
 
 def default_instructions(judge: str) -> str:
-    """What a built-in judge's model is told: the text of the packaged `prompts.toml`."""
+    """Return the instructions of a built-in judge's model: the text of the packaged `prompts.toml`."""
     text: str = packaged_toml("talm_sim.judges")["judge"][prompt_key(judge)]
     return text.strip()
 

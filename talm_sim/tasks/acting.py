@@ -1,4 +1,4 @@
-"""What is decided alike for every task whose options are `AgentOptions`, on whatever base it is written."""
+"""Decisions that are the same for every task whose options are `AgentOptions`, whatever its base class."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ RETRIES = 0
 def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS, **settled: Any) -> JobT:
     """Decide how the tools are reached and who answers, where the user leaves it open.
 
-    The tools are replayed with a replayed model, or where the user names a recording of theirs; else they are called: what a live model does
+    The tools are replayed with a replayed model, or if the user names a recording of theirs; otherwise they are called: what a live model does
     is its own, so a recording of another's calls would lack some of them, and not at random. With a replayed model the run asks whom the
-    recording asked; where there are recordings with a person and without, it asks the person.
+    recording asked; if there are recordings with and without a person, it asks the person.
 
     Args:
-        job: Its model's traffic is decided already.
+        job: The job; its model's traffic is decided already.
         recorded: The recordings.
         turn_limit: Where the user gives none.
         settled: Other options, which are decided already.
@@ -62,13 +62,13 @@ def episode_bounds(
     result_tokens: int = RESULT_TOKENS,
     more_tools: Sequence[ToolSpec] = (),
 ) -> Iterator[Bound]:
-    """What each episode may cost: the awareness questions, a No to which ends it; then up to `turn_limit` turns.
+    """Return what each episode may cost: the awareness questions, a No to which ends it; then up to `turn_limit` turns.
 
-    Each turn reads all that came before. Each that does not answer is taken to call one tool, with a result as long as one may be.
+    Each turn reads all that came before. Each turn without an answer is assumed to call one tool, with the longest possible result.
 
     Args:
         scenarios: What is run.
-        job: Settled.
+        job: The settled job.
         recorded: The recordings, which hold the descriptions of recorded tools.
         prompts: What the agent is told.
         kinds: A scenario group to the awareness questions that are asked first.
@@ -86,7 +86,7 @@ def episode_bounds(
         shown = [tool.model_dump_json() for tool in tools]
         user_turns, more = len(scenario.user_turns), written + result_tokens
         said = request_text(message for turn in scenario.turns for message in turn.messages)
-        earlier = more * turns if user_turns > 1 else 0  # the agent's own words and calls stand in the question
+        earlier = more * turns if user_turns > 1 else 0  # the question includes the agent's own words and calls
         asked = kinds(scenario.group)
         questions = sum(max_tokens_of(prompts.awareness_system, prompts.awareness_question(kind, said, tools)) + earlier for kind in asked)
         questions *= 1 + retries
@@ -98,7 +98,7 @@ def episode_bounds(
 
 
 def specs_of(named: Iterable[Sequence[str]], recorded: Recorded) -> Mapping[str, ToolSpec]:
-    """The tools as they were recorded; where that lacks a named one, those of the service, which need not run to be described."""
+    """Return the tools as they were recorded; for tools that the recording lacks, those of the service, which need not run."""
     from talm_sim.tools_env.service.app import built_in_tools
 
     specs: Mapping[str, ToolSpec] = recorded.library.tool_specs()
@@ -106,7 +106,7 @@ def specs_of(named: Iterable[Sequence[str]], recorded: Recorded) -> Mapping[str,
 
 
 def _recording_had_responder(job: AnyJob, recorded: Recorded) -> bool:
-    """Whether there was somebody to ask in the recording of this job, or, where it has none, in another of the model."""
+    """Return whether there was somebody to ask in the recording of this job or, without one, in another recording of the model."""
     model = job.config.model
     asked, alone = (recorded.conversation(model, recording_key(job.having(human=human))) for human in ("recorded", "none"))
     if asked or alone:
