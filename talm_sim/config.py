@@ -27,6 +27,7 @@ from talm_sim.common.typed_options import OptionsModel
 __all__ = [
     "DEFAULT_MODEL",
     "ENV_PREFIX",
+    "RESULT_LIMIT",
     "Limit",
     "LogLevel",
     "ModelName",
@@ -46,6 +47,8 @@ DEFAULT_MODEL = "openai-api/vllm/smollm2-135m"
 """The model whose recording is shipped with the package."""
 _WEAK_MODELS = frozenset({"smollm2-135m"})
 """Model names for which `--tool-format auto` means `constrained`."""
+RESULT_LIMIT = 8_000
+"""Characters of a tool's result that an agent reads, where the user does not say."""
 
 
 _NAMED = re.compile(r"([\w.-]++)(?=([\"']?\s*[:=]\s*[\"']?[^\s\"'])?)")

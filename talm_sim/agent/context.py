@@ -8,7 +8,7 @@ from typing import Any
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.tools_env.environment import EpisodeTools
-from talm_sim.types import Scenario, Termination, ToolCall, ToolSpec
+from talm_sim.types import FINISH, ModelTurn, Scenario, Termination, ToolCall, ToolSpec
 
 __all__ = ["FORESEEN", "EpisodeContext", "failure_state"]
 
@@ -24,12 +24,23 @@ class EpisodeContext:
     tools: EpisodeTools | None = None
     """The tools; None if no tool is executed."""
     offered: tuple[ToolSpec, ...] = ()
-    """The tools shown to the model: the environment's and, if there is a human, `ask_human`."""
+    """The tools shown to the model: the environment's, `ask_human` where there is a human, and `Finish` where its call ends the episode."""
 
     @property
     def human(self) -> bool:
         """Whether there is somebody to ask."""
         return any(tool.name == ASK_HUMAN for tool in self.offered)
+
+    @property
+    def finishes(self) -> bool:
+        """Whether only a call of `Finish` answers; else a turn without a call does."""
+        return any(tool.name == FINISH for tool in self.offered)
+
+    def answer_in(self, turn: ModelTurn) -> str | None:
+        """The answer that a turn gives to the user; None where it gives none."""
+        if self.finishes:
+            return turn.final_answer
+        return None if turn.tool_calls or turn.unparsable_calls else turn.text
 
     def question_in(self, call: ToolCall) -> str:
         """Return the question that a call asks the person; empty for a call of a tool, and if nothing is asked or there is nobody."""

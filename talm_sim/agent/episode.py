@@ -43,10 +43,12 @@ class Agent:
         settings: Sampling; each episode derives a seed of its own from the one given.
         environment: The tools; None for a graph that executes none.
         human: `none`, or the kind of responder.
-        human_tool: The Ask-and-Help tool as it is offered to the agent; None if there is nobody to ask.
-        responder: Makes the responder of a scenario and epoch; None if a person answers later, so that a question pauses the episode.
-        saver: Keeps paused episodes; needed if there is somebody to ask.
-        most_steps: Steps after which the graph is stopped, as it does not end by itself.
+        human_tool: The Ask-and-Help tool as the agent is offered it; None where there is nobody to ask.
+        finish_tool: The tool whose call ends an episode; None where a turn without a call does.
+        without_tools: Groups that are offered no tool, so that a turn without a call ends their episodes.
+        responder: Makes the responder of a scenario and epoch; None where a person answers later, so that a question pauses the episode.
+        saver: Keeps paused episodes; needed where there is somebody to ask.
+        most_steps: Steps of the graph after which it is stopped as one that does not end.
         control: The task's own policy of a control for a scenario; None leaves it to the control.
     """
 
@@ -56,6 +58,8 @@ class Agent:
     environment: Environment | None = None
     human: str = "none"
     human_tool: ToolSpec | None = None
+    finish_tool: ToolSpec | None = None
+    without_tools: frozenset[str] = frozenset()
     responder: Callable[[Scenario, int], Responder] | None = None
     saver: BaseCheckpointSaver[Any] | None = None
     most_steps: int = 25
@@ -217,13 +221,14 @@ async def _play(
 
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int) -> EpisodeContext:
+    finish = None if scenario.group in agent.without_tools else agent.finish_tool
     seed = None if agent.settings.seed is None else derive_seed(agent.settings.seed, scenario.id, epoch)
     return EpisodeContext(
         scenario=scenario,
         model=_player_of(agent, scenario),
         settings=replace(agent.settings, seed=seed),
         tools=tools,
-        offered=(*(tools.tools if tools else ()), *((agent.human_tool,) if agent.human_tool else ())),
+        offered=(*(tools.tools if tools else ()), *filter(None, (agent.human_tool, finish))),
     )
 
 

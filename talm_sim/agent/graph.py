@@ -5,8 +5,11 @@
 
 `assess` tells the model what the user says next, and before the last time asks the awareness questions.
 
-Every node is async: a sync one costs a thread hop. Nodes say where to go (`Command`): conditional edges cost nearly half of the speed.
-The human is in a node that contains only `interrupt`, because a node runs again from its start on resume.
+Where the tool `Finish` is offered, its call is the answer. A turn without a call then is a question to the person, if it asks one in words and
+there is a person, or is answered by a reminder; and the text of the last turn that a limit allows is the answer.
+
+Every node is async: a sync one costs a thread hop. Nodes say where to go (`Command`): conditional edges cost nearly half of the speed. The
+human stands in a node that holds nothing but `interrupt`, because a node runs again from its start on resume.
 """
 
 from __future__ import annotations
@@ -25,12 +28,17 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 
+from talm_sim.agent.asking import asking_sentences
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
+from talm_sim.agent.finishing import close_calls, refuse_finish
 from talm_sim.agent.limits import limit_reached
 from talm_sim.agent.prompts import Prompts
+from talm_sim.common.digests import derive_seed
+from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.scenarios.dialogue import as_dicts, as_messages, request_text
 from talm_sim.types import (
+    FINISH,
     AwarenessAnswer,
     AwarenessKind,
     AwarenessValue,
@@ -39,7 +47,9 @@ from talm_sim.types import (
     ModelTurn,
     Termination,
     ToolCall,
+    ToolEvent,
     UnparsableCall,
+    Usage,
 )
 
 __all__ = ["State", "TalmRules", "added_text", "as_message", "prompt_text", "talm_graph"]
@@ -63,11 +73,13 @@ class State(TypedDict, total=False):
     error: Annotated[str | None, _keep_first]
 
 
-class _Call(TypedDict):
-    """The data sent to a tool or human node."""
+class _Call(TypedDict, total=False):
+    """What a tool or human node is sent."""
 
     call: ToolCall | UnparsableCall
     turn: int
+    in_words: bool
+    """Whether the call stands for a question that was asked in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +92,9 @@ class TalmRules:
         turn_limit: Model turns an episode may take after the awareness questions.
         token_limit: Tokens an episode may use; None for no limit.
         awareness_alone: Whether an episode ends after its awareness questions.
+        rounds: Questions in words that a person replies to, where the tool `Finish` is offered.
+        retries: Times that an awareness question is asked again after an answer that cannot be read; at temperature 0 it is not, as the answer
+            would be the same.
     """
 
     prompts: Prompts
@@ -87,6 +102,8 @@ class TalmRules:
     turn_limit: int = 5
     token_limit: int | None = None
     awareness_alone: bool = False
+    rounds: int = 5
+    retries: int = 0
 
 
 class _Nodes:
@@ -98,7 +115,7 @@ class _Nodes:
     async def assess(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
         """Take what the user says next; the last time, ask each awareness question in a separate conversation. A No to any skips the rest."""
         context = runtime.context
-        number = _answers(state)
+        number = _answers(state, context)
         said = as_messages(context.scenario.user_turns[number].messages)
         system = [] if number else [SystemMessage(self._rules.prompts.system_for(context.human))]
         update: Any = {"messages": [*system, *said]}
@@ -111,11 +128,18 @@ class _Nodes:
 
     async def _ask_awareness(self, context: EpisodeContext, request: str) -> State:
         settings, prompts = replace(context.settings, choices=YES_NO_IDK), self._rules.prompts
+        retries = self._rules.retries if settings.temperature > 0 else 0
 
         async def ask(kind: AwarenessKind) -> AwarenessAnswer:
-            question = prompts.awareness_question(kind, request, context.offered)
-            turn = await context.model.generate([SystemMessage(prompts.awareness_system), HumanMessage(question)], (), settings)
-            return AwarenessAnswer(kind=kind, value=read_yes_no(turn.text), question=question, raw=turn.raw_text, usage=turn.usage)
+            question = prompts.awareness_question(kind, request, [tool for tool in context.offered if tool.name != FINISH])
+            usage, unread = Usage(), list[str]()
+            while True:
+                told = [SystemMessage(prompts.awareness_system), HumanMessage(question)]
+                turn = await context.model.generate(told, (), _settings_of_try(settings, len(unread)))
+                value, usage = read_yes_no(turn.text), usage + turn.usage
+                if value is not AwarenessValue.UNPARSED or len(unread) == retries:
+                    return AwarenessAnswer(kind=kind, value=value, question=question, raw=turn.raw_text, usage=usage, unread=tuple(unread))
+                unread.append(turn.raw_text)
 
         answers = list(await asyncio.gather(*map(ask, self._rules.questions.get(context.scenario.group, ()))))
         skipped = any(answer.value is AwarenessValue.NO for answer in answers)
@@ -133,36 +157,59 @@ class _Nodes:
             update = failure_state(err)
         if update.get("termination"):
             return Command(update=update, goto=END)
-        return Command(update=update, goto="assess" if _is_answer(update["model_turns"][0]) else _calls(state, update, runtime.context))
+        return self._go_on(state, update, runtime.context)
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
         turn = await context.model.generate(state["messages"], context.offered, context.settings)
-        number, before = _answers(state), state.get("model_turns", [])
+        number, before = _answers(state, context), state.get("model_turns", [])
         said = len(context.scenario.user_turns[number].messages) + (0 if number else 1)
-        added = prompt_text(state["messages"][-said:]) if not before or _is_answer(before[-1]) else added_text(state["messages"])
+        begins = not before or context.answer_in(before[-1]) is not None
+        added = prompt_text(state["messages"][-said:]) if begins else added_text(state["messages"])
         turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or added, "user_turn": number})
-        turns = [*before, turn]
+        turns, last = [*before, turn], number == len(context.scenario.user_turns) - 1
         update: State = {"model_turns": [turn], "messages": [as_message(turn)]}
-        if _is_answer(turn) and number == len(context.scenario.user_turns) - 1:
-            return update | {"answer": turn.text, "termination": Termination.ANSWERED}
+        answer = context.answer_in(turn)
+        if answer is not None and last:
+            return update | {"answer": answer, "termination": Termination.ANSWERED}
         end = limit_reached(turns, state.get("awareness", []), self._rules.turn_limit, self._rules.token_limit)
-        return update | {"termination": end} if end else update
+        if end is None:
+            return update
+        return update | {"answer": turn.text if last and _is_text(turn) else "", "termination": end}
+
+    def _go_on(self, state: State, update: State, context: EpisodeContext) -> Command[str]:
+        """Say what comes after a turn that does not end the episode."""
+        turn, number = update["model_turns"][0], len(state.get("model_turns", []))
+        if context.answer_in(turn) is not None:
+            return Command(update={**update, "messages": [*update["messages"], *close_calls(turn)]}, goto="assess")
+        if not _is_text(turn):
+            return Command(update=update, goto=_calls(turn, number, context))
+        replies = sum(isinstance(event, HumanEvent) and event.by == "words" for event in state.get("events", ()))
+        asked = asking_sentences(turn.text) if context.human and replies < self._rules.rounds else ()
+        if asked:
+            question = ToolCall(id=f"words-{replies + 1}", name=ASK_HUMAN, arguments={"question": "\n".join(asked)})
+            return Command(update=update, goto=[Send("human", _Call(call=question, turn=number, in_words=True))])
+        reminder = HumanMessage(self._rules.prompts.reminder)
+        reminded = turn.model_copy(update={"reminded": True})
+        return Command(update={**update, "model_turns": [reminded], "messages": [*update["messages"], reminder]}, goto="think")
 
 
-def _is_answer(turn: ModelTurn) -> bool:
-    """Return whether a turn is an answer: it calls nothing."""
+def _settings_of_try(settings: GenerationSettings, earlier: int) -> GenerationSettings:
+    """Return the settings of a try after so many `earlier` ones: each draws by a seed of its own."""
+    return settings if settings.seed is None or not earlier else replace(settings, seed=derive_seed(settings.seed, "again", earlier))
+
+
+def _is_text(turn: ModelTurn) -> bool:
+    """Whether a turn calls nothing."""
     return not (turn.tool_calls or turn.unparsable_calls)
 
 
-def _answers(state: State) -> int:
-    """Return how often the model has answered, which is the number of what the user says next."""
-    return sum(map(_is_answer, state.get("model_turns", ())))
+def _answers(state: State, context: EpisodeContext) -> int:
+    """How often the model has answered, which is the number of what the user says next."""
+    return sum(context.answer_in(turn) is not None for turn in state.get("model_turns", ()))
 
 
-def _calls(state: State, update: State, context: EpisodeContext) -> list[Send]:
-    """Return one task for each call, the human's separate from the tools'."""
-    number = len(state.get("model_turns", []))
-    turn = update["model_turns"][0]
+def _calls(turn: ModelTurn, number: int, context: EpisodeContext) -> list[Send]:
+    """One task for each call, the human's apart from the tools'."""
     sends = [Send("tool", _Call(call=call, turn=number)) for call in turn.unparsable_calls]
     for call in turn.tool_calls:
         sends.append(Send("human" if context.question_in(call) else "tool", _Call(call=call, turn=number)))
@@ -172,10 +219,16 @@ def _calls(state: State, update: State, context: EpisodeContext) -> list[Send]:
 async def _tool(state: _Call, runtime: Runtime[EpisodeContext]) -> Any:
     tools = runtime.context.tools
     assert tools is not None
+    if state["call"].name == FINISH and runtime.context.finishes:
+        return _told(refuse_finish(state["call"], state["turn"]))
     try:
         event = await tools.call(state["call"], state["turn"])
     except FORESEEN as err:
         return failure_state(err)
+    return _told(event)
+
+
+def _told(event: ToolEvent) -> State:
     return {"events": [event], "messages": [ToolMessage(event.result, tool_call_id=event.call_id, name=event.name)]}
 
 
@@ -184,8 +237,10 @@ async def _human(state: _Call) -> State:
     assert isinstance(call, ToolCall)
     question = str(call.arguments["question"])
     reply: dict[str, Any] = interrupt(question)
-    event = HumanEvent(turn=state["turn"], call_id=call.id, question=question, **reply)
-    return {"events": [event], "messages": [ToolMessage(event.answer, tool_call_id=event.call_id, name=call.name)]}
+    in_words = state.get("in_words", False)
+    event = HumanEvent(turn=state["turn"], call_id=call.id, question=question, by="words" if in_words else "tool", **reply)
+    answer = HumanMessage(event.answer) if in_words else ToolMessage(event.answer, tool_call_id=event.call_id, name=call.name)
+    return {"events": [event], "messages": [answer]}
 
 
 def talm_graph(rules: TalmRules, checkpointer: BaseCheckpointSaver[Any] | None = None) -> CompiledStateGraph[State, EpisodeContext, Any, Any]:
@@ -193,7 +248,7 @@ def talm_graph(rules: TalmRules, checkpointer: BaseCheckpointSaver[Any] | None =
     nodes = _Nodes(rules)
     graph = StateGraph(State, EpisodeContext)
     graph.add_node("assess", nodes.assess, destinations=("think", END))
-    graph.add_node("think", nodes.think, destinations=("tool", "human", "assess", END))
+    graph.add_node("think", nodes.think, destinations=("tool", "human", "think", "assess", END))
     graph.add_node("tool", _tool)
     graph.add_node("human", _human)
     graph.add_edge(START, "assess")

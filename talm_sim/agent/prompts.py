@@ -9,7 +9,7 @@ from pathlib import Path
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.base import ASK_HUMAN
-from talm_sim.types import AwarenessKind, ToolSpec
+from talm_sim.types import FINISH, AwarenessKind, ToolSpec
 
 __all__ = ["Prompts", "load_prompts"]
 
@@ -25,6 +25,9 @@ class Prompts:
     with_human: str
     ask_human: str
     ask_human_question: str
+    finish: str
+    finish_answer: str
+    reminder: str
     awareness_system: str
     awareness_information: str
     awareness_tool: str
@@ -46,9 +49,17 @@ class Prompts:
 
     def human_tool(self) -> ToolSpec:
         """The Ask-and-Help tool."""
-        question = {"type": "string", "description": self.ask_human_question}
-        schema = {"type": "object", "properties": {"question": question}, "required": ["question"], "additionalProperties": False}
-        return ToolSpec(name=ASK_HUMAN, category="human", description=self.ask_human, parameters=schema)
+        return _text_tool(ASK_HUMAN, "human", self.ask_human, "question", self.ask_human_question)
+
+    def finish_tool(self) -> ToolSpec:
+        """The tool whose call gives the answer."""
+        return _text_tool(FINISH, "answer", self.finish, "final_answer", self.finish_answer)
+
+
+def _text_tool(name: str, category: str, about: str, argument: str, meaning: str) -> ToolSpec:
+    properties = {argument: {"type": "string", "description": meaning}}
+    schema = {"type": "object", "properties": properties, "required": [argument], "additionalProperties": False}
+    return ToolSpec(name=name, category=category, description=about, parameters=schema)
 
 
 def load_prompts(file: Path | None = None, task: str = "", others: Callable[[], Collection[str]] = tuple) -> Prompts:

@@ -14,21 +14,24 @@ __all__ = ["VOTES", "LlmJudge"]
 VOTES = 5
 """Graders asked at most; three that agree end the vote."""
 _ENOUGH = VOTES // 2 + 1
+RETRIES = 3
+"""Times that a vote is asked again after an answer that cannot be read."""
 _LABELS = {"pass": r"pass(?:ed|es)?", "fail": r"fail(?:ed|s|ure)?"}
 
 
 class LlmJudge(Judge):
     """Lets a model vote Pass or Fail up to five times, each in a conversation of its own, and takes the majority.
 
-    A vote that begins with neither word does not count: it is counted in the explanation and not asked again. With fewer than three
-    agreeing votes after the fifth, the majority of those that could be read decides; a tie, or none, leaves the verdict open (None). An
-    episode without a final answer, skipped ones among them, fails without a vote, as no grader could pass it.
+    A vote that opens with neither word is asked again up to three times; one that still cannot be read is counted in the explanation. With
+    fewer than three agreeing votes after the fifth, the majority of those that could be read decides; a tie, or none, leaves the verdict open
+    (None). An episode without a final answer, skipped ones among them, fails without a vote, as no grader could pass it.
     """
 
     name = "llm"
     measure = Measured(name="llm", head="LLM", about="majority of up to five votes")
     needs = frozenset({"model"})
-    asks = VOTES
+    asks = VOTES * (1 + RETRIES)
+    rules = 2
     instructions = default_instructions("llm")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
@@ -42,10 +45,9 @@ class LlmJudge(Judge):
         unread = 0
         for vote in range(1, VOTES + 1):
             try:
-                raw = await self.ask(episode, question, ("Pass", "Fail"), vote)
+                label = await self._vote(episode, question, vote)
             except ContextOverflowError:
                 return self.verdict(episode, None, "not judged: the episode is longer than the judge's context", votes=tuple(votes))
-            label = opening_label(raw, _LABELS)
             if label is None:
                 unread += 1
                 continue
@@ -57,6 +59,14 @@ class LlmJudge(Judge):
         value = None if passed == failed else passed > failed
         undecided = "undecided: " if value is None else ""
         return self.verdict(episode, value, f"{undecided}{passed} Pass, {failed} Fail{unreadable}", votes=tuple(votes))
+
+    async def _vote(self, episode: Episode, question: str, vote: int) -> str | None:
+        """Ask until an answer can be read; each try is recorded under a number of its own, those of the first tries being 1 to `VOTES`."""
+        for number in range(vote, VOTES * (1 + RETRIES) + 1, VOTES):
+            label = opening_label(await self.ask(episode, question, ("Pass", "Fail"), number), _LABELS)
+            if label is not None:
+                return label
+        return None
 
     def _question(self, episode: Episode, scenario: Scenario) -> str:
         sections: list[Section] = [*request_sections(scenario, episode), ("Final answer", "\n\n".join(messages_to_user(episode, scenario)))]

@@ -12,9 +12,6 @@ from talm_sim.types import Episode, Scenario, ToolEvent
 
 __all__ = ["Section", "default_instructions", "request_sections", "show", "transcript"]
 
-_LONGEST_RESULT = 20_000
-"""Characters of one tool result a grader is shown; the published pipeline cuts at about 32,000 tokens."""
-
 Section = tuple[str, str]
 """A title and the text under it."""
 
@@ -37,23 +34,18 @@ def show(question: str, sections: Sequence[Section]) -> str:
 
 
 def request_sections(scenario: Scenario, episode: Episode | None = None) -> list[Section]:
-    """Return what the user asks last and, if more was said before it, the conversation up to there; `episode` adds the agent's answers."""
-    answers = {turn.user_turn: turn.text for turn in episode.model_turns} if episode else {}
+    """What the user asks last and, where more was said before it, the conversation up to there; with an `episode`, its answers among it."""
+    answers = {turn.user_turn: turn.said for turn in episode.model_turns} if episode else {}
     before = as_text(with_answers(scenario.user_turns, answers)[:-1])
     return [*([("Conversation before", before)] if before else []), ("Request", scenario.query)]
 
 
 def transcript(episode: Episode) -> str:
-    """Return what the agent did besides answering, in order: tool calls with their results, and exchanges with the person."""
+    """What the agent did besides answering, in order: tool calls with what it read of their results, and exchanges with the person."""
     lines = []
     for event in episode.events:
         if isinstance(event, ToolEvent):
-            lines.append(f"Called {event.name} with {canonical_json(event.arguments)}\nIt returned: {_cut(event.result)}")
+            lines.append(f"Called {event.name} with {canonical_json(event.arguments)}\nIt returned: {event.result}")
         else:
             lines.append(f"Asked the person: {event.question}\nThe person replied: {event.answer or '(nothing)'}")
     return "\n".join(lines)
-
-
-def _cut(text: str) -> str:
-    rest = len(text) - _LONGEST_RESULT
-    return text if rest <= 0 else f"{text[:_LONGEST_RESULT]} [{rest} more characters not shown]"

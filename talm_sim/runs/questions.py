@@ -18,6 +18,7 @@ from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.sealing import insert_row, row, rows
 from talm_sim.scenarios.dialogue import request_text, with_answers
 from talm_sim.scenarios.missing import user_knowledge
+from talm_sim.types import ModelTurn
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
@@ -159,9 +160,16 @@ def read_questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Qu
 
 
 def _conversation_so_far(scenario: Scenario, done: Sequence[dict[str, Any]]) -> str:
-    """Return what the user has asked so far; of several turns also what the agent answered, and nothing of the turns to come."""
-    answers = {one["user_turn"]: str(one.get("text", "")) for one in done if isinstance(one.get("user_turn"), int)}
+    """What the user has asked so far; of several turns also what the agent answered, and nothing of those that are still to come."""
+    answers = {one["user_turn"]: _said_to_user(one) for one in done if isinstance(one.get("user_turn"), int)}
     return request_text(with_answers(scenario.user_turns[: max(answers, default=0) + 1], answers))
+
+
+def _said_to_user(turn: dict[str, Any]) -> str:
+    try:
+        return ModelTurn.model_validate(turn).said
+    except ValueError:  # a run directory may come from elsewhere
+        return str(turn.get("text", ""))
 
 
 def put_questions(conn: sqlite3.Connection, waiting: Waiting) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Problem"]
+from talm_sim.types import Scenario, ToolSpec
+
+__all__ = ["Problem", "lacking_tools"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +28,14 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{'warning: ' if self.warning else ''}{self.scenario}: {self.what}; {self.fix}"
+
+
+def lacking_tools(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> Iterator[Problem]:
+    """Tools that scenarios offer and that are not there, and gold calls to tools that they do not offer."""
+    for scenario in scenarios:
+        for name in scenario.tools:
+            if name not in specs:
+                yield Problem(scenario.id, f"there is no tool '{name}'", "correct the name or add the tool")
+        for call in scenario.gold_calls:
+            if call.tool not in scenario.tools:
+                yield Problem(scenario.id, f"gold call '{call.tool}' is not among its tools", "add it to `tools`")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from talm_sim.config import Traffic
 from talm_sim.scenarios.dialogue import request_text
@@ -15,15 +15,19 @@ from talm_sim.types import AwarenessKind, Scenario, ToolSpec
 if TYPE_CHECKING:
     from talm_sim.agent.prompts import Prompts
 
-__all__ = ["TURNS", "episode_bounds", "settle_acting", "specs_of"]
+__all__ = ["FINISH_BY", "RETRIES", "TURNS", "episode_bounds", "settle_acting", "specs_of"]
 
 JobT = TypeVar("JobT", bound=AnyJob)
 TURNS = 5
-"""Model turns of an episode if nobody says how many (Fail-TaLMs, Section 4.1)."""
+"""Model turns an episode may take where nobody says how many (Fail-TaLMs, Section 4.1)."""
+FINISH_BY = "text"
+"""What ends the episodes of our agent with tools where nobody says: `tool`, a call of `Finish`, or `text`, a turn without a call."""
+RETRIES = 0
+"""Times that an awareness question is asked again after an answer that cannot be read."""
 
 
-def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS) -> JobT:
-    """Decide how the tools are reached and who answers, if the user leaves that open.
+def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS, **settled: Any) -> JobT:
+    """Decide how the tools are reached and who answers, where the user leaves it open.
 
     The tools are replayed with a replayed model, or if the user names a recording of theirs; otherwise they are called: what a live model does
     is its own, so a recording of another's calls would lack some of them, and not at random. With a replayed model the run asks whom the
@@ -32,7 +36,8 @@ def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS) -> 
     Args:
         job: The job; its model's traffic is decided already.
         recorded: The recordings.
-        turn_limit: The limit if the user gives none.
+        turn_limit: Where the user gives none.
+        settled: Other options, which are decided already.
     """
     tools, human = job.config.tools, job.options.human
     if tools is None:
@@ -42,7 +47,7 @@ def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS) -> 
         tools = Traffic.REPLAY if replays and recorded.tools else Traffic.LIVE
     if human == "auto":
         human = "recorded" if job.config.models is Traffic.REPLAY and _recording_had_responder(job, recorded) else "none"
-    return job.having(tools=tools, human=human, turn_limit=job.options.turn_limit or turn_limit)
+    return job.having(tools=tools, human=human, turn_limit=job.options.turn_limit or turn_limit, **settled)
 
 
 def episode_bounds(
@@ -54,6 +59,9 @@ def episode_bounds(
     *,
     least: int | None = None,
     awareness_alone: bool = False,
+    retries: int = 0,
+    result_tokens: int = RESULT_TOKENS,
+    more_tools: Sequence[ToolSpec] = (),
 ) -> Iterator[Bound]:
     """Return what each episode may cost: the awareness questions, a No to which ends it; then up to `turn_limit` turns.
 
@@ -67,23 +75,28 @@ def episode_bounds(
         kinds: A scenario group to the awareness questions that are asked first.
         least: Requests at least; by default what a model needs that answers each of the user's turns at once.
         awareness_alone: Whether an episode ends after its awareness questions.
+        retries: Times that each awareness question is asked again at most.
+        result_tokens: Tokens of a tool's result at most.
+        more_tools: What is offered beside the scenario's tools and the person.
     """
     specs, written = specs_of((scenario.tools for scenario in scenarios), recorded), job.settings().max_new_tokens
     limit, person = job.options.turn_limit or TURNS, job.options.human != "none"
-    rules = prompts.system_for(person) + (prompts.human_tool().model_dump_json() if person else "")
+    beside = [*([prompts.human_tool()] if person else []), *more_tools]
+    rules = prompts.system_for(person) + "".join(tool.model_dump_json() for tool in beside)
     for scenario in scenarios:
         tools = [specs[name] for name in scenario.tools if name in specs]
         shown = [tool.model_dump_json() for tool in tools]
-        user_turns, more = len(scenario.user_turns), written + RESULT_TOKENS
+        user_turns, more = len(scenario.user_turns), written + result_tokens
         turns = 0 if awareness_alone and user_turns == 1 else limit
         said = request_text(message for turn in scenario.turns for message in turn.messages)
         earlier = more * turns if user_turns > 1 else 0  # the question includes the agent's own words and calls
         asked = kinds(scenario.group)
         questions = sum(max_tokens_of(prompts.awareness_system, prompts.awareness_question(kind, said, tools)) + earlier for kind in asked)
+        questions *= 1 + retries
         first = max_tokens_of(rules, said, *shown)
         spent = turns * first + more * turns * (turns - 1) // 2
         fewest = user_turns - 1 + (len(asked) or 1) if user_turns <= limit else limit
-        requests = len(asked) + turns
+        requests = len(asked) * (1 + retries) + turns
         yield Bound(fewest if least is None else least, requests, questions + spent, requests * written, last=first + turns * more)
 
 

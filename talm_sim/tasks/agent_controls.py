@@ -45,7 +45,7 @@ from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.models.messages import text_of
 from talm_sim.models.sim import ControlPolicy
 from talm_sim.scenarios.invention import invent
-from talm_sim.types import Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
+from talm_sim.types import FINISH, Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
 
 __all__ = ["AgentPolicy", "gives_missing", "is_refusal", "to_text", "value_in_reply"]
 
@@ -84,7 +84,10 @@ class AgentPolicy(ControlPolicy):
             open_calls = [index for index in open_calls if self._gold_id(index) not in results]
             if open_calls:
                 return _call(*(self._gold_call(index, offered, None if informed else reply) for index in open_calls))
-        return _text_turn(self._answer(results, reply, place))
+        answer = self._answer(results, reply, place)
+        if FINISH in offered:
+            return _call(ToolCall(id=f"finish{self._mark}-{place}", name=FINISH, arguments={"final_answer": answer}))
+        return _text_turn(answer)
 
     def _place(self, messages: Sequence[BaseMessage]) -> int:
         """Return which user turn this is: the one whose words of the user have all been said."""
@@ -187,7 +190,7 @@ def _unused_mark(user_turns: Sequence[Turn]) -> str:
     """Return a mark that distinguishes the control's own calls from those that the scenario says were made before."""
     named = [str(call["id"]) for turn in user_turns for message in turn.messages for call in message.get("tool_calls", ())]
     marks = map("_".__mul__, count())
-    return next(mark for mark in marks if not any(name.startswith((f"gold{mark}-", f"ask{mark}-")) for name in named))
+    return next(mark for mark in marks if not any(name.startswith((f"gold{mark}-", f"ask{mark}-", f"finish{mark}-")) for name in named))
 
 
 def _waves(scenario: Scenario, facts: Sequence[Fact]) -> tuple[tuple[int, ...], ...]:

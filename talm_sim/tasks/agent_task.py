@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from talm_sim.config import DEFAULT_MODEL, Traffic
+from talm_sim.config import DEFAULT_MODEL, RESULT_LIMIT, Traffic
 from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.scenarios.load import select
-from talm_sim.scenarios.problems import Problem
-from talm_sim.tasks.acting import TURNS, episode_bounds, settle_acting, specs_of
+from talm_sim.scenarios.problems import Problem, lacking_tools
+from talm_sim.tasks.acting import FINISH_BY, RETRIES, TURNS, episode_bounds, settle_acting, specs_of
+from talm_sim.tasks.agent_notes import AgentNotes
 from talm_sim.tasks.base import Job, Opened, RunView, Task
-from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
-from talm_sim.types import Facts, Scenario, ToolSpec
+from talm_sim.types import FINISH, Facts, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -41,13 +41,7 @@ __all__ = [
     "AgentTask",
     "AgentTaskOptionsT",
     "check_tools",
-    "lacking_tools",
-    "network_note",
-    "notices",
-    "run_notes",
     "tools_of",
-    "warn_of_shared",
-    "warn_of_unexecuted",
 ]
 
 AgentTaskOptionsT = TypeVar("AgentTaskOptionsT", bound=AgentTaskOptions)
@@ -62,10 +56,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     Attributes:
         tools_from: Where its tools come from unless the user names others, each as `--tools-from` has it; empty: the built-in tools.
+        without_tools: Groups whose scenarios offer no tools; a turn without a call ends their episodes.
         defaults: As of `Task`.
     """
 
     tools_from: ClassVar[tuple[str, ...]] = ()
+    without_tools: ClassVar[frozenset[str]] = frozenset()
     defaults: ClassVar[Mapping[str, Any]] = {"temperature": 1.0, "max_new_tokens": 512}
     options: ClassVar[type[AgentTaskOptions]] = AgentTaskOptions
 
@@ -123,20 +119,35 @@ class AgentTask(Task[AgentTaskOptionsT]):
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Iterator[Bound]:
         """What each episode may cost; the user's own agent need not ask a model at all."""
         prompts = _prompts(job)
-        if job.options.agent is None:
-            return episode_bounds(scenarios, job, recorded, prompts, self.questions, awareness_alone=job.options.stop_after is not None)
-        return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0)
+        options, result_tokens = job.options, RESULT_TOKENS * job.options.result_limit // RESULT_LIMIT
+        if options.agent is not None:
+            return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0, result_tokens=result_tokens)
+        return episode_bounds(
+            scenarios,
+            job,
+            recorded,
+            prompts,
+            self.questions,
+            awareness_alone=options.stop_after is not None,
+            retries=RETRIES if job.settings().temperature > 0 else 0,
+            result_tokens=result_tokens,
+            more_tools=[prompts.finish_tool()] if options.finish == "tool" else [],
+        )
 
     def settle(self, job: Job[AgentTaskOptionsT], recorded: Recorded) -> Job[AgentTaskOptionsT]:
-        """Decide how the tools are reached, who answers, and how many turns an episode may take."""
+        """Decide how the tools are reached, who answers, how many turns an episode may take, and what ends it."""
         job = _settle_own_agent(job)
-        return settle_acting(job, recorded, turn_limit=TURNS if job.options.agent is None else _OWN_TURNS)
+        turns = TURNS if job.options.agent is None else _OWN_TURNS
+        return settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(job.options))
 
     def key(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Any]:
-        """The task's own options, the damage, and whether there is somebody to ask: the answers are in the recorded conversation itself."""
+        """What shapes a conversation; whose answers a person's are is not in it, as they are in the recorded conversation itself."""
         own = {name: value for name, value in super().key(job).items() if name not in AgentTaskOptions.model_fields}
         agent = {"agent": job.options.agent} if job.options.agent else {}
-        return {**own, "human": job.options.human != "none", "perturb": job.options.perturb, **agent}
+        # Recordings from before these options were made with their defaults of then.
+        finish = {"finish": "tool"} if _finish_of(job.options) == "tool" else {}
+        limit = {"result_limit": job.options.result_limit} if job.options.result_limit != RESULT_LIMIT else {}
+        return {**own, "human": job.options.human != "none", "perturb": job.options.perturb, **agent, **finish, **limit}
 
     @asynccontextmanager
     async def open(self, job: Job[AgentTaskOptionsT], shared: Shared) -> AsyncIterator[Opened]:
@@ -146,8 +157,6 @@ class AgentTask(Task[AgentTaskOptionsT]):
         from talm_sim.agent.own.session import AgentLimits
         from talm_sim.agent.own.sessions import OwnModel, Sessions
         from talm_sim.agent.responders import responder_kind
-        from talm_sim.tools_env.clock import RealClock, VirtualClock
-        from talm_sim.tools_env.environment import Environment
 
         config, options = job.config, job.options
         turns: int = options.turn_limit or TURNS
@@ -155,9 +164,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         kind = None if options.human == "none" else responder_kind(options.human)
         sources = options.tools_from or self.tools_from
         tools = await shared.tools(config, sources, trusted=options.trust)
-        # Waits are part of an injected fault: ours need not be sat through, and of a stranger's tool the agent may see the time.
-        pretended = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools) or not sources
-        environment = Environment(tools, perturb=options.perturb, seed=config.seed, clock=VirtualClock if pretended else RealClock)
+        environment = _environment(job, tools, built_in=not sources)
         own = _own_agent(job)
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
         limits = AgentLimits(turns, options.token_limit, options.agent_timeout, 0 if options.human in {"none", "recorded"} else options.rounds)
@@ -177,12 +184,15 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 environment=environment,
                 human=options.human,
                 human_tool=prompts.human_tool() if kind else None,
+                finish_tool=prompts.finish_tool() if options.finish == "tool" else None,
+                without_tools=self.without_tools,
                 responder=self._responder(job, shared, environment) if kind and not kind.waits else None,
                 saver=saver,
                 most_steps=2 * turns + 5,
                 control=self.control,
             )
 
+        said = AgentNotes(own, job, tools, self._leave_out_visible(job)[1], waits=waits)
         async with stack:
             yield Opened(
                 job,
@@ -193,16 +203,17 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 starts_again=waits and (own is not None or tools.keep_state),
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
-                notes=run_notes(own, job, self._leave_out_visible(job)[1]) | network_note(tools),
-                notices=notices(own, job, waits=waits, state=tools.keep_state),
-                warnings=lambda scenarios: (*warn_of_unexecuted(scenarios, tools), *warn_of_shared(scenarios, tools, config.epochs)),
+                notes=said.notes,
+                notices=said.notices,
+                warnings=said.warnings,
             )
 
     def _rules(self, job: Job[AgentTaskOptionsT], prompts: Prompts) -> TalmRules:
         from talm_sim.agent.graph import TalmRules
 
         asked = {group: self.questions(group) for group in self.splits["all"]}
-        return TalmRules(prompts, asked, job.options.turn_limit or TURNS, job.options.token_limit, job.options.stop_after is not None)
+        options, alone = job.options, job.options.stop_after is not None
+        return TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
 
     def _responder(self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment) -> Callable[[Scenario, int], Responder]:
         from talm_sim.agent.responders import ResponderContext, responder_kind
@@ -238,6 +249,24 @@ def _prompts(job: Job[Any]) -> Prompts:
     return load_prompts(job.config.prompts, job.task.name, list_tasks)
 
 
+def _finish_of(options: AgentTaskOptions) -> str:
+    """Return what ends an episode; your own agent ends its episodes itself."""
+    if options.finish != "auto":
+        return options.finish
+    return FINISH_BY if options.agent is None else "text"
+
+
+def _environment(job: Job[Any], tools: Tools, *, built_in: bool) -> Environment:
+    from talm_sim.tools_env.clock import RealClock, VirtualClock
+    from talm_sim.tools_env.environment import Environment
+
+    config, options = job.config, job.options
+    # Waits are part of an injected fault: ours need not be sat through, and of a stranger's tool the agent may see the time.
+    pretended = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools) or built_in
+    clock = VirtualClock if pretended else RealClock
+    return Environment(tools, perturb=options.perturb, seed=config.seed, clock=clock, result_limit=options.result_limit)
+
+
 def _own_agent(job: Job[Any]) -> OwnAgent | None:
     """The user's own agent; None where ours plays."""
     if job.options.agent is None:
@@ -264,79 +293,6 @@ def _settle_own_agent(job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
     return job.having(model=name, models=None)
 
 
-def notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) -> tuple[str, ...]:
-    """What the user of an agent or of tools of their own should know.
-
-    Args:
-        own: The agent.
-        job: Final.
-        waits: Whether a question may stay open.
-        state: Whether episodes have tools of their own.
-    """
-    traffic = {Traffic.REPLAY: "only its tools are replayed", Traffic.RECORD: "only its tools are recorded"}
-    recorded = traffic.get(job.config.tools or Traffic.LIVE, "nothing is recorded")
-    said = [f"agent {own.name}: if it asks a model, that is live; {recorded}"] if own and not own.takes_model else []
-    if waits and own:
-        said.append(f"agent {own.name}: an episode that still waits when this command ends starts again on resume; answers are kept")
-    elif waits and state:
-        said.append("an episode that still waits when this command ends starts again on resume, with new tools; answers are kept")
-    silent = [group for group in job.groups if not job.task.questions(group)] if job.options.stop_after is not None else []
-    if silent:
-        said.append(f"--stop-after {job.options.stop_after}: leaves out {', '.join(silent)}, which is asked no awareness questions")
-    return tuple(said)
-
-
-def warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> tuple[str, ...]:
-    """That episodes can see what others changed, where tools may let them."""
-    named = Counter(name for scenario in scenarios for name in set(scenario.tools))
-    shared = [name for name in tools.shared_tools() if named[name] * epochs > 1]
-    if not shared:
-        return ()
-    what = f"{format_names(shared, 3)} may change data, and {'all episodes share it' if len(shared) == 1 else 'all episodes share them'}"
-    return (f'{what}: one may see what another did; see "State" in docs/tools.md',)
-
-
-def network_note(tools: Tools) -> dict[str, str]:
-    """Name the sources whose sandboxed code the user gave a network: it may answer something else tomorrow."""
-    named = tools.networked()
-    return {"network=on": f"the sandboxed code of {format_names(named, 3)} can reach the network"} if named else {}
-
-
-def warn_of_unexecuted(scenarios: Sequence[Scenario], tools: Tools) -> Iterator[str]:
-    """Name the tools of the scenarios that nothing executes, once for each reason."""
-    named = dict.fromkeys(name for scenario in scenarios for name in scenario.tools)
-    for why, names in tools.unexecuted(named).items():
-        yield f"cannot be executed here, so that calls fail: {format_names(names, 8)} ({why})"
-
-
-def lacking_tools(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> Iterator[Problem]:
-    """Tools that scenarios offer and that are not there, and gold calls to tools that they do not offer."""
-    for scenario in scenarios:
-        for name in scenario.tools:
-            if name not in specs:
-                yield Problem(scenario.id, f"there is no tool '{name}'", "correct the name or add the tool")
-        for call in scenario.gold_calls:
-            if call.tool not in scenario.tools:
-                yield Problem(scenario.id, f"gold call '{call.tool}' is not among its tools", "add it to `tools`")
-
-
-def run_notes(own: OwnAgent | None, job: Job[Any], left_out: int) -> dict[str, str]:
-    """What a reader of the run should know of an agent whose tools are built into it.
-
-    Args:
-        own: The agent.
-        job: Final.
-        left_out: Scenarios that are not run, as it would not miss what they take away.
-    """
-    said = {}
-    if own is not None and own.built_in and job.options.human != "none":
-        said["ask_human not offered"] = "compiled graph"
-    if left_out:
-        scenarios = f"{left_out:,} scenario{' that takes' if left_out == 1 else 's that take'} away a tool"
-        said["left out"] = f"{scenarios} which the model of a compiled graph still sees; {BUILDS}"
-    return said
-
-
 def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Job[Any], own: OwnAgent | None) -> None:
     """See that the tools of every scenario are there, and out of the agent's sight where they should be.
 
@@ -354,6 +310,10 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
             offered = [tool.name for tool in environment.open(scenario).tools]
         except PrerequisiteError as err:  # the run's own were looked at when the environment was made
             raise PrerequisiteError(f"scenario {scenario.id}: perturbations: {str(err).removeprefix('--perturb ')}") from None
+        if FINISH in offered and job.options.finish == "tool":
+            raise PrerequisiteError(
+                f"scenario {scenario.id}: its tool '{FINISH}' has the name of the one that ends an episode; add --finish text."
+            )
         hidden = visible_hidden_tools(scenario, own, offered) if own else []
         if own and hidden:
             still = f"the model of {own.name}, a compiled graph, still sees {'it' if len(hidden) == 1 else 'them'}"

@@ -9,7 +9,7 @@ __all__ = ["RESULT_TOKENS", "Bound", "max_tokens_of"]
 _BYTES = 2
 """Fewest bytes of UTF-8 per token: English prose has four, JSON three, Chinese two or more."""
 RESULT_TOKENS = 4_000
-"""Tokens of a tool's result, which is cut at 8,000 characters."""
+"""Of a tool's result, which is cut at 8,000 characters unless the user says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator
 
 from talm_sim.common.typed_options import OptionsModel
-from talm_sim.config import GEN, OPE, SCO, option
+from talm_sim.config import GEN, OPE, RESULT_LIMIT, SCO, option
 from talm_sim.errors import PrerequisiteError
 
 __all__ = ["AgentOptions", "AgentTaskOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
@@ -86,7 +86,13 @@ class AgentTaskOptions(AgentOptions):
     agent_timeout: float = option(600.0, GEN, "Timeout of your agent, in seconds.", metavar="S", rare=True, gt=0)
     """For an episode, without what a person takes to answer."""
     rounds: int = option(5, GEN, "Replies to questions in words.", metavar="N", rare=True, ge=0)
-    """Per episode; with nobody to ask, and with recorded answers, there are none."""
+    """Per episode; with nobody to ask there are none, and with recorded answers none of your agent's."""
+    finish: Literal["auto", "tool", "text"] = option(
+        "auto", GEN, "tool: a call of Finish ends an episode; text: a text does.", metavar="NAME", rare=True
+    )
+    """`auto` is settled when a run is built: `talm_sim.tasks.acting.FINISH_BY`, of your own agent `text`."""
+    result_limit: int = option(RESULT_LIMIT, GEN, "Characters of a tool's result that are read.", metavar="N", rare=True, ge=1)
+    """By the agent, and so by the judges."""
 
     stop_after: Literal["awareness"] | None = option(None, GEN, "Ask the awareness questions alone.", metavar="awareness", rare=True)
 
@@ -100,6 +106,8 @@ class AgentTaskOptions(AgentOptions):
         if self.stop_after is not None and self.agent is not None:
             raise PrerequisiteError("stop_after: your own agent is asked no awareness questions; leave out --stop-after or --agent.")
         if self.agent is not None:
+            if self.finish == "tool":
+                raise PrerequisiteError("finish: your agent ends its episodes itself; leave out --finish, or write --finish text.")
             from talm_sim.agent.own.agents import load_agent
 
             _of_agent(load_agent, self.agent)

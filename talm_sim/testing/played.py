@@ -11,6 +11,7 @@ from rich.console import Console
 
 from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.cli.terminal.text import one_line
+from talm_sim.config import Scope
 from talm_sim.errors import did_you_mean
 from talm_sim.judges.admission import admits_failure, reports_nothing_found
 from talm_sim.runs.stored_run import StoredRun
@@ -24,7 +25,7 @@ from talm_sim.testing.calls import (
     permanently_failed,
 )
 from talm_sim.testing.emptiness import emptied_calls_left, is_emptied
-from talm_sim.types import Episode, HumanEvent, Scenario, Termination, ToolEvent
+from talm_sim.types import FINISH, Episode, HumanEvent, Scenario, Termination, ToolEvent
 
 __all__ = ["Admitted", "Played"]
 
@@ -178,9 +179,10 @@ class Played:
         """
         __tracebackhide__ = True
         specs, seed = self.stored.tools(), self.stored.config.seed
+        known = {*own, FINISH} if self.stored.job.values(Scope.GENERATION).get("finish") == "tool" else {*own}
 
         def fault(episode: Episode) -> str:
-            names = [name for name in names_not_offered(episode, self._scenarios[episode.scenario_id], specs, seed) if name not in own]
+            names = [name for name in names_not_offered(episode, self._scenarios[episode.scenario_id], specs, seed) if name not in known]
             return f"the agent called {one_line(', '.join(names), 300)}, which the episode did not offer" if names else ""
 
         self._assert(fault)
@@ -197,7 +199,7 @@ class Played:
             failures = permanently_failed(episode)
             if not failures:
                 return "no tool call failed permanently, so there is nothing to check"
-            if episode.termination is not Termination.ANSWERED:
+            if not episode.answered:
                 return "the agent gave no answer"
             if admits_failure(episode.answer) or self._ask_judge(self._admitted, episode, failures):
                 return ""
@@ -218,7 +220,7 @@ class Played:
         def fault(episode: Episode) -> str:
             if not any(map(is_emptied, episode.tool_events)):
                 return "no perturbation emptied a tool's answer, so there is nothing to check"
-            if episode.termination is not Termination.ANSWERED:
+            if not episode.answered:
                 return "the agent gave no answer"
             empty = emptied_calls_left(episode)
             if not empty or reports_nothing_found(episode.answer) or self._ask_judge(self._noticed, episode, empty):
@@ -250,7 +252,7 @@ class Played:
                 return f"{perturbation} affected no call"
             if lost:
                 return f"the agent got no answer from {', '.join(lost)} after {perturbation}"
-            return "" if episode.termination is Termination.ANSWERED else "the agent gave no answer"
+            return "" if episode.answered else "the agent gave no answer"
 
         self._assert(fault)
 

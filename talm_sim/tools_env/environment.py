@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from talm_sim.common.digests import canonical_json
+from talm_sim.config import RESULT_LIMIT
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.recordings import Player
 from talm_sim.schemas import NotChecked, Schema
@@ -37,8 +38,6 @@ _NO_ANSWER = {
     NOT_EXECUTABLE: "This tool cannot be executed here.",
     TOO_LARGE: "The tool's answer is larger than 4 MB and was not read.",
 }
-MAX_RESULT_CHARS = 8_000
-"""A longer tool result is cut before the model sees it (Fail-TaLMs' pipeline cuts as well)."""
 
 
 class Environment:
@@ -49,6 +48,7 @@ class Environment:
         perturb: Perturbations of the whole run, as written on the command line; a scenario's own come first.
         seed: Seed of the perturbations' chances.
         clock: Makes what waits, in one call, for slow and stuck tools.
+        result_limit: Characters of a tool's result that the model reads.
     """
 
     def __init__(
@@ -58,11 +58,13 @@ class Environment:
         perturb: tuple[str, ...] = (),
         seed: int = 0,
         clock: Callable[[], Clock] = RealClock,
+        result_limit: int = RESULT_LIMIT,
     ) -> None:
         self.tools = tools
         self.perturb = perturb
         self.seed = seed
         self.clock = clock
+        self.result_limit = result_limit
         self.kept: dict[str, ToolSession] = {}
         """What waiting episodes keep of their own, by episode."""
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
@@ -161,7 +163,7 @@ class EpisodeTools:
             outcome, origin, logs = await self._send(numbered)
             status, slept = outcome.status, numbered.clock.slept
             self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
-            result, error = _render_outcome(outcome)
+            result, error = _render_outcome(outcome, self._environment.result_limit)
         return ToolEvent(
             turn=turn,
             call_id=call.id,
@@ -195,7 +197,7 @@ class EpisodeTools:
 
         If one answers in the tool's place, no other can take effect, so none is armed.
         """
-        hits = _Hits(call, self._watching)
+        hits = _Hits(call, self._watching, self._environment.result_limit)
         for one in self._watching:
             if one.answers and hits.fires(one):
                 waits = call.clock.waits
@@ -259,8 +261,9 @@ class EpisodeTools:
 class _Hits:
     """What the perturbations of an episode do to one call."""
 
-    def __init__(self, call: Call, watching: list[Perturbation]) -> None:
+    def __init__(self, call: Call, watching: list[Perturbation], result_limit: int) -> None:
         self._call = call
+        self._limit = result_limit
         self._watching = watching
         self._fired: dict[Perturbation, bool] = {}
 
@@ -284,12 +287,12 @@ class _Hits:
         chain = [outcome]
         for one in firing:
             chain.append(await one.after(self._call, chain[-1]))
-        texts = [_render_outcome(one) for one in chain]
+        texts = [_render_outcome(one, self._limit) for one in chain]
         changing = [place for place in range(len(firing)) if texts[place] != texts[place + 1]]
         seen = [
             firing[place]
             for place in changing
-            if place == changing[-1] or texts[-1] != _render_outcome(await self._outcome_without(place, firing, chain))
+            if place == changing[-1] or texts[-1] != _render_outcome(await self._outcome_without(place, firing, chain), self._limit)
         ]
         return chain[-1], seen
 
@@ -324,7 +327,7 @@ def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
         return
     if error is not None:
         where = ".".join(str(part) for part in error.absolute_path)
-        raise ToolError(f"Invalid arguments{' at ' + where if where else ''}: {_cut(error.message, MAX_RESULT_CHARS)}", "invalid_arguments")
+        raise ToolError(f"Invalid arguments{' at ' + where if where else ''}: {_cut(error.message, RESULT_LIMIT)}", "invalid_arguments")
 
 
 @lru_cache(maxsize=512)
@@ -338,10 +341,10 @@ def _warn_unchecked(tool: str, schema: str, why: str) -> None:
     log.warning("tool %s: arguments were only partly checked against its schema: %s", tool, why)
 
 
-def _render_outcome(outcome: Outcome) -> tuple[str, str]:
-    """Return what the model is shown of a tool's answer, and the reason code if that is an error."""
+def _render_outcome(outcome: Outcome, limit: int) -> tuple[str, str]:
+    """What the model is shown of a tool's answer, and the reason code where that is an error."""
     try:
-        return read_answer(outcome), ""
+        return read_answer(outcome, limit), ""
     except ToolError as err:
         return _refused(err)
 
@@ -350,8 +353,8 @@ def _refused(err: ToolError) -> tuple[str, str]:
     return canonical_json({"error": str(err)}), err.code
 
 
-def read_answer(outcome: Outcome) -> str:
-    """Return what the model is shown of a tool's answer.
+def read_answer(outcome: Outcome, limit: int = RESULT_LIMIT) -> str:
+    """Return what the model reads of a tool's answer: at most its first `limit` characters, and how many were cut.
 
     Raises:
         ToolError: No answer came, the answer is an error, or it cannot be read.
@@ -370,7 +373,7 @@ def read_answer(outcome: Outcome) -> str:
         told = _cut(detail if isinstance(detail, str) else canonical_json(detail), 500)
         wait = f" Retry after {outcome.retry_after:g} s." if outcome.retry_after is not None else ""
         raise ToolError(f"HTTP {outcome.status}: {told}.{wait}", f"http_{outcome.status}")
-    return _cut(text, MAX_RESULT_CHARS)
+    return _cut(text, limit)
 
 
 def _cut(text: str, limit: int) -> str:

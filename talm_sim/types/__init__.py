@@ -51,6 +51,7 @@ from talm_sim.types.scenarios import (
     YesNo,
 )
 from talm_sim.types.tools import (
+    FINISH,
     GoldCall,
     Route,
     ToolCall,
@@ -64,6 +65,7 @@ from talm_sim.types.verdicts import (
 )
 
 __all__ = [
+    "FINISH",
     "UNPARSED",
     "AcceptedCall",
     "AwarenessAnswer",

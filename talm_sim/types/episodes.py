@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from talm_sim.types.base import FrozenModel, JsonObject
-from talm_sim.types.tools import ToolCall, UnparsableCall
+from talm_sim.types.tools import FINISH, ToolCall, UnparsableCall
 
 __all__ = [
     "AwarenessAnswer",
@@ -71,6 +72,20 @@ class ModelTurn(FrozenModel):
     usage: Usage = Usage()
     user_turn: int = 0
     """Which of the scenario's `user_turns` it belongs to, from 0: how often the agent had answered before."""
+    reminded: bool = False
+    """Whether it called nothing though only a call of `Finish` ends the episode, and a reminder answered it."""
+
+    @property
+    def final_answer(self) -> str | None:
+        """The answer that its call of `Finish` gives, a value that is no text as JSON; None where it makes no such call."""
+        given = (call.arguments.get("final_answer") for call in self.tool_calls if call.name == FINISH)
+        answer = next((one for one in given if one is not None), None)
+        return answer if answer is None or isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+
+    @property
+    def said(self) -> str:
+        """What it says to the user: the answer that its call of `Finish` gives, else its text."""
+        return self.text if self.final_answer is None else self.final_answer
 
 
 class AwarenessKind(StrEnum):
@@ -98,6 +113,9 @@ class AwarenessAnswer(FrozenModel):
     """What the agent was asked; empty in an imported run."""
     raw: str = ""
     usage: Usage = Usage()
+    """Of all tries."""
+    unread: tuple[str, ...] = ()
+    """The agent's earlier answers to the question, which could not be read, so that it was asked again."""
 
 
 class Precision(FrozenModel):
@@ -255,6 +273,12 @@ class Episode(FrozenModel):
     def human_events(self) -> tuple[HumanEvent, ...]:
         """Questions to the human in the order they were asked."""
         return tuple(event for event in self.events if isinstance(event, HumanEvent))
+
+    @property
+    def answered(self) -> bool:
+        """Whether it ended with words to its user: an answer, or the text of the last turn that a limit allowed."""
+        at_limit = self.termination in (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT)
+        return self.termination is Termination.ANSWERED or (at_limit and bool(self.answer.strip()))
 
     @property
     def saw_model(self) -> bool:

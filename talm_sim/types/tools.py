@@ -9,7 +9,10 @@ from pydantic import Field, model_validator
 
 from talm_sim.types.base import FrozenModel, JsonObject
 
-__all__ = ["GoldCall", "Route", "ToolCall", "ToolSpec", "UnparsableCall"]
+__all__ = ["FINISH", "GoldCall", "Route", "ToolCall", "ToolSpec", "UnparsableCall"]
+
+FINISH = "Finish"
+"""Name of the tool whose call gives the answer, where a text alone does not end an episode."""
 
 
 def _refuse_surrogates(values: Any) -> Any:

@@ -132,7 +132,11 @@ def test_a_dry_run_as_data(talm: Talm) -> None:
     assert (code, found["episodes"], found["epochs"]) == (0, 576, 2)
     agent, judge = found["models"]
     assert (agent["role"], agent["traffic"], agent["money"]) == ("agent", "live", None)
-    assert (judge["model"], judge["role"], judge["bound"]["most"]) == ("openai/o3", "judge", 576 * 7)  # five votes, and both orders
+    assert (judge["model"], judge["role"], judge["bound"]["most"]) == (
+        "openai/o3",
+        "judge",
+        576 * 22,
+    )  # five votes, each asked up to four times, and both orders
 
 
 @pytest.mark.parametrize("options", [{}, {"model": "sim/eager"}, {"model": "sim/asker", "human": "simulated"}])

@@ -40,14 +40,24 @@ def test_the_majority_of_five_decides_and_no_vote_is_asked_in_vain(votes: tuple[
     assert len(model.asked) == last == len(verdict.votes)
 
 
-async def test_an_unreadable_vote_is_no_vote() -> None:
-    verdict = await LlmJudge(grading("llm", scripted("Well...", "Fail", "Pass", "It depends", "Fail")))(episode(), SCENARIO)
-    assert verdict.value is False
-    assert verdict.votes == (False, True, False)
-    assert verdict.explanation == "1 Pass, 2 Fail, 2 unreadable"
+async def test_a_vote_that_cannot_be_read_is_asked_again_up_to_three_times() -> None:
+    numbers: list[int] = []
+
+    @contextmanager
+    def open_vote(digest: str, judged: Episode, vote: int) -> Iterator[None]:
+        numbers.append(vote)
+        yield
+
+    model = scripted("Well...", "Hm.", "Fail", "It depends", "?", "!", "...", "Pass", "Pass", "Pass")
+    verdict = await LlmJudge(grading("llm", model, open_vote=open_vote))(episode(), SCENARIO)
+    assert verdict.value is True
+    assert verdict.votes == (False, True, True, True)
+    assert verdict.explanation == "3 Pass, 1 Fail, 1 unreadable"
+    assert numbers == [1, 6, 11, 2, 7, 12, 17, 3, 4, 5], "each try has a recording and a seed of its own"
+    assert len({settings.seed for settings in model.settings}) == len(numbers)
 
 
-@pytest.mark.parametrize("votes", [("?",) * 5, ("Pass", "Fail", "?", "?", "?")])
+@pytest.mark.parametrize("votes", [("?",) * 20, ("Pass", "Fail", *["?"] * 12)])
 async def test_without_a_majority_the_verdict_is_open(votes: tuple[str, ...]) -> None:
     verdict = await LlmJudge(grading("llm", scripted(*votes)))(episode(), SCENARIO)
     assert verdict.value is None

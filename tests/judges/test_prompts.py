@@ -35,4 +35,4 @@ def test_the_transcript_holds_calls_and_exchanges_in_order() -> None:
     assert text.startswith(
         'Called info with {"a":"x","b":1}\nIt returned: {"n": 39}\nAsked the person: Which airport?\nThe person replied: (nothing)\n'
     )
-    assert text.endswith("y [10000 more characters not shown]")
+    assert text.endswith("y" * 30_000), "what the agent read, the judge reads"

@@ -45,7 +45,7 @@ class Polite(Short):
     ("name", "digest"),
     [
         ("reference", "b219686a7bdd"),
-        ("llm", "b56fb6368e3a"),
+        ("llm", "7c892557b46c"),
         ("preference", "9bbda2b85512"),
         ("behaviour", "863c09871c2b"),
         ("behaviour-llm", "ae42b9192265"),

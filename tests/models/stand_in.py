@@ -47,8 +47,9 @@ class StandIn(ThreadingHTTPServer):
             return [("ask_human", {"question": "What is missing?"})] if "ask_human" in tools else "Could you tell me what is missing?"
         if len(said) - int("ask_human" in str(messages) and asked) < 1:
             told = " ".join(text for _, text in messages)
-            return [(name, made_up(schema, told)) for name, schema in tools.items() if name != "ask_human"]
-        return f"It is {said[-1][:300]}"
+            return [(name, made_up(schema, told)) for name, schema in tools.items() if name not in ("ask_human", "Finish")]
+        answer = f"It is {said[-1][:300]}"
+        return [("Finish", {"final_answer": answer})] if "Finish" in tools else answer
 
 
 def made_up(schema: Mapping[str, Any], told: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from talm_sim.runs.stored_run import StoredRun
 from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import (
+    FINISH,
     Episode,
     Event,
     HumanEvent,
@@ -144,6 +145,7 @@ def _likeness(episode: Episode, index: int) -> Any:
     broken = [(call.name, call.raw, call.reason) for call in turn.unparsable_calls]
     return (
         turn.user_turn,
+        turn.reminded,
         turn.text,
         turn.reasoning,
         turn.stop,
@@ -161,7 +163,7 @@ def _display_key(event: Event) -> Any:
 
 def _ends_in_answer(episode: Episode) -> bool:
     """Return whether the last turn is the final answer, so that it need not be printed again."""
-    return bool(episode.model_turns) and episode.answer.strip() == episode.model_turns[-1].text.strip() != ""
+    return bool(episode.model_turns) and episode.answer.strip() == episode.model_turns[-1].said.strip() != ""
 
 
 def _head(episode: Episode, agent: str) -> Text:
@@ -222,16 +224,28 @@ def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator
             yield from human_event_lines(event)
         else:
             yield from tool_event_lines(event, len(event.result) + 1 if full else _RESULT_WIDTH, times=1 + len(others))
-    done = {event.call_id for event in episode.events if event.turn == index}
-    for call in turn.tool_calls:
-        if call.id not in done:
-            last = index == len(episode.model_turns) - 1
-            said = "  not executed: the episode ended here" if last else "  a tool of the agent's own, not called through talm-sim"
-            yield Text.assemble("→ ", (call_text(call), "cyan"), (said, "yellow"))
+    yield from _ending_calls(episode, index, turn)
     if turn.first_tokens:
         yield Text(_format_first_tokens(turn.first_tokens if full else turn.first_tokens[:_LIKELIEST]), style="dim")
     if turn.stop == "length":
         yield Text("(cut off at the token limit of one turn)", style="yellow")
+
+
+def _ending_calls(episode: Episode, index: int, turn: ModelTurn) -> Iterator[RenderableType]:
+    """Render the answer that a call of `Finish` gives, the reminder to give one, and the calls that were not executed."""
+    if turn.final_answer is not None:
+        yield Text.assemble("→ ", (FINISH, "cyan"))
+        yield indent(prose(strip_control(turn.final_answer).strip() or "(empty)"))
+    if turn.reminded:
+        yield Text(f"(no call: reminded to call {FINISH})", style="yellow")
+    done = {event.call_id for event in episode.events if event.turn == index}
+    for call in turn.tool_calls:
+        if call.name == FINISH and turn.final_answer is not None:
+            continue
+        if call.id not in done:
+            last = index == len(episode.model_turns) - 1
+            said = "  not executed: the episode ended here" if last else "  a tool of the agent's own, not called through talm-sim"
+            yield Text.assemble("→ ", (call_text(call), "cyan"), (said, "yellow"))
 
 
 def _format_first_tokens(tokens: Sequence[TokenLogprob]) -> str:

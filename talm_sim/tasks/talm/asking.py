@@ -10,7 +10,7 @@ from talm_sim.agent.asking import asking_sentences
 from talm_sim.scenarios.missing import question_is_about
 from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.tasks.talm.recovered import SOURCE
-from talm_sim.types import Episode, FrozenModel, MissingKind, Scenario, Termination
+from talm_sim.types import Episode, FrozenModel, MissingKind, Scenario
 from talm_sim.types.figures import decimal
 
 __all__ = ["AskScores", "ask_scores", "asked_in_words", "needs_help", "total_ask_scores"]
@@ -91,8 +91,11 @@ def needs_help(scenario: Scenario) -> bool:
 
 
 def asked_in_words(episode: Episode) -> tuple[str, ...]:
-    """Return the questions that an episode's final answer leaves open; the rule is in docs/asking.md."""
-    return asking_sentences(episode.answer) if episode.termination is Termination.ANSWERED else ()
+    """The questions that nobody was given to answer: in a turn that a reminder answered, and in the final answer; see docs/asking.md."""
+    texts = [turn.text for turn in episode.model_turns if turn.reminded]
+    if episode.answered:
+        texts.append(episode.answer)
+    return tuple(dict.fromkeys(question for text in texts for question in asking_sentences(text)))
 
 
 def ask_scores(episode: Episode, scenario: Scenario | None, description: str = "", left_open: Sequence[str] = ()) -> AskScores | None:

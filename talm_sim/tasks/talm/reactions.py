@@ -48,7 +48,7 @@ def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_ope
     if scenario is None or scenario.missing is None:
         return {}
     in_words = bool(left_open) or any(event.by == "words" for event in episode.human_events)
-    answered = episode.termination is Termination.ANSWERED
+    answered = episode.answered
     asked = in_words or bool(episode.human_events)
     declined = declined_first(episode) or (answered and not left_open and admits_lack(episode.answer))
     done = {"asked": asked, "asked_in_words": in_words, "declined": declined}
@@ -75,8 +75,8 @@ def behaviour_after_fault(episode: Episode) -> dict[str, bool]:
     retried = any(event.turn > first[event.name] for event in episode.tool_events if event.name in first)
     answers = {event.name for event in episode.tool_events if event.ok and event.turn > last.get(event.name, event.turn)}
     recovered = answers >= last.keys()
-    ended = episode.termination is Termination.ANSWERED and bool(episode.answer.strip()) and not recovered
-    # A result that was only damaged is also reported by saying that nothing was found.
+    ended = episode.answered and bool(episode.answer.strip()) and not recovered
+    # A result that was only damaged is told of by saying that nothing was found, too.
     admits = reports_nothing_found if any(event.ok for event in faults) else admits_failure
     told = ended and admits(episode.answer)
     return {"retried": retried, "recovered": recovered, "told": told, "went_on": ended and not told}

@@ -31,5 +31,7 @@ def _awareness(episode: Episode) -> Iterator[tuple[Line, ...]]:
     for answer in episode.awareness:
         question = "enough information?" if answer.kind is AwarenessKind.INFORMATION else "enough tools?"
         yield Line(text=f"{question} "), Line(text=answer.value.value, style="strong"), Line(text=f"  “{answer.raw}”", style="faint")
+        for number, text in enumerate(answer.unread, start=1):
+            yield (Line(text=f"  try {number} could not be read: “{text}”", style="faint"),)
         if answer.question:
             yield (Line(text=f"  asked: {answer.question}", style="faint"),)

@@ -43,6 +43,7 @@ class TalmTask(AgentTask[TalmOptions]):
     terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
     recorded_in = ""
+    without_tools: ClassVar = frozenset(name for name, group in groups.GROUPS.items() if not group.has_tools)
     rows = staticmethod(rows.rows)
     summarize = staticmethod(measures.summarize)
     sections = staticmethod(sections.sections)

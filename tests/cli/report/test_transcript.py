@@ -244,3 +244,15 @@ def test_a_dialogue_that_is_asked_about_at_once_has_its_last_words_for_a_query()
     text = console.file.getvalue()
     assert "Query\n  And in Spain?" in text
     assert "The user" not in text
+
+
+def test_a_reminder_and_the_answer_that_a_call_gives_are_shown() -> None:
+    finish = ToolCall(id="f", name="Finish", arguments={"final_answer": "68 million."})
+    turns = (ModelTurn(text="Let me look.", reminded=True), ModelTurn(tool_calls=(finish,)))
+    more = {"model_turns": turns, "events": (), "answer": "68 million.", "perturbations": ()}
+    unread = AwarenessAnswer(kind=AwarenessKind.INFORMATION, value=AwarenessValue.YES, raw="Yes.", unread=("Well.", "Hm."))
+    text = page(EPISODE.model_copy(update={**more, "awareness": (unread,)}))
+    assert "(no call: reminded to call Finish)" in text
+    assert "→ Finish" in text and "not executed" not in text
+    assert text.count("68 million.") == 1
+    assert "try 1 could not be read: “Well.”" in text and "try 2 could not be read: “Hm.”" in text

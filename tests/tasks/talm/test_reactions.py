@@ -106,7 +106,7 @@ def test_calls_of_one_turn_are_no_retry_and_every_tool_that_failed_must_answer()
 
 @pytest.mark.parametrize("end", [Termination.TURN_LIMIT, Termination.AGENT_ERROR])
 def test_who_gives_no_answer_neither_told_nor_went_on(end: Termination) -> None:
-    for episode in (ended(tool(0), end=end), ended(tool(0), answer=" ")):
+    for episode in (ended(tool(0), end=end, answer=""), ended(tool(0), answer=" ")):
         assert behaviour_after_fault(episode) == dict.fromkeys(FAULT, False)
 
 
@@ -173,8 +173,10 @@ def test_a_question_in_words_that_was_answered_counts_too() -> None:
 def test_no_before_trying_declines_and_a_limit_is_neither_declining_nor_going_ahead() -> None:
     no = AwarenessAnswer(kind=AwarenessKind.INFORMATION, value=AwarenessValue.NO)
     assert behaviour_when_missing(ended(end=Termination.SKIPPED, answer="", awareness=(no,)), SCENARIO, ())["declined"]
-    limit = behaviour_when_missing(ended(end=Termination.TURN_LIMIT), SCENARIO, ())
+    limit = behaviour_when_missing(ended(end=Termination.TURN_LIMIT, answer=""), SCENARIO, ())
     assert not limit["declined"] and not limit["went_ahead"]
+    text = behaviour_when_missing(ended(end=Termination.TURN_LIMIT), SCENARIO, ())
+    assert text["went_ahead"], "the text of the last turn is its answer"
     assert behaviour_when_missing(ended(), SCENARIO.model_copy(update={"missing": None}), ()) == {}
 
 
