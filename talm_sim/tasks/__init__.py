@@ -1,9 +1,9 @@
 """What is measured: one folder a task. It says what it loads, opens, asks, counts and prints; nothing outside this room knows one by name."""
 
 from talm_sim.tasks.agent_task import AgentTask
-from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.base import Exporter, Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside, PaperRow, PaperRows
-from talm_sim.tasks.exporters import Exported, Exporter
+from talm_sim.tasks.exporters import Exported
 from talm_sim.tasks.makers import Maker
 from talm_sim.tasks.options import AgentOptions, AgentTaskOptions, PairedOptions, PromptOptions, TaskOptions
 from talm_sim.tasks.recorded import Recorded

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from talm_sim.scenarios.making.review import Reviewer
-    from talm_sim.tasks.base import Task
-    from talm_sim.tasks.exporters import Exporter
+    from talm_sim.tasks.base import Exporter, Task
     from talm_sim.tasks.makers import Maker
 
 __all__ = [
