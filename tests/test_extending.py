@@ -458,6 +458,7 @@ def test_the_examples_are_all_there_and_typed() -> None:
         "capitals.py",
         "refunds.py",
         "more_capitals.py",
+        "quiz_export.py",
         "short_answer.py",
         "polite_refusal.py",
         "parrot.py",

@@ -1,7 +1,7 @@
 """Tasks: one folder each, which says what the task loads, opens, asks, counts and prints; nothing outside this room knows one by name."""
 
 from talm_sim.tasks.agent_task import AgentTask
-from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.base import Exporter, Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside, PaperRow, PaperRows
 from talm_sim.tasks.exporters import Exported
 from talm_sim.tasks.makers import Maker
@@ -17,6 +17,7 @@ __all__ = [
     "AgentTaskOptions",
     "Beside",
     "Exported",
+    "Exporter",
     "Job",
     "Maker",
     "Opened",

@@ -17,6 +17,7 @@ from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.acting import episode_bounds, settle_acting
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound, max_tokens_of
+from talm_sim.tasks.exporters import Exported
 from talm_sim.tasks.options import AgentOptions, TaskOptions
 from talm_sim.types import AwarenessKind, Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
@@ -29,13 +30,12 @@ if TYPE_CHECKING:
     from talm_sim.judges.base import Judge
     from talm_sim.models.base import GenerationSettings, Model
     from talm_sim.scenarios.problems import Problem
-    from talm_sim.tasks.exporters import Exported
     from talm_sim.tasks.makers import Maker
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.caller import ToolCaller
 
-__all__ = ["Job", "Opened", "OptionsT", "RunView", "Task"]
+__all__ = ["Exporter", "Job", "Opened", "OptionsT", "RunView", "Task"]
 
 OptionsT = TypeVar("OptionsT", bound=TaskOptions)
 
@@ -128,6 +128,13 @@ class RunView(Protocol):
         ...
 
 
+Exporter = Callable[[RunView], Exported]
+"""Writes a run of its task for another tool; the first line of its docstring is the help of its command.
+
+It raises `PrerequisiteError` where this run cannot be written in this form; the message says why.
+"""
+
+
 def _check_nothing(scenarios: Sequence[Scenario]) -> None:
     """The check of a task that has none."""
 
@@ -203,7 +210,7 @@ class Task(ABC, Generic[OptionsT]):
     data: ClassVar[Traversable | None] = None
     hub_file: ClassVar[str] = ""
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
-    exporters: ClassVar[Mapping[str, str | Callable[[RunView], Exported]]] = {}
+    exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     named_by: ClassVar[tuple[str, ...]] = ()
     terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}

@@ -1,4 +1,4 @@
-"""What writes a stored run in the form that other tools read; an exporter is imported when it is asked for."""
+"""What an exporter returns: a stored run in the form that another tool reads."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from talm_sim.scenarios.making.review import Reviewer
-    from talm_sim.tasks.base import RunView, Task
-    from talm_sim.tasks.exporters import Exported
+    from talm_sim.tasks.base import Exporter, Task
     from talm_sim.tasks.makers import Maker
 
 __all__ = [
@@ -120,7 +119,7 @@ def list_exporters() -> dict[str, list[Task[Any]]]:
     return found
 
 
-def find_exporter(name: str, task: Task[Any]) -> Callable[[RunView], Exported]:
+def find_exporter(name: str, task: Task[Any]) -> Exporter:
     """Return what writes runs of a task in the form called `name`.
 
     Raises:

@@ -66,6 +66,8 @@ def test_show_tells_splits_options_judges_and_defaults(name: str, talm: Talm) ->
     assert [option["flag"] for option in record["options"]] == [f"--{field.replace('_', '-')}" for field in task.options.model_fields]
     assert all(option["flag"] in words and option["help"] for option in record["options"])
     assert record["defaults"] == dict(task.defaults)
+    assert record["exporters"] == [*task.exporters]
+    assert all(f"talm-sim export {one}" in out for one in task.exporters)
     assert f"defaults: temperature {task.defaults['temperature']}" in out
     assert out.endswith(f"\ntalm-sim run --task {name} --help\n")
 

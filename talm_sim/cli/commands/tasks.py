@@ -55,6 +55,8 @@ def show(name: str, as_json: bool) -> None:
     options = [option | {"shown": f"{option['help']} ({option['scope']})"} for option in record["options"]]
     print_list(options, {"flag": "Option", "default": "Default", "shown": "What it does"}, empty="no options of its own")
     click.echo(f"\njudges made for it: {', '.join(record['judges']) or 'none'}")
+    if record["exporters"]:
+        click.echo(f"its runs can be exported with: {', '.join(f'talm-sim export {one}' for one in record['exporters'])}")
     click.echo("defaults: " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in record["defaults"].items()))
     click.echo(f"\ntalm-sim run --task {name} --help")
 
@@ -78,5 +80,6 @@ def _record(name: str) -> dict[str, Any]:
         "splits": {split: list(groups) for split, groups in task.splits.items()},
         "options": options,
         "judges": list(task.own_judges),
+        "exporters": list(task.exporters),
         "defaults": dict(task.defaults),
     }
