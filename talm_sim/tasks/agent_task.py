@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -19,6 +18,7 @@ from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
+from talm_sim.tasks.tool_notices import network_note, warn_of_shared, warn_of_unexecuted
 from talm_sim.types import Facts, MissingKind, Scenario, ToolSpec
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.caller import ToolCaller
     from talm_sim.tools_env.environment import Environment
-    from talm_sim.tools_env.toolbox import Tools
 
 __all__ = [
     "BUILDS",
@@ -43,13 +42,10 @@ __all__ = [
     "can_hide_missing",
     "check_tools",
     "lacking_tools",
-    "network_note",
     "notices",
     "run_notes",
     "tools_of",
     "visible_hidden_tools",
-    "warn_of_shared",
-    "warn_of_unexecuted",
 ]
 
 AgentTaskOptionsT = TypeVar("AgentTaskOptionsT", bound=AgentTaskOptions)
@@ -290,29 +286,6 @@ def notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) ->
     if silent:
         said.append(f"--stop-after {job.options.stop_after}: leaves out {', '.join(silent)}, which is asked no awareness questions")
     return tuple(said)
-
-
-def warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> tuple[str, ...]:
-    """That episodes can see what others changed, where tools may let them."""
-    named = Counter(name for scenario in scenarios for name in set(scenario.tools))
-    shared = [name for name in tools.shared_tools() if named[name] * epochs > 1]
-    if not shared:
-        return ()
-    what = f"{format_names(shared, 3)} may change data, and {'all episodes share it' if len(shared) == 1 else 'all episodes share them'}"
-    return (f'{what}: one may see what another did; see "State" in docs/tools.md',)
-
-
-def network_note(tools: Tools) -> dict[str, str]:
-    """Name the sources whose sandboxed code the user gave a network: it may answer something else tomorrow."""
-    named = tools.networked()
-    return {"network=on": f"the sandboxed code of {format_names(named, 3)} can reach the network"} if named else {}
-
-
-def warn_of_unexecuted(scenarios: Sequence[Scenario], tools: Tools) -> Iterator[str]:
-    """Name the tools of the scenarios that nothing executes, once for each reason."""
-    named = dict.fromkeys(name for scenario in scenarios for name in scenario.tools)
-    for why, names in tools.unexecuted(named).items():
-        yield f"cannot be executed here, so that calls fail: {format_names(names, 8)} ({why})"
 
 
 def lacking_tools(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> Iterator[Problem]:
