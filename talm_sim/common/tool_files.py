@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["FunctionKey", "function_key", "function_names", "spec_of_function"]
+__all__ = ["HUMAN_TOOL", "FunctionKey", "function_key", "function_names", "spec_of_function", "tool_of_file"]
+
+HUMAN_TOOL = "interact_with_human"
+"""The release's own tool that asks a person; ours takes its place."""
 
 FunctionKey = tuple[str, str, str]
 """Category, tool and function. The release spells some tools in two ways that differ in case, so the first two are casefolded."""
@@ -27,6 +32,16 @@ _TYPES = {
     "OBJECT": "object",
 }
 """The release's types in JSON Schema; a name with "list" in it is an array, all others are strings."""
+
+
+def tool_of_file(file: Path, said: object) -> str:
+    """Return what queries call the tool of a file: as its file, unless it is a copy of the file whose tool it says that it is.
+
+    Args:
+        file: The file.
+        said: Its `tool_name`.
+    """
+    return str(said) if os.path.isfile(file.parent / f"{said}.json") else file.stem
 
 
 def function_key(category: object, tool: object, function: object) -> FunctionKey:

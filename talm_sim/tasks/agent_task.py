@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.caller import ToolCaller
     from talm_sim.tools_env.environment import Environment
-    from talm_sim.tools_env.toolbox import Tools
 
 __all__ = [
     "AgentTask",

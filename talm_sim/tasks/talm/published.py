@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from talm_sim.common.plain_files import LARGEST_DOCUMENT, read_text
-from talm_sim.common.tool_files import FunctionKey, function_key, function_names, spec_of_function
+from talm_sim.common.tool_files import HUMAN_TOOL, FunctionKey, function_key, function_names, spec_of_function, tool_of_file
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.talm.recovered import HUMAN_TOOL, SOURCE, PerfectQueries, PublishedQuery, Recovered
+from talm_sim.tasks.talm.recovered import SOURCE, PerfectQueries, PublishedQuery, Recovered
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,
@@ -340,6 +340,6 @@ def _functions(directory: Path) -> Iterator[tuple[FunctionKey, dict[str, Any]]]:
                 if not isinstance(function.get("name"), str):
                     raise PrerequisiteError(f"{file}, 'api_list': a function has no name.")
                 yield (
-                    function_key(file.parent.name, tool.get("tool_name", file.stem), function.get("name")),
+                    function_key(file.parent.name, tool_of_file(file, tool.get("tool_name")), function.get("name")),
                     function | {"category": file.parent.name},
                 )

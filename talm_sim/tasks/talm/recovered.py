@@ -17,10 +17,8 @@ from typing import TypeVar
 from talm_sim.scenarios.question_words import STOP, stem
 from talm_sim.types import Missing, MissingKind, Scenario
 
-__all__ = ["HUMAN_TOOL", "NOTHING_REMOVED", "SOURCE", "PerfectQueries", "PublishedQuery", "Recovered", "knowledge_notes", "lacking_words"]
+__all__ = ["NOTHING_REMOVED", "SOURCE", "PerfectQueries", "PublishedQuery", "Recovered", "knowledge_notes", "lacking_words"]
 
-HUMAN_TOOL = "interact_with_human"
-"""The release's own name of the tool that asks a person; ours is offered in its place."""
 SOURCE = "fail-talms"
 """What `Scenario.source` calls the release."""
 _DERIVED = ("underspecified", "replaceable", "non-replaceable")

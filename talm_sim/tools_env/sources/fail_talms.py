@@ -19,7 +19,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from talm_sim.common.plain_files import LARGEST_DOCUMENT, read_text
-from talm_sim.common.tool_files import FunctionKey, function_key, function_names, spec_of_function
+from talm_sim.common.tool_files import HUMAN_TOOL, FunctionKey, function_key, function_names, spec_of_function, tool_of_file
 from talm_sim.common.typed_options import fault_of
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.recordings import HttpResponse
@@ -94,6 +94,9 @@ class ToolFolder:
         names = function_names(function.key for function in functions)
         with_code = {function.key for function in functions if function.code}
         for function in functions:
+            if function.name == HUMAN_TOOL:
+                self.not_taken.append(NotTaken(self._place_of(function), "ask_human takes its place; see --human."))
+                continue
             name_here = re.sub(r"\W", "_", names[function.key], flags=re.ASCII)
             if function.code is None and function.key in with_code:
                 self._leave_out(function, name_here)
@@ -166,7 +169,7 @@ class ToolFolder:
                 continue
             for number, function in enumerate(listed, start=1):
                 if isinstance(function, dict) and isinstance(function.get("name"), str):
-                    yield _Function(self._folder, file, str(tool.get("tool_name", file.stem)), function["name"], function)
+                    yield _Function(self._folder, file, tool_of_file(file, tool.get("tool_name")), function["name"], function)
                 else:
                     self.not_taken.append(NotTaken(f"{place}, entry {number}", "no name."))
 

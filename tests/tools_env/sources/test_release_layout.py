@@ -126,6 +126,13 @@ async def test_of_a_tool_that_is_described_twice_the_one_with_code_is_taken(tmp_
     assert [tuple(one) for one in source.not_taken] == [("Games/cards copy.json, find", "the name 'find' is used twice.")]
 
 
+def test_a_tool_is_called_as_its_file_as_queries_call_it(tmp_path: Path) -> None:
+    """The release's `jobicy.json` says that its tool is `remotejobs`."""
+    _write_tool(tmp_path, "Jobs/jobicy", [_SHOP], None, tool="remotejobs")
+    _write_tool(tmp_path, "Jobs/other", [_SHOP], None)
+    assert sorted(ToolFolder("x", tmp_path).specs) == ["jobicy_find", "other_find"]
+
+
 @walled
 async def test_what_cannot_be_executed_is_described_with_the_reason(tmp_path: Path) -> None:
     needs = "import json, nosuchpackage.part\nfrom nosuchpackage import thing\ndef {0}(word):\n    return word\n"
@@ -206,7 +213,8 @@ async def test_the_tools_of_published_queries_run_where_they_have_a_network(benc
             Tools([await open_fail_talms(folder_request(tmp_path, trusted=True, network=network))]) for network in ("on", "off")
         ]
         assert networked.networked() == ["numbers"] and not walled_in.networked()
-        assert len(networked.specs) == 858 and not networked.unexecuted(networked.specs)
+        assert len(networked.specs) == 857 and not networked.unexecuted(networked.specs)
+        assert all(networked.specs.keys() >= {*query.tools} for query in read_queries(release)), "all queries find their tools here"
         names = sorted({name for query in queries for name in query.tools})
         assert (len(queries), len(names) > _QUERIES) == (_QUERIES, True)
         asked = await _called_all(networked, names)
