@@ -16,7 +16,7 @@ _NAME = re.compile(r"hub:(?P<dataset>[\w.-]+/[\w.-]+)(?::(?P<file>[^:]+))?")
 
 
 def is_on_hub(file: Path) -> bool:
-    """Tell whether a file given on the command line names one on the hub."""
+    """Return whether a file given on the command line is on the hub."""
     return str(file).startswith("hub:")
 
 

@@ -27,8 +27,8 @@ class Statistics:
     """One column of Table 1.
 
     Attributes:
-        source: Name of the source; empty where scenarios name none.
-        group: Their group.
+        source: Name of the source; empty if scenarios name none.
+        group: Group of the scenarios.
         instances: How many scenarios.
         turns: Things said or done in a conversation, on average: each of the user and of the assistant, and each call with its result.
         apis: APIs shown, or offered by name, on average.
@@ -48,7 +48,7 @@ class Statistics:
 
 
 def statistics_of(scenarios: Iterable[Scenario]) -> list[Statistics]:
-    """Count what scenarios hold, by source and group, in the order in which these come."""
+    """Count what scenarios contain, by source and group, in the order in which these occur."""
     sets: dict[tuple[str, str], list[Scenario]] = {}
     for scenario in scenarios:
         sets.setdefault((scenario.source.name, scenario.group), []).append(scenario)

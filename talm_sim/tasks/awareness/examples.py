@@ -31,13 +31,13 @@ def add_examples(scenarios: Sequence[Scenario], pool: Sequence[Scenario], way: A
     several manipulations, each original is asked once per manipulation made of it, behind examples of that one.
 
     Args:
-        scenarios: What is asked.
-        pool: What examples are drawn from: all that the data holds, so that a limit changes none.
+        scenarios: The scenarios.
+        pool: Where examples are drawn from: all of the data, so that a limit changes none.
         way: How an example is asked.
         seed: Seed of the draw.
 
     Raises:
-        PrerequisiteError: The pool holds too few.
+        PrerequisiteError: The pool has too few.
     """
     known: dict[tuple[str, str], list[Scenario]] = {}
     for one in sorted(pool, key=lambda one: one.id):
