@@ -1,14 +1,25 @@
-"""What sets of scenarios contain, in the shape of Table 1 of the study on incomplete conditions."""
+"""What sets of scenarios hold, in the shape of Table 1 of the study on incomplete conditions.
+
+The study does not define its words and lengths. Of the definitions tried over the data it was made from, those below come nearest to Table 1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
-from talm_sim.types import Scenario
+from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
+from talm_sim.types import JsonObject, Scenario
 
 __all__ = ["Statistics", "statistics_of"]
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+_TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict"}
+"""Names of types as API-Bank writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +32,10 @@ class Statistics:
         instances: How many scenarios.
         turns: Things said or done in a conversation, on average: each of the user and of the assistant, and each call with its result.
         apis: APIs shown, or offered by name, on average.
-        utterance_words: Words of what a user says at once, on average over all that users say, blanks between them.
-        api_length: Characters of an API's JSON text, on average over all shown; None if none is.
+        utterance_words: Words of a turn, on average over all turns: runs of letters and digits, and each punctuation mark by itself. A call
+            with its result is written as the study writes it, `[Name(key='value')]->result`.
+        api_length: Characters of an API's JSON, written as its source writes it, on average over all shown; None where none is. An API of a
+            tool has ToolBench's keys (without `method`), any other API-Bank's.
     """
 
     source: str
@@ -43,16 +56,74 @@ def statistics_of(scenarios: Iterable[Scenario]) -> list[Statistics]:
 
 
 def _row(source: str, group: str, scenarios: list[Scenario]) -> Statistics:
-    messages = [[message for turn in scenario.turns for message in turn.messages] for scenario in scenarios]
-    said = [one["content"] for conversation in messages for one in conversation if one["role"] == "user"]
-    shown = [len(text) for scenario in scenarios for text in scenario.shown_tools]
+    said = [list(_turns(scenario)) for scenario in scenarios]
+    words = [len(_WORD.findall(text)) for turns in said for text in turns]
+    shown = [_length(text) for scenario in scenarios for text in scenario.shown_tools]
     return Statistics(
         source=source,
         group=group,
         instances=len(scenarios),
-        # An assistant's message that only calls is counted with its result.
-        turns=fmean(sum(bool(one["content"].strip()) or one["role"] != "assistant" for one in conversation) for conversation in messages),
+        turns=fmean(map(len, said)),
         apis=fmean(len(scenario.shown_tools or scenario.tools) for scenario in scenarios),
-        utterance_words=fmean(len(text.split()) for text in said) if said else 0.0,
+        utterance_words=fmean(words) if words else 0.0,
         api_length=fmean(shown) if shown else None,
     )
+
+
+def _turns(scenario: Scenario) -> Iterator[str]:
+    calls: dict[Any, Mapping[str, Any]] = {}
+    for message in (message for turn in scenario.turns for message in turn.messages):
+        calls |= {call["id"]: call for call in message.get("tool_calls", ())}
+        call = calls.get(message.get("tool_call_id")) if message["role"] == "tool" else None
+        if call:
+            arguments = ", ".join(f"{name}={value!r}" for name, value in call.get("arguments", {}).items())
+            yield f"[{call['name']}({arguments})]->{message['content']}"
+        elif message["content"].strip() or message["role"] != "assistant":  # an assistant's message that only calls is told by its result
+            yield message["content"]
+
+
+def _length(tool: str) -> int:
+    """Characters of an API as its source writes it; as it is shown, where it is not in a form that can be told."""
+    try:
+        spec = spec_of(tool)
+    except ValueError:
+        return len(tool)
+    parameters = parameters_of(spec)
+    if not isinstance(spec.get("name"), str) or not all(isinstance(one, dict) for one in parameters.values()):
+        return len(tool)
+    written = _like_toolbench(spec, parameters) if "tool" in spec and "api" in spec else _like_apibank(spec, parameters)
+    return len(json.dumps(written, ensure_ascii=False))
+
+
+def _like_toolbench(spec: JsonObject, parameters: Mapping[str, JsonObject]) -> JsonObject:
+    required = required_of(spec)
+
+    def listed(*, needed: bool) -> list[JsonObject]:
+        return [
+            {
+                "name": name,
+                "type": str(about.get("type", "")).upper(),
+                "description": about.get("description", ""),
+                "default": about.get("default", ""),
+            }
+            for name, about in parameters.items()
+            if (name in required) == needed
+        ]
+
+    return {
+        "category_name": spec.get("category", ""),
+        "tool_name": spec["tool"],
+        "api_name": spec["api"],
+        "api_description": spec.get("description", ""),
+        "required_parameters": listed(needed=True),
+        "optional_parameters": listed(needed=False),
+    } | ({"template_response": spec["response"]} if "response" in spec else {})
+
+
+def _like_apibank(spec: JsonObject, parameters: Mapping[str, JsonObject]) -> JsonObject:
+    taken = {
+        name: {"type": _TYPES.get(str(about.get("type")), str(about.get("type", ""))), "description": about.get("description", "")}
+        for name, about in parameters.items()
+    }
+    given = spec.get("response") or {}
+    return {"name": spec["name"], "description": spec.get("description", ""), "input_parameters": taken, "output_parameters": given}

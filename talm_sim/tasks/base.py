@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from talm_sim.judges.base import Judge
     from talm_sim.models.base import GenerationSettings, Model
     from talm_sim.scenarios.problems import Problem
+    from talm_sim.scenarios.statistics import Statistics
     from talm_sim.tasks.makers import Maker
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
@@ -270,6 +271,10 @@ class Task(ABC, Generic[OptionsT]):
 
     def guessing_odds(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | None:
         """How many values what a scenario lacks may have; None where nothing is lacking, or nothing lists them."""
+        return None
+
+    def published_statistics(self, counted: Statistics) -> Statistics | None:
+        """What a paper counts in the set that `scenarios stats` counted; None where none does."""
         return None
 
     def load(self, job: Job[OptionsT]) -> list[Scenario]:

@@ -92,3 +92,5 @@ class GoldCall(FrozenModel):
 
     tool: str
     arguments: JsonObject = Field(default_factory=dict)
+    result: str | None = Field(default=None, exclude_if=lambda result: result is None)
+    """What it returned where the scenario comes from, as text; None where that is not known."""

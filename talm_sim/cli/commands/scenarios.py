@@ -114,14 +114,19 @@ def _print_guessing_odds(found: Task[Any], scenario: Scenario, tools_from: tuple
 @file_option
 @json_option
 def stats(task: str, file: Path | None, as_json: bool) -> None:
-    """Count the scenarios by source and group, with mean numbers of turns, APIs, words per user turn, and API length."""
+    """Count the scenarios by source and group, with mean numbers of turns, APIs, words per turn, and characters per API.
+
+    Words are runs of letters and digits, and punctuation marks. A turn is what is said, or a call with its result. An API is written as
+    its source writes it. Where a paper counts the same set, its figures follow.
+    """
     from talm_sim.scenarios.statistics import statistics_of
 
     found = find_task(task)
-    sets = [asdict(one) for one in statistics_of(known_scenarios(found, "all", file))]
+    counted = [(one, found.published_statistics(one)) for one in statistics_of(known_scenarios(found, "all", file))]
     if as_json:
-        print_json(sets)
+        print_json([asdict(one) | {"published": asdict(paper) if paper else None} for one, paper in counted])
         return
+    sets = [asdict(one) for pair in counted for one in pair if one is not None]
     rows = [
         {key: "–" if value is None else f"{value:.2f}" if isinstance(value, float) else value for key, value in one.items()} for one in sets
     ]

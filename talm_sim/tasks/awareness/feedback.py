@@ -5,6 +5,10 @@
 - `complete-failed`: nothing is gone; the same call lacked the same value and failed. A Yes is right.
 
 The failed call is the same in both: only the conversation tells the two apart.
+
+A successful call returns what it returned in the source: what stands with the gold call (API-Bank), or behind the same call in another
+conversation of the data set; `{"status": "success"}` where neither is known. No source has the result of the call without its argument: that
+error is ours.
 """
 
 from __future__ import annotations
@@ -18,11 +22,12 @@ from talm_sim.config import parse_limit
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.dialogue import ATTEMPT, as_text, dialogue
 from talm_sim.tasks.awareness.data import COMPLETE
-from talm_sim.types import GoldCall, Scenario, Turn
+from talm_sim.types import GoldCall, JsonObject, Scenario, Turn
 
 __all__ = ["CONDITIONS", "conditions"]
 
 CONDITIONS = ("removed-failed", "removed-invented", "complete-failed")
+_SUCCESS = json.dumps({"status": "success"})
 _DRAWN = 100
 """Removed instances that are drawn, as in the study."""
 
@@ -39,12 +44,15 @@ def conditions(pool: Sequence[Scenario], seed: int, limit: str | None) -> list[S
         PrerequisiteError: No removed instance has an original with a gold call that has arguments.
     """
     originals = {one.id: one for one in pool if one.group == COMPLETE}
+    results = _results(pool)
     usable = []
     for one in sorted((one for one in pool if one.group == "removed"), key=lambda one: one.id):
         original = originals.get(one.base)
         call = _call_of_removed(one, original) if original else None
         if original and call:
-            usable.append((one, original, call))
+            known = results.get(_key(original, call.tool, call.arguments), set())
+            result = call.result if call.result is not None else min(known) if len(known) == 1 else _SUCCESS
+            usable.append((one, original, call, result))
     if not usable:
         raise PrerequisiteError(
             "protocol feedback needs removed instances whose originals have a gold call with arguments, and the data has none; "
@@ -63,12 +71,27 @@ def _call_of_removed(removed: Scenario, original: Scenario) -> GoldCall | None:
     return next((call for call in calls if name in call.arguments), calls[0] if calls else None)
 
 
-def _make_three(removed: Scenario, original: Scenario, call: GoldCall) -> tuple[Scenario, Scenario, Scenario]:
+def _key(scenario: Scenario, tool: str, arguments: JsonObject) -> tuple[str, str, str]:
+    return scenario.source.name, tool, json.dumps(arguments, sort_keys=True)
+
+
+def _results(pool: Sequence[Scenario]) -> dict[tuple[str, str, str], set[str]]:
+    """What the calls within the conversations returned, by data set, tool and arguments."""
+    found: dict[tuple[str, str, str], set[str]] = {}
+    for scenario in pool:
+        said = dialogue(scenario)
+        answers = {one.get("tool_call_id"): str(one["content"]) for one in said if one["role"] == "tool"}
+        for call in (call for one in said for call in one.get("tool_calls", ()) if call["id"] in answers):
+            found.setdefault(_key(scenario, call["name"], call.get("arguments", {})), set()).add(answers[call["id"]])
+    return found
+
+
+def _make_three(removed: Scenario, original: Scenario, call: GoldCall, result: str) -> tuple[Scenario, Scenario, Scenario]:
     gone = _unsaid_arguments(removed, original, call)
     short = {name: value for name, value in call.arguments.items() if name not in gone}
     error = json.dumps({"error": f"missing required argument{'s' if len(gone) > 1 else ''}: {', '.join(gone)}"}, ensure_ascii=False)
     failed = _attempt(GoldCall(tool=call.tool, arguments=short), error, failed=True)
-    invented = _attempt(call, json.dumps({"status": "success"}), failed=False)
+    invented = _attempt(call, result, failed=False)
     return (
         _append_attempt(removed, failed, CONDITIONS[0]),
         _append_attempt(removed, invented, CONDITIONS[1]),

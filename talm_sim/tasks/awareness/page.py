@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from talm_sim.published import published
 from talm_sim.scenarios.dialogue import ATTEMPT, EXAMPLE, as_text, dialogue, part_of
+from talm_sim.scenarios.statistics import Statistics
 from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.tasks.awareness.protocols import ALTERNATIVES, IMPLICIT, TELLS_FIRST_TOKEN
 from talm_sim.tasks.base import RunView
@@ -12,7 +15,7 @@ from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.sections import missing_section, shorten
 from talm_sim.types import Episode, Line, Scenario, Section, Summary, YesNo
 
-__all__ = ["beside", "notes", "sections"]
+__all__ = ["beside", "notes", "published_statistics", "sections"]
 
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
@@ -91,8 +94,8 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
 
 _PAPER = "incomplete-conditions"
 _MANIPULATION = {"replaced": "API Replacement", "removed": "Utterance Removal"}
-_DATA = {"stabletoolbench": "ToolBench", "toolbench": "ToolBench"}
-"""A source's name to that of the paper's data; dialogues of any other source are compared with APIBank's."""
+_STUDIED = {"apibank": "APIBank", "stabletoolbench": "ToolBench", "toolbench": "ToolBench"}
+"""A source's name to that of the paper's data; results over any other source are compared with APIBank's."""
 _MODELS = ("GPT-4o", "GPT-4o mini", "Llama3.1 8B", "Phi-3 small")
 _FIGURES = {"accuracy": "Acc", "f1": "F1"}
 _TABLES = {"zero-shot": ("2", "0-shot"), "few-shot": ("2", "4-shot"), "cot": ("11", "CoT")}
@@ -130,5 +133,24 @@ def beside(run: RunView) -> Beside:
     return Beside(_PAPER, table, _FIGURES, groups, _MODELS, prompt)
 
 
+_COUNTED = {
+    "instances": "# Instances",
+    "turns": "Avg. Turns",
+    "apis": "Avg. APIs",
+    "utterance_words": "Avg. Uttr. Words",
+    "api_length": "Avg. API Length",
+}
+
+
+def published_statistics(counted: Statistics) -> Statistics | None:
+    """The column of Table 1 about the manipulated instances of one of its data sets."""
+    data, manipulation = _STUDIED.get(counted.source), _MANIPULATION.get(counted.group)
+    if data is None or manipulation is None:
+        return None
+    table = published(_PAPER, "1")
+    figures: dict[str, Any] = {name: table.row(key).values[f"{manipulation}, {data}"] for name, key in _COUNTED.items()}
+    return Statistics(source=f"published: Table 1, {data}", group=counted.group, **figures)
+
+
 def _data(source: str) -> str:
-    return _DATA.get(source, "APIBank")
+    return _STUDIED.get(source, "APIBank")

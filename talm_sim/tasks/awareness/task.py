@@ -68,6 +68,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     summarize = staticmethod(measures.summarize)
     sections = staticmethod(page.sections)
     beside = staticmethod(page.beside)
+    published_statistics = staticmethod(page.published_statistics)
     read_line = staticmethod(read_instance)
 
     def claim(self, line: Any, task: str) -> str:

@@ -7,14 +7,14 @@ import json
 import pytest
 
 from talm_sim.tasks.awareness.feedback import CONDITIONS, conditions
-from talm_sim.types import GoldCall, Missing, MissingKind, Scenario
+from talm_sim.types import GoldCall, Missing, MissingKind, Scenario, Turn
 from tests.tasks.awareness.crafted import family
 
 COMPLETE, _, REMOVED = family(1)
 
 
 def attempts(missing: str, **arguments: str) -> dict[str, tuple[dict[str, str], str]]:
-    """Of each condition the arguments of the call that was made, and its result."""
+    """Of each condition the arguments of the call that was made, and its error."""
     call = GoldCall(tool="book_hotel", arguments=arguments)
     original = COMPLETE.model_copy(update={"turns": (*COMPLETE.turns[:-1], COMPLETE.turns[-1].model_copy(update={"gold_calls": (call,)}))})
     removed = REMOVED.model_copy(update={"missing": Missing(kind=MissingKind.ARGUMENT, name=missing)})
@@ -41,3 +41,41 @@ def test_the_failed_call_lacks_what_the_removed_words_gave(missing: str, argumen
     short = {name: value for name, value in arguments.items() if name != lacks}
     error = f"missing required argument: {lacks}"
     assert made == dict(zip(CONDITIONS, [(short, error), (arguments, ""), (short, error)], strict=True))
+
+
+def invented(*others: Scenario, result: str | None = None) -> str:
+    """What the successful call returns."""
+    call = GoldCall(tool="book_hotel", arguments={"city": "Town1"}, result=result)
+    original = COMPLETE.model_copy(update={"turns": (*COMPLETE.turns[:-1], COMPLETE.turns[-1].model_copy(update={"gold_calls": (call,)}))})
+    made = {one.group: one for one in conditions([original, REMOVED, *others], 0, None)}
+    return str(made["removed-invented"].turns[-1].messages[-1]["content"])
+
+
+def later(result: str, city: str = "Town1") -> Scenario:
+    """Another original, before whose last turn the call was made."""
+    made = {"id": "c9", "name": "book_hotel", "arguments": {"city": city}}
+    said = (
+        {"role": "user", "content": "Book it."},
+        {"role": "assistant", "content": "", "tool_calls": [made]},
+        {"role": "tool", "content": result, "tool_call_id": "c9"},
+    )
+    one = family(2)[0]
+    return one.model_copy(update={"id": f"later.{result}.{city}", "turns": (Turn(messages=said), *one.turns[1:])})
+
+
+def test_a_successful_call_returns_what_it_returned_in_the_source() -> None:
+    assert invented(result="room 12") == "room 12"
+    assert invented(result="") == "", "an empty result is one"
+    assert invented(later("room 7")) == "room 7", "the same call in another conversation"
+    assert invented(later("room 7"), result="room 12") == "room 12"
+
+
+def test_a_result_that_is_not_known_is_success() -> None:
+    assert json.loads(invented()) == {"status": "success"}
+    assert json.loads(invented(later("room 7", city="Town2"))) == {"status": "success"}, "other arguments"
+    assert json.loads(invented(later("room 7"), later("room 8"))) == {"status": "success"}, "the source has two"
+
+
+def test_a_call_without_a_known_result_is_written_as_before() -> None:
+    assert GoldCall(tool="f").model_dump() == {"tool": "f", "arguments": {}}
+    assert GoldCall.model_validate(GoldCall(tool="f", result="x").model_dump()).result == "x"

@@ -98,3 +98,21 @@ def test_a_model_without_tools_that_writes_a_call_said_yes(
     assert code == 0 and not any("tools" in body for body in sent)
     found = {one["group"]: one for one in json.loads(out.splitlines()[-1])["groups"]}
     assert (found["all"]["n"], found["all"]["yes_ratio"]) == (9, 1.0)
+
+
+def test_what_the_rows_hold_stands_beside_the_papers_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write_rows(tmp_path / "study.jsonl", nine_rows())
+    words = ["scenarios", "stats", "--task", "awareness", "--scenarios", f"study:{file}"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) == 1 + 6 + 4 and re.search(r"replaced +477 .*713\.35 +published: Table 1, ToolBench", out)
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(one["group"], one["source"], (one["published"] or {}).get("instances")) for one in found] == [
+        ("complete", "apibank", None),
+        ("complete", "toolbench", None),
+        ("replaced", "apibank", 423),
+        ("replaced", "toolbench", 477),
+        ("removed", "apibank", 304),
+        ("removed", "toolbench", 406),
+    ]

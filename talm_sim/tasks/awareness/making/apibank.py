@@ -5,7 +5,7 @@
   It then ends with the user, or with a result (for one in eight: a token, with which the next call is made at once).
 - The API list holds all APIs that the dialogue calls, as API-Bank's evaluation shows them (2.10 an instance; Table 1 has 2.13), in the
   catalogue's order, so that their place says nothing.
-- The gold API is the one called, its arguments the call's.
+- The gold API is the one called, its arguments and result the call's.
 - A call with a name, password, token, number or measured value of somebody that nothing before it says is left out: no model could make it,
   so it is no complete instance (11 of 463). Nor is any call of three dialogues that ask for what none of their APIs does (5; the study kept
   450, and does not say which).
@@ -124,7 +124,7 @@ def _instances(path: Path, rows: _Rows, specs: Mapping[str, JsonObject]) -> Iter
                 f"{path}:{line}", f"nothing describes API '{unknown[0]}', which the dialogue calls; add it to data/all_apis.csv."
             )
             continue
-        call = GoldCall(tool=row["api_name"], arguments=row["param_dict"])
+        call = GoldCall(tool=row["api_name"], arguments=row["param_dict"], result=_success(row.get("result")))
         messages = _messages([one for _, one in kept[:index]])
         if path.stem in _UNSERVED:
             yield SourceProblem(f"{path}:{line}", f"{_UNSERVED[path.stem]}; the instance is not complete.")
@@ -163,6 +163,11 @@ def _messages(rows: Sequence[JsonObject]) -> list[dict[str, Any]]:
             messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
         messages.append({"role": "tool", "content": _result(row.get("result")), "tool_call_id": call["id"]})
     return messages
+
+
+def _success(result: Any) -> str | None:
+    """What a call returned; None where it failed, or nothing is told."""
+    return None if not isinstance(result, dict) or result.get("exception") or result.get("output") is None else _result(result)
 
 
 def _result(result: Any) -> str:

@@ -38,6 +38,7 @@ def test_each_call_is_an_instance_that_ends_before_the_assistant_speaks(tmp_path
     assert [message["role"] for turn in first.turns for message in turn.messages] == ["user", "assistant", "user"]
     assert tool_names(first) == tool_names(second) == ("GetUserToken", "QueryBalance")
     assert first.gold_calls[0].arguments == {"username": "foo", "password": "bar"}
+    assert (first.gold_calls[0].result, second.gold_calls[0].result) == ('{"token": "t1"}', '{"balance": 3}')
     *_, call, result = second.turns[-1].messages
     assert call == {
         "role": "assistant",
@@ -167,3 +168,9 @@ def test_the_published_dialogues(bench_data: Path) -> None:
     # Table 1 has 6.18 turns and 2.13 APIs, of 423 manipulated ones.
     assert (round(row.turns, 2), round(row.apis, 2)) == (6.22, 2.1)
     assert sum(scenario.turns[-1].messages[-1]["role"] == "user" for scenario in loaded.scenarios) == 392
+
+
+def test_a_call_that_failed_has_no_result_to_return(tmp_path: Path) -> None:
+    failed = {**called("GetUserToken", username="foo", password="bar"), "result": {"output": None, "exception": "The password is incorrect."}}
+    (instance,) = load_apibank(write_apibank(tmp_path, [said("User", "I'm foo, with password bar."), failed], catalogue=CATALOGUE)).scenarios
+    assert instance.gold_calls[0].result is None
