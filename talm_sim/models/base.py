@@ -20,7 +20,8 @@ ASK_HUMAN = "ask_human"
 class GenerationSettings:
     """How one turn is sampled."""
 
-    temperature: float = 1.0
+    temperature: float | None = 1.0
+    """None for the provider's default, which a server is not told; 1 in this process."""
     max_new_tokens: int = 512
     seed: int | None = None
     choices: tuple[str, ...] = ()
@@ -29,6 +30,11 @@ class GenerationSettings:
     alternatives: int = 0
     """How many of the likeliest first tokens a turn tells; 0 for none. Models that know none, and constrained actions, leave
     `ModelTurn.first_tokens` empty."""
+
+    @property
+    def own_temperature(self) -> float:
+        """The temperature of a model that samples in this process."""
+        return 1.0 if self.temperature is None else self.temperature
 
 
 class Model(Protocol):

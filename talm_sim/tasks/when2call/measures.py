@@ -21,7 +21,7 @@ __all__ = ["GROUP", "JUDGES", "NOT_JUDGED", "labels_of", "rows", "summarize"]
 
 NOT_JUDGED = "not judged"
 """What `Summary.not_scored` counts answers under that no judge put a label on."""
-JUDGES = ("behaviour-llm", "behaviour")
+JUDGES = ("behaviour-llm", "behaviour-llm-first-call", "behaviour")
 """Classifying judges; the first that labelled anything counts."""
 GROUP = "all"
 """The rows of all gold behaviours are measured together."""
