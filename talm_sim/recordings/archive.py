@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import threading
 import weakref
 import zipfile
@@ -20,7 +21,7 @@ __all__ = ["INDEX", "Archive", "open_archive"]
 INDEX = "index.json"
 _LARGEST_ARCHIVE = 2**30
 """Bytes when unpacked; a small zip can hold any amount."""
-_UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, LookupError, ValueError, EOFError)
+_UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, LookupError, ValueError, EOFError)
 """What `zipfile` raises on damage, depending on where it hits."""
 
 

@@ -23,6 +23,8 @@ SETTINGS = ".settings.json"
 """End of the name of a file that says what a digest in the names of a model's conversations is of."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """Time stamp of every member, so equal content gives equal bytes."""
+_LARGE = 128 * 1024
+"""Bytes above which a member is packed by LZMA: scored answers repeat their numbers further on than the 32 KiB that deflate looks back."""
 
 
 def pack(source: Path, target: Path, *, command: str, licence: str, created: str | None = None, notes: str = "") -> list[Path]:
@@ -116,5 +118,5 @@ def _zip(files: dict[str, bytes]) -> bytes:
         for name, data in sorted(files.items()):
             member = zipfile.ZipInfo(name, _EPOCH)
             member.create_system = 3  # what zipfile writes here by itself depends on the machine
-            archive.writestr(member, data, zipfile.ZIP_DEFLATED, 9)
+            archive.writestr(member, data, zipfile.ZIP_LZMA if len(data) > _LARGE else zipfile.ZIP_DEFLATED, 9)
     return buffer.getvalue()
