@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Make the recording that is shipped in cassettes/: SmolLM2-135M-Instruct (weights: Apache-2.0) acting in every packaged scenario, once alone and
 # once with a human who gives the scenario's own `missing` answer; the control models' tool traffic, so that they can be replayed beside it; and
-# the same model in every packaged scenario of tasks awareness and refusal.
+# the same model in every packaged scenario of tasks awareness and refusal; and how likely it finds the options of task when2call's items.
 #
 #   scripts/record_shipped.sh [RECORDINGS]      default: recordings/
 #
 # Needs a development environment (scripts/setup.sh) and the server (scripts/local_vllm.sh, talm-sim models get,
-# scripts/serve_smollm2.sh). About half an hour on two quiet cores. Running it again goes on where it stopped: what is recorded is played.
+# scripts/serve_smollm2.sh). About an hour on two quiet cores. Running it again goes on where it stopped: what is recorded is played.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 recordings=${1:-recordings}
@@ -20,6 +20,8 @@ for control in oracle eager cautious asker; do run --model "sim/$control" --huma
 run --model sim/asker --human simulated --tools record
 for human in none simulated; do run --model "$model" --human "$human" --record --max-episodes 16; done
 for task in awareness refusal; do run --task "$task" --model "$model" --record --max-episodes 16; done
+# One request at a time: in a batch the last digits of a prompt's numbers change from option to option, and the recording would pack larger.
+run --task when2call --model "$model" --record --max-connections 1
 
 "$bin/python" -m talm_sim.recordings "$recordings" cassettes --command "scripts/record_shipped.sh" \
     --licence "Apache-2.0 (scenarios, model, its output); tool answers: see talm_sim/tasks/talm/scenarios/LICENCE.md" \

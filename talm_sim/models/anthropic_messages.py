@@ -91,7 +91,7 @@ class AnthropicMessages:
             body["system"] = system
         if tools:
             body["tools"] = anthropic_tools(tools)
-        if settings.temperature < HIGHEST_TEMPERATURE:
+        if settings.temperature is not None and settings.temperature < HIGHEST_TEMPERATURE:
             body["temperature"] = settings.temperature
         return body | self._fields | settings.options
 

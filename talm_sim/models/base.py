@@ -20,7 +20,8 @@ ASK_HUMAN = "ask_human"
 class GenerationSettings:
     """How one turn is sampled."""
 
-    temperature: float = 1.0
+    temperature: float | None = 1.0
+    """None for the provider's default, which a server is not told; 1 in this process."""
     max_new_tokens: int = 512
     seed: int | None = None
     choices: tuple[str, ...] = ()
@@ -28,6 +29,11 @@ class GenerationSettings:
     options: dict[str, Any] = field(default_factory=dict)
     alternatives: int = 0
     """Number of likeliest first tokens that a turn reports. Models without them, and constrained actions, leave `first_tokens` empty."""
+
+    @property
+    def own_temperature(self) -> float:
+        """The temperature of a model that samples in this process."""
+        return 1.0 if self.temperature is None else self.temperature
 
 
 class Model(Protocol):

@@ -108,7 +108,7 @@ class OpenAIChat:
     def _body(self, start: dict[str, Any], max_tokens_field: str, settings: GenerationSettings, end: dict[str, Any]) -> dict[str, Any]:
         """Return the body of a request. Recordings are found by it, so it has nothing that was not asked for."""
         body = {"model": self._model, **start}
-        if self._send_temperature:
+        if self._send_temperature and settings.temperature is not None:
             body["temperature"] = settings.temperature
         body[max_tokens_field] = settings.max_new_tokens
         if settings.seed is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import threading
 import weakref
 import zipfile
@@ -19,9 +20,9 @@ __all__ = ["INDEX", "Archive", "open_archive"]
 
 INDEX = "index.json"
 _LARGEST_ARCHIVE = 2**30
-"""Largest unpacked size in bytes; a small zip can expand to any amount."""
-_UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, LookupError, ValueError, EOFError)
-"""Errors that `zipfile` raises on damage, depending on where it is."""
+"""Bytes when unpacked; a small zip can hold any amount."""
+_UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, LookupError, ValueError, EOFError)
+"""What `zipfile` raises on damage, depending on where it hits."""
 
 
 class Archive:

@@ -22,7 +22,9 @@ SPECS = "specs.json"
 SETTINGS = ".settings.json"
 """End of the name of a file with the settings behind a digest in the names of a model's conversations."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""Time stamp of every member, so that equal content gives equal bytes."""
+"""Time stamp of every member, so equal content gives equal bytes."""
+_LARGE = 128 * 1024
+"""Bytes above which a member is packed by LZMA: scored answers repeat their numbers further on than the 32 KiB that deflate looks back."""
 
 
 def pack(source: Path, target: Path, *, command: str, licence: str, created: str | None = None, notes: str = "") -> list[Path]:
@@ -115,6 +117,6 @@ def _zip(files: dict[str, bytes]) -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in sorted(files.items()):
             member = zipfile.ZipInfo(name, _EPOCH)
-            member.create_system = 3  # what zipfile would write here depends on the machine
-            archive.writestr(member, data, zipfile.ZIP_DEFLATED, 9)
+            member.create_system = 3  # what zipfile writes here by itself depends on the machine
+            archive.writestr(member, data, zipfile.ZIP_LZMA if len(data) > _LARGE else zipfile.ZIP_DEFLATED, 9)
     return buffer.getvalue()

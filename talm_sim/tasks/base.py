@@ -65,7 +65,7 @@ class Job(Generic[OptionsT]):
         from talm_sim.models.base import GenerationSettings  # not at the top: a table needs no model
 
         given = {name: getattr(self.config, name) for name in ("temperature", "max_new_tokens")}
-        chosen = {name: self.task.defaults[name] if value is None else value for name, value in given.items()}
+        chosen = {name: self.task.sampling(self.options)[name] if value is None else value for name, value in given.items()}
         return GenerationSettings(seed=self.config.seed, **chosen)
 
     def having(self, **values: Any) -> Job[OptionsT]:
@@ -306,6 +306,10 @@ class Task(ABC, Generic[OptionsT]):
     def settle(self, job: Job[OptionsT], recorded: Recorded) -> Job[OptionsT]:
         """Decide the automatic values that need no model; the model's traffic is decided already. Only agents' tools are executed."""
         return settle_acting(job, recorded) if isinstance(job.options, AgentOptions) else job.having(tools=None)
+
+    def sampling(self, options: OptionsT) -> Mapping[str, Any]:
+        """Values of `temperature` and `max_new_tokens` where they are left out; a temperature of None is the provider's default."""
+        return self.defaults
 
     def key(self, job: Job[OptionsT]) -> Mapping[str, Any]:
         """What shapes a request beyond what all tasks share: part of the name of a model's recording. Another key is another conversation."""

@@ -78,3 +78,18 @@ def test_a_dry_run_counts_a_request_per_option(rows: Path, talm: Talm, monkeypat
 def test_constrained_actions_are_no_scores(rows: Path, talm: Talm) -> None:
     code, _, told = talm("run", "--task", "when2call", "--scenarios", str(rows), "--model", MODEL, "--tool-format", "constrained")
     assert (code, told) == (2, "talm-sim: error: --tool-format constrained: given answers are scored, and none is written; leave it out.\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "sent", "said"), [((), None, "the provider's default temperature"), (("--temperature", "0.3"), 0.3, "0.3 as given")]
+)
+def test_published_choices_on_the_wire(
+    given: tuple[str, ...], sent: float | None, said: str, rows: Path, tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ("run", "--task", "when2call", "--scenarios", str(rows), "--model", MODEL, "--run-dir", str(tmp_path), "--mode", "judge")
+    with loopback(chat_answer("Where?")) as server:
+        monkeypatch.setenv("MY_SERVER_BASE_URL", f"{server.url}/v1")
+        code, table, told = talm(*run, "--choices", "published", *given)
+    assert code == 0, told
+    assert [one.body.get("temperature") for one in server.seen] == [sent]
+    assert f"choices published: a judge model sees the first call only; {'temperature ' if given else ''}{said}" in " ".join(table.split())

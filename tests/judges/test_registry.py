@@ -16,7 +16,7 @@ from tests.judges.scripted import scripted
 
 MODEL = "openai/gpt-4o"
 GENERAL = ("reference", "llm", "preference")
-BROUGHT = ("behaviour", "behaviour-llm", "bfcl-official", "calls", "calls-bfcl", "explanation", "intent")
+BROUGHT = ("behaviour", "behaviour-llm", "behaviour-llm-first-call", "bfcl-official", "calls", "calls-bfcl", "explanation", "intent")
 """Judges that come with a task."""
 
 

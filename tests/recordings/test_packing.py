@@ -116,3 +116,15 @@ def test_the_command_packs(tree: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert len(capsys.readouterr().out.splitlines()) == 4
     assert main([str(tmp_path / "none"), str(tmp_path / "zips"), *rest]) == 2
     assert "contains no recordings" in capsys.readouterr().err
+
+
+def test_what_repeats_far_apart_is_packed_small_and_read_back(tmp_path: Path) -> None:
+    """A scored item's four answers hold the same numbers, further apart than deflate looks back."""
+    numbers = json.dumps([(number * 7919 % 100_003) / 99_991 for number in range(4_000)])
+    text = json.dumps({"interactions": [numbers] * 4})
+    file = tmp_path / "in" / "m" / "when2call" / "tool_call" / "s" / "1.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    (packed,) = pack(tmp_path / "in", tmp_path / "out", command="c", licence="l", created="2026-01-01")
+    assert len(text) > 4 * 60_000 and packed.stat().st_size < 40_000
+    assert export(tmp_path / "out", tmp_path / "back") and (tmp_path / "back" / file.relative_to(tmp_path / "in")).read_text() == text

@@ -143,9 +143,9 @@ def _config(settings: GenerationSettings, options: Mapping[str, Any], limits: St
             raise ProviderError(f"{limits.name}: cannot sample by '{key}'; it knows {', '.join(_PLAIN)}.")
     wanted = {**_PLAIN, **options}
     ends = {"eos_token_id": sorted(limits.ends), "pad_token_id": min(limits.ends)} if limits.ends else {"pad_token_id": 0}
-    if settings.temperature <= 0:
+    if settings.own_temperature <= 0:
         return GenerationConfig(do_sample=False, repetition_penalty=wanted["repetition_penalty"], **ends)
-    return GenerationConfig(do_sample=True, temperature=settings.temperature, **wanted, **ends)
+    return GenerationConfig(do_sample=True, temperature=settings.own_temperature, **wanted, **ends)
 
 
 @contextmanager

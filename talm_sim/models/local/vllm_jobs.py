@@ -88,7 +88,7 @@ def write(
             raise ProviderError(f"{engine.name}: cannot sample with '{key}'; it knows {', '.join(SAMPLING)}.")
     if schema is not None:
         fields["structured_outputs"] = _grammar_for(schema)
-    fields |= {"temperature": settings.temperature, "max_tokens": min(settings.max_new_tokens, room), "seed": settings.seed}
+    fields |= {"temperature": settings.own_temperature, "max_tokens": min(settings.max_new_tokens, room), "seed": settings.seed}
     (output,) = yield [EngineRequest(tokens, _params(**fields, stop_token_ids=sorted(ends), logprobs=settings.alternatives))]
     written = output.outputs[0]
     if not math.isfinite(written.cumulative_logprob):

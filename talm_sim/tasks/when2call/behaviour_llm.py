@@ -18,7 +18,7 @@ from talm_sim.models.base import GenerationSettings
 from talm_sim.models.parsing import read_object, split_reasoning
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
 
-__all__ = ["BehaviourLlmJudge", "answer_for_judge", "read_classification"]
+__all__ = ["BehaviourLlmJudge", "FirstCallJudge", "answer_for_judge", "first_call", "read_classification"]
 
 _CLASSES = {
     "direct_answer": Behaviour.DIRECT,
@@ -53,13 +53,17 @@ class BehaviourLlmJudge(Judge):
     asks = 2
     instructions = packaged_toml("talm_sim.tasks.when2call", "behaviour_llm.toml")["instructions"].strip()
 
+    def material(self, episode: Episode) -> str:
+        """What the model is shown of the answer."""
+        return answer_for_judge(episode)
+
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
         reason = reason_unjudged(episode, scenario)
         if reason:
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Choice)
-        gold, answer = scenario.target.gold, answer_for_judge(episode)
+        gold, answer = scenario.target.gold, self.material(episode)
         if not answer.strip():
             return self.verdict(episode, False, "there is no answer to classify", label=UNPARSED)
         sections = [("Tools", "\n".join(scenario.shown_tools) or "(none)"), ("Request", scenario.query), ("Answer", answer)]
@@ -84,6 +88,29 @@ class BehaviourLlmJudge(Judge):
         except ContextOverflowError:
             return self.verdict(episode, None, "not judged: the material is longer than the judge's context")
         return self.verdict(episode, False, f"the judge named no class: {reply[:200]!r}", label=UNPARSED)
+
+
+class FirstCallJudge(BehaviourLlmJudge):
+    """The same judge; of an answer with native tool calls it sees the first call and nothing else, as the published evaluation does."""
+
+    name = "behaviour-llm-first-call"
+    measure = Measured(
+        name="behaviour_llm_first_call", head="Beh1st", about="the first call, or the answer, shows the right behaviour, told by a model"
+    )
+
+    def material(self, episode: Episode) -> str:
+        """What the model is shown of the answer."""
+        return first_call(episode) or answer_for_judge(episode)
+
+
+def first_call(episode: Episode) -> str:
+    """The first native tool call as JSON; empty where there is none. A call that can be read comes before one that cannot."""
+    for turn in episode.model_turns:
+        for call in turn.tool_calls:
+            return json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False)
+        for broken in turn.unparsable_calls:
+            return f'{{"name": {json.dumps(broken.name)}, "arguments": {broken.raw}}}'
+    return ""
 
 
 def answer_for_judge(episode: Episode) -> str:

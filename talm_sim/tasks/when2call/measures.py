@@ -20,8 +20,8 @@ from talm_sim.types.measures import MeasurePlace
 __all__ = ["GROUP", "JUDGES", "NOT_JUDGED", "labels_of", "rows", "summarize"]
 
 NOT_JUDGED = "not judged"
-"""Key of `Summary.not_scored` for answers that no judge labelled."""
-JUDGES = ("behaviour-llm", "behaviour")
+"""What `Summary.not_scored` counts answers under that no judge put a label on."""
+JUDGES = ("behaviour-llm", "behaviour-llm-first-call", "behaviour")
 """Classifying judges; the first that labelled anything counts."""
 GROUP = "all"
 """The rows of all gold behaviours are measured together."""

@@ -56,6 +56,8 @@ class When2CallOptions(PromptOptions):
     """Options of task `when2call`."""
 
     mode: Literal["logprob", "judge"] = option("logprob", GEN, "logprob: the likeliest given answer; judge: a free one.", metavar="MODE")
+    choices: Literal["ours", "published"] = option("ours", GEN, "published: judge as the paper's code does.", metavar="WHOSE", rare=True)
+    """Of mode judge. `published`: the judge model sees the first call alone, and the temperature is the provider's default."""
 
 
 class When2CallTask(AskingTask[When2CallOptions]):
@@ -71,10 +73,11 @@ class When2CallTask(AskingTask[When2CallOptions]):
         "direct": ("direct",),
         "all": ("tool_call", "request_for_info", "cannot_answer", "direct"),
     }
-    own_judges = ("behaviour", "behaviour-llm")
+    own_judges = ("behaviour", "behaviour-llm", "behaviour-llm-first-call")
     judge_classes: ClassVar = {
         "behaviour": "talm_sim.judges.behaviour:BehaviourJudge",
         "behaviour-llm": "talm_sim.tasks.when2call.behaviour_llm:BehaviourLlmJudge",
+        "behaviour-llm-first-call": "talm_sim.tasks.when2call.behaviour_llm:FirstCallJudge",
     }
     data = files("talm_sim.tasks.when2call") / "scenarios"
     hub_file = "test/when2call_test_mcq.jsonl"
@@ -123,7 +126,12 @@ class When2CallTask(AskingTask[When2CallOptions]):
         if is_text:
             with suppress(OSError):
                 written = read_bytes(Path(name), LARGEST_SETTINGS).decode(errors="replace")
-        return {"task": self.name, "mode": job.options.mode, "template": written, "human": False, "perturb": ()}
+        published = {"choices": "published"} if job.options.choices == "published" else {}
+        return {"task": self.name, "mode": job.options.mode, "template": written, "human": False, "perturb": (), **published}
+
+    def sampling(self, options: When2CallOptions) -> Mapping[str, Any]:
+        """As other tasks; with the published choices the provider's default temperature."""
+        return {**self.defaults, "temperature": None} if options.choices == "published" else self.defaults
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[When2CallOptions], recorded: Recorded) -> Iterator[Bound]:
         """One request; where given answers are scored, one with each of them, in this process as one, and nothing is written."""
@@ -138,11 +146,15 @@ class When2CallTask(AskingTask[When2CallOptions]):
         """Return no judges if the model chooses among given answers; otherwise the rules and, with a judge model, its verdict."""
         if job.options.mode == "logprob":
             return ()
-        return ("behaviour",) if job.config.judge_model is None else ("behaviour", "behaviour-llm")
+        if job.config.judge_model is None:
+            return ("behaviour",)
+        return ("behaviour", "behaviour-llm-first-call" if job.options.choices == "published" else "behaviour-llm")
 
     def settle(self, job: Job[When2CallOptions], recorded: Recorded) -> Job[When2CallOptions]:
         """See that the model can score answers where it must; said before its provider asks for a key."""
         if job.options.mode == "logprob":
+            if job.options.choices == "published":
+                raise PrerequisiteError("--choices published: concerns free answers; add --mode judge, or leave it out.")
             if cannot_score(job.config.model):
                 raise _no_logprobs_error(job)
             if job.config.tool_format == "constrained":
@@ -194,6 +206,10 @@ class When2CallTask(AskingTask[When2CallOptions]):
                 tool = summary.measure("tool_hallucination")
                 if tool is not None and not tool.n:
                     yield "no row shows no tools (and has gold cannot_answer): there is no tool hallucination rate"
+        if options.choices == "published":
+            given = run.job.config.temperature
+            said = "the provider's default temperature" if given is None else f"temperature {given:g} as given, not the provider's default"
+            yield f"choices published: a judge model sees the first call only; {said}"
         if options.mode == "judge":
             yield from measures.labels_of(run).notes
 

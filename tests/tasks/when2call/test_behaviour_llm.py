@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.errors import ContextOverflowError, ProviderError
-from talm_sim.tasks.when2call.behaviour_llm import BehaviourLlmJudge, answer_for_judge, read_classification
+from talm_sim.tasks.when2call.behaviour_llm import BehaviourLlmJudge, FirstCallJudge, answer_for_judge, first_call, read_classification
 from talm_sim.types import Behaviour, Choice, Episode, ModelTurn, Option, Scenario, Termination, ToolCall, Turn, UnparsableCall
 from tests.judges.scripted import grading, scripted
 
@@ -133,3 +133,25 @@ def test_the_digest_tells_judges_apart() -> None:
         )
         == 4
     )
+
+
+async def test_the_published_choice_is_the_first_call_alone() -> None:
+    calls = (ToolCall(id="1", name="clock", arguments={"city": "Hanoi"}), ToolCall(id="2", name="map", arguments={}))
+    turn = ModelTurn(raw_text="One moment.", text="One moment.", tool_calls=calls)
+    judged = episode("One moment.", model_turns=(turn,))
+    for kind, seen, unseen in (
+        (FirstCallJudge, ['Hanoi"}}'], ["One moment.", '"map", "arguments"']),
+        (BehaviourLlmJudge, ['Hanoi"}}', "One moment.", '"map", "arguments"'], []),
+    ):
+        model = scripted(reply("tool_call"))
+        verdict = await kind(grading(kind.name, model, "Sort."))(judged, SCENARIO)
+        assert (verdict.label, verdict.judge) == ("tool_call", kind.name)
+        assert all(part in model.questions[0] for part in seen) and not any(part in model.questions[0] for part in unseen)
+
+
+async def test_without_a_call_the_published_choice_is_the_answer() -> None:
+    model = scripted(reply("request_for_info"))
+    await FirstCallJudge(grading(FirstCallJudge.name, model, "Sort."))(episode(), SCENARIO)
+    assert "Where?" in model.questions[0]
+    broken = ModelTurn(raw_text="", unparsable_calls=(UnparsableCall(id="1", name="clock", raw="{", reason="cut off"),))
+    assert first_call(episode("", model_turns=(broken,))) == '{"name": "clock", "arguments": {}'

@@ -27,6 +27,8 @@ TASK = find_task("when2call")
         ({"judge_model": MODEL}, ()),
         ({"mode": "judge"}, ("behaviour",)),
         ({"mode": "judge", "judge_model": MODEL}, ("behaviour", "behaviour-llm")),
+        ({"mode": "judge", "choices": "published", "judge_model": MODEL}, ("behaviour", "behaviour-llm-first-call")),
+        ({"mode": "judge", "choices": "published"}, ("behaviour",)),
     ],
 )
 def test_multiple_choice_needs_judges_only_for_free_answers(options: dict[str, Any], judges: tuple[str, ...]) -> None:
@@ -78,6 +80,16 @@ def test_a_chat_model_is_refused_before_anything_is_opened() -> None:
     recorded: Any = Recorded(None, {}, known=False)  # type: ignore[arg-type]
     with pytest.raises(PrerequisiteError, match=f"model '{MODEL}': gives no log-probabilities of given answers"):
         TASK.settle(job("when2call", model=MODEL, models=Traffic.LIVE), recorded)
+
+
+def test_published_choices_leave_the_temperature_to_the_provider_and_need_mode_judge() -> None:
+    recorded: Any = Recorded(None, {}, known=False)  # type: ignore[arg-type]
+    with pytest.raises(PrerequisiteError, match="--choices published: concerns free answers; add --mode judge"):
+        TASK.settle(job("when2call", model="hf/m", choices="published"), recorded)
+    made = job("when2call", model=MODEL, mode="judge", choices="published")
+    assert made.settings().temperature is None and made.having(temperature=0.3).settings().temperature == 0.3
+    assert job("when2call", model=MODEL, mode="judge").settings().temperature == 0
+    assert recording_key(made) != recording_key(job("when2call", model=MODEL, mode="judge"))
 
 
 async def test_a_control_scores_and_answers() -> None:
