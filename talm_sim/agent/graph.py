@@ -128,7 +128,7 @@ class _Nodes:
 
     async def _ask_awareness(self, context: EpisodeContext, request: str) -> State:
         settings, prompts = replace(context.settings, choices=YES_NO_IDK), self._rules.prompts
-        retries = self._rules.retries if settings.temperature > 0 else 0
+        retries = self._rules.retries if settings.temperature != 0 else 0
 
         async def ask(kind: AwarenessKind) -> AwarenessAnswer:
             question = prompts.awareness_question(kind, request, [tool for tool in context.offered if tool.name != FINISH])

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.caller import ToolCaller
     from talm_sim.tools_env.environment import Environment
+    from talm_sim.tools_env.toolbox import Tools
 
 __all__ = [
     "AgentTask",
@@ -128,7 +129,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             prompts,
             self.questions,
             awareness_alone=options.stop_after is not None,
-            retries=RETRIES if job.settings().temperature > 0 else 0,
+            retries=RETRIES if job.settings().temperature != 0 else 0,
             result_tokens=result_tokens,
             more_tools=[prompts.finish_tool()] if options.finish == "tool" else [],
         )
