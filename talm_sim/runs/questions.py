@@ -229,7 +229,10 @@ def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[
 def read_answer(conn: sqlite3.Connection, key: Key) -> FiledAnswer | None:
     """Return the answer to a question; None if there is none."""
     filed = next(rows(conn, "answers", f"WHERE {THIS_QUESTION}", key), None)
-    return None if filed is None else FiledAnswer(key, *filed[3:6], _MARKS[filed[6]])
+    if filed is None:
+        return None
+    text, declined, responder, mark = filed[3:7]
+    return FiledAnswer(key, text, declined, responder, _MARKS[mark])
 
 
 def mark_question(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = None) -> None:

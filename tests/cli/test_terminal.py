@@ -469,3 +469,15 @@ def test_what_is_longer_than_the_screen_is_paged(tmp_path: Path, at_terminal: An
     tall = at_terminal(tmp_path, "show", "a-run:long", rows=200, PAGER=str(pager))
     assert "PAGED" not in tall.expect("Verdicts")
     tall.ends()
+
+
+async def test_ctrl_c_at_the_mark_keeps_the_answer(tmp_path: Path, at_terminal: Any) -> None:
+    run = await waiting_run(tmp_path, "First?", "Second?")
+    terminal = at_terminal(tmp_path, "answer")
+    terminal.expect_prompt()
+    terminal.type("an answer\r")
+    terminal.expect("mark>")
+    terminal.type("\x03")
+    terminal.expect("1 question answered")
+    terminal.ends(130)
+    assert answers(run) == {"ask-000": "an answer"}

@@ -169,8 +169,9 @@ class Sitting:
         follows = self._first_question_except(self._put_off | {question.key}) is not None
         last = not follows and not self._asks_again_later() and self._lines.interactive
         held = follows or last
-        how = {"declined": reply.declined, "appropriate": reply.appropriate}
-        status = self._desk.answer(question.key, reply.text, **how, responder=self._responder, held=held)
+        status = self._desk.answer(
+            question.key, reply.text, declined=reply.declined, responder=self._responder, held=held, appropriate=reply.appropriate
+        )
         if status is AnswerStatus.GONE:
             self._print("not saved: this question is no longer open")
             return False
