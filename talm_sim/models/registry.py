@@ -42,7 +42,7 @@ class Provider:
     """A way to open models.
 
     Attributes:
-        name: What stands before the first slash.
+        name: The part before the first slash.
         form: How its models are named.
         about: What it is, in a line.
         opener: `module:function` that opens a model, or the function itself.
@@ -67,7 +67,7 @@ class ProviderStatus:
     """What `doctor` and `models list` say of a provider; never a credential's value.
 
     Attributes:
-        name: What stands before the first slash.
+        name: The part before the first slash.
         form: How its models are named.
         about: What it is, in a line.
         needs: Environment variables a live run needs.
@@ -156,7 +156,7 @@ def provider(
     """Register a function as a provider.
 
     Args:
-        name: What stands before the first slash of a model's name.
+        name: The part of a model's name before the first slash.
         form: How its models are named; `NAME/MODEL` by default.
         about: What it is, in a line.
         needs: Environment variables a live run needs.
@@ -227,7 +227,7 @@ def in_process(model: str) -> bool:
 
 
 def cannot_score(model: str) -> bool:
-    """Whether a model is known, without being opened, to say nothing of how likely a given text is."""
+    """Whether a model is known, without being opened, not to say how likely a given text is."""
     return any(one.name == model.partition("/")[0] and not one.local for one in _BUILT_IN)
 
 
@@ -249,7 +249,7 @@ def _status(one: Provider, environ: Mapping[str, str]) -> ProviderStatus:
 
 
 def _providers() -> dict[str, Provider]:
-    """All providers by name; one of another package is not imported for it."""
+    """Return all providers by name; one of another package is not imported for it."""
     known = ((name, PROVIDERS.get_loaded(name)) for name in PROVIDERS.names())
     # What a package offers is, once loaded, the function its entry point names.
     return {name: one if isinstance(one, Provider) else _of_package(name) for name, one in known}

@@ -20,9 +20,9 @@ TOOLS = "tools"
 """Folder of tool traffic; every other folder is a model's."""
 SPECS = "specs.json"
 SETTINGS = ".settings.json"
-"""End of the name of a file that says what a digest in the names of a model's conversations is of."""
+"""End of the name of a file with the settings behind a digest in the names of a model's conversations."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""Time stamp of every member, so equal content gives equal bytes."""
+"""Time stamp of every member, so that equal content gives equal bytes."""
 
 
 def pack(source: Path, target: Path, *, command: str, licence: str, created: str | None = None, notes: str = "") -> list[Path]:
@@ -34,7 +34,7 @@ def pack(source: Path, target: Path, *, command: str, licence: str, created: str
         command: The command that made the recording.
         licence: Licence of what was recorded.
         created: Date of the recording, ISO 8601; by default the day its newest file was written.
-        notes: What users of the recording should know.
+        notes: What users of the recording should know about it.
 
     Returns:
         The zips written.
@@ -91,7 +91,7 @@ def export(source: Path, target: Path) -> list[Path]:
 
 
 def _copy_settings(source: Path, target: Path) -> Iterator[Path]:
-    """Copy what lies beside the conversations, packed or not."""
+    """Copy the files beside the conversations, packed or not."""
     for path in sorted(source.glob(f"*/*{SETTINGS}")):
         place = target / path.parent.name / path.name
         write_atomically(place, read_bytes(path))
@@ -99,8 +99,8 @@ def _copy_settings(source: Path, target: Path) -> Iterator[Path]:
 
 
 def _groups(source: Path) -> Iterator[tuple[str, str, dict[str, Path]]]:
-    """Folder, group and files, by their name inside the zip, of everything recorded below `source`."""
-    # A tool's traffic lies in its group's folder; a conversation one deeper, in its scenario's.
+    """Return folder, group and files (by their name inside the zip) of everything recorded below `source`."""
+    # A tool's traffic is in its group's folder; a conversation is one level deeper, in its scenario's.
     found = {path.parent if path.relative_to(source).parts[0] == TOOLS else path.parents[1] for path in source.glob("*/**/*.json")}
     for group in sorted(found - {source, *source.iterdir()} if found else ()):
         files = {path.relative_to(group).as_posix(): path for path in sorted(group.rglob("*.json"))}
@@ -115,6 +115,6 @@ def _zip(files: dict[str, bytes]) -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in sorted(files.items()):
             member = zipfile.ZipInfo(name, _EPOCH)
-            member.create_system = 3  # what zipfile writes here by itself depends on the machine
+            member.create_system = 3  # what zipfile would write here depends on the machine
             archive.writestr(member, data, zipfile.ZIP_DEFLATED, 9)
     return buffer.getvalue()

@@ -86,7 +86,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
     read_line = staticmethod(read_item)
 
     def control(self, name: str, scenario: Scenario) -> Model | None:
-        """The option that shows the control's behaviour."""
+        """Return a policy that takes the option that shows the control's behaviour."""
         from talm_sim.tasks.when2call.controls import ChoicePolicy
 
         return ChoicePolicy(name, scenario.target) if isinstance(scenario.target, Choice) else None
@@ -99,9 +99,9 @@ class When2CallTask(AskingTask[When2CallOptions]):
         return f"contains {kind.value}; add --task {self.name} to run it." if kind is LineKind.ROW else ""
 
     def load(self, job: Job[When2CallOptions]) -> list[Scenario]:
-        """The items, long prompts first: where memory does not suffice, that is known at once.
+        """Load the items, long prompts first, so that too little memory is noticed at once.
 
-        Those that show the same tools stand together: their prompts begin alike, and a local model reads on from there.
+        Items that show the same tools are next to each other: their prompts begin alike, and a local model continues from there.
         """
         scenarios = super().load(job)
         longest: dict[tuple[str, ...], int] = {}
@@ -110,7 +110,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
         return sorted(scenarios, key=lambda one: (-longest[one.shown_tools], one.shown_tools, -rough_length(one)))
 
     def key(self, job: Job[When2CallOptions]) -> Mapping[str, Any]:
-        """How the request is written; of a template file its text, and of one that cannot be read its name: opening the task says so."""
+        """Return how the request is written; for a template file its text, or its name if it cannot be read, which opening the task reports."""
         from pathlib import Path
 
         from talm_sim.agent.templates import list_templates
@@ -125,25 +125,25 @@ class When2CallTask(AskingTask[When2CallOptions]):
         return {"task": self.name, "mode": job.options.mode, "template": written, "human": False, "perturb": ()}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[When2CallOptions], recorded: Recorded) -> Iterator[Bound]:
-        """One request; where given answers are scored, the prompt once with each of them, and nothing is written."""
+        """Count one request; if given answers are scored, the prompt once with each of them, and nothing is written."""
         for scenario, bound in zip(scenarios, super().bounds(scenarios, job, recorded), strict=True):
             scored = len(scenario.target.options) if job.options.mode == "logprob" and isinstance(scenario.target, Choice) else 0
             yield replace(bound, input_tokens=bound.input_tokens * scored, output_tokens=0) if scored else bound
 
     def judges(self, job: Job[When2CallOptions]) -> tuple[str, ...]:
-        """None where the model chooses among given answers; the rules, and with a judge model its word, where it answers freely."""
+        """Return no judges if the model chooses among given answers; otherwise the rules and, with a judge model, its verdict."""
         if job.options.mode == "logprob":
             return ()
         return ("behaviour",) if job.config.judge_model is None else ("behaviour", "behaviour-llm")
 
     def settle(self, job: Job[When2CallOptions], recorded: Recorded) -> Job[When2CallOptions]:
-        """See that the model can score answers where it must; said before its provider asks for a key."""
+        """Check that the model can score answers if it must, before its provider asks for a key."""
         if job.options.mode == "logprob" and cannot_score(job.config.model):
             raise _no_logprobs_error(job)
         return super().settle(job, recorded)
 
     def asking(self, job: Job[When2CallOptions], model: Model) -> Asking:
-        """Score the given answers, or let the model answer, by the template that suits it."""
+        """Score the given answers, or let the model answer, with the template that suits it."""
         from talm_sim.tasks.when2call.scored import score_graph
 
         scores = job.options.mode == "logprob"
@@ -157,7 +157,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
         )
 
     def beside(self, run: RunView) -> Beside:
-        """The paper's table of scored options, or that of free answers."""
+        """Return the paper's table of scored options, or that of free answers."""
         scored = run.job.options.mode == "logprob"
         columns = {"accuracy_norm": "Acc-Norm"} if scored else {"accuracy": "Acc"}
         columns |= {"macro_f1": "F1", "tool_hallucination": "Tool Hall"}
@@ -166,7 +166,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
         return Beside("when2call", table, columns, {measures.GROUP: {}}, models, about)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
-        """How the model was asked, what decided, and what was no answer."""
+        """Say how the model was asked, what decided, and what was not an answer."""
         options = run.job.options
         shown = f"template: {options.template}" if options.template != "auto" else "messages and native tools, no template"
         yield shown
@@ -189,7 +189,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
 
 
 def _template(job: Job[When2CallOptions], model: Model) -> Template | None:
-    """The template of a run; None where a chat model is to be given messages and native tools."""
+    """Return the template of a run; None if a chat model gets messages and native tools."""
     from talm_sim.agent.templates import load_template
     from talm_sim.models.base import ScenarioModel, TextModel
 
@@ -211,7 +211,7 @@ def _no_logprobs_error(job: Job[When2CallOptions]) -> PrerequisiteError:
 
 
 def _ask(template: Template | None) -> Any:
-    """Let the model answer: to the very prompt that is scored, or, without a template, to messages and native tools."""
+    """Let the model answer: the very prompt that is scored or, without a template, messages and native tools."""
     from langchain_core.messages import HumanMessage
 
     from talm_sim.agent.shown_tools import tool_specs
@@ -234,7 +234,7 @@ def _ask(template: Template | None) -> Any:
 
 
 def _check(scenario: Scenario, template: Template | None, scorer: Model | None) -> None:
-    """See that an item can be written for the model, and, where there is a `scorer`, scored by it.
+    """Check that an item can be written for the model and, if there is a `scorer`, scored by it.
 
     Raises:
         PrerequisiteError: The template fails on it, a tool cannot be read, or the prompt ends in an open thought.
@@ -256,7 +256,7 @@ def _check(scenario: Scenario, template: Template | None, scorer: Model | None) 
 
 @contextmanager
 def _allow_interrupt() -> Iterator[None]:
-    """Let Ctrl-C end work that never yields, such as a user's template that loops; an event loop's own handler waits for its next turn."""
+    """Let Ctrl-C end work that never yields, for example a user's template that loops; an event loop's own handler waits for its next turn."""
     if threading.current_thread() is not threading.main_thread() or not callable(before := signal.getsignal(signal.SIGINT)):
         yield
         return
