@@ -247,7 +247,7 @@ def _resume_command(replies: Mapping[str, HumanReply]) -> Command[Any]:
 async def _answer(responder: Responder, question: PendingQuestion) -> HumanReply:
     asked = time.time()
     reply = await responder(question.question, question.ask)
-    return HumanReply(reply.answer, reply.responder, reply.declined, asked, max(asked, time.time()))
+    return HumanReply(reply.answer, reply.responder, reply.declined, asked, max(asked, time.time()), reply.appropriate)
 
 
 def _drop_stale_replies(replies: Mapping[str, HumanReply], asks: Mapping[str, int]) -> dict[str, HumanReply]:

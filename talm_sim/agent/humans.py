@@ -33,6 +33,7 @@ class HumanReply:
         declined: `idk` if the person does not know, `skip` if they would not say.
         asked_at: Unix time the question was put, in seconds.
         answered_at: Unix time of the answer, in seconds.
+        appropriate: Whether the person marked the question as appropriate; None where they did not mark it.
     """
 
     answer: str
@@ -40,6 +41,7 @@ class HumanReply:
     declined: Literal["", "idk", "skip"] = ""
     asked_at: float = 0.0
     answered_at: float = 0.0
+    appropriate: bool | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "answer", replace_surrogates(self.answer))  # half a character fits in no stored episode
@@ -86,7 +88,7 @@ class RecordedResponder:
             raise CassetteMissError(f"{self._scenario_id}: no human answer was recorded for question {ask}; try --human simulated.")
         if recorded.question_digest != question_digest(question):
             raise CassetteMissError(f"{self._scenario_id}: question {ask} is not the recorded one ('{recorded.question[:80]}').")
-        return HumanReply(recorded.answer, f"recorded ({recorded.responder})", recorded.declined)
+        return HumanReply(recorded.answer, f"recorded ({recorded.responder})", recorded.declined, appropriate=recorded.appropriate)
 
 
 def question_digest(question: str) -> str:

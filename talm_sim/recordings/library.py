@@ -57,6 +57,8 @@ class RecordedAnswer(BaseModel):
     declined: Literal["", "idk", "skip"] = ""
     responder: str
     """Who answered during the recording."""
+    appropriate: bool | None = None
+    """Whether they marked the question as appropriate; None where they did not mark it."""
 
 
 class Recording(BaseModel):

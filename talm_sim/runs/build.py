@@ -250,6 +250,7 @@ class Runner:
                     answer=event.answer,
                     declined=event.declined,
                     responder=event.responder,
+                    appropriate=event.appropriate,
                 )
                 for ask, event in enumerate(result.human_events, start=1)
             ]

@@ -27,6 +27,7 @@ from talm_sim.runs.questions import (
     ANSWERED,
     ASKED,
     HELD,
+    MARKS,
     THIS_QUESTION,
     Declined,
     FiledAnswer,
@@ -116,7 +117,14 @@ class Desk:
         return None if key is None else self.answer_to(key)
 
     def answer(
-        self, asked: str | Key, text: str = "", *, declined: Declined = "", responder: str = "queue", held: bool = False
+        self,
+        asked: str | Key,
+        text: str = "",
+        *,
+        declined: Declined = "",
+        responder: str = "queue",
+        held: bool = False,
+        appropriate: bool | None = None,
     ) -> AnswerStatus:
         """Answer a question. When this returns, the answer is in the file, and an answer held until now is released to its episode.
 
@@ -126,6 +134,7 @@ class Desk:
             declined: "idk" (the person does not know), "skip" (the person does not want to answer), or "".
             responder: Who answers, as the transcript will name them.
             held: Whether the episode waits for the next answer given here or for `release`; at most `HELD_SECONDS`.
+            appropriate: Whether the question is marked as appropriate; None leaves it without a mark.
 
         Raises:
             PrerequisiteError: There is no such question, it is not clear which one is meant, or the answer is empty or cannot be written.
@@ -142,7 +151,7 @@ class Desk:
         def file(conn: sqlite3.Connection) -> AnswerStatus:
             if released:
                 mark_question(conn, released, ANSWERED, was=HELD)
-            filed = insert_row(conn, "answers", *key, text, declined, responder, time.time(), either="IGNORE")
+            filed = insert_row(conn, "answers", *key, text, declined, responder, MARKS[appropriate], time.time(), either="IGNORE")
             mark_question(conn, key, HELD if held else ANSWERED, was=ASKED)
             return AnswerStatus.TAKEN if not filed else AnswerStatus.DELIVERED if is_owned(conn) else AnswerStatus.SAVED
 
@@ -204,7 +213,9 @@ class Desk:
         raise PrerequisiteError(f"{self.path}: no open question of episode '{episode}'.{hint}")
 
 
-def answer(path: Path, asked: str | Key, text: str = "", *, declined: Declined = "", responder: str = "queue") -> AnswerStatus:
+def answer(
+    path: Path, asked: str | Key, text: str = "", *, declined: Declined = "", responder: str = "queue", appropriate: bool | None = None
+) -> AnswerStatus:
     """Answer one open question of the run in directory `path`; the other arguments are those of `Desk.answer`."""
     with closing(Desk(path)) as desk:
-        return desk.answer(asked, text, declined=declined, responder=responder)
+        return desk.answer(asked, text, declined=declined, responder=responder, appropriate=appropriate)

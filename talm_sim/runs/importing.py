@@ -77,7 +77,10 @@ def _is_import_of(stored: StoredRun, run: PublishedRun, notes: dict[str, str]) -
 
 
 def _origin(run: PublishedRun) -> dict[str, str]:
-    return {"imported": "Fail-TaLMs, published outputs", "graded by": "a person" if run.grading == "human" else "GPT-4o"}
+    notes = {"imported": "Fail-TaLMs, published outputs", "graded by": "a person" if run.grading == "human" else "GPT-4o"}
+    asked = sum(len(episode.human_events) for episode in run.episodes)
+    marked = f"{asked - run.unreadable_marks} of {asked} questions; the marks of the rest are neither 0 nor 1"
+    return notes | ({"marked as appropriate or not": marked} if run.unreadable_marks else {})
 
 
 def _agreement_notes(published: list[PublishedRun]) -> dict[str, dict[str, str]]:
@@ -111,7 +114,7 @@ def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], c
             insert_row(conn, "meta", key, json.dumps(value))
 
     manifest = describe_run(config, run.scenarios, command=command, notes=notes)
-    create_run(run_dir, name, manifest, run.scenarios, fill=fill)
+    create_run(run_dir, name, manifest, run.scenarios, run.tools, fill=fill)
 
 
 def _keep_first_measure(path: Path) -> None:

@@ -30,6 +30,7 @@ __all__ = [
     "ASKED",
     "HELD",
     "HELD_SECONDS",
+    "MARKS",
     "THIS_QUESTION",
     "Declined",
     "FiledAnswer",
@@ -56,6 +57,9 @@ HELD_SECONDS = 10.0
 Declined = Literal["", "idk", "skip"]
 Key = tuple[str, int, str]
 """Episode id, attempt, interrupt id."""
+MARKS: dict[bool | None, str] = {True: "1", False: "0", None: ""}
+"""A person's mark of a question, to how it is stored."""
+_MARKS = {stored: mark for mark, stored in MARKS.items()}
 _T = TypeVar("_T")
 
 # Values of `questions.current`; 0: no longer asked. The indexes of the table are about those asked, and about those with an answer.
@@ -107,6 +111,8 @@ class FiledAnswer:
     text: str
     declined: Declined
     responder: str
+    appropriate: bool | None = None
+    """The person's mark of the question; None where there is none."""
 
 
 def open_questions(conn: sqlite3.Connection, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
@@ -181,7 +187,7 @@ def put_questions(conn: sqlite3.Connection, waiting: Waiting) -> None:
         if not insert_row(conn, "questions", *key, question.ask, question.question, time.time(), either="IGNORE"):
             mark_question(conn, key, ASKED)
         before = conn.execute(
-            "SELECT a.answer, a.declined, a.responder, a.answered_at"
+            "SELECT a.answer, a.declined, a.responder, a.mark, a.answered_at"
             " FROM questions q JOIN answers a USING (episode_id, attempt, interrupt_id)"
             " WHERE q.episode_id = ? AND q.attempt < ? AND q.ask = ? AND q.question = ? ORDER BY q.number DESC LIMIT 1",
             (*where, question.ask, question.question),
@@ -221,17 +227,20 @@ def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[
     replies: dict[str, HumanReply] = {}
     asked = rows(conn, "questions", f"WHERE episode_id = ? AND attempt = ? AND current > {ASKED}", (episode_id, attempt))
     for *key, _, _, asked_at in asked:
-        for *_, text, declined, responder, answered_at in rows(conn, "answers", f"WHERE {THIS_QUESTION}", key):
-            # The system clock may have been put back in between; nobody answers before the question.
+        for *_, text, declined, responder, mark, answered_at in rows(conn, "answers", f"WHERE {THIS_QUESTION}", key):
+            # The clock of the day may have been put back in between; nobody answers before the question.
             at = max(asked_at, answered_at)
-            replies[key[2]] = HumanReply(answer=text, responder=responder, declined=declined, asked_at=asked_at, answered_at=at)
+            replies[key[2]] = HumanReply(text, responder, declined, asked_at, at, _MARKS[mark])
     return replies
 
 
 def read_answer(conn: sqlite3.Connection, key: Key) -> FiledAnswer | None:
     """Return the answer to a question; None if there is none."""
     filed = next(rows(conn, "answers", f"WHERE {THIS_QUESTION}", key), None)
-    return None if filed is None else FiledAnswer(key, *filed[3:6])
+    if filed is None:
+        return None
+    text, declined, responder, mark = filed[3:7]
+    return FiledAnswer(key, text, declined, responder, _MARKS[mark])
 
 
 def mark_question(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = None) -> None:

@@ -202,7 +202,7 @@ class StoredRun:
             yield from stored_documents.scenarios(conn)
 
     def tools(self) -> dict[str, ToolSpec]:
-        """Return the tools that the scenarios name, including missing ones, by name; empty for an imported run."""
+        """Return the tools that the scenarios name, including missing ones, by name; of an imported run, the missing ones alone."""
         with self._open_connection() as conn:
             found = stored_documents.meta(conn, "tools", list[ToolSpec]) or ()
         return {tool.name: tool for tool in found}

@@ -191,6 +191,8 @@ class HumanEvent(FrozenModel):
     """How it was asked: by a call of `ask_human`, in the words of a message, or by an interrupt of the agent's own graph."""
     declined: Literal["", "idk", "skip"] = ""
     """`idk`: the person does not know; `skip`: the person does not want to answer."""
+    appropriate: bool | None = None
+    """Whether the person marked the question as appropriate; None where they did not mark it."""
     asked_at: float = 0.0
     """Unix time in seconds."""
     answered_at: float = 0.0

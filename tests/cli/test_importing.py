@@ -54,3 +54,9 @@ def test_only_the_files_asked_for_are_written(release: Path, talm: Talm) -> None
     assert written == (0, "", "queries.jsonl: 1 scenario\ntools.json: 0 tools\n")
     assert json.loads(Path("queries.jsonl").read_text())["id"] == "underspecified-1"
     assert not Path("runs").exists()
+
+
+def test_a_mark_goes_with_an_answer_alone(release: Path, talm: Talm) -> None:
+    for more in ((), ("--undo",)):
+        code, _, err = talm("answer", "--mark", "1", *more)
+        assert code == 2 and "--mark goes with --text, --idk or --skip" in err

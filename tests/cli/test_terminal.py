@@ -88,6 +88,12 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self._keyboard, keys.encode())
 
+    def answer(self, text: str) -> None:
+        """Answer a question, and leave it without a mark."""
+        self.type(f"{text}\r")
+        self.expect("mark>")
+        self.type("\r")
+
     def expect(self, text: str, seconds: float = 60) -> str:
         """Wait until `text` is shown after all that was expected before; return what is shown up to its end."""
         until = time.monotonic() + seconds
@@ -165,13 +171,13 @@ async def test_a_line_can_be_edited_and_called_back(tmp_path: Path, at_terminal:
     run = await waiting_run(tmp_path, "Which?", "And which?", "Last?")
     terminal = at_terminal(tmp_path, "answer")
     assert "Question 1 of 3" in terminal.expect_prompt()
-    terminal.type("rance" + LEFT * 2 + "\x7fi" + END + "s" + HOME + "F\r")
+    terminal.answer("rance" + LEFT * 2 + "\x7fi" + END + "s" + HOME + "F")
     terminal.expect("saved: Fraices")
     terminal.expect_prompt()
-    terminal.type(UP + " too\r")
+    terminal.answer(UP + " too")
     terminal.expect("saved: Fraices too")
     terminal.expect_prompt()
-    terminal.type(UP + UP + DOWN + "\x17" + "北京 naïve\r")
+    terminal.answer(UP + UP + DOWN + "\x17" + "北京 naïve")
     terminal.expect("3 questions answered")
     terminal.ends()
     assert answers(run) == {"ask-000": "Fraices", "ask-001": "Fraices too", "ask-002": "Fraices 北京 naïve"}
@@ -187,7 +193,7 @@ async def test_an_answer_is_taken_back(tmp_path: Path, at_terminal: Any) -> None
     terminal.type("/undo\r")
     terminal.expect("nothing to take back")
     terminal.expect_prompt()
-    terminal.type("slip\r")
+    terminal.answer("slip")
     terminal.expect("saved: slip (/undo takes it back until the run is resumed)")
     second = terminal.expect_prompt()
     assert "Second?" in second
@@ -195,9 +201,9 @@ async def test_an_answer_is_taken_back(tmp_path: Path, at_terminal: Any) -> None
     terminal.type("/undo\r")
     terminal.expect("taken back: slip")
     assert "First?" in terminal.expect_prompt()
-    terminal.type("right\r")
+    terminal.answer("right")
     assert "Second?" in terminal.expect_prompt()
-    terminal.type("another slip\r")
+    terminal.answer("another slip")
     assert "/undo" not in terminal.expect("made a mistake? take back the last answer with: talm-sim answer a-run --undo")
     terminal.ends()
     assert answers(run) == {"ask-000": "right", "ask-001": "another slip"}
@@ -244,14 +250,16 @@ async def test_enter_alone_asks_first_and_no_text_typed_then_is_lost(tmp_path: P
     terminal.type("x\r")
     terminal.expect("Type y or n")
     terminal.expect("y/n")
-    terminal.type("YES\r")
+    terminal.answer("YES")
     terminal.expect("saved: I don't know")
     terminal.expect_prompt()
     terminal.type("\r")
     terminal.expect("y/n")
     terminal.type("France it is\r")
     terminal.expect("taken as your answer")
-    terminal.expect("saved: France it is")
+    terminal.expect("mark>")
+    terminal.type("0")  # one key
+    terminal.expect("saved: France it is (question marked as not appropriate)")
     terminal.expect_prompt()
     terminal.type("\r")
     terminal.expect("y/n")
@@ -269,6 +277,8 @@ async def test_what_was_typed_before_a_question_was_seen_answers_nothing(tmp_pat
     terminal = at_terminal(tmp_path, "answer")
     terminal.expect_prompt()
     terminal.type("one\rtwo\rthree\r")
+    terminal.expect("mark>")
+    terminal.type("\r")
     assert "Second?" in terminal.expect_prompt()
     terminal.type("/later\r")
     terminal.expect("postponed: you will be asked again at the end")
@@ -285,7 +295,7 @@ async def test_ctrl_c_says_how_much_is_done(tmp_path: Path, at_terminal: Any) ->
     for plain in ({}, {"TALM_SIM_DISPLAY": "plain"}):
         terminal = at_terminal(tmp_path, "answer", **plain)
         terminal.expect_prompt()
-        terminal.type("an answer\r")
+        terminal.answer("an answer")
         terminal.expect_prompt()
         terminal.type("half\x03")
         terminal.expect("interrupted; all answers are kept")
@@ -312,7 +322,7 @@ async def test_a_long_question_is_paged(tmp_path: Path, at_terminal: Any, rows: 
         assert len(page.splitlines()) <= rows + 1  # the line typed before is its first
         seen += page
     assert all(word in seen for word in words)
-    terminal.type("read\r")
+    terminal.answer("read")
     terminal.ends()
     assert answers(run) == {"ask-000": "read"}
 
@@ -323,7 +333,7 @@ async def test_plain_moves_no_cursor_and_draws_no_frame(tmp_path: Path, at_termi
     terminal = at_terminal(tmp_path, "answer", NO_COLOR="1", **how)
     shown = terminal.expect_prompt()
     assert "The user asked:\nQuery 0?\nYou know:\n" in shown
-    terminal.type("one\n")
+    terminal.answer("one")
     terminal.expect_prompt()
     terminal.type("half")
     terminal.expect("half")
@@ -342,7 +352,7 @@ async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_term
     first = terminal.expect_prompt()
     assert "Question 1 of 3, calendar-01.underspecified" in first
     assert "She was born on 1994-03-11." in first
-    terminal.type("1994-03-11\r")
+    terminal.answer("1994-03-11")
     terminal.expect("saved: 1994-03-11")
     terminal.expect_prompt()
     terminal.type("ha\x03")
@@ -354,7 +364,7 @@ async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_term
     assert "Question 1 of 2, calendar-02" in terminal.expect_prompt()
     terminal.type("/later\r")
     assert "Question 2 of 2, calendar-03" in terminal.expect_prompt()
-    terminal.type("30\r")
+    terminal.answer("30")
     assert "Question 2 of 2, calendar-02" in terminal.expect_prompt()
     terminal.type("/later\r")
     terminal.expect("1 question answered, 1 still open")
@@ -371,14 +381,14 @@ async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_term
 async def test_undo_reaches_an_episode_of_a_living_run_while_its_answer_is_held(tmp_path: Path, at_terminal: Any) -> None:
     terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine", holds=True)
     terminal.expect_prompt()
-    terminal.type("1990-01-01\r")
+    terminal.answer("1990-01-01")
     terminal.expect("saved: 1990-01-01 (/undo takes it back, for 1000 s)")
     terminal.expect_prompt()
     terminal.type("/undo\r")
     terminal.expect("taken back: 1990-01-01")
     assert "calendar-01" in terminal.expect_prompt()
     for text in ("1994-03-11", "2026-01-31"):
-        terminal.type(f"{text}\r")
+        terminal.answer(f"{text}")
         terminal.expect_prompt()
     deadline = time.monotonic() + 30
     while load_run(tmp_path / "runs" / "mine").finished < 1 and time.monotonic() < deadline:
@@ -390,7 +400,7 @@ async def test_undo_reaches_an_episode_of_a_living_run_while_its_answer_is_held(
     terminal.expect("too late to take back '1994-03-11': its episode has already continued")
     for text in ("2026-01-31", "30"):
         terminal.expect_prompt()
-        terminal.type(f"{text}\r")
+        terminal.answer(f"{text}")
     terminal.expect("saved: 30 (/undo takes it back, for 1000 s; Enter continues now)")
     terminal.expect(">")
     terminal.type("\r")
@@ -410,13 +420,13 @@ async def test_the_last_answer_of_all_can_be_taken_back(tmp_path: Path, at_termi
     terminal.type("/help\r")
     shown = terminal.expect_prompt()
     assert all(command in shown for command in ("/skip", "/later", "/undo", "/more", "Ctrl-C"))
-    terminal.type("a slip\r")
+    terminal.answer("a slip")
     terminal.expect("saved: a slip (/undo takes it back, for 1000 s; Enter continues now)")
     terminal.expect(">")
     terminal.type("/undo\r")
     terminal.expect("taken back: a slip")
     assert "calendar-01" in terminal.expect_prompt()
-    terminal.type("1994-03-11\r")
+    terminal.answer("1994-03-11")
     terminal.expect("Enter continues now)")
     terminal.expect(">")
     terminal.type("oh\r")
@@ -459,3 +469,15 @@ def test_what_is_longer_than_the_screen_is_paged(tmp_path: Path, at_terminal: An
     tall = at_terminal(tmp_path, "show", "a-run:long", rows=200, PAGER=str(pager))
     assert "PAGED" not in tall.expect("Verdicts")
     tall.ends()
+
+
+async def test_ctrl_c_at_the_mark_keeps_the_answer(tmp_path: Path, at_terminal: Any) -> None:
+    run = await waiting_run(tmp_path, "First?", "Second?")
+    terminal = at_terminal(tmp_path, "answer")
+    terminal.expect_prompt()
+    terminal.type("an answer\r")
+    terminal.expect("mark>")
+    terminal.type("\x03")
+    terminal.expect("1 question answered")
+    terminal.ends(130)
+    assert answers(run) == {"ask-000": "an answer"}

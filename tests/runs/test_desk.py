@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.runs import api
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.desk import AnswerStatus, Desk, answer
 from talm_sim.runs.events import EpisodeStarted, RunEvent
@@ -17,6 +18,7 @@ from talm_sim.runs.files.database import connect_writer
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.questions import Key, answered_episodes, next_open_question, number_unanswered
 from talm_sim.runs.stored_run import load_run
+from tests.runs.recorded_world import make_world
 from tests.runs.scripted import ScriptedRunner, finished, new_run
 from tests.warm import warm_python
 
@@ -272,3 +274,22 @@ async def test_nothing_is_filed_through_a_store_that_gave_its_run_back(tmp_path:
         assert answered_episodes(desk.reading) == [first.episode_id], "whoever gives the run back holds no answer"
     with pytest.raises(PrerequisiteError, match="is no longer run by this process"):
         store._writer.commit_now(lambda conn: None)
+
+
+def test_a_mark_is_kept_with_the_answer_and_in_the_episode(tmp_path: Path) -> None:
+    world = make_world(tmp_path) | {"split": "underspecified", "model": "sim/asker", "human": "terminal"}
+    stored = api.run(**world)
+    first, second, third, _ = stored.pending()
+    with closing(Desk(stored.path)) as desk:
+        desk.answer(first.key, "oslo", appropriate=True)
+        desk.answer(second.key, "", declined="idk", appropriate=False)
+        assert desk.withdraw(second.key) and desk.answer_to(second.key) is None
+        desk.answer(second.key, "rome", appropriate=False)
+        desk.answer(third.key, "lima")
+        kept = [desk.answer_to(one.key) for one in (first, second, third)]
+        assert [one and one.appropriate for one in kept] == [True, False, None]
+    stored = api.resume(stored.path)
+    assert [event.appropriate for episode in stored.episodes() for event in episode.human_events] == [True, False, None]
+    (summary,) = stored.summary()
+    found = {one.name: (one.k, one.n) for one in summary.measures}
+    assert (found["appropriate"], found["rule_agrees"]) == ((1, 2), (1, 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -37,6 +38,7 @@ _WAYS = ("--text", "--idk", "--skip", "--undo")
 @click.option("--text", metavar="TEXT", help="The answer, without a prompt.")
 @click.option("--idk", is_flag=True, help='Answer "I don\'t know", without a prompt.')
 @click.option("--skip", is_flag=True, help="Decline to answer, without a prompt.")
+@click.option("--mark", type=click.Choice(["1", "0"]), help="Mark the question as appropriate (1) or not (0), with one of the three above.")
 @click.option("--undo", is_flag=True, help="Take back the last answer, if its episode has not continued yet.")
 @click.option("--reverse", is_flag=True, help="Begin with the most recent question.")
 @click.option("--list", "only_list", is_flag=True, help="Only list the open questions.")
@@ -51,6 +53,7 @@ def command(
     text: str | None,
     idk: bool,
     skip: bool,
+    mark: str | None,
     undo: bool,
     reverse: bool,
     only_list: bool,
@@ -67,6 +70,8 @@ def command(
     ways = [name for name, given in zip(_WAYS, (text is not None, idk, skip, undo), strict=True) if given]
     if len(ways) > 1:
         raise click.UsageError(f"{ways[0]} and {ways[1]} exclude each other.")
+    if mark is not None and (undo or not ways):
+        raise click.UsageError("--mark goes with --text, --idk or --skip.")
     # An answer that is taken back may have been the last that was open.
     stored = load_run(run, run_dir) if run else unfinished_run(run_dir) if undo else waiting_run(run_dir)
     if undo:
@@ -76,7 +81,7 @@ def command(
     if only_list or (as_json and not ways):
         _list(stored.pending(episode, last_first=reverse), as_json, blind)
     elif ways:
-        _answer_without_prompt(stored, episode, text, skip)
+        _answer_without_prompt(stored, episode, text, skip, None if mark is None else mark == "1")
     else:
         return _answer_with_prompt(stored, episode, blind=blind, plain=display == "plain", reverse=reverse)
     return 0
@@ -109,7 +114,7 @@ def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
             print_page(Padding(Text(f"{title}: {one_line(words, 2_000)}"), (0, 0, 0, 2)))
 
 
-def _answer_without_prompt(stored: StoredRun, episode: str, text: str | None, skip: bool) -> None:
+def _answer_without_prompt(stored: StoredRun, episode: str, text: str | None, skip: bool, mark: bool | None) -> None:
     questions = stored.pending(episode, limit=2)
     if not questions:
         raise PrerequisiteError(f"{stored.path}: there are no open questions.")
@@ -121,7 +126,7 @@ def _answer_without_prompt(stored: StoredRun, episode: str, text: str | None, sk
         reply = Reply(text.strip())
     else:
         reply = Reply(WONT_SAY, "skip") if skip else Reply(DONT_KNOW, "idk")
-    _file(stored, questions[0], reply)
+    _file(stored, questions[0], replace(reply, appropriate=mark))
     _hint(stored)
 
 
@@ -154,7 +159,7 @@ def _answer_with_prompt(stored: StoredRun, episode: str, *, blind: bool, plain: 
 
 
 def _file(stored: StoredRun, question: Question, reply: Reply) -> None:
-    status = answer(stored.path, question.key, reply.text, declined=reply.declined, responder=RESPONDER)
+    status = answer(stored.path, question.key, reply.text, declined=reply.declined, responder=RESPONDER, appropriate=reply.appropriate)
     words = {
         AnswerStatus.DELIVERED: "saved; the episode continues",
         AnswerStatus.SAVED: "saved",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import TypeAdapter
@@ -33,6 +34,7 @@ _YES, _NO = ("y", "yes"), ("n", "no", "")
 _SLASH = "To begin an answer with a slash, type two."
 _HELP = f"""\
   Type what the user would answer, from what you know, and press Enter.
+  Then mark the question: 1 it was appropriate to ask it, 0 it was not, Enter: no mark
   Enter   alone: you don't know (asked once more before it counts)
   /skip   you would rather not say
   /later  ask again at the end; after that the question stays open
@@ -50,11 +52,14 @@ class Reply:
     text: str
     """The words the agent reads."""
     declined: Literal["", "idk", "skip"] = ""
+    appropriate: bool | None = None
+    """Whether they marked the question as appropriate; None where they did not mark it."""
 
     @property
     def shown(self) -> str:
         """The reply as it is shown back."""
-        return {"idk": "I don't know", "skip": "(skipped)"}.get(self.declined) or one_line(self.text)
+        said = {"idk": "I don't know", "skip": "(skipped)"}.get(self.declined) or one_line(self.text)
+        return said if self.appropriate is None else f"{said} (question marked as {'' if self.appropriate else 'not '}appropriate)"
 
 
 LATER: Literal["later"] = "later"
@@ -197,20 +202,14 @@ async def ask(console: Console, lines: LineSource, page: Page, *, undo: bool = T
     page.show()
     commands = ", ".join((*(["/more"] if page.pages > 1 else []), *(["/undo"] if undo else []), "/skip", "/later", "/help"))
     while True:
-        console.print(f"Your answer (Enter alone: I don't know), or {commands}", style="dim")
-        words = await _words(lines, "> ")
-        if words == "" and lines.interactive:
-            words = await _ask_confirmation(console, lines)
-            if words in _NO:
-                continue
-            words = "" if words in _YES else words
+        words = await _answer(console, lines, commands)
         if words is None:
             return CLOSED
         match words.lower():
             case "":
-                return Reply(DONT_KNOW, "idk")
+                return await _mark(console, lines, Reply(DONT_KNOW, "idk"))
             case "/skip":
-                return Reply(WONT_SAY, "skip")
+                return await _mark(console, lines, Reply(WONT_SAY, "skip"))
             case "/later":
                 return LATER
             case "/undo":
@@ -222,11 +221,37 @@ async def ask(console: Console, lines: LineSource, page: Page, *, undo: bool = T
             case command if command.startswith("/") and not command.startswith("//"):
                 console.print(f"No command '{one_line(words, 40)}'; /help lists them. {_SLASH}", style="yellow")
             case _:
-                return Reply(words.removeprefix("/"))
+                return await _mark(console, lines, Reply(words.removeprefix("/")))
 
 
-async def _words(lines: LineSource, prompt: str, *, remember: bool = True) -> str | None:
-    line = await lines.read(prompt, remember=remember)
+async def _answer(console: Console, lines: LineSource, commands: str) -> str | None:
+    """An answer or a command; empty for "I don't know", None at the end of input."""
+    while True:
+        console.print(f"Your answer (Enter alone: I don't know), or {commands}", style="dim")
+        words = await _words(lines, "> ")
+        if words or words is None or not lines.interactive:
+            return words
+        words = await _ask_confirmation(console, lines)
+        if words not in _NO:
+            return "" if words in _YES else words
+
+
+async def _mark(console: Console, lines: LineSource, reply: Reply) -> Reply:
+    """Ask whether the question was appropriate. The answer is given by then: who leaves at this place leaves it without a mark."""
+    if not lines.interactive:
+        return reply
+    console.print("Was it appropriate to ask this? 1: yes, 0: no, Enter alone: no mark", style="dim")
+    lines.clear()
+    try:
+        while (words := await _words(lines, "mark> ", remember=False, keys="10")) not in {"1", "0", "", None}:
+            console.print("Type 1 or 0, or Enter alone.", style="yellow")
+    except asyncio.CancelledError:
+        return reply
+    return replace(reply, appropriate=words == "1") if words else reply
+
+
+async def _words(lines: LineSource, prompt: str, *, remember: bool = True, keys: str = "") -> str | None:
+    line = await lines.read(prompt, remember=remember, keys=keys)
     return None if line is None else " ".join(strip_control(line).splitlines()).strip()
 
 

@@ -146,6 +146,12 @@ class Sitting:
                 if not self._desk.is_open(question.key):
                     return _ELSEWHERE
             return asking.result()
+        except asyncio.CancelledError:
+            asking.cancel()
+            (left,) = await asyncio.gather(asking, return_exceptions=True)
+            if isinstance(left, Reply):  # only the mark of the question was still open
+                self._file(question, left)
+            raise
         finally:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
@@ -163,7 +169,9 @@ class Sitting:
         follows = self._first_question_except(self._put_off | {question.key}) is not None
         last = not follows and not self._asks_again_later() and self._lines.interactive
         held = follows or last
-        status = self._desk.answer(question.key, reply.text, declined=reply.declined, responder=self._responder, held=held)
+        status = self._desk.answer(
+            question.key, reply.text, declined=reply.declined, responder=self._responder, held=held, appropriate=reply.appropriate
+        )
         if status is AnswerStatus.GONE:
             self._print("not saved: this question is no longer open")
             return False

@@ -12,9 +12,13 @@ import select
 import signal
 import sys
 from contextlib import redirect_stderr, suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 
 __all__ = ["LineEditor", "LineReader", "LineSource", "open_lines"]
 
@@ -28,12 +32,14 @@ class LineSource(Protocol):
     interactive: bool
     """Whether a person is there, who can be asked to confirm."""
 
-    async def read(self, prompt: str, *, remember: bool = True) -> str | None:
+    async def read(self, prompt: str, *, remember: bool = True, keys: str = "") -> str | None:
         """Wait for the next line, without its end; None at the end of input.
 
         Args:
             prompt: Text before the line.
             remember: Whether it can be called back later.
+            keys: Characters each of which is a line by itself, without Enter, if it is typed first. Where lines are not edited, Enter is
+                needed.
         """
         ...
 
@@ -73,8 +79,8 @@ class LineReader:
         self._buffer = b""
         self._ended = False
 
-    async def read(self, prompt: str, *, remember: bool = True) -> str | None:
-        """See `Lines.read`."""
+    async def read(self, prompt: str, *, remember: bool = True, keys: str = "") -> str | None:
+        """See `LineSource.read`."""
         self._console.print(prompt, end="")
         reading = asyncio.get_running_loop().run_in_executor(None, self._readline)
         try:
@@ -103,18 +109,18 @@ class LineReader:
         return line.decode(errors="replace")
 
     def clear(self) -> None:
-        """See `Lines.clear`; lines from a pipe are all intended."""
+        """See `LineSource.clear`; lines from a pipe are all meant."""
         if self.interactive:
             self._buffer = b""
             _flush(self._descriptor)
 
     async def drop(self) -> None:
-        """See `Lines.drop`; lines from a pipe are never half typed."""
+        """See `LineSource.drop`; lines from a pipe are never half typed."""
         if self.interactive:
             await asyncio.to_thread(_discard_rest_of_line, self._descriptor, begun=False)
 
     def close(self) -> None:
-        """See `Lines.close`."""
+        """See `LineSource.close`."""
         os.close(self._wake_read)
         os.close(self._wake_write)
 
@@ -149,8 +155,8 @@ class LineEditor:
         }
         self._half_typed = False
 
-    async def read(self, prompt: str, *, remember: bool = True) -> str | None:
-        """See `Lines.read`."""
+    async def read(self, prompt: str, *, remember: bool = True, keys: str = "") -> str | None:
+        """See `LineSource.read`."""
         from prompt_toolkit.application import create_app_session
         from prompt_toolkit.patch_stdout import StdoutProxy
 
@@ -159,7 +165,7 @@ class LineEditor:
             try:
                 # What is printed meanwhile goes above the line.
                 with create_app_session(self._input, self._output), StdoutProxy(raw=True) as above, redirect_stderr(above):
-                    return await session.prompt_async(prompt)
+                    return await session.prompt_async(prompt, key_bindings=_ending_keys(keys))
             except asyncio.CancelledError:
                 self._half_typed = bool(session.default_buffer.text)
                 raise
@@ -169,19 +175,36 @@ class LineEditor:
         return None
 
     def clear(self) -> None:
-        """See `Lines.clear`."""
+        """See `LineSource.clear`."""
         from prompt_toolkit.input.typeahead import clear_typeahead
 
         clear_typeahead(self._input)
         _flush(self._input.fileno())
 
     async def drop(self) -> None:
-        """See `Lines.drop`."""
+        """See `LineSource.drop`."""
         await asyncio.to_thread(_discard_rest_of_line, self._input.fileno(), begun=self._half_typed)
 
     def close(self) -> None:
-        """See `Lines.close`."""
+        """See `LineSource.close`."""
         self._input.close()
+
+
+def _ending_keys(keys: str) -> KeyBindings:
+    """Let each of these keys end an empty line, as the line itself."""
+    from prompt_toolkit.application import get_app
+    from prompt_toolkit.filters import Condition
+    from prompt_toolkit.key_binding import KeyBindings
+
+    bindings = KeyBindings()
+
+    def end_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text(event.data)
+        event.current_buffer.validate_and_handle()
+
+    for key in keys:
+        bindings.add(key, filter=Condition(lambda: not get_app().current_buffer.text))(end_line)
+    return bindings
 
 
 def _flush(terminal: int) -> None:

@@ -284,6 +284,8 @@ def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
         said = Text("does not know" if event.declined == "idk" else "will not answer", style="italic")
     else:
         said = Text(strip_control(event.answer).strip())
+    if event.appropriate is not None:
+        said.append(f"  (question marked as {'' if event.appropriate else 'not '}appropriate)", style="dim")
     yield Padding(Text.assemble((f"{who}: ", "magenta"), said), (0, 0, 0, 2), expand=False)
 
 

@@ -85,9 +85,11 @@ CREATE TABLE questions (
 );
 CREATE INDEX questions_open ON questions (number) WHERE current = 1;
 CREATE INDEX questions_given ON questions (episode_id, attempt) WHERE current > 1;
+-- mark: 1 the person found the question appropriate, 0 they did not, empty where they did not say
 CREATE TABLE answers (
     episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL, answer TEXT NOT NULL, declined TEXT NOT NULL,
-    responder TEXT NOT NULL, answered_at REAL NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (episode_id, attempt, interrupt_id)
+    responder TEXT NOT NULL, mark TEXT NOT NULL, answered_at REAL NOT NULL, digest BLOB NOT NULL,
+    PRIMARY KEY (episode_id, attempt, interrupt_id)
 ) WITHOUT ROWID;
 """
 """The digest stands before the body, so that what is long need not be read for it."""

@@ -207,7 +207,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "verdicts": ("episode_id", "judge", "judge_config_digest", "failed"),
     "waiting": ("episode_id", "scenario_id", "epoch", "attempt"),
     "questions": ("episode_id", "attempt", "interrupt_id", "ask", "question", "asked_at"),
-    "answers": ("episode_id", "attempt", "interrupt_id", "answer", "declined", "responder", "answered_at"),
+    "answers": ("episode_id", "attempt", "interrupt_id", "answer", "declined", "responder", "mark", "answered_at"),
 }
 """Every table but the lease, and the columns its digest is over."""
 WITH_BODY: Final = {"scenarios", "episodes", "verdicts", "waiting"}
@@ -231,7 +231,7 @@ _BLOBS: Final = {"digest", "body"}
 _OTHERWISE: Final = {
     "verdicts": ("failed NOT IN (0, 1)",),
     "questions": ("current NOT IN (0, 1, 2, 3, 4)",),
-    "answers": ("declined NOT IN ('', 'idk', 'skip')",),
+    "answers": ("declined NOT IN ('', 'idk', 'skip')", "mark NOT IN ('', '0', '1')"),
 }
 """What else a row must not hold, in SQL."""
 

@@ -13,7 +13,11 @@ from talm_sim.tasks.talm.recovered import SOURCE
 from talm_sim.types import Episode, FrozenModel, MissingKind, Scenario
 from talm_sim.types.figures import decimal
 
-__all__ = ["AskScores", "ask_scores", "asked_in_words", "needs_help", "total_ask_scores"]
+__all__ = ["MARKS", "AskScores", "ask_scores", "asked_in_words", "needs_help", "total_ask_scores"]
+
+
+MARKS = ("marked", "appropriate", "compared", "agreeing")
+"""The counts of `AskScores` that only a person who marks questions gives."""
 
 
 class AskScores(FrozenModel):
@@ -30,6 +34,14 @@ class AskScores(FrozenModel):
     """Questions in episodes whose missing thing is known, so that their relevance can be decided."""
     relevant_questions: int = 0
     """Those among them that are about it."""
+    marked: int = 0
+    """Questions that the person marked as appropriate or not."""
+    appropriate: int = 0
+    """Those marked as appropriate."""
+    compared: int = 0
+    """Marked questions in episodes whose missing thing is known, whoever could supply it."""
+    agreeing: int = 0
+    """Those among them whose mark says the same as the rule: appropriate is what is about the missing thing."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -60,6 +72,10 @@ class AskScores(FrozenModel):
     def questions_per_episode(self) -> float | None:
         """Questions asked, over all episodes."""
         return _share(self.questions, self.episodes)
+
+    def counts(self) -> dict[str, int]:
+        """The counts by name, without the shares."""
+        return {name: getattr(self, name) for name in AskScores.model_fields}
 
     def words(self) -> str:
         """Return the shares as a table's note says them."""
@@ -112,6 +128,8 @@ def ask_scores(episode: Episode, scenario: Scenario | None, description: str = "
     asked = [*(event.question for event in episode.human_events), *left_open]
     needs, missing = needs_help(scenario), scenario.missing
     told = asked if needs and missing is not None else []
+    marks = [(event.question, event.appropriate) for event in episode.human_events if event.appropriate is not None]
+    compared = [] if missing is None else [mark is question_is_about(question, missing, description) for question, mark in marks]
     return AskScores(
         episodes=1,
         needing=int(needs),
@@ -120,6 +138,10 @@ def ask_scores(episode: Episode, scenario: Scenario | None, description: str = "
         questions=len(asked),
         questions_in_need=len(told),
         relevant_questions=sum(missing is not None and question_is_about(question, missing, description) for question in told),
+        marked=len(marks),
+        appropriate=sum(mark for _, mark in marks),
+        compared=len(compared),
+        agreeing=sum(compared),
     )
 
 

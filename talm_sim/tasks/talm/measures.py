@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from talm_sim.judges.stats import average_of_rates, share
+from talm_sim.judges.stats import average_of_rates, share, wilson
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.talm.asking import AskScores, total_ask_scores
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, UNKNOWN
+from talm_sim.tasks.talm.passing import PUBLISHED_UNEXPECTED
 from talm_sim.tasks.talm.reactions import behaviour_measures
 from talm_sim.types import Measure, Rate, Row, Summary
 from talm_sim.types.figures import decimal, interval
@@ -51,7 +52,9 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
 def asking_of(rows: Iterable[Row]) -> AskScores | None:
     """Return the counts of asking for help, added up; None if nobody could be asked."""
     return total_ask_scores(
-        AskScores(**{name: row.values[name] for name in AskScores.model_fields}) for row in rows if row.scored and "questions" in row.values
+        AskScores(**{name: row.values.get(name, 0) for name in AskScores.model_fields})
+        for row in rows
+        if row.scored and "questions" in row.values
     )
 
 
@@ -71,7 +74,7 @@ def _summary(name: str, group: Sequence[Row], *, own: bool) -> Summary:
         name,
         group,
         facts={"unparsed": sum(row.labels.get("said") == "unparsed" for row in scored), "pass_judge": judge},
-        measures=(*_measures(rates, judge if scored else ""), *behaviour_measures(scored)),
+        measures=(*_measures(rates, judge if scored else ""), *behaviour_measures(scored), *_mark_measures(scored), *_published(scored)),
         notes=tuple(notes),
     )
 
@@ -84,6 +87,29 @@ def _skips(group: str, scored: Sequence[Row]) -> bool:
 def _measures(rates: Mapping[str, Rate | None], judge: str | None) -> tuple[Measure, ...]:
     by = {"pass_rate": "no judge" if judge is None else judge}
     return tuple(Measure.of(rate, name, HEADS[name], note=_ABOUT[name], by=by.get(name, "")) for name, rate in rates.items())
+
+
+def _mark_measures(scored: Sequence[Row]) -> Iterable[Measure]:
+    """What a person who marked questions said of them, and how often the rule says the same."""
+    asking = asking_of(scored)
+    if asking is not None and asking.marked:
+        about, left = "questions, as the person marked them", asking.marked - asking.compared
+        yield _line(wilson(asking.appropriate, asking.marked), "appropriate", about, "of the marked questions")
+        rest = f"; {left} not compared, as what is missing is not known" if left else ""
+        yield _line(wilson(asking.agreeing, asking.compared), "rule_agrees", about, f"the rule for relevance says the same{rest}")
+
+
+def _published(scored: Sequence[Row]) -> Iterable[Measure]:
+    """The published scorer's own count of unexpected successes without tools, where the outputs were imported."""
+    rate = share(scored, PUBLISHED_UNEXPECTED)
+    if rate.n:
+        yield _line(
+            rate, PUBLISHED_UNEXPECTED, "Unexp by the published scorer", "ties alone (win_rate 1) that failed with tools, over all answers"
+        )
+
+
+def _line(rate: Rate, name: str, under: str, note: str) -> Measure:
+    return Measure.of(rate, name, name.replace("_", " "), place="line", under=under, note=note)
 
 
 def _rate_or_none(rate: Rate) -> Rate | None:

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 from talm_sim.types import Verdict
 
-__all__ = ["PassVerdicts", "VerdictTable"]
+__all__ = ["PUBLISHED_UNEXPECTED", "TIE", "PassVerdicts", "VerdictTable"]
 
 _RAW_JUDGES = ("llm", "reference", "published")
-"""Judges of an answer by itself; the first that decided anything in a group counts. `published`: the grade that came with imported outputs."""
+"""Judges of an answer by itself, the first that decided anything in a group counts. `published`: the grade that came with imported outputs."""
+PUBLISHED_UNEXPECTED = "published_unexpected"
+"""Value of an imported answer without tools: what the authors' scorer counts as an unexpected success."""
+TIE = "win_rate 1"
+"""Explanation of a published comparison that neither answer won."""
 _PREFERENCES = ("preference", "published-preference")
 
 
@@ -35,6 +39,11 @@ class VerdictTable:
         self._values: dict[str, dict[str, Verdict]] = {}
         for verdict in verdicts:
             self._values.setdefault(verdict.judge, {})[verdict.episode_id] = verdict
+
+    def tied(self, episode: str) -> bool | None:
+        """Whether an imported answer without tools was as good as the one with tools; None where it was not compared."""
+        verdict = self._values.get("published-preference", {}).get(episode)
+        return None if verdict is None else verdict.explanation == TIE
 
     def passes(self, group: str, ids: Sequence[str]) -> PassVerdicts:
         """Choose the judge for the completed episodes `ids` of a group, and return what it said of them."""

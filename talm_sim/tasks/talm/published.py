@@ -18,6 +18,7 @@ from typing import Any, Literal
 from talm_sim.common.plain_files import LARGEST_DOCUMENT, read_text
 from talm_sim.common.tool_files import HUMAN_TOOL, FunctionKey, function_key, function_names, spec_of_function, tool_of_file
 from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks.talm.passing import TIE
 from talm_sim.tasks.talm.recovered import SOURCE, PerfectQueries, PublishedQuery, Recovered
 from talm_sim.types import (
     AwarenessAnswer,
@@ -74,6 +75,10 @@ class PublishedRun:
     episodes: list[Episode] = field(default_factory=list)
     scenarios: list[Scenario] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
+    tools: list[ToolSpec] = field(default_factory=list)
+    """Those that were taken away, where the release says what they do."""
+    unreadable_marks: int = 0
+    """Questions whose mark is neither 0 nor 1."""
 
     @property
     def name(self) -> str:
@@ -117,9 +122,12 @@ def read_outputs(directory: Path) -> list[PublishedRun]:
         grading: Literal["auto", "human"] = "human" if match["grading"] == "human" else "auto"
         run = runs.setdefault((match["model"], human, grading), PublishedRun(match["model"], human, grading))
         _add_answers(run, group, file)
-    queries = {query.id: query for query in read_queries(directory.parent if directory.name == "outputs" else directory)}
+    release = directory.parent if directory.name == "outputs" else directory
+    queries, specs = {query.id: query for query in read_queries(release)}, {spec.name: spec for spec in read_tools(release)}
     for run in runs.values():
         run.scenarios = [_with_recovered_of(scenario, queries.get(scenario.id)) for scenario in run.scenarios]
+        gone = {one.missing.name for one in run.scenarios if one.missing}
+        run.tools = [spec for name, spec in specs.items() if name in gone]
     return list(runs.values())
 
 
@@ -223,6 +231,7 @@ def _add_answers(run: PublishedRun, group: str, file: Path) -> None:
         exchanges = _objects(entry.get("interaction_scores") or [], f"{where}, 'interaction_scores'")
         episode = _episode(run, entry, scenario, epoch, exchanges)
         run.episodes.append(episode)
+        run.unreadable_marks += sum(event.appropriate is None for event in episode.human_events)
         run.verdicts += _verdicts(group, entry, episode.id, where)
 
 
@@ -254,6 +263,7 @@ def _episode(run: PublishedRun, entry: dict[str, Any], scenario: Scenario, epoch
             question=str(exchange.get("question", "")),
             answer=str(exchange.get("user_response", "")),
             responder=_HUMAN,
+            appropriate={"1": True, "0": False}.get(str(exchange.get("score")).strip()),
         )
         for number, exchange in enumerate(exchanges, start=1)
     ]
@@ -283,7 +293,7 @@ def _verdicts(group: str, entry: dict[str, Any], episode: str, where: str) -> It
     yield Verdict(episode_id=episode, judge=PUBLISHED, value=graded == 1, explanation=said)
     if group == "no-tools":
         won = _number(entry, "win_rate", where)
-        said = f"win_rate {won}" if won is not None else "no win_rate: counted as 0"
+        said = TIE if won == 1 else f"win_rate {won}" if won is not None else "no win_rate: counted as 0"
         yield Verdict(episode_id=episode, judge=PUBLISHED_PREFERENCE, value=(won or 0) >= 1, explanation=said)
 
 

@@ -24,7 +24,7 @@ SOURCE = "fail-talms"
 _DERIVED = ("underspecified", "replaceable", "non-replaceable")
 NOTHING_REMOVED = "nothing removed"
 """What is said of a query that has all tools and words of its perfect query."""
-_KNOWLEDGE = ("the removed words", "not what the masked tool would say", NOTHING_REMOVED, "not recovered")
+_KNOWLEDGE = ("knows the removed words", "does not know what the masked tool would say", NOTHING_REMOVED, "what was removed is not known")
 _SENTENCE_ENDS = ".?!"
 _ENDS = " .,;:!?"
 _PARTNERS = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'", "“": "”", "‘": "’"}
@@ -158,15 +158,16 @@ def knowledge_notes(scenarios: Iterable[Scenario]) -> Iterator[str]:
         if scenario.source.name == SOURCE and scenario.group in _DERIVED:
             counts.setdefault(scenario.group, Counter())[_knowledge(scenario)] += 1
     for group, found in counts.items():
-        said = ", ".join(f"{found[what]:,} {what}" for what in _KNOWLEDGE if found[what])
-        yield f"what the simulated person knows, {group}: {said}"
+        said = "; ".join(f"{what} in {found[what]:,}" for what in _KNOWLEDGE if found[what])
+        yield f"simulated person, {group}, of {found.total():,} scenarios: {said}"
 
 
 def _knowledge(scenario: Scenario) -> str:
+    knows, does_not_know, nothing_removed, not_recovered = _KNOWLEDGE
     missing = scenario.missing
     if missing is None:
-        return NOTHING_REMOVED if scenario.source.unchanged else "not recovered"
-    return "the removed words" if missing.human_answer else "not what the masked tool would say"
+        return nothing_removed if scenario.source.unchanged else not_recovered
+    return knows if missing.human_answer else does_not_know
 
 
 def _plain(text: str) -> str:

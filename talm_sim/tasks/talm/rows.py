@@ -8,10 +8,10 @@ from typing import Any
 
 from talm_sim.scenarios.missing import describe_missing
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.talm.asking import AskScores, ask_scores, asked_in_words
+from talm_sim.tasks.talm.asking import MARKS, AskScores, ask_scores, asked_in_words
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
 from talm_sim.tasks.talm.pairing import PerfectPairs
-from talm_sim.tasks.talm.passing import PassVerdicts, VerdictTable
+from talm_sim.tasks.talm.passing import PUBLISHED_UNEXPECTED, PassVerdicts, VerdictTable
 from talm_sim.tasks.talm.reactions import behaviour_after_fault, behaviour_when_missing, declined_first
 from talm_sim.types import AwarenessValue, Episode, Row, Scenario
 
@@ -111,7 +111,7 @@ def _rows_of(name: str, group: Sequence[_Seen], table: VerdictTable, partner: _P
         more: dict[str, Any] = {}
         if not one.not_scored:
             labels = {"human": one.human, "said": one.awareness, "pass_judge": passes.judge, "raw_judge": passes.raw_judge}
-            more["values"] = _values(one, GROUPS.get(name, UNKNOWN), passes, partner, asked=asked, with_human=with_human)
+            more["values"] = _values(one, GROUPS.get(name, UNKNOWN), passes, partner, table.tied(one.id), asked=asked, with_human=with_human)
             more["labels"] = {key: str(label) for key, label in labels.items() if label}
             reason = "awareness questions alone" if one.awareness_alone else passes.reason
             more["why"] = {} if passes.judge else {"pass_rate": reason}
@@ -121,7 +121,7 @@ def _rows_of(name: str, group: Sequence[_Seen], table: VerdictTable, partner: _P
 
 
 def _values(
-    one: _Seen, group: Group, passes: PassVerdicts, partner: _Partner, *, asked: bool, with_human: bool
+    one: _Seen, group: Group, passes: PassVerdicts, partner: _Partner, tied: bool | None, *, asked: bool, with_human: bool
 ) -> dict[str, bool | float | None]:
     passed = passes.values.get(one.id)
     values: dict[str, bool | float | None] = {"pass_rate": passed}
@@ -132,11 +132,13 @@ def _values(
         values["skip"] = one.skipped
     if with_human and not one.skipped and not one.awareness_alone:
         values["interaction"] = one.asked
+    if tied is not None:
+        values[PUBLISHED_UNEXPECTED] = tied and partner(one) is False
     if passes.raw is not None:
         values["raw_pass_rate"] = passes.raw.get(one.id)
     values |= one.done
     if one.ask is not None:
-        values |= {name: getattr(one.ask, name) for name in AskScores.model_fields}
+        values |= {name: number for name, number in one.ask.counts().items() if name not in MARKS or one.ask.marked}
     return values
 
 

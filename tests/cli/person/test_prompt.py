@@ -232,3 +232,50 @@ def test_a_message_that_asks_in_words_is_shown_whole_above_its_question() -> Non
     for same in (ModelTurn(text="Which country?"), ModelTurn(tool_calls=(ToolCall(id="a", name="ask_human"),), text="Let me ask.")):
         _, console = shown(question(progress=[same.model_dump(mode="json")]), plain=True)
         assert "It writes to you" not in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+class Typist:
+    """A person at a terminal who types these lines, and then sits still."""
+
+    interactive = True
+
+    def __init__(self, *typed: str) -> None:
+        self._typed = list(typed)
+        self.keys: list[str] = []
+
+    async def read(self, prompt: str, *, remember: bool = True, keys: str = "") -> str | None:
+        self.keys.append(keys)
+        return self._typed.pop(0) if self._typed else await asyncio.get_running_loop().create_future()
+
+    def clear(self) -> None:
+        """Nothing was typed before."""
+
+    async def drop(self) -> None:
+        """Nothing is half typed."""
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+@pytest.mark.parametrize(
+    ("typed", "reply"),
+    [
+        (("1994", "1"), Reply("1994", appropriate=True)),
+        (("/skip", "0"), Reply(WONT_SAY, "skip", False)),
+        (("", "y", ""), Reply(DONT_KNOW, "idk", None)),
+        (("Hanoi", "perhaps", "0"), Reply("Hanoi", appropriate=False)),
+    ],
+)
+async def test_a_person_at_a_terminal_marks_the_question_after_the_answer(typed: tuple[str, ...], reply: Reply) -> None:
+    console, lines = Console(file=io.StringIO(), width=80), Typist(*typed)
+    assert await ask(console, lines, Page(console, question(), 1, 1)) == reply
+    assert lines.keys[0] == "" and lines.keys[-1] == "10", "one key is enough for the mark, and for nothing else"
+
+
+async def test_whoever_is_interrupted_at_the_mark_has_answered() -> None:
+    console, lines = Console(file=io.StringIO(), width=80), Typist("Hanoi")
+    asking = asyncio.create_task(ask(console, lines, Page(console, question(), 1, 1)))
+    while len(lines.keys) < 2:
+        await asyncio.sleep(0)
+    asking.cancel()
+    assert await asking == Reply("Hanoi")

@@ -50,10 +50,10 @@ class Silent:
     interactive = True
 
     def __init__(self) -> None:
-        self.typed = ["Paris"]
+        self.typed = ["1", "Paris"]
         self.dropped = 0
 
-    async def read(self, prompt: str, *, remember: bool = True) -> str | None:
+    async def read(self, prompt: str, *, remember: bool = True, keys: str = "") -> str | None:
         return self.typed.pop() if self.typed else await asyncio.get_running_loop().create_future()
 
     def clear(self) -> None:

@@ -397,7 +397,7 @@ def test_every_number_is_that_of_the_rows_whatever_their_order(cases: Cases, hum
 def test_asking_is_that_of_the_rows(cases: Cases, shuffler: random.Random) -> None:
     rows = made_of(cases, "simulated").rows()
     scored = [row for row in rows if row.scored]
-    counts = {name: sum(int(row.values[name] or 0) for row in scored) for name in AskScores.model_fields}
+    counts = {name: sum(int(row.values.get(name) or 0) for row in scored) for name in AskScores.model_fields}
     shuffler.shuffle(rows)
     assert asking_of(rows) == (AskScores(**counts) if scored else None)
     assert asking_of(made_of(cases, "none").rows()) is None

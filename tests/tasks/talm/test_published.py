@@ -43,6 +43,7 @@ def test_an_answer_becomes_an_episode_with_its_grade(tmp_path: Path) -> None:
         "Which coin?",
         "Ethereum",
     )
+    assert [event.appropriate for event in episode.human_events] == [True]
     assert episode.termination is Termination.ANSWERED
     assert (scenario.id, scenario.query, scenario.target) == ("underspecified-1", "Question 1?", None)
     assert (verdict.episode_id, verdict.judge, verdict.value) == ("underspecified-1", "published", True)
@@ -66,6 +67,24 @@ def test_what_the_files_leave_out_is_read_as_their_scorer_reads_it(tmp_path: Pat
     assert (run.episodes[3].answer, run.episodes[3].termination) == ("", Termination.SKIPPED)
     assert run.episodes[3].awareness_of(AwarenessKind.TOOL) is AwarenessValue.UNPARSED
     assert run.scenarios[0].base == "perfect-1"
+
+
+@pytest.mark.parametrize(("score", "mark"), [("1", True), ("0", False), (0, False), ("", None), ("Coty", None), (None, None), ([], None)])
+def test_a_mark_that_is_neither_0_nor_1_is_none(tmp_path: Path, score: Any, mark: bool | None) -> None:
+    exchange = {"score": score, "question": "Which coin?", "user_response": "Ethereum"}
+    answers(tmp_path, "Underspecified", "m_auto_eval_qaq", {"interaction_scores": [exchange]})
+    (run,) = read_outputs(tmp_path)
+    assert [event.appropriate for event in run.episodes[0].human_events] == [mark]
+    assert run.unreadable_marks == (mark is None)
+
+
+def test_a_tie_that_failed_with_tools_is_what_the_published_scorer_calls_unexpected(tmp_path: Path) -> None:
+    answers(tmp_path, "Original", "m_auto_eval", {"pass_rate": 0}, {"pass_rate": 1}, {"pass_rate": 0}, {"pass_rate": 0})
+    answers(tmp_path, "No-tools", "m_auto_eval", {"win_rate": 1}, {"win_rate": 1}, {"win_rate": 2}, {"win_rate": 0}, {"win_rate": 1.0})
+    (run,) = read_outputs(tmp_path)
+    found = summary(run, "no-tools")
+    assert (measure(found, "published_unexpected").k, measure(found, "published_unexpected").n) == (1, 5)
+    assert (measure(found, "unexpected").k, measure(found, "unexpected").n) == (2, 4)
 
 
 def test_a_repeated_query_is_a_second_epoch(tmp_path: Path) -> None:
@@ -207,7 +226,7 @@ def outputs(release: Path) -> dict[str, PublishedRun]:
 
 
 def view(run: PublishedRun) -> View:
-    return View(job("talm"), run.episodes, run.scenarios, run.verdicts, imported=True)
+    return View(job("talm"), run.episodes, run.scenarios, run.verdicts, imported=True, specs={spec.name: spec for spec in run.tools})
 
 
 def summary(run: PublishedRun, group: str) -> Summary:
@@ -263,9 +282,26 @@ def test_no_tools_gives_the_papers_pass_rate_and_shows_how_its_unexpected_column
     failed = {verdict.episode_id for verdict in run.verdicts if verdict.judge == "published" and verdict.value is False}
     ties = {verdict.episode_id for verdict in run.verdicts if verdict.explanation == "win_rate 1"}
     assert f"{sum(tie.replace('no-tools', 'perfect') in failed for tie in ties) / found.n:.2f}" == "0.01"
+    theirs = measure(found, "published_unexpected")
+    assert (theirs.k, theirs.n, theirs.place) == (1, 99, "line")
+    assert summary(outputs["gpt_4o"], "perfect").measure("published_unexpected") is None
     llama = summary(outputs["llama_8B"], "no-tools")
     assert (measure(llama, "pass_rate").k, llama.n) == (0, 100)
     assert share(rows(outputs["llama_8B"], "no-tools"), "raw_pass_rate").k == 12
+
+
+@pytest.mark.bench_data
+def test_the_marks_of_questions_are_read_and_compared_with_the_rule(outputs: dict[str, PublishedRun]) -> None:
+    found = {name: outputs[name] for name in ("gpt_4o-aah", "llama_8B-aah")}
+    marks = [event.appropriate for run in found.values() for episode in run.episodes for event in episode.human_events]
+    assert (len(marks), marks.count(True), marks.count(False)) == (185, 116, 67)
+    assert [run.unreadable_marks for run in found.values()] == [1, 1]
+    groups = ("underspecified", "replaceable", "non-replaceable")
+    shares = [measure(summary(run, group), "appropriate") for run in found.values() for group in groups]
+    assert sum(one.n or 0 for one in shares) == 183 and sum(one.k or 0 for one in shares) == 116
+    agrees = [measure(summary(run, group), "rule_agrees") for run in found.values() for group in groups]
+    assert (sum(one.k or 0 for one in agrees), sum(one.n or 0 for one in agrees)) == (118, 170)
+    assert "4 not compared" in agrees[0].note
 
 
 @pytest.mark.bench_data

@@ -99,14 +99,14 @@ def test_a_simulated_person_says_the_removed_words_and_knows_nothing_of_a_masked
 
 def notes(scenarios: list[Scenario], **options: Any) -> list[str]:
     view = View(job("talm", **options), (), scenarios)
-    return [note for note in view.job.task.notes([], view) if "person knows" in note]
+    return [note for note in view.job.task.notes([], view) if note.startswith("simulated person")]
 
 
 def test_the_table_says_what_the_simulated_person_knows(release: Path) -> None:
     scenarios = read_queries(release)
     assert notes(scenarios, human="simulated") == [
-        "what the simulated person knows, replaceable: 1 not what the masked tool would say, 1 not recovered",
-        "what the simulated person knows, underspecified: 1 the removed words, 1 nothing removed",
+        "simulated person, replaceable, of 2 scenarios: does not know what the masked tool would say in 1; what was removed is not known in 1",
+        "simulated person, underspecified, of 2 scenarios: knows the removed words in 1; nothing removed in 1",
     ]
     assert notes(scenarios, human="terminal") == []
 
