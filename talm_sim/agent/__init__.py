@@ -1,4 +1,4 @@
-"""Who acts: the prompts, the LangGraph graph, the human's side of a question, and `run_episode`, which turns one scenario into one `Episode`.
+"""The agent: prompts, the LangGraph graph, the human's side of a question, and `run_episode`, which turns a scenario into an `Episode`.
 
-Knows models, tools and scenarios; knows neither files of a run nor a terminal.
+This room knows models, tools and scenarios, but neither files of a run nor a terminal.
 """

@@ -1,4 +1,4 @@
-"""Which sentences of a message ask its reader for something? The rule, with its hard cases and measured rates, is in docs/asking.md.
+"""Find the sentences of a message that ask its reader for something.
 
 English is read by its wording; of another language only the final question mark counts.
 """
@@ -16,23 +16,23 @@ from talm_sim.models.parsing import split_reasoning
 __all__ = ["asking_sentences"]
 
 _LONGEST = 1_000
-"""Characters; what is longer is no sentence that a person is meant to answer."""
+"""Characters; a longer text is not a sentence that a person should answer."""
 _LOOKED_AT = 4_000
-"""Words of a text by which its language is told."""
+"""Words of a text by which its language is recognized."""
 _ENGLISH_SHARE = 0.15
 
 
 def asking_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences that ask the reader for something that the reader must supply: a fact, a choice, a go-ahead.
 
-    Offers, closing phrases, rhetorical and quoted questions, and questions that the text goes on to answer are none. A request that leads in a
-    list is one sentence with it. The work grows in step with the length of the text.
+    Offers, closing phrases, rhetorical and quoted questions, and questions that the text then answers do not count. A request that
+    introduces a list is one sentence with it. The work grows linearly with the length of the text.
 
     Args:
-        text: A message in markdown or plain text, as an agent wrote it; thinking blocks are passed over.
+        text: A message in markdown or plain text, as an agent wrote it; thinking blocks are skipped.
 
     Returns:
-        Whole sentences in their order, without markdown, each once; empty where nothing is asked.
+        Whole sentences in order, without markdown, each once; empty if nothing is asked.
 
     >>> asking_sentences("I can cancel it. Could you tell me the **reference**?")
     ('Could you tell me the reference?',)
@@ -54,7 +54,7 @@ def _is_english(sentences: Sequence[Sentence]) -> bool:
 
 
 def _closing_questions(sentences: Sequence[Sentence]) -> list[str]:
-    """The questions a message in any language ends with; "Anything else?" is too short to tell its language, and known all the same."""
+    """Return the questions a message in any language ends with; "Anything else?" is too short to show its language, but is known."""
     questions = takewhile(lambda one: one.questions and len(one.text) <= _LONGEST, reversed(sentences))
     return [one.text for one in questions if _asks(one)][::-1]
 
@@ -74,13 +74,13 @@ def _in_english(sentences: Sequence[Sentence]) -> list[str]:
             if not all(one.questions for one in listed):
                 shown, at = _append_list(shown, listed), at + len(listed)
             elif shown.endswith(":"):
-                continue  # it announces questions that stand for themselves
+                continue  # it announces questions that are complete by themselves
         found.append(shown)
     return found
 
 
 def _introduces_list(sentence: Sentence, following: Sentence | None) -> bool:
-    """Whether a request leads in the list that follows it."""
+    """Return whether a request introduces the list that follows it."""
     if following is None or not following.item or sentence.item:
         return False
     return sentence.text[-1] not in ".!?" or "following" in sentence.said.lower()
@@ -126,7 +126,7 @@ def _is_question(said: str) -> bool:
 
 
 def _is_answered(sentence: Sentence, following: Sentence | None) -> bool:
-    """Whether the text goes on to answer what it asks: by an assumption, or as a question to itself."""
+    """Return whether the text then answers what it asks: by an assumption, or as a question to itself."""
     if following is None or following.questions:
         return False
     after = following.said[:_LONGEST]
@@ -138,7 +138,7 @@ def _is_answered(sentence: Sentence, following: Sentence | None) -> bool:
 
 
 def _is_to_itself(sentence: Sentence, following: Sentence) -> bool:
-    """Whether a question that does not speak to its reader may be one to oneself: it wants a fact, and a statement follows."""
+    """Return whether a question that does not address its reader may be one to oneself: it wants a fact, and a statement follows."""
     said = sentence.said.lstrip(" \"'(").lower()
     if words.TO_YOU.search(said) and not said.startswith("you"):
         return False

@@ -1,4 +1,4 @@
-"""The wordings by which `asking` tells a request from an offer, a closing phrase, a question to oneself: English, one pattern for each."""
+"""Wordings by which `asking` distinguishes requests from offers, closing phrases and questions to oneself: one English pattern for each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def _compile_alternatives(*patterns: str, start: str = r"\b") -> re.Pattern[str]:
-    """Compile alternatives that begin at a word; `'` stands for both apostrophes."""
+    """Compile alternatives that begin at a word; `'` matches both apostrophes."""
     return re.compile(f"{start}(?:{'|'.join(patterns)})".replace("'", "['\u2019]"), re.IGNORECASE)
 
 
@@ -59,7 +59,7 @@ _NOT_A_FACT = (
     r"|because|before|in order)\b))"
     "(?! [^.]*, which (?:is|are|was|were|equals))"
 )
-"""What is needed is something to do, or known."""
+"""Phrases for a need of something other than a fact: something to do, or known already."""
 
 REQUEST = _compile_alternatives(
     rf"(?:please|kindly) {_SOFT}{_GIVE}",
@@ -88,13 +88,13 @@ REQUEST = _compile_alternatives(
     r"|between)\b)",
     r"(?<!.)(?:(?:then|so|first|also|or|and),? )?(?:specify|clarify|confirm|provide) \S",
 )
-"""What asks without being a question."""
+"""Phrases that ask without being a question."""
 REQUEST_HINT = _compile_alternatives(
     "please|kindly|you|your|need|require|wonder|would|let|tell|give|send|show|reply|respond|answer|choose|pick|select|missing|info"
     "|type|say|enter"
     "|specify|clarify|confirm|provide|details|waiting|await"
 )
-"""A word of it that stands in every request: most sentences have none, and are passed over at once."""
+"""Words, one of which is in every request: most sentences have none, and are skipped at once."""
 ELSEWHERE = _compile_alternatives(
     r"(?:with|to|at|by|on|in|of) (?:the|your|their|our|its) (?:\w+ ){0,2}(?:bank|doctor|physician|desk|counter|airport|office"
     r"|support|team|provider"
@@ -103,11 +103,11 @@ ELSEWHERE = _compile_alternatives(
     r"|clerk|lawyer|advisor|professional)\b",
     "click|tap|press the|button|menu|password field|strong password|next time|in (?:the )?future",
 )
-"""Advice: what to tell somebody else, to type somewhere else, to do another time."""
+"""Advice: what to tell somebody else, to type somewhere else, or to do another time."""
 MORE = _compile_alternatives(
     "also|too|as well|else|another|others?|different|instead|more|further|additional|additionally|alternatives?|later|again|similar|next"
 )
-"""Words of an offer: it goes beyond what was wanted."""
+"""Words of an offer that goes beyond what was wanted."""
 ADDED = _compile_alternatives("also|too|as well|else")
 LIKE = _compile_alternatives(
     "(?:if|in case|should|whenever) you(?:'d| would| do| ever| still)? (?:like|want|need|wish|prefer|have any|have (?:more|other"
@@ -143,7 +143,7 @@ ASKS_FOR = _compile_alternatives(
     rf"(?:can|could|may|might) (?:i|we) {_SOFT}(?:have|get|know|ask|take|confirm|assume|trouble|bother)\b",
     "(?:would|do) you (?:like|want|wish) to (?:provide|specify|share|tell|include|exclude|choose|select|use|set|give|confirm)",
 )
-"""What looks like an offer and asks for a fact."""
+"""Phrases that look like an offer and ask for a fact."""
 SHOULD = _compile_alternatives("should (?:i|we)")
 GO_AHEAD = _compile_alternatives(
     "proceed|go ahead|go on with|continue|confirm|finali[sz]e",
@@ -151,7 +151,7 @@ GO_AHEAD = _compile_alternatives(
     "|refund|register|post"
     r"|publish|overwrite|replace|send|move|make) (?:it|this|that|these|those|them|the|your|both)\b(?!.{0,40}\bto you\b)",
 )
-"""The agent stands before an act that binds the user, and waits."""
+"""Phrases of an agent that waits before an act that binds the user."""
 CHOICE = _compile_alternatives(
     r"or (?!(?:anything|something|else|not|would|do|is|should|shall|can|could|perhaps|maybe|even|try|look|check|search|see|explore"
     r"|find|help|suggest"
@@ -182,7 +182,7 @@ ASSUMED = _compile_alternatives(
     r"assuming|presumably|let's (?:assume|say|take)|[^.!?]{1,60}, i (?:assume|presume|guess|suppose|take it|think|believe)\b",
     start="^",
 )
-"""What is said instead of waiting for an answer."""
+"""Phrases that are used instead of waiting for an answer."""
 REPLY = _compile_alternatives(
     r"(?:yes|yep|no(?! (?:problem|worries|matter|need|rush|hurry))|not|nope|because|probably|presumably|apparently|most likely"
     r"|likely|of course"
@@ -190,7 +190,7 @@ REPLY = _compile_alternatives(
     r"|[^.!?]{1,60}(?:, (?:yes|no)[.!]| sa(?:y|ys|id) (?:yes|no|so)\b)",
     start="^",
 )
-"""How the answer to a question to oneself begins."""
+"""Beginnings of an answer to a question to oneself."""
 GOES_ON = _compile_alternatives(
     r"(?:i|i'\w+|we|we'\w+|you (?:can|could|may|have|gave|said|mentioned|did|asked)|you'\w+|your|please|thanks?|once|then|with"
     r"|without|if|so"
@@ -200,4 +200,4 @@ GOES_ON = _compile_alternatives(
     r".{0,900}\b(?:or|needs?|requires?|required|needed)\b",
     start=r"^\W*",
 )
-"""How a text goes on that has put a question to its reader: what it is asked for, examples, what comes then."""
+"""Beginnings of what follows a question to the reader: what it is asked for, examples, what comes next."""

@@ -51,16 +51,16 @@ def _serializer() -> JsonPlusSerializer:
 
 
 def memory_saver() -> InMemorySaver:
-    """A saver for questions that are answered at once."""
+    """Return a saver for questions that are answered at once."""
     return InMemorySaver(serde=_serializer())
 
 
 @asynccontextmanager
 async def durable_saver(path: Path) -> AsyncIterator[BaseCheckpointSaver[Any]]:
-    """A saver that keeps paused episodes in the SQLite file `path`.
+    """Return a saver that keeps paused episodes in the SQLite file `path`.
 
     Raises:
-        PrerequisiteError: The file is damaged, or something else lies there.
+        PrerequisiteError: The file is damaged, or is something else.
     """
     async with AsyncExitStack() as stack:
         with checkpoint_file(path):

@@ -1,4 +1,4 @@
-"""What the nodes of every graph are given, and how a foreseen failure ends an episode."""
+"""What the nodes of every graph receive, and how a foreseen failure ends an episode."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["FORESEEN", "EpisodeContext", "failure_state"]
 
 @dataclass(frozen=True, slots=True)
 class EpisodeContext:
-    """What the nodes need and no checkpoint keeps: it is passed anew on every resume."""
+    """What the nodes need and no checkpoint keeps: it is passed again on every resume."""
 
     scenario: Scenario
     model: Model
     settings: GenerationSettings
-    """With the episode's own seed."""
+    """Sampling settings with the episode's own seed."""
     tools: EpisodeTools | None = None
-    """None where no tool is executed."""
+    """The tools; None if no tool is executed."""
     offered: tuple[ToolSpec, ...] = ()
-    """The tools shown to the model: the environment's and, where there is a human, `ask_human`."""
+    """The tools shown to the model: the environment's and, if there is a human, `ask_human`."""
 
     @property
     def human(self) -> bool:
@@ -32,17 +32,17 @@ class EpisodeContext:
         return any(tool.name == ASK_HUMAN for tool in self.offered)
 
     def question_in(self, call: ToolCall) -> str:
-        """The question that a call puts to the person; empty for a call of a tool, and where nothing is asked or there is nobody."""
+        """Return the question that a call asks the person; empty for a call of a tool, and if nothing is asked or there is nobody."""
         question = str(call.arguments.get("question", "")) if self.human and call.name == ASK_HUMAN else ""
         return question if question.strip() else ""
 
 
 FORESEEN = (CassetteMissError, ProviderError)
-"""What may go wrong with a model or a tool and is no bug: it ends the episode, so that what happened before it is kept."""
+"""Failures of a model or a tool that are not bugs: they end the episode, so that what happened before is kept."""
 
 
 def failure_state(err: Exception) -> dict[str, Any]:
-    """The state that a foreseen failure ends an episode with."""
+    """Return the state with which a foreseen failure ends an episode."""
     if isinstance(err, CassetteMissError):
         end = Termination.REPLAY_MISS
     else:

@@ -1,4 +1,4 @@
-"""One scenario in, one `Episode` out: no files, no printing, no registry."""
+"""Turn one scenario into one `Episode`: no files, no printing, no registry."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "run_episode"]
 
 @dataclass(frozen=True, slots=True)
 class Players:
-    """The recordings one episode plays or writes; None where its traffic is purely live or in process."""
+    """The recordings one episode plays or writes; None if its traffic is only live or in process."""
 
     tools: Player | None = None
     model: Player | None = None
@@ -37,16 +37,16 @@ class Agent:
     """Everything the episodes of a run share.
 
     Attributes:
-        model: Acts. A control model is bound to each scenario.
-        graph: The compiled state machine; its nodes are given an `EpisodeContext`, and its last state holds what an episode keeps: of
-            `awareness`, `model_turns`, `events`, `details` and `answer` what it has, `termination`, and `error` and `traceback`, if any.
+        model: The model that acts. A control model is bound to each scenario.
+        graph: The compiled state machine; its nodes receive an `EpisodeContext`, and its last state contains what an episode keeps: those
+            it has of `awareness`, `model_turns`, `events`, `details` and `answer`, `termination`, and `error` and `traceback`, if any.
         settings: Sampling; each episode derives a seed of its own from the one given.
         environment: The tools; None for a graph that executes none.
         human: `none`, or the kind of responder.
-        human_tool: The Ask-and-Help tool as the agent is offered it; None where there is nobody to ask.
-        responder: Makes the responder of a scenario and epoch; None where a person answers later, so that a question pauses the episode.
-        saver: Keeps paused episodes; needed where there is somebody to ask.
-        most_steps: Steps of the graph after which it is stopped as one that does not end.
+        human_tool: The Ask-and-Help tool as it is offered to the agent; None if there is nobody to ask.
+        responder: Makes the responder of a scenario and epoch; None if a person answers later, so that a question pauses the episode.
+        saver: Keeps paused episodes; needed if there is somebody to ask.
+        most_steps: Steps after which the graph is stopped, as it does not end by itself.
         control: The task's own policy of a control for a scenario; None leaves it to the control.
     """
 
@@ -68,7 +68,7 @@ class PendingQuestion:
 
     interrupt_id: str
     ask: int
-    """Number of the question within the episode, from 1."""
+    """Number of the question within the episode, counted from 1."""
     question: str
 
 
@@ -104,10 +104,10 @@ async def run_episode(
         agent: What the episodes of the run share.
         scenario: What is asked.
         epoch: Counts from 1.
-        attempt: Counts from 1; an interrupted attempt is not continued but counted.
+        attempt: Counts from 1; an interrupted attempt is counted, but not continued.
         players: The recordings to play or write.
         resume: Answers by interrupt id, to continue a waiting episode. An id that is not pending is ignored.
-        state: `Waiting.state` of the stretch before.
+        state: `Waiting.state` of the previous stretch.
 
     Returns:
         The episode, or `Waiting` if a person has to answer first.
@@ -142,7 +142,7 @@ async def _play_until_pause(
     kept: Mapping[str, Any],
     tools: EpisodeTools | None,
 ) -> Episode | Waiting:
-    """Play an episode from where it is to its end, or to where it waits for a person."""
+    """Play an episode from its present state to its end, or until it waits for a person."""
     started = _Moment(time.time(), time.monotonic())
     thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": agent.most_steps}
@@ -174,19 +174,19 @@ async def _play_until_pause(
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """When a stretch began. How long it takes is told by a clock that nobody sets; what is stored is the time of day."""
+    """The moment when a stretch began. Its duration is measured by a clock that nobody sets; what is stored is the time of day."""
 
     unix: float
     monotonic: float
 
     @property
     def age(self) -> float:
-        """Seconds since."""
+        """Return the seconds since then."""
         return time.monotonic() - self.monotonic
 
 
 def _open_tools(agent: Agent, scenario: Scenario, epoch: int, players: Players, kept: Mapping[str, Any]) -> EpisodeTools | None:
-    """The tools of an episode, and its recordings, where the stretch before left them."""
+    """Open the tools of an episode, and its recordings, in the state in which the previous stretch left them."""
     try:
         _restore(players, kept)
         if agent.environment is None:
@@ -228,7 +228,7 @@ def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch
 
 
 def _player_of(agent: Agent, scenario: Scenario) -> Model:
-    """The model; of a control, the task's policy for the scenario."""
+    """Return the model; for a control, the task's policy for the scenario."""
     if not isinstance(agent.model, ScenarioModel):
         return agent.model
     return agent.model.play(agent.control(agent.model.name, scenario) if agent.control else None)
@@ -251,7 +251,7 @@ def _drop_stale_replies(replies: Mapping[str, HumanReply], asks: Mapping[str, in
 
 
 def _pending(result: Mapping[str, Any], asks: dict[str, int]) -> tuple[PendingQuestion, ...]:
-    """The open questions; new ones get the next numbers in `asks`."""
+    """Return the open questions; new ones get the next numbers in `asks`."""
     pending = result.get("__interrupt__", ())
     return tuple(PendingQuestion(item.id, asks.setdefault(item.id, len(asks) + 1), str(item.value)) for item in pending)
 
@@ -268,7 +268,7 @@ def _keep(players: Players, tools: EpisodeTools | None, asks: dict[str, int], ke
 
 
 def _active_seconds(tools: EpisodeTools | None, kept: Mapping[str, Any], started: _Moment) -> float:
-    """Seconds an episode took, those its tools pretended to wait included and those a person took left out."""
+    """Return the seconds an episode took, with its tools' pretended waiting and without a person's time."""
     active: float = kept.get("active_s", 0.0) + started.age + (tools.slept if tools else 0.0)
     return active
 

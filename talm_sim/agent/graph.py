@@ -5,8 +5,8 @@
 
 `assess` tells the model what the user says next, and before the last time asks the awareness questions.
 
-Every node is async: a sync one costs a thread hop. Nodes say where to go (`Command`): conditional edges cost nearly half of the speed. The
-human stands in a node that holds nothing but `interrupt`, because a node runs again from its start on resume.
+Every node is async: a sync one costs a thread hop. Nodes say where to go (`Command`): conditional edges cost nearly half of the speed.
+The human is in a node that contains only `interrupt`, because a node runs again from its start on resume.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class State(TypedDict, total=False):
 
 
 class _Call(TypedDict):
-    """What a tool or human node is sent."""
+    """The data sent to a tool or human node."""
 
     call: ToolCall | UnparsableCall
     turn: int
@@ -72,11 +72,11 @@ class _Call(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class TalmRules:
-    """What the episodes of a run are played by.
+    """The rules of a run's episodes.
 
     Attributes:
         prompts: The wording.
-        questions: Group to the awareness questions it is asked; a group that is not there is asked none.
+        questions: Group to the awareness questions it is asked; an absent group is asked none.
         turn_limit: Model turns an episode may take after the awareness questions.
         token_limit: Tokens an episode may use; None for no limit.
     """
@@ -94,7 +94,7 @@ class _Nodes:
         self._rules = rules
 
     async def assess(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
-        """Take what the user says next; the last time, ask each awareness question in a conversation of its own. A No to any skips the rest."""
+        """Take what the user says next; the last time, ask each awareness question in a separate conversation. A No to any skips the rest."""
         context = runtime.context
         number = _answers(state)
         said = as_messages(context.scenario.user_turns[number].messages)
@@ -120,7 +120,7 @@ class _Nodes:
         return {"awareness": answers, "termination": Termination.SKIPPED if skipped else None}
 
     async def think(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
-        """Generate one turn: calls, or an answer, the last of which ends the episode."""
+        """Generate one turn: calls, or an answer; the last answer ends the episode."""
         if state.get("termination"):
             return Command(goto=END)
         update: Any
@@ -147,17 +147,17 @@ class _Nodes:
 
 
 def _is_answer(turn: ModelTurn) -> bool:
-    """Whether a turn is an answer: it calls nothing."""
+    """Return whether a turn is an answer: it calls nothing."""
     return not (turn.tool_calls or turn.unparsable_calls)
 
 
 def _answers(state: State) -> int:
-    """How often the model has answered, which is the number of what the user says next."""
+    """Return how often the model has answered, which is the number of what the user says next."""
     return sum(map(_is_answer, state.get("model_turns", ())))
 
 
 def _calls(state: State, update: State, context: EpisodeContext) -> list[Send]:
-    """One task for each call, the human's apart from the tools'."""
+    """Return one task for each call, the human's separate from the tools'."""
     number = len(state.get("model_turns", []))
     turn = update["model_turns"][0]
     sends = [Send("tool", _Call(call=call, turn=number)) for call in turn.unparsable_calls]
@@ -200,7 +200,7 @@ def talm_graph(rules: TalmRules, checkpointer: BaseCheckpointSaver[Any] | None =
 
 
 def as_message(turn: ModelTurn) -> AIMessage:
-    """A turn as a message of the conversation."""
+    """Return a turn as a message of the conversation."""
     return AIMessage(
         turn.text,
         tool_calls=[{"id": call.id, "name": call.name, "args": call.arguments, "type": "tool_call"} for call in turn.tool_calls],
@@ -212,13 +212,13 @@ def as_message(turn: ModelTurn) -> AIMessage:
 
 
 def added_text(messages: Sequence[AnyMessage]) -> str:
-    """The messages after the model's last one, as text: what a turn added to the prompt."""
+    """Return the messages after the model's last one, as text: what a turn added to the prompt."""
     place = next((place for place in range(len(messages), 0, -1) if isinstance(messages[place - 1], AIMessage)), 0)
     return prompt_text(messages[place:])
 
 
 def prompt_text(messages: Sequence[AnyMessage]) -> str:
-    """Messages as text, each behind who says it."""
+    """Return messages as text, each after the name of its speaker."""
     return "\n\n".join("\n".join((f"[{message.type}] {message.text}", *_calls_in(message))) for message in messages)
 
 

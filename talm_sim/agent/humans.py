@@ -1,4 +1,4 @@
-"""The human in the loop: what is asked, what is answered, and the responders that answer without a person at the keyboard."""
+"""The human in the loop: questions, answers, and the responders that answer without a person at the keyboard."""
 
 from __future__ import annotations
 
@@ -90,5 +90,5 @@ class RecordedResponder:
 
 
 def question_digest(question: str) -> str:
-    """Digest of a question, blind to white space around and within."""
+    """Return the digest of a question, without regard to its white space."""
     return digest(" ".join(question.split()))

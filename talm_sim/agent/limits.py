@@ -1,4 +1,4 @@
-"""What an episode may take, whosever agent plays it."""
+"""Limits of an episode, whichever agent plays it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["limit_reached"]
 
 
 def limit_reached(turns: Sequence[ModelTurn], asked: Sequence[AwarenessAnswer], turn_limit: int, token_limit: int | None) -> Termination | None:
-    """Tell which limit the last turn has reached, after which the agent has more to do; None where it may go on.
+    """Return the limit that the last turn has reached, if the agent would continue; None if it may.
 
     Args:
-        turns: All so far.
+        turns: All turns so far.
         asked: The awareness answers, whose tokens count.
         turn_limit: Model turns an episode may take.
         token_limit: Tokens it may use, as far as they are counted; None for no limit.

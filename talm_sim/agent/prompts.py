@@ -1,4 +1,4 @@
-"""The wording an agent is given, and its replacement by the user's."""
+"""The wording for an agent, and its replacement by the user's."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Prompts:
     awareness_tool: str
 
     def texts(self) -> dict[str, str]:
-        """Every text by the name a message calls it."""
+        """Every text by its name in messages."""
         return {f"prompt {field.name}": getattr(self, field.name) for field in fields(self)}
 
     def system_for(self, human: bool) -> str:
-        """System message of the solving conversation."""
+        """Return the system message of the solving conversation."""
         return f"{self.system}\n{self.with_human}" if human else self.system
 
     def awareness_question(self, kind: AwarenessKind, query: str, tools: Sequence[ToolSpec]) -> str:
-        """User message that asks the awareness question of `kind`."""
+        """Return the user message that asks the awareness question of `kind`."""
         text = self.awareness_information if kind is AwarenessKind.INFORMATION else self.awareness_tool
         listed = "".join(f"\n- {tool.name}({', '.join(tool.parameters.get('properties', {}))}): {tool.description}" for tool in tools)
         # Not str.format: a query or a tool description may hold braces.
@@ -69,7 +69,7 @@ def load_prompts(file: Path | None = None, task: str = "", others: Callable[[], 
         if not isinstance(own, dict):
             raise PrerequisiteError(f"{file}: '{task}' must be a table of tables.")
         shared = {name: table for name, table in document.items() if name != task and (name in _TABLES or name not in tasks)}
-        # Another task of a table's name keeps its own texts there in tables, so that the two share a file.
+        # Another task with a table's name keeps its own texts in tables within it, so that the two share a file.
         shared |= {name: _texts_alone(table) for name, table in shared.items() if name in tasks and isinstance(table, dict)}
         texts |= _texts(shared, str(file)) | _texts(own, f"{file}: {task}")
     return Prompts(**texts)

@@ -25,10 +25,10 @@ class ResponderContext:
     """What a responder may know of the episode whose questions it answers.
 
     Attributes:
-        scenario: What is asked of the agent, and what is missing from it.
+        scenario: What the agent is asked, and what is missing from it.
         epoch: Counts from 1.
         specs: Every tool of the environment, by name, hidden ones included.
-        recorded: Reads the answers that lie beside the model's recording; none where nothing is recorded.
+        recorded: Reads the answers beside the model's recording; none if nothing is recorded.
     """
 
     scenario: Scenario
@@ -47,7 +47,7 @@ class ResponderKind:
     Attributes:
         name: What `--human` calls it.
         about: What it is, in a line.
-        open: Makes the responder of one episode; None where a person answers later.
+        open: Makes the responder of one episode; None if a person answers later.
     """
 
     name: str
@@ -56,7 +56,7 @@ class ResponderKind:
 
     @property
     def waits(self) -> bool:
-        """Whether a question waits for a person in the run's queue: its episode pauses, and outlives the process."""
+        """Whether a question waits for a person in the run's queue: its episode pauses, and may outlive the process."""
         return self.open is None
 
 

@@ -1,4 +1,4 @@
-"""The sentences of a chat message, without markdown and without what is not said to its reader: code, tables, quotations, drafts."""
+"""The sentences of a chat message, without markdown and without what does not address its reader: code, tables, quotations, drafts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Sentence", "read_sentences"]
 _MARKS = "?\uff1f\u061f\u037e\u2e2e\u203d\u2047\u2048\u2049"
 """Question marks: ASCII, full-width, Arabic, Greek, and rarer ones."""
 _CLOSERS = "\"'\u201d\u2019\u00bb)\\]*"
-# Every repetition of what may fail behind it is bounded, so that no text is read again and again.
+# Every repetition that may fail is bounded, so that no text is read again and again.
 _FENCE = re.compile(r"\s{0,8}(`{3,}|~{3,})")
 _RULE = re.compile(r"\s{0,8}([-*_=])(?:\s?\1){2,}\s*$")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+")
@@ -44,8 +44,8 @@ class Sentence(NamedTuple):
 
     Attributes:
         text: As a person reads it, without markdown.
-        said: The same, with all that stands in quotation marks blotted out: as long as `text`.
-        heading: Whether it stands in a heading.
+        said: The same, with everything in quotation marks blotted out: as long as `text`.
+        heading: Whether it is in a heading.
         item: Number of its list item within the text; 0 outside lists.
     """
 
@@ -68,10 +68,10 @@ class _Line(NamedTuple):
 
 
 def read_sentences(text: str) -> list[Sentence]:
-    """Split what was written to a person into sentences.
+    """Split a text for a person into sentences.
 
     Blocks of code, quotations (`>`) and tables are left out, and so is a draft: what follows a line such as "Here is the email:", between
-    ruled lines or up to the last paragraph. The work grows in step with the length.
+    ruled lines or up to the last paragraph. The work grows linearly with the length.
 
     >>> [one.text for one in read_sentences("**Done.** Which of the *two*?")]
     ['Done.', 'Which of the two?']
@@ -80,7 +80,7 @@ def read_sentences(text: str) -> list[Sentence]:
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    """Lines to the reader, without markdown."""
+    """Return the lines that address the reader, without markdown."""
     items = 0
     for paragraph in _skip_drafts(list(_paragraphs(_BREAK.sub("\n", text)))):
         for line in paragraph:
@@ -93,7 +93,7 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _skip_drafts(paragraphs: list[list[str]]) -> Iterator[list[str]]:
-    """Leave drafts out: what is between ruled lines behind the line that leads in, else all paragraphs but a last one."""
+    """Leave drafts out: what is between ruled lines after an introducing line, otherwise all paragraphs but a last one."""
     led = drafted = False
     for number, paragraph in enumerate(paragraphs):
         if not paragraph:
@@ -114,7 +114,7 @@ def _introduces_draft(line: str) -> bool:
 
 
 def _paragraphs(text: str) -> Iterator[list[str]]:
-    """Paragraphs of lines; a ruled line is an empty one."""
+    """Return paragraphs of lines; a ruled line counts as an empty one."""
     fence = ""
     paragraph: list[str] = []
     for line in text.split("\n"):
@@ -152,7 +152,7 @@ def _strip_markup(line: str) -> str:
 
 
 def _mask_quotation(found: re.Match[str]) -> str:
-    """Blot a quotation out; one that ends a sentence still does, as a statement."""
+    """Blot out a quotation; one that ends a sentence still does, as a statement."""
     quoted = found[0]
     last = "." if quoted[-2] in ".!?" and len(quoted) > 2 and quoted[0] != "`" else "_"
     return quoted[0] + "_" * (len(quoted) - 3) + last * (len(quoted) > 2) + quoted[-1]
@@ -176,7 +176,7 @@ def _split(line: _Line) -> Iterator[Sentence]:
 
 
 def _sentence(text: str, said: str, line: _Line) -> Iterator[Sentence]:
-    """The sentence, if anything is said in it; the marks of code go last, so that both texts stay in step."""
+    """Return the sentence, if it says anything; the marks of code are removed last, so that both texts have the same length."""
     kept = [at for at, one in enumerate(text) if one != "`"]
     shown, heard = "".join(text[at] for at in kept), "".join(said[at] for at in kept)
     left, right = len(shown) - len(shown.lstrip()), len(shown.rstrip())

@@ -1,4 +1,4 @@
-"""Tools that come with a scenario as text, as specifications a chat model's provider takes.
+"""Turn tools that a scenario has as text into specifications that a chat model's provider takes.
 
 Published data writes Python's names for types ("dict", "float") and dots in names; the OpenAI protocol takes neither.
 """
@@ -21,7 +21,7 @@ def tool_specs(texts: Sequence[str]) -> list[ToolSpec]:
     """Read the tools a scenario shows.
 
     Raises:
-        PrerequisiteError: A text is no JSON object with a name.
+        PrerequisiteError: A text is not a JSON object with a name.
     """
     return [_spec(text) for text in texts]
 

@@ -1,4 +1,4 @@
-"""The single-step graphs: one scenario, a look at the model, no tool executed.
+"""The single-step graphs: one scenario, one answer of the model, no tool executed.
 
 START -> respond -> END      what the model answers freely, in one request or a few
 
@@ -21,7 +21,7 @@ from talm_sim.types import JsonObject, ModelTurn, Termination
 __all__ = ["Ask", "StepGraph", "respond_graph", "step_graph"]
 
 Ask = Callable[[EpisodeContext, Sequence[ModelTurn]], Awaitable[ModelTurn | None]]
-"""Puts a scenario's next request to the model, given the turns so far; None where there is none, never before the first."""
+"""Asks the model the scenario's next request, given the turns so far; returns None if there is none, never before the first."""
 
 
 class _State(TypedDict, total=False):
@@ -36,7 +36,7 @@ StepGraph = CompiledStateGraph[_State, EpisodeContext, Any, Any]
 
 
 def respond_graph(ask: Ask) -> StepGraph:
-    """Compile the graph that lets the model answer, as `ask` puts the requests to it; its last turn is the answer."""
+    """Compile the graph that lets the model answer the requests of `ask`; its last turn is the answer."""
 
     async def respond(context: EpisodeContext) -> dict[str, Any]:
         turns: tuple[ModelTurn, ...] = ()
@@ -51,7 +51,7 @@ def respond_graph(ask: Ask) -> StepGraph:
 
 
 def _answer(turn: ModelTurn) -> str:
-    """What a turn says, then its calls, one a line."""
+    """Return what a turn says, then its calls, one per line."""
     calls = [{"name": call.name, "arguments": call.arguments} for call in turn.tool_calls]
     called = "\n".join(json.dumps(call, ensure_ascii=False) for call in calls)
     return "\n".join(filter(None, (turn.text or ("" if called else turn.raw_text), called)))
@@ -61,8 +61,8 @@ def step_graph(name: str, step: Callable[[EpisodeContext], Awaitable[Mapping[str
     """Compile a graph of one step, whose state is what an episode keeps; a foreseen failure of the model ends it.
 
     Args:
-        name: Of the step.
-        step: Looks at the model, and returns the state.
+        name: Name of the step.
+        step: Uses the model, and returns the state.
     """
 
     async def node(state: _State, runtime: Runtime[EpisodeContext]) -> Any:

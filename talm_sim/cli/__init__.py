@@ -85,7 +85,7 @@ def _on_command_line() -> Iterator[None]:
 
 
 def _exit_code(err: BaseException, ending: StopSignals) -> int:
-    """The exit code of a command that did not end by itself; a bug is raised."""
+    """Return the exit code of a command that did not end by itself; a bug is raised."""
     code = 0
     if isinstance(err, click.ClickException):
         code = _print_usage_error(err.format_message())

@@ -41,7 +41,7 @@ class WatchedWork:
     """Work that is watched.
 
     Attributes:
-        display: Shows its progress; hand it over as `on_event`.
+        display: Shows its progress; pass it as `on_event`.
         ask: Puts a run's open questions to the person at the terminal.
         command: The command line as it was typed.
         interrupted: Whether Ctrl-C ended it.
@@ -56,7 +56,7 @@ class WatchedWork:
 
 @contextmanager
 def watching(config: RunConfig, again: str = "") -> Iterator[WatchedWork]:
-    """Show the progress of the work done within. Ctrl-C (or SIGTERM or SIGHUP) ends it and prints how to continue; see `interrupted`.
+    """Show the progress of the work in the block.
 
     Args:
         config: How to show it: `display`, `quiet` and `log_level`.
@@ -104,7 +104,7 @@ def _resume(display: Display) -> str:
 
 
 def display_config(overrides: Mapping[str, Any]) -> RunConfig:
-    """Return how a command on a stored run is shown: as its own options say, whatever the run was made with."""
+    """Return how a command on a stored run is shown: by its own options, whatever the run was made with."""
     return RunConfig(**{name: overrides[name] for name in ("display", "quiet", "log_level", "against") if name in overrides})
 
 
@@ -113,9 +113,9 @@ def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: Run
 
     Args:
         runs: The run, then those beside it.
-        blocks: What the table shows of each.
-        config: How to show it; what was run, each run knows.
-        prices: Model to its price, for what is read by a program.
+        blocks: The table's content for each.
+        config: How to show it; each run knows what was run.
+        prices: Model to its price, for output that a program reads.
 
     Returns:
         The exit code: 1 if episodes failed, or if all of them wait for an answer.

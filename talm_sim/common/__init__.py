@@ -1,1 +1,1 @@
-"""What every room may use: files read and written safely, typed options, credentials, digests, processes, interrupts."""
+"""What every room may use: reading and writing files safely, typed options, credentials, digests, processes, interrupts."""

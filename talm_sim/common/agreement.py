@@ -9,7 +9,7 @@ __all__ = ["kappa"]
 
 
 def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return Cohen's kappa of pairs of labels (Cohen 1960); None where chance alone would agree always, or there are no pairs.
+    """Return Cohen's kappa of pairs of labels (Cohen 1960); None if chance alone would always agree, or there are no pairs.
 
     >>> kappa([("yes", "yes"), ("yes", "no"), ("no", "no"), ("no", "no")])
     0.5

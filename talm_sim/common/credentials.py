@@ -1,7 +1,7 @@
-"""What a credential is: by the name it goes under, and by its value.
+"""Recognize credentials by their name and by their value.
 
-Two rules. By *name* nothing may be given as an option or kept of a request. By *value* the run's own credentials, the environment's and
-whatever has a well-known key's shape are hidden where a server's answer comes in; there no name counts, since arguments are what is measured.
+Names decide what may be given as an option or kept of a request. Values decide what is hidden in a server's answer: the credentials of the
+run and of the environment, and whatever looks like a well-known key. Names do not count there, since arguments are what is measured.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ALWAYS = _words(
 )
 _ENDS = _words("key keys token auth pass pat")
 _ENDINGS = ("password", "passwd", "passphrase", "secret")
-"""What a word may end in that was written in one: `PGPASSWORD`."""
+"""Endings of a word that was written in one piece: `PGPASSWORD`."""
 _PAIRS = frozenset({("api", "key"), ("api", "keys"), ("access", "key"), ("access", "token"), ("auth", "token"), ("auth", "header")})
 _OF_DATA = _words("cache sort public primary foreign group partition index metric input output text label prompt message content ignore")
 _HARMLESS_BEFORE = {
@@ -60,11 +60,11 @@ _HARMLESS_BEFORE = {
     "auth": _words("use no skip with without"),
     "pass": _words("one two single multi first second forward no"),
 }
-"""Words after which one of `_ENDS` is no credential: `eos_token`, `prompt_cache_key`."""
+"""Words after which an ending in `_ENDS` is not a credential: `eos_token`, `prompt_cache_key`."""
 
 
 def names_credential(name: str) -> bool:
-    """Whether a name is one that credentials go under, read by whole words: split at case and at whatever is no letter or digit.
+    """Return whether a name is one that credentials have, read by whole words: split at case and at everything but letters and digits.
 
     >>> [names_credential(name) for name in ("x-api.key", "hf_token", "accessToken", "max_tokens", "eos_token_id", "tokenizer")]
     [True, True, True, False, False, False]
@@ -82,14 +82,14 @@ _LINE_BREAKS = "\n\r"
 
 
 def checked_credential(variable: str, value: str) -> str:
-    """Return a credential without the space around it; refuse one that no HTTP header can carry, which is a slip of copying.
+    """Return a credential without the space around it; refuse one that no HTTP header can carry, because it was copied wrongly.
 
     Args:
-        variable: The environment variable it is from.
+        variable: The environment variable it comes from.
         value: The credential; the message names the character that is wrong and shows nothing else of it.
 
     Raises:
-        PrerequisiteError: It holds a line break or another character that is not printable ASCII.
+        PrerequisiteError: It contains a line break or another character that is not printable ASCII.
 
     >>> checked_credential("OPENAI_API_KEY", " sk-1 ")
     'sk-1'
@@ -137,8 +137,9 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         "://": r"(?<=://)[^/:?#@\s\"'<>\\]{1,128}:[^/?#@\s\"'<>\\]{1,256}(?=@)",
     }.items()
 )
-"""How keys of well-known services look, and what follows `Bearer` or stands before the host of a URL. Each begins with a literal, or looks
-back at one: looking for them costs next to nothing where there are none. What is looked ahead at is bounded: a text may be made to be slow."""
+"""Patterns of well-known services' keys, of what follows `Bearer`, and of what precedes the host of a URL. Each begins with a literal, or
+looks back at one, so that texts without any cost next to nothing. Lookaheads are bounded, because a text may be crafted to be slow.
+"""
 _SHORTEST = 8
 _SHORTEST_WORD, _SHORTEST_NUMBER = 12, 12
 _PLACEHOLDERS = _words(
@@ -149,7 +150,7 @@ _MOST_NESTED = 8
 
 
 def is_distinctive(value: str) -> bool:
-    """Whether a credential's value is long and odd enough to be looked for: "test", "password" or a year stand in other texts as well.
+    """Return whether a credential's value is long and odd enough to be searched for: "test" or a year occur in other texts as well.
 
     >>> [is_distinctive(value) for value in ("hunter2-hunter2", "true", "password", "20240101", "not-needed")]
     [True, False, False, False, False]
@@ -162,7 +163,7 @@ def is_distinctive(value: str) -> bool:
 
 
 def credentials_in_environment(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Values of environment variables whose name says they are secret, and the credentials in the addresses of others, longest first."""
+    """Return the values of environment variables with a secret name, and the credentials in the addresses of others, longest first."""
     variables = os.environ if environ is None else environ
     found: set[str] = set()
     for name, value in variables.items():
@@ -174,7 +175,7 @@ def credentials_in_environment(environ: Mapping[str, str] | None = None) -> tupl
 
 
 def credentials_in_url(url: str) -> Iterator[str]:
-    """User and password of an address, the password alone, and the values of such names in its query."""
+    """Return an address' user and password, the password alone, and the values of secret names in its query."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -187,7 +188,7 @@ def credentials_in_url(url: str) -> Iterator[str]:
 
 
 def credentials_in_headers(headers: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """What a request's headers prove its sender by: without the scheme, and with user and password apart."""
+    """Return what a request's headers prove its sender by: without the scheme, and with user and password apart."""
     for name, value in headers:
         if not names_credential(name):
             continue
@@ -206,7 +207,7 @@ class Hider:
     """Takes credentials out of texts by their value. Applying it twice changes nothing more.
 
     Args:
-        secrets: Literal values to hide wherever they stand.
+        secrets: Literal values to hide wherever they appear.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
@@ -219,11 +220,11 @@ class Hider:
 
     @classmethod
     def from_environment(cls, environment: tuple[str, ...], borne: tuple[str, ...] = ()) -> Hider:
-        """One that knows `credentials_in_environment()` and those a request bears; the last ones are kept."""
+        """Return one that knows `credentials_in_environment()` and the credentials of a request; the last ones are kept."""
         return _hider(environment, borne)
 
     def text(self, text: str) -> str:
-        """Hide known secrets, as they are and as JSON, a URL or a page would spell them, and whatever has a key's shape."""
+        """Hide known secrets, also as JSON, a URL or a page would spell them, and everything that looks like a key."""
         for literal, hidden in self._literals.items():
             if literal in text:
                 text = text.replace(literal, hidden)
@@ -233,13 +234,13 @@ class Hider:
         return text
 
     def body(self, body: bytes) -> bytes:
-        """Hide the same in a body, be its letters spelt as JSON's escapes; one that holds none stays as it is, byte for byte."""
+        """Hide the same in a body, even if its letters are spelt as JSON escapes; a body without any is unchanged, byte for byte."""
         text = body.decode("utf-8", "surrogateescape")
         hidden = self._hide_in_json(self.text(text))
         return body if hidden == text else hidden.encode("utf-8", "surrogateescape")
 
     def _hide_in_json(self, text: str, level: int = 0) -> str:
-        """JSON may spell any letter in another way, and so may JSON within its strings: read it, hide, and write it anew where that was so."""
+        """Read JSON, hide secrets, and write it again if it had any; JSON, and JSON within its strings, may spell a letter in many ways."""
         if level > _MOST_NESTED or not _ESCAPED.search(text):
             return text
         try:

@@ -10,7 +10,7 @@ __all__ = ["canonical_json", "derive_seed", "digest"]
 
 
 def canonical_json(value: Any) -> str:
-    """Return `value` as JSON with sorted keys and no spaces, so equal values have equal text; what JSON does not know is written by `str`."""
+    """Return `value` as JSON with sorted keys and no spaces, so equal values have equal text; what JSON lacks is written with `str`."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
 
 
@@ -26,6 +26,6 @@ def digest(value: Any, length: int = 12) -> str:
 def derive_seed(*parts: Any) -> int:
     """Return a 28-bit seed that depends on all `parts`.
 
-    One seed for all would make a server draw the same noise everywhere: the draws would not be independent, and no interval would hold.
+    A single seed would make a server draw the same noise everywhere: the draws would not be independent, and no interval would be valid.
     """
     return int(digest(list(parts), 7), 16)

@@ -1,4 +1,4 @@
-"""Ctrl-C taken once: who presses it several times in quick succession means one, and what was begun is put down in order all the same."""
+"""Take Ctrl-C once: several presses in quick succession mean one, and work in progress is still put down in order."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 def debounce(handler: Handler, since: float | None = None) -> Handler:
-    """A signal handler that hands on the first of several signals in quick succession.
+    """Return a signal handler that passes on only the first of several signals in quick succession.
 
     Args:
-        handler: What takes it.
-        since: When, by the monotonic clock, the first one came; None where none has come.
+        handler: The handler that it is passed on to.
+        since: When the first one came, by the monotonic clock; None if none has come.
     """
 
     def take(number: int, frame: FrameType | None) -> None:
@@ -43,12 +43,12 @@ def debounce(handler: Handler, since: float | None = None) -> Handler:
 
 @contextmanager
 def in_order() -> Iterator[asyncio.Runner]:
-    """A runner as of `asyncio.run`, in which a second Ctrl-C does not break off what the first one ends in order.
+    """Yield a runner like that of `asyncio.run`, in which a second Ctrl-C does not interrupt what the first one is ending in order.
 
-    Where that ends a command, it does not break off the command's last words either.
+    If a command ends that way, its last words are not interrupted either.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C was pressed; what was under way has been put down.
+        KeyboardInterrupt: Ctrl-C was pressed; the work in progress has been put down.
     """
     import asyncio  # not at the top: a help page needs no event loop
 
@@ -76,19 +76,19 @@ def in_order() -> Iterator[asyncio.Runner]:
 
 
 def run_in_order(work: Coroutine[Any, Any, _T]) -> _T:
-    """`asyncio.run`, with a runner of `in_order`."""
+    """Run a coroutine like `asyncio.run`, with the runner of `in_order`."""
     with in_order() as runner:
         return runner.run(work)
 
 
 def run_in_thread(work: Coroutine[Any, Any, _T]) -> _T:
-    """Wait in this thread for what another one runs; Ctrl-C here cancels it there, so that what is under way is put down in order."""
+    """Wait in this thread for what another one runs; Ctrl-C here cancels it there, so that work in progress is put down in order."""
     import asyncio
     import contextlib
     from concurrent.futures import CancelledError, ThreadPoolExecutor
 
     loop = asyncio.new_event_loop()
-    # Made here, it has this thread's context: what it displays belongs to the cell that waits.
+    # Made here, it has this thread's context: what it displays belongs to the waiting cell.
     task = loop.create_task(work)
 
     def run() -> _T:

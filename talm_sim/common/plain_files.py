@@ -1,6 +1,6 @@
-"""The one reader of files that come from outside: only plain files, and only up to a stated size.
+"""The only reader of files that come from outside: it reads plain files only, and only up to a stated size.
 
-A pipe never ends, a device gives any amount, and either may lie in a folder that somebody else filled.
+A pipe never ends, a device gives any amount, and either may be in a folder that somebody else filled.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = [
 ]
 
 LARGEST_SETTINGS: Final = 4 * 2**20
-"""Bytes of what a person writes: options, wordings, templates, prices, arguments."""
+"""Largest size in bytes of what a person writes: options, wordings, templates, prices, arguments."""
 LARGEST_DOCUMENT: Final = 32 * 2**20
-"""Bytes of what a program writes as one document: a recording, descriptions of tools, outputs of one model."""
+"""Largest size in bytes of one document that a program writes: a recording, descriptions of tools, outputs of one model."""
 LARGEST_DATA: Final = 256 * 2**20
-"""Bytes of what is a line or an entry for each scenario."""
+"""Largest size in bytes of a file with a line or an entry for each scenario."""
 _DEEPEST: Final = 100
-"""Levels of lists and objects in what was read; about twice as many cannot be stored and read again."""
+"""Deepest nesting of lists and objects in what was read; about twice as deep cannot be stored and read again."""
 _AT_ONCE: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
-"""Without waiting for whoever writes to a pipe, should one have come into the file's place since it was looked at."""
+"""Flags to open a file without waiting for a writer, should a pipe have taken the file's place since it was looked at."""
 _KINDS: Final = (
     (stat.S_ISREG, ""),
     (stat.S_ISDIR, "a directory"),
@@ -43,14 +43,14 @@ _KINDS: Final = (
 
 
 class UnfitFileError(OSError):
-    """A file is there, and is not of a kind or size that is read; `strerror` says which."""
+    """A file exists, but its kind or size is not read; `strerror` says which."""
 
     def __str__(self) -> str:
         return str(self.strerror)
 
 
 def kind_of_file(mode: int) -> str:
-    """What lies at a place, in words; empty for a plain file.
+    """Say what kind of thing a path leads to; empty for a plain file.
 
     Args:
         mode: `st_mode` of its `stat`.
@@ -59,14 +59,14 @@ def kind_of_file(mode: int) -> str:
 
 
 def open_plain(path: Path, largest: int) -> BinaryIO:
-    """Open a file, or what a link leads to, for reading.
+    """Open a file, or what a link points to, for reading.
 
     Args:
         path: The file.
-        largest: Bytes it may have.
+        largest: The largest size in bytes.
 
     Raises:
-        UnfitFileError: It is no plain file, or is larger.
+        UnfitFileError: It is not a plain file, or it is larger.
         OSError: It cannot be opened.
     """
     _check(os.stat(path), path, largest)
@@ -80,11 +80,11 @@ def open_plain(path: Path, largest: int) -> BinaryIO:
 
 
 def read_bytes(path: Path, largest: int) -> bytes:
-    """Read a file whole; arguments and errors as of `open_plain`."""
+    """Read a whole file; arguments and errors are those of `open_plain`."""
     with open_plain(path, largest) as file:
         size = os.fstat(file.fileno()).st_size
-        data = file.read(size + 1) or b""  # one that the system makes up may have nothing at the moment
-        if len(data) > size:  # somebody writes to it, or it is one that the system makes up
+        data = file.read(size + 1) or b""  # a file that the system generates may be empty at the moment
+        if len(data) > size:  # somebody is writing to it, or the system generates it
             data += file.read(largest + 1 - len(data)) or b""
     if len(data) > largest:
         raise _too_large_error(path, largest)
@@ -92,17 +92,17 @@ def read_bytes(path: Path, largest: int) -> bytes:
 
 
 def read_text(path: Path, largest: int, encoding: str = "utf-8") -> str:
-    """Read a file of text, its lines ended alike; arguments as of `open_plain`.
+    """Read a text file with uniform line endings; arguments are those of `open_plain`.
 
     Raises:
-        OSError: As of `open_plain`.
+        OSError: The same as in `open_plain`.
         UnicodeDecodeError: It is not written in this encoding.
     """
     return read_bytes(path, largest).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def nests_deeply(value: Any) -> bool:
-    """Whether lists and objects stand within each other deeper than can be kept."""
+    """Return whether lists and objects are nested deeper than can be stored."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(_DEEPEST):
         inner = (item for one in level for item in (one.values() if isinstance(one, dict) else one))

@@ -1,4 +1,4 @@
-"""Which process something belongs to, whether that still lives, what it left behind, and how this one ends."""
+"""Know which process something belongs to, whether that process is alive and what it left behind; end this one."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ from talm_sim.foreign.error_text import escape_control
 __all__ = ["end_in_time", "hidden_name", "leave", "machine_and_boot", "mark_of", "stop_waiting_for", "sweep"]
 
 _YOUNG_SECONDS: Final = 86_400.0
-"""A leftover whose process cannot be told, as one of another machine, is left alone for so long."""
+"""Seconds for which a leftover is kept whose process is not known, for example one of another machine."""
 _OWN_NAME: Final = re.compile(r"\..*\.(?P<pid>\d{1,10})-(?P<place>[0-9a-f]{8})-(?P<process>[0-9a-f]{8})\.[0-9a-f]{8}(\.tmp)?")
 
 
 _ABANDONED: Final[list[threading.Thread]] = []
 _CODES: Final[list[int]] = []
 _END_S: Final = 5.0
-"""So long the interpreter's end may take where code of the user's own has run."""
+"""Seconds that the interpreter's end may take if the user's code has run."""
 
 
 def stop_waiting_for(thread: threading.Thread) -> None:
-    """Wait no longer for a thread that is inside code that is not ours and cannot be told to end, nor for what it waits for."""
+    """Stop waiting for a thread that is stuck in the user's code, and for what it waits for."""
     _ABANDONED[:] = [*filter(threading.Thread.is_alive, _ABANDONED), thread]
 
 
 def leave(code: int) -> int:
-    """Return an exit code; where an abandoned thread still runs, end with it here: the interpreter's own end would be an abort."""
+    """Return an exit code; if an abandoned thread still runs, end the process here, because the interpreter's own end would abort."""
     if any(thread.is_alive() for thread in _ABANDONED):
         _exit_now(code)
     return code
 
 
 def end_in_time(code: int, tell: Callable[[str], None]) -> None:
-    """Let the interpreter's end take a few seconds at most, where code of the user's own has run.
+    """Let the interpreter's end take a few seconds at most, if the user's code has run.
 
-    That end waits for pools and child processes, and calls what was registered; each of them may never return.
+    It waits for pools and child processes and calls registered functions; each of them may never return.
 
     Args:
-        code: The exit code; of several calls that of the last counts.
-        tell: Is told what was left, in a line; that of the first call.
+        code: The exit code; the last call's counts.
+        tell: Receives a line about what was left; the first call's is used.
     """
     if not foreign_code_has_run():
         return
@@ -77,7 +77,7 @@ def _watch_end(ends: threading.Event, tell: Callable[[str], None]) -> None:
 
 
 def _exit_now(code: int) -> NoReturn:
-    """End the process here and now, with the child processes that Python's own end would wait for."""
+    """End the process immediately, with the child processes that Python's own end would wait for."""
     if "multiprocessing" in sys.modules:
         for child in sys.modules["multiprocessing"].active_children():
             child.kill()
@@ -88,7 +88,7 @@ def _exit_now(code: int) -> NoReturn:
 
 
 def machine_and_boot() -> tuple[str, str]:
-    """This machine's name, and a mark that differs after a reboot and in another container of the same name."""
+    """Return this machine's name, and a mark that changes with a reboot and differs in another container of the same name."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return socket.gethostname(), f"{boot}/{os.readlink('/proc/self/ns/pid')}/"
@@ -97,7 +97,7 @@ def machine_and_boot() -> tuple[str, str]:
 
 
 def mark_of(pid: int) -> str:
-    """The mark of a living process, which a later process of the same number does not share; empty for a dead one."""
+    """Return the mark of a living process, which a later process with the same number does not share; empty for a dead one."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -113,17 +113,17 @@ def mark_of(pid: int) -> str:
 
 
 def hidden_name(of: str, end: str = "") -> str:
-    """A hidden name for what this process makes and, unless it is killed, takes away again; see `sweep`.
+    """Return a hidden name for what this process makes and, unless it is killed, removes again; see `sweep`.
 
     Args:
-        of: What it becomes.
+        of: The name it will get.
         end: What the name ends with.
     """
     return f".{of}.{_process_mark(os.getpid())}.{secrets.token_hex(4)}{end}"
 
 
 def sweep(folder: Path) -> None:
-    """Remove what dead processes left in a folder under a `hidden_name`; what living ones have there, or cannot be removed, stays."""
+    """Remove what dead processes left in a folder under a `hidden_name`; files of living ones stay, as do those that cannot be removed."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
             found = _OWN_NAME.fullmatch(entry.name)

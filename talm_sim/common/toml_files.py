@@ -1,4 +1,4 @@
-"""TOML files: those of the package, and the user's, whose every fault is one line."""
+"""Read the package's and the user's TOML files; every fault of the user's is reported in one line."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from talm_sim.errors import PrerequisiteError, did_you_mean
 __all__ = ["packaged_toml", "read_toml", "texts_of"]
 
 _LONG_KEY = re.compile(r"""(?:^|[\[{,])[ \t]*+(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""", re.MULTILINE)
-"""A key of very many parts: the time that Python takes for one grows with their square."""
+"""A key with very many parts: the time Python takes for it grows with their square."""
 
 
 def packaged_toml(package: str, name: str = "prompts.toml") -> dict[str, Any]:
-    """Read a file that lies in a package."""
+    """Read a file that is part of a package."""
     return tomllib.loads((resources.files(package) / name).read_text(encoding="utf-8"))
 
 
 def read_toml(file: Path, option: str) -> dict[str, Any]:
-    """Read a file of the user's.
+    """Read a user's file.
 
     Args:
         file: The file.
@@ -47,17 +47,17 @@ def read_toml(file: Path, option: str) -> dict[str, Any]:
 
 
 def texts_of(document: Mapping[str, Any], table: str, known: Collection[str], where: str, *, filled: bool = True) -> dict[str, str]:
-    """Texts of one table, without white space around them.
+    """Return the texts of one table, without surrounding white space.
 
     Args:
         document: The file's content.
-        table: The table's name; none is there where it is absent.
-        known: Keys it may have.
+        table: The table's name; without it, there are no texts.
+        known: The keys it may have.
         where: The file, for messages.
         filled: Whether an empty text is refused.
 
     Raises:
-        PrerequisiteError: It is no table, has an unknown key, or a value that is no text.
+        PrerequisiteError: It is not a table, or has an unknown key or a value that is not a text.
     """
     values = document.get(table, {})
     if not isinstance(values, dict):

@@ -26,23 +26,23 @@ _TYPES = {
     "DICT": "object",
     "OBJECT": "object",
 }
-"""The release's types and JSON Schema's; whatever names a list is an array, all others are strings."""
+"""The release's types in JSON Schema; a name with "list" in it is an array, all others are strings."""
 
 
 def function_key(category: object, tool: object, function: object) -> FunctionKey:
-    """What tells a function from all others."""
+    """Return what distinguishes a function from all others."""
     return str(category).casefold(), str(tool).casefold(), str(function)
 
 
 def function_names(keys: Iterable[FunctionKey]) -> dict[FunctionKey, str]:
-    """Names of tools: a function's own, or `<tool>_<function>` where several tools have one of that name."""
+    """Return names for tools: a function's own, or `<tool>_<function>` if several tools have one of that name."""
     known = dict.fromkeys(keys)
     count = Counter(function for *_, function in known)
     return {key: key[2] if count[key[2]] == 1 else re.sub(r"\W", "_", f"{key[1]}_{key[2]}") for key in known}
 
 
 def spec_of_function(name: str, category: str, function: Mapping[str, Any]) -> ToolSpec:
-    """What is shown of one function.
+    """Describe one function as a tool.
 
     Args:
         name: What the tool is called.

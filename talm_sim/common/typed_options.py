@@ -34,7 +34,7 @@ class OptionsModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _text_to_list(cls, value: Any, info: ValidationInfo) -> Any:
-        """A single text where a list is meant, as a list of it alone."""
+        """Turn a single text into a list if a list is expected."""
         listed = isinstance(value, str) and get_origin(cls.model_fields[str(info.field_name)].annotation) is tuple
         return (value,) if listed else value
 
@@ -43,7 +43,7 @@ Options = TypeVar("Options", bound=OptionsModel)
 
 
 def split_commas(text: str) -> list[str]:
-    r"""Split a text at its commas, but for those that are written `\,`.
+    r"""Split a text at its commas, except those written as `\,`.
 
     >>> split_commas(r"a,b\,c")
     ['a', 'b,c']
@@ -55,11 +55,11 @@ def split_options(parts: Iterable[str], where: str) -> dict[str, str]:
     """Split each `KEY=VALUE`.
 
     Args:
-        parts: As they were written.
+        parts: The parts, as they were written.
         where: What a message begins with.
 
     Raises:
-        PrerequisiteError: One is not written so.
+        PrerequisiteError: A part has another form.
     """
     written = {}
     for part in parts:
@@ -70,7 +70,7 @@ def split_options(parts: Iterable[str], where: str) -> dict[str, str]:
 
 
 def written_names(kind: type[OptionsModel]) -> dict[str, FieldInfo]:
-    """Return the options there are, by the name that is written."""
+    """Return the existing options by their written names."""
     return {field.alias or name: field for name, field in kind.model_fields.items()}
 
 
@@ -102,10 +102,10 @@ def read_options(written: Mapping[str, Any], kind: type[Options], owner: str, wh
 
 
 def read_object(value: Any) -> Any:
-    """Read a text as a JSON object; return what is no text as it is.
+    """Read a text as a JSON object; return anything else unchanged.
 
     Raises:
-        ValueError: It is no JSON object.
+        ValueError: It is not a JSON object.
     """
     if not isinstance(value, str):
         return value
@@ -144,11 +144,11 @@ _MUST = {
     "missing": "is missing.",
     "extra_forbidden": "there is no such name.",
 }
-"""Pydantic's kind of a fault to what a message says of it, with the value that was given."""
+"""Pydantic's kind of a fault, and what a message says of it, with the given value."""
 
 
 def fault_of(error: Mapping[str, Any]) -> str:
-    """What is wrong with a value, in the words of who wrote it.
+    """Say what is wrong with a value, in words for whoever wrote it.
 
     Args:
         error: One of `ValidationError.errors()`.

@@ -1,1 +1,1 @@
-"""Whether an English text states facts: names, numbers, dates and places as people write them. Judge `reference` reads answers with it."""
+"""Decide whether an English text states facts: names, numbers, dates and places as people write them, for judge `reference`."""

@@ -12,7 +12,7 @@ from talm_sim.facts.spellings import month_of, normalize_answer
 __all__ = ["WrittenDate", "WrittenTime", "find_dates", "find_times", "iso_parts", "time_is_stated"]
 
 ClockTime = tuple[int, int, int | None]
-"""Hour, minute, and the second where one was written."""
+"""Hour, minute, and the second if one was written."""
 
 _YEAR = r"(?P<year>\d{4})"
 _MONTH = r"(?P<month>[^\W\d_]{3,}(?<!\d))\.?"
@@ -53,7 +53,7 @@ _ISO = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WrittenDate:
-    """A day found in a text; `year` is None where none is written with it."""
+    """A day found in a text; `year` is None if none is written with it."""
 
     year: int | None
     month: int
@@ -74,7 +74,7 @@ class WrittenTime:
 def find_dates(text: str, language: str = "en") -> list[WrittenDate]:
     """Find days: ISO, "10 February 2024", "Feb. 10", "10.02.2024", "26 de septiembre de 2026", "2026年9月26日".
 
-    Of the forms with slashes those with two readings count in languages that put the day first: in English 02/10/2024 is two dates and so none.
+    Forms with slashes that have two readings count in languages that put the day first: in English 02/10/2024 could be two dates and is none.
 
     >>> [(day.year, day.month, day.day) for day in find_dates("On the 10th of February 2024 or Mar 3.")]
     [(2024, 2, 10), (None, 3, 3)]
@@ -104,7 +104,7 @@ def find_dates(text: str, language: str = "en") -> list[WrittenDate]:
         if last is None or day.start >= last.end:
             kept.append(day)
         elif last.year is None and day.year is not None:
-            # "February 10" is a piece of "10 2024", as "2024 February" is of "2024 February 10".
+            # "February 10" is a part of "10 2024", as "2024 February" is of "2024 February 10".
             kept[-1] = day
     return kept
 
@@ -162,18 +162,18 @@ def _is_near(cue: re.Pattern[str], behind: str) -> bool:
 
 
 def _ends_with_cue(cue: re.Pattern[str], before: str) -> bool:
-    """The CJK order: 午後7時."""
+    """Return whether the cue follows, as in the CJK order: 午後7時."""
     found = [match.end() for match in cue.finditer(before)]
     return bool(found) and not before[found[-1] :].strip(" のに") and not before.isascii()
 
 
 def time_is_stated(wanted: ClockTime, found: ClockTime) -> bool:
-    """Tell whether a time says the one wanted; seconds may be left out, but not be others."""
+    """Return whether a time is the one wanted; seconds may be left out, but not differ."""
     return found[:2] == wanted[:2] and (found[2] is None or found[2] == (wanted[2] or 0))
 
 
 def iso_parts(text: str) -> tuple[date | None, ClockTime | None] | None:
-    """Split a value that is an ISO date, an ISO date and time, or a clock time; None where it is none of these.
+    """Split a value that is an ISO date, an ISO date and time, or a clock time; None if it is none of these.
 
     >>> iso_parts("2024-02-10T06:05")
     (datetime.date(2024, 2, 10), (6, 5, None))

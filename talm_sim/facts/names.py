@@ -1,4 +1,4 @@
-"""Where a text value stands in an answer: names, codes, colors, chords and countries, in the spellings that follow from the value."""
+"""Find a text value in an answer: names, codes, colors, chords and countries, in the spellings that follow from the value."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
 def normalize(text: str) -> str:
     """Bring a text to one form: case, accents, width, markdown and punctuation do not matter.
 
-    What is left are words parted by single spaces, with a space at both ends. A decimal point inside a number stays, thousands separators
+    The result is words separated by single spaces, with a space at both ends. A decimal point inside a number stays, thousands separators
     go, and a sharp or plus that belongs to a name stays ("C#" is not "C").
 
     >>> normalize("**São Paulo** has 1,234 shops.")
@@ -94,7 +94,7 @@ def normalize(text: str) -> str:
 
 
 class Words:
-    """The words of a cleaned text, in normal form, and where each stands."""
+    """The words of a cleaned text, in normal form, with the place of each."""
 
     def __init__(self, text: str) -> None:
         text = _VERSION_MARK.sub(" ", text)
@@ -109,7 +109,7 @@ class Words:
             at += len(word) + 1
 
     def places(self, words: str) -> list[Place]:
-        """Where words, in normal form with a space at both ends, stand."""
+        """Return where some words, in normal form with a space at both ends, occur."""
         found = []
         at = self._joined.find(words) if words.strip() else -1
         while at >= 0:
@@ -121,13 +121,13 @@ class Words:
 
 
 def places_of(value: str, text: str, words: Words) -> list[Place]:
-    """Where a text value stands in a cleaned text, in any spelling that follows from it."""
+    """Return where a text value occurs in a cleaned text, in any spelling that follows from it."""
     normal = normalize(value)
     code = country_of(normal.strip())
     if code:
         return [place for found, place in countries(words) if found == code]
     if not normal.strip():
-        # A value of symbols alone has no words to find.
+        # A value of only symbols has no words to find.
         value = value.strip()
         return [match.span() for match in re.finditer(re.escape(value), text)] if value else []
     found = set(words.places(normal))
@@ -147,13 +147,13 @@ def places_of(value: str, text: str, words: Words) -> list[Place]:
 
 
 def _find_spaced(value: str, text: str) -> set[Place]:
-    """A code or a long word may be written in groups: `DE38 1203`, `F-362`, `medium slate blue`."""
+    """Find a code or a long word that may be written in groups: `DE38 1203`, `F-362`, `medium slate blue`."""
     pattern = "[ -]?".join(re.escape(char) for char in value.removeprefix("#"))
     return {match.span() for match in re.finditer(rf"(?<![^\W_]){pattern}(?![^\W_])", text, re.IGNORECASE)}
 
 
 def colors(text: str) -> list[tuple[str, Place]]:
-    """The colors in a text by their six digits: `#fc8a3f`, `FC8A3F`, `rgb(252, 138, 63)`."""
+    """Return the colors in a text by their six digits: `#fc8a3f`, `FC8A3F`, `rgb(252, 138, 63)`."""
     found = [(match[1].lower(), match.span()) for match in _SAID_HEX.finditer(text)]
     for match in _SAID_RGB.finditer(text):
         parts = [int(part) for part in match.groups()]
@@ -163,7 +163,7 @@ def colors(text: str) -> list[tuple[str, Place]]:
 
 
 def countries(words: Words) -> Iterator[tuple[str, Place]]:
-    """The countries in a text, by code: of several names that overlap, the longest."""
+    """Return the countries in a text, by code: of several names that overlap, the longest."""
     at = 0
     while at < len(words.words):
         if _UNSPACED.search(words.words[at]):
@@ -181,7 +181,7 @@ def countries(words: Words) -> Iterator[tuple[str, Place]]:
 
 
 def _split_unspaced(word: str, start: int) -> Iterator[tuple[str, Place]]:
-    """The countries in a run of a script that puts no spaces between words."""
+    """Return the countries in a run of a script that puts no spaces between words."""
     at = 0
     while at < len(word):
         for size in range(_LONGEST_NAME, 1, -1):
@@ -209,7 +209,7 @@ def _symbols_of(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _chords(value: Sequence[str], text: str) -> Iterator[Place]:
-    """Chords or notes in their order, and no other beside them in the same list but the first again."""
+    """Return chords or notes in order, with no other beside them in the same list but the first one again."""
     wanted = _symbols_of(tuple(value))
     said = [(_symbol(match), match.span()) for match in _SYMBOL.finditer(text)]
     size = len(wanted)
@@ -234,7 +234,7 @@ def _is_list_gap(text: str, start: int, end: int) -> bool:
 
 
 def _configuration(value: str, text: str) -> Iterator[Place]:
-    """Electrons by orbital, in any order, also `3d^10`."""
+    """Return electrons by orbital, in any order, also `3d^10`."""
     wanted = sorted(re.findall(r"\[\w+\]|\d[spdf]\d+", value))
     plain_text = re.sub(r"[\^{}$]", " ", text)
     for match in re.finditer(r"(?:\[ ?[A-Z][a-z]? ?\] ?)?(?:\d[spdf] {0,2}\d{1,2}[ ,]{0,4}){1,20}", plain_text):
@@ -247,7 +247,7 @@ def _close_gaps(text: str) -> str:
 
 
 def _numeral(wanted: Sequence[str], words: Words) -> Iterator[Place]:
-    """A number in words, with or without its "and"."""
+    """Return a number in words, with or without its "and"."""
     wanted = [word for word in wanted if word != "and"]
     kept = [(word, span) for word, span in zip(words.words, words.spans, strict=True) if word != "and"]
     joined = f" {' '.join(word for word, _ in kept)} "
@@ -262,7 +262,7 @@ def _numeral(wanted: Sequence[str], words: Words) -> Iterator[Place]:
 
 
 def find_spelled_number(value: int, words: Words, small: Sequence[str]) -> list[Place]:
-    """Where a whole number stands in words: in English below 1,000, else as far as the language's own list goes."""
+    """Return where a whole number occurs in words: in English below 1,000, otherwise as far as the language's own list goes."""
     if 0 <= value < len(small):
         spelled = normalize(small[value])
         numerals = {fold_word(word) for word in small} | _NUMERALS

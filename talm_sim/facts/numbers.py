@@ -12,7 +12,7 @@ from talm_sim.facts.spellings import convert, normalize_answer, scale_of, unit_o
 __all__ = ["WrittenNumber", "find_numbers", "is_negated", "number_is_stated", "states_number"]
 
 _POINT = frozenset({"en", "ja", "zh", "other"})
-"""Languages that write a decimal point; `other`, for scripts that are not read, as most of them do."""
+"""Languages that write a decimal point; `other`, for scripts that are not read, because most of them do."""
 _COMMA_FOR_SURE = re.compile(r"(?<![\d.,])\d{1,3}(?:[. ]\d{3})+,\d+(?![\d.,]\d)|(?<![\d.,])\d+,(?:\d{1,2}|\d{4,})(?![\d]|[.,]\d)")
 _POINT_FOR_SURE = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?:\.\d+)(?![\d.,]\d)|(?<![\d.,])\d{1,3}(?:,\d{3}){2,}(?![\d.,]\d)")
 _DATE_OR_TIME = re.compile(r"(?<!\d)(?:\d{1,4}([-/.])\d{1,2}\1\d{1,4}|\d{1,2}:\d{2}(?::\d{2})?)(?!\d)")
@@ -60,16 +60,16 @@ class WrittenNumber:
     """Digits it was written with, leading zeros not counted."""
     start: int = 0
     end: int = 0
-    """Where it stands in the cleaned text, its unit not counted."""
+    """Its place in the cleaned text, without its unit."""
     unit: str = ""
-    """Its unit, or the currencies it may be in; empty where none is written or it is not known."""
+    """Its unit, or the currencies it may be in; empty if none is written or it is not known."""
 
 
 def find_numbers(text: str, language: str = "en") -> list[WrittenNumber]:
     """Find the numbers in a text: signs, separators of thousands, exponents, "1.2 million", "21.2° S" (negative), and their units.
 
-    Whether a comma or a point is the decimal sign is read off the text, else off its language. Where a number can be read in two ways, both
-    stand in the list. Digits inside words, versions, clock times and numeric dates are no numbers of their own.
+    The text, or else its language, decides whether a comma or a point is the decimal sign. If a number can be read in two ways, both are
+    listed. Digits inside words, versions, clock times and numeric dates do not count as numbers.
 
     >>> [str(number.value) for number in find_numbers("17.5 km in 1,234 steps, A7, 14:30, v1.2.3")]
     ['17.5', '1234']
@@ -89,7 +89,7 @@ def find_numbers(text: str, language: str = "en") -> list[WrittenNumber]:
 
 
 def is_negated(text: str, start: int) -> bool:
-    """Tell whether a minus that is written out stands before a number; behind another number it takes away.
+    """Return whether a written minus precedes a number; after another number it means subtraction.
 
     >>> is_negated("minus 3", 6), is_negated("10 minus 3", 9)
     (True, False)
@@ -98,7 +98,7 @@ def is_negated(text: str, start: int) -> bool:
 
 
 def _join_compound(numbers: list[WrittenNumber], text: str) -> list[WrittenNumber]:
-    """Put together what is written in two units: "7 h 35 min", "5 ft 10 in". The parts are no numbers of their own."""
+    """Combine what is written in two units: "7 h 35 min", "5 ft 10 in". The parts do not count as numbers."""
     kept: list[WrittenNumber] = []
     for number in numbers:
         last = kept[-1] if kept else None
@@ -147,7 +147,7 @@ def _readings(match: re.Match[str], mark: str, foreign: bool) -> Iterator[Writte
 
 
 def _unit(text: str, start: int, end: int) -> str:
-    """The unit behind a number, or the currency before it."""
+    """Return the unit after a number, or the currency before it."""
     behind = _AFTER.match(re.sub(r"° (?=[CFK]\b)", "°", text[end : end + 90]))
     if behind:
         words = re.sub(r"/c\^?\{?2?\}?", "", behind[1]).split(" ")
@@ -160,7 +160,7 @@ def _unit(text: str, start: int, end: int) -> str:
 
 
 def number_is_stated(value: int | float | Decimal, numbers: Iterable[WrittenNumber]) -> bool:
-    """Tell whether one of `numbers` states `value`: exactly, or rounded to its own last digit with at least three significant digits.
+    """Return whether one of `numbers` states `value`: exactly, or rounded to its own last digit with at least three significant digits.
 
     >>> number_is_stated(17.4567, find_numbers("about 17.46")), number_is_stated(17.4567, find_numbers("about 17"))
     (True, False)
@@ -169,12 +169,12 @@ def number_is_stated(value: int | float | Decimal, numbers: Iterable[WrittenNumb
 
 
 def states_number(number: WrittenNumber, value: int | float | Decimal, unit: str = "", least: int = 3) -> bool:
-    """Tell whether a number states a value that is in `unit`; one without a unit is taken to be in it.
+    """Return whether a number states a value that is in `unit`; one without a unit is assumed to be in it.
 
     Args:
         number: The number found.
         value: The value.
-        unit: The value's unit as people write it; of a number in another unit the value is converted.
+        unit: The value's unit as people write it; for a number in another unit the value is converted.
         least: Digits from which on a rounded number states the value.
     """
     wanted = unit_of(unit)
@@ -184,7 +184,7 @@ def states_number(number: WrittenNumber, value: int | float | Decimal, unit: str
         and _states_value(number, Decimal(repr(value)) / 100 if isinstance(value, float) else Decimal(value) / 100, least)
     ):
         return True
-    # A float that is the result of arithmetic carries noise in its last digits.
+    # A float from arithmetic has noise in its last digits.
     forms = {Decimal(repr(value)), Decimal(f"{value:.12g}")} if isinstance(value, float) else {Decimal(value)}
     if not all(form.is_finite() for form in forms):
         return False
@@ -194,7 +194,7 @@ def states_number(number: WrittenNumber, value: int | float | Decimal, unit: str
         converted = convert(float(value), wanted, number.unit)
         if converted is None:
             return False
-        # The value may be rounded itself, so that the last digit of another unit is uncertain.
+        # The value itself may be rounded, so that the last digit of another unit is uncertain.
         near = number.significant >= 3 and abs(number.value - Decimal(repr(converted))) <= Decimal(1).scaleb(number.step, _CONTEXT)
         return near or _states_value(number, Decimal(repr(converted)), least)
     return any(_states_value(number, form, least) for form in forms)

@@ -1,4 +1,4 @@
-"""What a sentence says of a value that stands in it: that it is so, or that it is not, may be, or cannot be confirmed."""
+"""What a sentence says of a value in it: that it is so, or that it is not, may be, or cannot be confirmed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _tables() -> Mapping[str, Mapping[str, list[str]]]:
 
 @cache
 def cues_of(language: str) -> Cues:
-    """The cues of a language; of one without a table, none."""
+    """Return the cues of a language; none for one without a table."""
     table = _tables().get(language, {})
     edge = "" if language in {"ja", "zh"} else r"\b"
 
@@ -93,7 +93,7 @@ def cues_of(language: str) -> Cues:
 
 
 def language_of(text: str, request: str = "") -> str:
-    """The language whose small words a text uses most, else that of the request; `en` where none is seen, `other` for another script.
+    """Return the language whose small words a text uses most, or else that of the request; `en` if none is seen, `other` for another script.
 
     >>> language_of("Die Sonne geht um 5 Uhr auf."), language_of("39 ft"), language_of("標高は39メートルです。")
     ('de', 'en', 'ja')
@@ -101,7 +101,7 @@ def language_of(text: str, request: str = "") -> str:
     text = text[:_SAMPLE]
     if _KANA.search(text):
         return "ja"
-    # A capital letter alone is a note, a unit or a name.
+    # A capital letter by itself is a note, a unit or a name.
     words = [word.casefold() for word in _WORD.findall(text) if len(word) > 1 or word.islower()]
     if sum(map(len, _HAN.findall(text))) * 4 > sum(map(len, words)):
         return "zh"
@@ -131,7 +131,7 @@ class Sentences:
         self._marks = [*(match[0].strip() for match in ends), ""]
 
     def _is_end(self, place: int) -> bool:
-        """Tell whether a point ends a sentence: not one of "approx.", "H. W." and "26. September"."""
+        """Return whether a point ends a sentence: not one of "approx.", "H. W." and "26. September"."""
         before = self.text[max(0, place - 8) : place]
         following = _NEXT_WORD.match(self.text, place, place + 24)
         if _DAY_BEFORE.search(before) and following and month_of(following[1]):
@@ -139,18 +139,18 @@ class Sentences:
         return not _NO_END.search(before)
 
     def number_at(self, place: int) -> int:
-        """The index of the sentence at a place."""
+        """Return the index of the sentence at a place."""
         return bisect_right(self._starts, place) - 1
 
     def span(self, number: int) -> tuple[int, int]:
-        """Where a sentence begins and ends."""
+        """Return where a sentence begins and ends."""
         return self._starts[number], self._ends[number]
 
     def __len__(self) -> int:
         return len(self._starts)
 
     def clause(self, start: int, end: int) -> tuple[int, int]:
-        """The part of its sentence, between commas and words that open another, that a value stands in."""
+        """Return the part of its sentence, between commas and words that open another, that contains a value."""
         first, last = self.span(self.number_at(start))
         before, behind = max(first, start - _BEFORE), min(last, end + _BEHIND)
         breaks = [match.end() for match in self.cues.breaks.finditer(self.text, before, start)]
@@ -158,7 +158,7 @@ class Sentences:
         return breaks[-1] if breaks else before, after.start() if after else behind
 
     def affirms(self, start: int, end: int) -> bool:
-        """Tell whether the sentence says that what stands from `start` to `end` is so."""
+        """Return whether the sentence says that the text from `start` to `end` is so."""
         first, last = self.span(number := self.number_at(start))
         begin, stop = self.clause(start, end)
         before, behind = max(first, start - _BEFORE), min(last, end + _BEHIND)
@@ -175,7 +175,7 @@ class Sentences:
         return bool(self.cues.denies.search(self.cues.idioms.sub("", clause)))
 
     def _is_doubted(self, before: int, start: int) -> bool:
-        """A doubt holds up to the value, unless another part of the sentence begins between them."""
+        """Return whether a doubt applies to the value: it does unless another part of the sentence begins between them."""
         for match in self.cues.doubts.finditer(self.text, before, start):
             between = self.text[match.end() : start]
             lead = self.cues.contrast.search(self.text, before, match.start())

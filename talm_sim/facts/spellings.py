@@ -40,13 +40,13 @@ def _table() -> Mapping[str, Any]:
 
 
 def fold_word(text: str) -> str:
-    """A word as it is compared: without case and accents."""
+    """Return a word in the form in which it is compared: without case and accents."""
     text = unicodedata.normalize("NFKC", text).casefold()
     return text if text.isascii() else unicodedata.normalize("NFKC", _LATIN_MARKS.sub("", unicodedata.normalize("NFD", text)))
 
 
 def normalize_answer(text: str) -> str:
-    """An answer without markup, with plain dashes, digits and spaces; everything else reads this form, so that places in it agree.
+    """Return an answer without markup, with plain dashes, digits and spaces; everything else reads this form, so that places in it agree.
 
     >>> normalize_answer("**7.18**\u00a0: 1,  10⁻⁸, 3256メートル")
     '7.18 : 1, 10^-8, 3256 メートル'
@@ -61,32 +61,32 @@ def normalize_answer(text: str) -> str:
 
 
 def month_of(word: str) -> int | None:
-    """The month a word names in any language of the table: `septiembre` is 9."""
+    """Return the month a word names in any language of the table: `septiembre` is 9."""
     month = _table()["months"].get(fold_word(word).rstrip("."))
     return int(month) if month else None
 
 
 def scale_of(word: str) -> int | None:
-    """The power of ten of a word such as `Millionen`."""
+    """Return the power of ten of a word such as `Millionen`."""
     power = _table()["scales"].get(fold_word(word).rstrip("."))
     return int(power) if power else None
 
 
 def unit_of(words: str) -> str:
-    """The unit or currencies that `words` may name, parted by spaces, or nothing: `Kilometer` is `kilometer`, `kr` is `NOK SEK DKK ISK`."""
+    """Return the unit or currencies that `words` may name, separated by spaces, or nothing: `kr` is `NOK SEK DKK ISK`."""
     word, table = fold_word(words).strip(), _table()
     found = [table["units"].get(word), _SYMBOLS.get(word) or table["currencies"].get(word) or table["common_currencies"].get(word)]
     return " ".join(one for one in found if one)
 
 
 def country_of(words: str) -> str:
-    """The code of the country that words without case and accents name, or nothing."""
+    """Return the code of the country that words without case and accents name, or nothing."""
     code: str = _table()["countries"].get(words, "")
     return code
 
 
 def convert(value: float, unit: str, other: str) -> float | None:
-    """A value in another unit; None where the two do not measure the same.
+    """Return a value in another unit; None if the two do not measure the same thing.
 
     >>> convert(1672.45, "megaelectronvolt", "gigaelectronvolt"), convert(3.0, "kilometer", "kelvin")
     (1.67245, None)

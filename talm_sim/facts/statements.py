@@ -1,4 +1,4 @@
-"""Does an answer state a fact? The deterministic half of the `reference` judge; the rules are told in docs/talm.md."""
+"""Decide whether an answer states a fact: the deterministic half of the `reference` judge; docs/talm.md gives the rules."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _ITEM = re.compile(r"(?<!\w)[^\W\da-z_][\w'-]*(?: [^\W\da-z_][\w'-]*){0,3}")
 """Words that begin with a capital: a name."""
 _NAME_FILLER = frozenset({"is", "has", "the", "a", "an", "of", "in", "was", "are", "be"})
 _MANY = 200
-"""Places of one value that are read; what a longer answer repeats says nothing new."""
+"""Places of one value that are read; what a longer answer repeats adds nothing."""
 Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A value found in an answer that is of a fact's kind, and whether it is the fact's."""
+    """A value of a fact's kind that was found in an answer, and whether it is the fact's."""
 
     start: int
     end: int
@@ -49,8 +49,8 @@ class AnswerText:
 
     Args:
         answer: The text.
-        request: What the user said: a year that stands in it may be left out.
-        facts: All facts of the scenario: their values are no other value for one of them.
+        request: What the user said: a year in it may be left out.
+        facts: All facts of the scenario: the value of one does not contradict another.
     """
 
     def __init__(self, answer: str, request: str = "", facts: Sequence[Fact] = ()) -> None:
@@ -94,7 +94,7 @@ class AnswerText:
         return find_times(self._request)
 
     def states(self, fact: Fact) -> bool:
-        """Tell whether the answer states the fact.
+        """Return whether the answer states the fact.
 
         >>> answer = AnswerText("Noi Bai lies 39 ft above the sea; the flight is on February 10, 2024.")
         >>> answer.states(Fact(name="elevation", value=39)), answer.states(Fact(name="day", value="2024-02-10"))
@@ -105,14 +105,14 @@ class AnswerText:
         return self.find_claim(fact) is True
 
     def find_claim(self, fact: Fact) -> bool | None:
-        """Tell what the answer says of a fact: True for its value, False for another, several or a denied one, None for nothing."""
+        """Return what the answer says of a fact: True for its value, False for another, several or a denied one, None for nothing."""
         if isinstance(fact.value, bool):
             return self._find_truth_claim(fact, fact.value)
         parts = _parts(fact)
         if len(parts) > 1:
             said = [self.find_claim(part) for part in parts]
             return False if False in said else None if None in said else True
-        # Of two readings of one place the right one is meant.
+        # Of two readings of one place the right one counts.
         read = {value.start: value for value in sorted(self._values(fact), key=lambda value: value.right)}
         values = sorted(read.values(), key=lambda value: value.start)
         right = [value for value in values if value.right][:_MANY]
@@ -123,7 +123,7 @@ class AnswerText:
         return bool(stated) and not (self._several(values) or self._refers_elsewhere(values) or self._more_than_the_list(fact))
 
     def _values(self, fact: Fact) -> Iterator[_Value]:
-        """The values of the fact's kind, right and wrong; only those of kinds with a clear form can be wrong."""
+        """Yield the values of the fact's kind, right and wrong; only kinds with a clear form can be wrong."""
         value = fact.value
         for spelling in fact.accepted:
             if iso_parts(str(value)) is None or not _is_day_without_year(spelling):
@@ -152,7 +152,7 @@ class AnswerText:
         others = [(one, _number_of(one.value)) for one in self._facts if one is not fact]
         numbers = self.numbers if len(self.numbers) < 2000 else [one for one in self.numbers if states_number(one, number, fact.unit)][:_MANY]
         for one in numbers:
-            # A quantity of the request that is to be converted is no answer when it is only said again.
+            # A quantity of the request that is to be converted is not an answer if it is only repeated.
             repeated = (
                 bool(one.unit)
                 and one.unit != wanted
@@ -175,13 +175,13 @@ class AnswerText:
                     yield _Value(start, end, True)
 
     def _may_be(self, number: WrittenNumber, unit: str) -> bool:
-        """Tell whether a number could be given for a fact: nothing says that it is of another kind."""
+        """Return whether a number could be given for a fact: nothing says that it is of another kind."""
         if not number.unit or not unit:
             return True
         return number.unit == unit or bool(set(number.unit.split()) & set(unit.split())) or convert(1.0, unit, number.unit) is not None
 
     def _is_day(self, said: WrittenDate, day: date) -> bool:
-        """A year may be left out where the request or the sentence names it, and no other."""
+        """Compare days; a year may be left out if the request or the sentence names it, and no other."""
         if (said.month, said.day) != (day.month, day.day):
             return False
         if said.year is not None:
@@ -195,7 +195,7 @@ class AnswerText:
         return re.search(rf"(?<!\d){day.year}(?!\d)", self._request) is not None
 
     def _of_another(self, fact: Fact, said: WrittenDate | WrittenTime) -> bool:
-        """Tell whether a day or time is one that the request names, or another fact's value, and not this one's."""
+        """Return whether a day or time is one that the request names, or another fact's value, and not this one's."""
         values = [(one is fact, iso_parts(str(one.value))) for one in self._facts or (fact,)]
         matches = {own for own, parts in values if parts is not None and self._is_part(said, parts)}
         if True in matches:
@@ -218,7 +218,7 @@ class AnswerText:
         return time is not None and time_is_stated(time, said.clock)
 
     def _several(self, values: Sequence[_Value]) -> bool:
-        """Two values beside each other, with "or" between them, or three in a row: candidates."""
+        """Return values beside each other that are candidates: two with "or" between them, or three in a row."""
         row = 1
         for at, (earlier, later) in enumerate(pairwise(values), 1):
             between = self._text_between(earlier, later)
@@ -233,7 +233,7 @@ class AnswerText:
         return False
 
     def _text_between(self, earlier: _Value, later: _Value) -> str | None:
-        """The text between two values, without their units and small words; None where they are not beside each other."""
+        """Return the text between two values, without their units and small words; None if they are not beside each other."""
         if not 0 <= later.start - earlier.end <= 40:
             return None
         text = self.text[earlier.end : later.start]
@@ -245,19 +245,19 @@ class AnswerText:
         return text if _LIST.fullmatch(left) else None
 
     def _is_corrected(self, value: _Value, values: Sequence[_Value]) -> bool:
-        """Tell whether a value is corrected to another one further on."""
+        """Return whether a value is corrected to another one later."""
         cue = self._cues.corrects.search(self.text, value.end, value.end + 200)
         return cue is not None and any(not one.right and 0 <= one.start - cue.end() <= 80 for one in values)
 
     def _refers_elsewhere(self, values: Sequence[_Value]) -> bool:
-        """Tell whether another value is said to be given elsewhere."""
+        """Return whether another value is said to be given elsewhere."""
         wrong = [value.start for value in values if not value.right][:_MANY]
         if not wrong:
             return False
         return any(0 <= start - cue.end() <= 80 for cue in self._cues.others.finditer(self.text) for start in wrong)
 
     def _elsewhere(self, fact: Fact, value: _Value, right: Sequence[_Value]) -> bool:
-        """Tell whether a value stands as the answer to another fact of its kind."""
+        """Return whether a value is the answer to another fact of its kind."""
         if is_about_opposite(self.sentences, (value.start, value.end), fact):
             return True
         others = [one for one in self._facts if one is not fact and _kind(one) == _kind(fact) and one.value != fact.value]
@@ -268,7 +268,7 @@ class AnswerText:
         return is_about_other_fact(self.sentences, (value.start, value.end), own, said)
 
     def _another(self, fact: Fact, values: Sequence[_Value]) -> bool:
-        """Tell whether a sentence about the fact gives another value than the fact's."""
+        """Return whether a sentence about the fact gives another value than the fact's."""
         words = [set(normalize(topic).split()) for topic in topics_of(fact)]
         for value in values[:_MANY]:
             first, last = self.sentences.span(self.sentences.number_at(value.start))
@@ -278,7 +278,7 @@ class AnswerText:
         return False
 
     def _more_than_the_list(self, fact: Fact) -> bool:
-        """Tell whether an item stands beside those of a complete list that is none of them."""
+        """Return whether an item beside those of a complete list is none of them."""
         if not fact.complete:
             return False
         items = [str(one.value) for one in self._facts if one.complete and one.asks == fact.asks]
@@ -289,7 +289,7 @@ class AnswerText:
             known |= {code for code, _ in countries(Words(self._request))}
             for code, (start, end) in countries(self.words):
                 number = self.sentences.number_at(start)
-                # An item of a list has a line of its own, next to theirs.
+                # An item of a list has its own line, next to theirs.
                 if number not in sentences and number - 1 in sentences and self._is_alone(number, start, end):
                     sentences.add(number)
                 if code not in known and number in sentences and self.sentences.affirms(start, end):
@@ -300,12 +300,12 @@ class AnswerText:
         )
 
     def _is_alone(self, number: int, start: int, end: int) -> bool:
-        """Whether what stands at a place is all that its sentence says, but for the mark of a list."""
+        """Return whether a place is all that its sentence says, except the mark of a list."""
         first, last = self.sentences.span(number)
         return last - first < 200 and re.search(r"[^\W\d]", self.text[first:start] + self.text[end:last]) is None
 
     def _has_other_item(self, number: int, spots: Sequence[Place]) -> bool:
-        """Tell whether a name that is none of the items stands in their row: `North, South and West` where South is no item."""
+        """Return whether a name in the items' row is none of them: `North, South and West` if South is not an item."""
         last = max(end for _, end in spots)
         stop = min(self.sentences.span(number)[1], last + 120)
         parts = [(match.start(), match.end()) for match in _ITEM.finditer(self.text, min(start for start, _ in spots), stop)]
@@ -323,7 +323,7 @@ class AnswerText:
         return re.fullmatch(r"[,;\s]*(?:(?:and|or|und|et|y|e|ed|as well as|plus|&)\s)?", self.text[start:end]) is not None
 
     def _find_truth_claim(self, fact: Fact, value: bool) -> bool | None:
-        """A sentence about the named thing decides by whether it denies; without one, a bare yes or no does, unless both stand."""
+        """Decide by whether a sentence about the named thing denies it; without one, by a bare yes or no, unless both occur."""
         said = {self.sentences.affirms(*place) for spelling in fact.accepted for place in places_of(spelling, self.text, self.words)[:_MANY]}
         if said:
             return said == {True}
@@ -340,13 +340,13 @@ class AnswerText:
 
 
 def stated_last(fact: Fact, texts: Sequence[AnswerText]) -> bool:
-    """Tell whether the fact stands in the last of several texts that says something of it."""
+    """Return whether the fact is stated in the last of several texts that says something of it."""
     said = (text.find_claim(fact) for text in reversed(texts))
     return next((one for one in said if one is not None), False)
 
 
 def _parts(fact: Fact) -> list[Fact]:
-    """A day with a time is two facts."""
+    """Split a fact: a day with a time is two facts."""
     parts = iso_parts(fact.value) if isinstance(fact.value, str) else None
     if parts is None or None in parts:
         return [fact]
@@ -363,7 +363,7 @@ def _number_of(value: str | int | float) -> Decimal | int | float | None:
 
 
 def _kind(fact: Fact) -> str:
-    """What facts must share to be swapped."""
+    """Return what facts must share to be swapped."""
     if _number_of(fact.value) is not None:
         return "number"
     parts = iso_parts(str(fact.value))

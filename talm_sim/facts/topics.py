@@ -1,4 +1,4 @@
-"""Whether a value stands beside what another fact answers: two values swapped between two questions."""
+"""Decide whether a value is beside what another fact answers: two values swapped between two questions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """A fact, and where its value stands in an answer."""
+    """A fact, and the place of its value in an answer."""
 
     fact: Fact
     places: Sequence[Place]
 
 
 def topics_of(fact: Fact) -> tuple[str, ...]:
-    """The words that say what a fact answers: its `asks`, and its name without units.
+    """Return the words that say what a fact answers: its `asks`, and its name without units.
 
     >>> topics_of(Fact(name="distance_km", value=3187))
     ('distance',)
@@ -59,12 +59,12 @@ _SIDES = (
     ("latitude", re.compile(r" ?\u00b0? ?(?:[EWO]|[Ee]ast|[Ww]est|Ost|Est)\b")),
     ("longitude", re.compile(r" ?\u00b0? ?(?:[NS]|[Nn]orth|[Ss]outh|Nord|Sud)\b")),
 )
-"""The letters behind a coordinate that say it is the other one."""
+"""Letters after a coordinate that say it is the other one."""
 
 
 @cache
 def _opposites(topics: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
-    """Words the fact's matter holds, with those for the opposite."""
+    """Return words of the fact's matter, with those for the opposite."""
     found = []
     for pair in _OPPOSITES:
         one, other = (re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for words in pair)
@@ -75,7 +75,7 @@ def _opposites(topics: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], re.Patte
 
 
 def is_about_opposite(sentences: Sentences, place: Place, fact: Fact) -> bool:
-    """Tell whether a value stands beside the opposite of what the fact answers: the closing time where the opening time was asked for."""
+    """Return whether a value is beside the opposite of what the fact answers: the closing time instead of the opening time."""
     begin, end = sentences.clause(*place)
     clause = sentences.text[begin:end]
     for topic, other in _SIDES:
@@ -85,7 +85,7 @@ def is_about_opposite(sentences: Sentences, place: Place, fact: Fact) -> bool:
 
 
 def is_about_other_fact(sentences: Sentences, place: Place, own: StatedFact, others: Sequence[StatedFact]) -> bool:
-    """Tell whether a value stands where its sentence speaks of another fact's matter, and not of its own.
+    """Return whether a value's sentence is about another fact's matter, and not its own.
 
     In a sentence that names as many matters as it gives values, they belong together in their order. A sentence that names none, or that can
     be read in several ways, says nothing here.

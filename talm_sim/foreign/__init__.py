@@ -1,1 +1,1 @@
-"""Code of the user: how it is imported, found by name, run beside ours, timed, and quoted in messages."""
+"""The user's code: import it, find it by name, run it beside ours, time it, and quote it in messages."""

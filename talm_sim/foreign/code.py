@@ -1,4 +1,4 @@
-"""Whether what runs now is code of the user's own: what it prints is talk, even where this process' standard output is data."""
+"""Know whether the user's code is running: what it prints is only talk, even where this process writes data to standard output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _has_run = False
 
 @contextmanager
 def in_foreign_code() -> Iterator[None]:
-    """Within it, code of the user's own runs: in this task or thread, and in what they begin with their context."""
+    """Mark the block as the user's code, in this task or thread and in whatever they start with their context."""
     global _has_run  # noqa: PLW0603  # of the process, as what it leaves behind is
     _has_run = True
     token = _foreign.set(True)
@@ -26,18 +26,18 @@ def in_foreign_code() -> Iterator[None]:
 
 
 def is_foreign() -> bool:
-    """Whether it does, here and now."""
+    """Return whether the user's code is running here and now."""
     return _foreign.get()
 
 
 def foreign_code_has_run() -> bool:
-    """Whether it did, anywhere in this process."""
+    """Return whether the user's code has run anywhere in this process."""
     return _has_run
 
 
 @contextmanager
 def directory_kept() -> Iterator[None]:
-    """Where code of the user's own moves to another working directory within it, the process is back at its end."""
+    """Return to the working directory at the end of the block, should the user's code have changed it."""
     try:
         given = os.getcwd()
     except OSError:  # it was deleted

@@ -1,8 +1,8 @@
-"""The event loop of code that is not ours: one for the process, in a thread of its own, which lives on between runs.
+"""The event loop of the user's code: one for the process, in its own thread, kept between runs.
 
-An agent or a tool of the user's may hold clients that were made once, and whose connections belong to the loop they were made on: on a loop of
-each run's, the second run would find them closed. What blocks this loop does not block the run's; where that lasts beyond its time, the loop
-is given up with its thread, and the next call makes a new one.
+A user's agent or tool may hold clients that were made once, and whose connections belong to the loop they were made on: with a new loop for
+each run, the second run would find them closed. What blocks this loop does not block the run's; if it stays blocked too long, the loop is
+given up with its thread, and the next call makes a new one.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ _T = TypeVar("_T")
 _apart: ContextVar[bool] = ContextVar("talm_sim_apart", default=False)
 _NAME: Final = "talm-sim-foreign"
 _BLOCKED_S: Final = 0.3
-"""What runs for so long without a break blocks the loop."""
+"""Seconds without a break after which running code counts as blocking the loop."""
 _HANDLE: Final = asyncio.Handle._run.__code__
 
 
 class LoopGivenUp(BaseException):
-    """The loop that this ran on was blocked, and was given up: what something else blocked starts again. No `except Exception` holds it up.
+    """The loop that this ran on was blocked by something else and was given up; the work starts again. No `except Exception` catches it.
 
     Args:
-        work: What blocked it; None where that is not known.
-        place: File and line where it did.
+        work: What blocked the loop; None if that is not known.
+        place: File and line where it was blocked.
     """
 
     def __init__(self, work: Work | None, place: str) -> None:
@@ -64,11 +64,11 @@ class LoopGivenUp(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class CurrentWork:
-    """What the loop runs just now.
+    """What the loop is running now.
 
     Attributes:
-        work: Whose it is; None where that cannot be known.
-        seconds: For how long it has been seen to run, without a break: others wait meanwhile.
+        work: The work it belongs to; None if that is not known.
+        seconds: How long it has been running without a break, while others wait.
         place: File and line.
         give_up: Gives the loop up, with the thread that it runs in.
     """
@@ -79,12 +79,12 @@ class CurrentWork:
     give_up: Callable[[], None]
 
     def is_of(self, work: Work) -> bool:
-        """Whether it is part of some work, or may be."""
+        """Whether it is, or may be, part of some work."""
         return self.work is None or self.work.is_part_of(work)
 
 
 class _DaemonThreads(ThreadPoolExecutor):
-    """Runs what a loop hands to threads in daemons, one a call."""
+    """Runs what a loop hands to threads in daemon threads, one per call."""
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         done: Future[_T] = Future()
@@ -104,23 +104,23 @@ class _DaemonThreads(ThreadPoolExecutor):
 
 
 class _Result(Generic[_T]):
-    """What runs on another loop than the one that waits for it comes to, or why it came to nothing."""
+    """The result or error of work that runs on another loop than the one that waits for it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self.done: asyncio.Future[_T] = self._loop.create_future()
 
     async def of(self, work: Coroutine[Any, Any, _T]) -> None:
-        """Do the work, on that other loop."""
+        """Do the work, on the other loop."""
         try:
             self.settle(await work)
-        except KeyboardInterrupt as err:  # Ctrl-C comes to no thread but the first
+        except KeyboardInterrupt as err:  # Ctrl-C reaches only the first thread
             self.settle(None, RuntimeError(type(err).__name__).with_traceback(err.__traceback__))
         except BaseException as err:
             self.settle(None, err)
 
     def settle(self, result: Any, error: BaseException | None = None) -> None:
-        """Settle it, from any thread."""
+        """Set the result or the error, from any thread."""
         with suppress(RuntimeError):  # the loop that waited may be gone
             self._loop.call_soon_threadsafe(self._settle, result, error)
 
@@ -136,7 +136,7 @@ class _Result(Generic[_T]):
 
 
 class _Loop:
-    """A loop and its thread, both for as long as the process; or until it is given up."""
+    """A loop and its thread, which both last as long as the process, or until the loop is given up."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -157,7 +157,7 @@ class _Loop:
                 self.loop.run_forever()
 
     def stop(self) -> None:
-        """Stop it when the process ends; what it still runs ends there, without a word."""
+        """Stop the loop when the process ends; what is still running ends silently."""
         self._stop()
         self._thread.join(1)
 
@@ -168,7 +168,7 @@ class _Loop:
             self.loop.call_soon_threadsafe(self.loop.stop)
 
     def give_up(self, work: Work | None, place: str) -> None:
-        """Let it be: whoever waits for what runs on it learns that, and the next call makes a new one."""
+        """Give the loop up: everyone who waits for its work is told so, and the next call makes a new one."""
         self._lost = LoopGivenUp(work, place)
         with _lock:
             if self in _living:
@@ -181,7 +181,7 @@ class _Loop:
             one.settle(None, LoopGivenUp(work, place))
 
     async def run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Await work on this loop, from another; a cancellation goes along."""
+        """Await work on this loop from another one; a cancellation is passed on."""
         result: _Result[_T] = _Result()
         task: asyncio.Task[None] | None = None
 
@@ -207,7 +207,7 @@ class _Loop:
             self._waiting.discard(result)
 
     def current_work(self) -> CurrentWork | None:
-        """What it runs; None where it waits."""
+        """Return what the loop is running; None if it is waiting."""
         frame = sys._current_frames().get(self._thread.ident or 0)
         handle = _handle_in(frame)
         with _lock:
@@ -222,7 +222,7 @@ class _Loop:
 
 
 def _handle_in(frame: FrameType | None) -> asyncio.Handle | None:
-    """What the loop runs just now: a step of a task, or a callback. It has the context, and so tells whose it is."""
+    """Return the step of a task, or the callback, that the loop is running; its context shows whose it is."""
     found = next((one for one in stack_of(frame) if one.f_code is _HANDLE), None)
     return found and found.f_locals["self"]
 
@@ -231,7 +231,8 @@ _lock = threading.Lock()
 _here = threading.local()
 _living: list[_Loop] = []
 _given_up: list[_Loop] = []
-"""They are kept: what waits there would else be closed in the middle, wherever memory happens to be freed."""
+"""Loops that were given up. They are kept because their waiting tasks would otherwise be closed midway, when memory happens to be freed.
+"""
 
 
 def _home() -> _Loop:
@@ -243,22 +244,22 @@ def _home() -> _Loop:
 
 
 def foreign_loop() -> asyncio.AbstractEventLoop:
-    """The process' loop for foreign code; made when it is first asked for, and again after it was given up."""
+    """Return the process' loop for the user's code; it is made when first asked for, and again after it was given up."""
     return _home().loop
 
 
 def is_foreign_loop() -> bool:
-    """Whether the running loop is that one, or was."""
+    """Return whether the running loop is, or was, the loop for the user's code."""
     return running_loop() is not None and hasattr(_here, "home")
 
 
 def was_loop_given_up() -> bool:
-    """Whether this thread's loop was that one, and was given up."""
+    """Return whether this thread's loop was the one for the user's code, and was given up."""
     return getattr(_here, "home", None) in _given_up
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop that runs in this thread; None where none does."""
+    """Return the loop that runs in this thread; None if there is none."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
@@ -266,7 +267,7 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _forget() -> None:
-    """A child process has the loop's object and not its thread."""
+    """Forget the loop in a child process, which has the loop's object but not its thread."""
     global _lock  # noqa: PLW0603  # it may have been held by a thread that is not there
     _lock = threading.Lock()
     for one in _living:
@@ -281,7 +282,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def use_foreign_loop() -> Iterator[None]:
-    """Within it, `on_foreign_loop` goes to the loop that lives on; else to the one that runs, which is the caller's own."""
+    """Let `on_foreign_loop` use the lasting loop within the block; outside, it uses the caller's running loop."""
     token = _apart.set(True)
     try:
         yield
@@ -290,14 +291,14 @@ def use_foreign_loop() -> Iterator[None]:
 
 
 async def on_foreign_loop(call: Coroutine[Any, Any, _T], work: Work | None = None) -> _T:
-    """Await code that is not ours, on the loop that is its own in this run.
+    """Await the user's code on its loop in this run.
 
     Args:
         call: The code.
-        work: Whose it is, where that is not already said.
+        work: The work it belongs to, if that is not already known.
 
     Raises:
-        LoopGivenUp: Something else blocked that loop and did not stop; what was done so far is lost.
+        LoopGivenUp: Something else blocked the loop and did not stop; the progress so far is lost.
     """
     if not _apart.get() or is_foreign_loop():
         return await call
@@ -309,19 +310,19 @@ async def on_foreign_loop(call: Coroutine[Any, Any, _T], work: Work | None = Non
 
 
 async def on_loop(work: Coroutine[Any, Any, _T], loop: asyncio.AbstractEventLoop) -> _T:
-    """Await work on a loop, from whichever loop runs here; a cancellation goes along."""
+    """Await work on a loop, from whichever loop runs here; a cancellation is passed on."""
     if asyncio.get_running_loop() is loop:
         return await work
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
 def current_foreign_work() -> CurrentWork | None:
-    """What the loop of foreign code runs just now; None where it waits, and where foreign code runs on the caller's own."""
+    """Return what the loop for the user's code is running; None if it is waiting, or if the code runs on the caller's own loop."""
     return _living[0].current_work() if _apart.get() and _living and not is_foreign_loop() else None
 
 
 async def blocks(work: Work) -> CurrentWork | None:
-    """What of some work blocks the loop, once it is seen to; None where nothing does."""
+    """Wait until some work is seen to block the loop, and return what blocks it; None if nothing does."""
     until = time.monotonic() + 2 * _BLOCKED_S
     while (found := current_foreign_work()) is not None and found.is_of(work) and time.monotonic() < until:
         if found.seconds >= _BLOCKED_S:
@@ -331,7 +332,7 @@ async def blocks(work: Work) -> CurrentWork | None:
 
 
 async def abandon_loop_of(work: Work) -> None:
-    """Give the loop up where work that is over blocks it."""
+    """Give the loop up if work that is over blocks it."""
     work.over = True
     if found := await blocks(work):
         found.give_up()

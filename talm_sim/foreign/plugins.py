@@ -1,7 +1,7 @@
-"""Extension points: things found by name, built in, registered by a decorator, or offered by an installed package.
+"""Extension points: things found by name that are built in, registered by a decorator, or offered by an installed package.
 
-A package offers a thing by an entry point of group `talm_sim.<kind>s`; a module that is no package is named with `--plugin MODULE`, and its
-decorators register what it holds. Nothing is imported before its name is asked for, and nothing because a run directory names it.
+A package offers a thing by an entry point of group `talm_sim.<kind>s`; a module outside a package is named with `--plugin MODULE`, and its
+decorators register what it contains. Nothing is imported before its name is asked for, and nothing because a run directory names it.
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ class Registry(Generic[T]):
         self._packages: dict[str, str] = {}
 
     def register(self, name: str, thing: str | T, module: str = "") -> None:
-        """Make `thing` known under `name`, in place of what was known under it.
+        """Make `thing` known under `name`, replacing what had this name.
 
         Args:
             name: What it is called.
-            thing: What it is, or `module:attribute`, from where it is imported when its name is asked for.
-            module: The module that brought it along, where `thing` itself does not say so.
+            thing: The thing, or `module:attribute`, which is imported when the name is asked for.
+            module: The module that brought it along, if `thing` itself does not say so.
         """
         self._registered[name] = thing
         self._modules[name] = module or getattr(thing, "__module__", "")
         self._packages.pop(name, None)
 
     def names(self) -> list[str]:
-        """All names: built-in ones first, in their order, then the others by name. Imports nothing."""
+        """List all names without importing anything: built-in ones in their order, then the others alphabetically."""
         return [*self._built_in, *sorted(({*self._registered, *_entry_points(self.group)}) - set(self._built_in))]
 
     def __contains__(self, name: object) -> bool:
         return name in self._built_in or name in self._registered or name in _entry_points(self.group)
 
     def get(self, name: str) -> T:
-        """Return the thing called `name`, imported now if it was not before.
+        """Return the thing called `name`, importing it if necessary.
 
         Raises:
             PrerequisiteError: Nothing has this name, or what has it cannot be imported.
@@ -78,12 +78,12 @@ class Registry(Generic[T]):
         raise PrerequisiteError(f"unknown {self.kind} '{name}'.{did_you_mean(name, self.names())}")
 
     def get_loaded(self, name: str) -> T | None:
-        """The thing called `name` where nothing needs to be imported for it."""
+        """Return the thing called `name` if it needs no import."""
         known = self._registered.get(name) or self._built_in.get(name)
         return None if isinstance(known, str) else known
 
     def origin(self, name: str) -> str:
-        """Where a thing comes from that is not built in: how a user brings it along, as a message says it; empty for a built-in one."""
+        """Return where a thing that is not built in comes from, in the words of a message; empty for a built-in one."""
         if name in self._packages:
             return self._packages[name]
         if name in self._registered:
@@ -96,7 +96,7 @@ class Registry(Generic[T]):
         source = f" of {_package(point)}" if point.dist is not None else ""
         with looking_at(f"{self.kind} '{name}'{source} cannot be loaded"):
             thing = point.load()
-        # Loading may have registered it by its decorator; else the entry point names the thing itself.
+        # Loading may have registered it by its decorator; otherwise the entry point names the thing itself.
         if name not in self._registered:
             self.register(name, thing)
         self._packages[name] = _package(point)
@@ -104,7 +104,7 @@ class Registry(Generic[T]):
 
 
 def load_plugins(modules: Sequence[str], place: str = "--plugin") -> None:
-    """Import modules of the user's; the working directory is looked in first.
+    """Import the user's modules; the working directory is searched first.
 
     Args:
         modules: Their names.
@@ -118,14 +118,14 @@ def load_plugins(modules: Sequence[str], place: str = "--plugin") -> None:
 
 
 def load_object(text: str, place: str) -> Any:
-    """Import `MODULE:OBJECT` of the user's; the working directory is looked in first.
+    """Import the user's `MODULE:OBJECT`; the working directory is searched first.
 
     Args:
-        text: What was given; OBJECT may be dotted.
+        text: The text that was given; OBJECT may be dotted.
         place: What a message begins with, for example `--agent my_agents:build`.
 
     Raises:
-        PrerequisiteError: It is not written so, or the module cannot be imported, or has no such object.
+        PrerequisiteError: It has another form, the module cannot be imported, or it has no such object.
     """
     if "://" in text:
         raise PrerequisiteError(f"{place}: is an address; give a Python object, MODULE:OBJECT, for example a function that calls it.")
@@ -143,7 +143,7 @@ def load_object(text: str, place: str) -> Any:
 
 
 def load_named(thing: str | T, place: str) -> T:
-    """Return `thing`; where it is `MODULE:OBJECT`, import it.
+    """Return `thing`, or import it if it is written as `MODULE:OBJECT`.
 
     Args:
         thing: The thing itself, or where it is.
@@ -162,25 +162,25 @@ def load_named(thing: str | T, place: str) -> T:
 
 @contextmanager
 def looking_at(fails: str) -> Iterator[None]:
-    """Within it, code of the user's own is imported or looked at, which may fail in any way.
+    """Import or inspect the user's code, which may fail in any way, within the block.
 
     Args:
-        fails: What is said where it does, before what it raised.
+        fails: What the message says before the error.
 
     Raises:
-        PrerequisiteError: It does.
+        PrerequisiteError: The user's code failed.
     """
     try:
         with in_foreign_code(), directory_kept():
             yield
-    except (PrerequisiteError, KeyboardInterrupt):  # ours; and what may be Ctrl-C
+    except (PrerequisiteError, KeyboardInterrupt):  # ours, or possibly Ctrl-C
         raise
     except BaseException as err:
         raise PrerequisiteError(f"{fails}: {escape_control(error_line(err, _LONGEST))}.") from err
 
 
 def _import(name: str, place: str, rest: str = "") -> Any:
-    """The module called `name`; `rest` is what was written behind it."""
+    """Import the module called `name`; `rest` is what was written after the name."""
     path = PurePath(name)
     if path.suffix == ".py":
         where, dotted = (f"in {path.parent} write ", path.stem) if path.is_absolute() else ("write ", ".".join(path.with_suffix("").parts))
@@ -193,7 +193,7 @@ def _import(name: str, place: str, rest: str = "") -> Any:
     with looking_at(fails):
         try:
             return import_module(name)
-        except PrerequisiteError as err:  # of a run that it begins, or the like
+        except PrerequisiteError as err:  # for example, of a run that it starts
             raise PrerequisiteError(f"{fails}: {error_line(err, _LONGEST)}.") from err
         except ModuleNotFoundError as err:
             if not isinstance(err.name, str) or not f"{name}.".startswith(f"{err.name}."):

@@ -1,4 +1,4 @@
-"""Calls of code that may never return: each in a thread of its own, for which nothing waits at the end; whose they are, and where they are."""
+"""Call code that may never return, each call in a thread that nothing waits for at the end; know whose code it is, and where it is."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _OURS: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
 class Work:
-    """What an episode or a tool call does in code that is not ours; begun within other such work, it is part of that.
+    """What an episode or a tool call does in the user's code; work begun within other work is part of it.
 
     Attributes:
-        over: Nobody waits for it any more.
-        threads: Those that do it now.
-        task: In which it began.
+        over: Whether nobody waits for it any more.
+        threads: The threads that do it now.
+        task: The task in which it began.
     """
 
     def __init__(self) -> None:
@@ -40,11 +40,11 @@ class Work:
         self.task: asyncio.Task[Any] | None = None
 
     def is_part_of(self, other: Work) -> bool:
-        """Whether it is that work, or was begun within it, as by a run that an agent begins."""
+        """Whether it is that work, or was begun within it, for example by a run that an agent starts."""
         return self is other or (self._outer is not None and self._outer.is_part_of(other))
 
     def place(self) -> str:
-        """In words, file and line where it blocks a thread or awaits something; empty where neither is known."""
+        """Say at which file and line it blocks a thread or awaits something; empty if neither is known."""
         frames = sys._current_frames()
         blocking = [place_in(stack_of(frames.get(one.ident or 0))) for one in list(self.threads)]
         found = next(filter(None, blocking), "")
@@ -55,11 +55,11 @@ class Work:
 
 
 working_for: ContextVar[Work | None] = ContextVar("talm_sim_working_for", default=None)
-"""Whose work it is that runs here."""
+"""The work that is running here."""
 
 
 def run_for(work: Work | None, function: Callable[[], object], name: str) -> None:
-    """Run a function in a daemon thread: a pool's are joined at the end of the process, and one that never returns would hold it for ever."""
+    """Run a function in a daemon thread: those of a pool are joined at the end, so one that never returns would hold the process."""
 
     def run() -> None:
         try:
@@ -75,7 +75,7 @@ def run_for(work: Work | None, function: Callable[[], object], name: str) -> Non
 
 
 def place_in(frames: Iterable[FrameType]) -> str:
-    """File and line of the first frame of the user's own code; of a library's where none is the user's, and never ours or Python's."""
+    """Return file and line of the first frame of the user's own code, or else of a library; never of ours or Python's."""
     stack = [(one.f_code.co_filename, one.f_lineno) for one in frames if not one.f_code.co_filename.startswith((_OURS, "<frozen"))]
     theirs = [one for one in stack if one[0].startswith(_LIBRARIES)]
     mine = [one for one in stack if one not in theirs and not one[0].startswith(_PYTHON)]
@@ -83,14 +83,14 @@ def place_in(frames: Iterable[FrameType]) -> str:
 
 
 def stack_of(frame: FrameType | None) -> Iterator[FrameType]:
-    """A frame, and those it was called from."""
+    """Yield a frame and those it was called from."""
     while frame is not None:
         yield frame
         frame = frame.f_back
 
 
 def _await_chain(task: asyncio.Task[Any] | None) -> Iterator[FrameType]:
-    """The coroutine of a task, and those that await each other within it."""
+    """Yield the coroutine of a task and those that await each other within it."""
     coroutine: Any = task and task.get_coro()
     while getattr(coroutine, "cr_frame", None) is not None:
         yield coroutine.cr_frame
@@ -98,14 +98,14 @@ def _await_chain(task: asyncio.Task[Any] | None) -> Iterator[FrameType]:
 
 
 async def call_apart(function: Callable[[], Any], name: str) -> Any:
-    """Call a plain function in a thread of its own with this task's context; await what it gives back, where that is to be awaited.
+    """Call a plain function in its own thread with this task's context; await its result if that is awaitable.
 
     Args:
         function: Called once.
-        name: The thread's.
+        name: The thread's name.
 
     Raises:
-        BaseException: What the function raised; `RuntimeError` for `KeyboardInterrupt` and `StopIteration`.
+        BaseException: Whatever the function raised; `RuntimeError` for `KeyboardInterrupt` and `StopIteration`.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
@@ -120,7 +120,7 @@ async def call_apart(function: Callable[[], Any], name: str) -> Any:
         error: BaseException | None = None
         try:
             result = context.run(function)
-        except (KeyboardInterrupt, StopIteration) as err:  # Ctrl-C comes to no thread but the first, and no coroutine may raise the other
+        except (KeyboardInterrupt, StopIteration) as err:  # Ctrl-C reaches only the first thread, and no coroutine may raise the other
             error = RuntimeError(type(err).__name__).with_traceback(err.__traceback__)
         except BaseException as err:
             error = err
@@ -135,11 +135,11 @@ async def call_apart(function: Callable[[], Any], name: str) -> Any:
 
 
 async def call_briefly(function: Callable[[], _T], otherwise: _T) -> _T:
-    """Call a function that may run code which is not ours, as what looks at an error does: in a thread of its own, and for a second at most.
+    """Call a function that may run the user's code, as inspecting an error does: in its own thread, and for at most a second.
 
     Args:
         function: Called once.
-        otherwise: Returned where it takes longer; it is left running then.
+        otherwise: Returned if it takes longer; the call is then left running.
     """
     try:
         async with asyncio.timeout(_BRIEFLY_S):

@@ -1,4 +1,4 @@
-"""How long foreign code took: the time in which something else blocked the loop that it shares is not its own."""
+"""Count how long the user's code took, without the time in which something else blocked the loop that it shares."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from talm_sim.foreign.threads import Work
 __all__ = ["ForeignClock", "in_time"]
 
 _BEAT_S = 0.2
-"""How often it is looked whose time it is."""
+"""Seconds between two looks at whose time it is."""
 _WAITING_BEAT_S = 1.0
 _SHORTEST_S = 0.02
 _LEFT_OVER_S = 5.0
-"""What was left running when nobody waited for it any more may block the loop for so long."""
+"""Seconds for which work that nobody waits for any more may block the loop."""
 
 
 class ForeignClock:
     """Counts the time of some work.
 
     Args:
-        work: Whose time it is.
-        seconds: What it may take.
+        work: The work whose time is counted.
+        seconds: Seconds it may take.
     """
 
     def __init__(self, work: Work, seconds: float) -> None:
@@ -34,10 +34,10 @@ class ForeignClock:
         self._counted = 0.0
 
     async def run_out(self, *, waiting: bool = False) -> None:
-        """Count until its time is over; cancelled before, it can go on later.
+        """Count until its time is over; if cancelled before, it can continue later.
 
         Args:
-            waiting: The work waits for a person, so that only the time counts in which it blocks the loop all the same.
+            waiting: Whether the work waits for a person; then only the time counts in which it blocks the loop anyway.
         """
         self._counted = time.monotonic()
         try:
@@ -49,7 +49,7 @@ class ForeignClock:
             raise
 
     async def place(self) -> str:
-        """In words, file and line where the work is; empty where that is not known."""
+        """Say at which file and line the work is; empty if that is not known."""
         if found := await blocks(self._work):
             return f"it blocked the event loop of all agents at {found.place}"
         return self._work.place()
@@ -68,10 +68,10 @@ class ForeignClock:
 
 @asynccontextmanager
 async def in_time(work: Work, seconds: float) -> AsyncIterator[None]:
-    """As `asyncio.timeout`, by such a clock.
+    """Limit the block to some time, like `asyncio.timeout`, but counted by a `ForeignClock`.
 
     Raises:
-        TimeoutError: Its time is over.
+        TimeoutError: The time is over.
     """
     clock = ForeignClock(work, seconds)
 

@@ -1,6 +1,6 @@
-"""What an episode was worth: one judge a file, the metrics over their verdicts, and the intervals.
+"""What an episode was worth: one judge per file, the metrics over their verdicts, and the intervals.
 
-A judge sees an episode and its scenario, never a running agent, so a stored run can be judged again offline. One of your own is a class:
+A judge sees an episode and its scenario, never a running agent, so a stored run can be judged again offline. Your own judge is a class:
 
 >>> from talm_sim.judges import Judge, Measured, register_judge
 >>> @register_judge

@@ -1,4 +1,4 @@
-"""Does an answer tell its reader that something failed, that nothing was found, or that something is lacking?
+"""Decide whether an answer tells its reader that something failed, that nothing was found, or that something is lacking.
 
 By wording, in English; a judge model may be asked of a failure where the words say nothing.
 """
@@ -77,7 +77,7 @@ def reports_nothing_found(answer: str) -> bool:
 def admits_lack(answer: str) -> bool:
     """Tell whether an answer says that what was asked cannot be done, or was not, since something is lacking.
 
-    It does where judge `behaviour` takes it for `cannot_answer`, or where it names what is lacking and assumes nothing in its place.
+    It does if judge `behaviour` takes it for `cannot_answer`, or if it names what is lacking and assumes nothing in its place.
 
     >>> admits_lack("I do not have a tool for that."), admits_lack("You did not say which one, so nothing was cancelled.")
     (True, True)
@@ -91,7 +91,7 @@ def admits_lack(answer: str) -> bool:
 
 
 async def asks_whether_admitted(model: Model, query: str, failures: str, answer: str) -> bool:
-    """Let a model tell the same, where the words do not."""
+    """Let a model decide the same if the words do not."""
     from talm_sim.judges.grader import ask_grader  # not at the top: a help page needs no messages
 
     question = f"Request: {query}\n\nWhat failed: {failures}\n\nAnswer: {answer}\n\nDoes the answer tell its reader that something failed?"

@@ -1,4 +1,4 @@
-"""What a judge is: a class that declares what it measures and what it needs, and says of an episode what it was worth."""
+"""The base of judges: a judge is a class that declares what it measures and what it needs, and says what an episode was worth."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 __all__ = ["Earlier", "Judge", "JudgeContext", "Need", "OpenVote", "Pair", "judge_digest", "prompt_key", "unrecorded_vote"]
 
 Need = Literal["model", "pairs", "earlier"]
-"""What a judge may need: a `model` that grades, the `pairs` that episodes are compared in, what the judges `earlier` in line said."""
+"""What a judge may need: a `model` that grades, the `pairs` that episodes are compared in, verdicts of the judges `earlier` in line."""
 OpenVote = Callable[[str, Episode, int], AbstractContextManager[object]]
 """Enters the setting of one vote: (judge config digest, episode, vote counted from 1). A run puts the vote's recording in place here."""
 Pair = Callable[[Episode, Scenario], Episode | None]
-"""The episode that one of this scenario is compared with; None where there is none."""
+"""The episode with which one of this scenario is compared; None if there is none."""
 Earlier = Callable[[str], bool | None]
-"""Whether an episode, named by its id, passed with the judges earlier in line; None where none of them decided."""
+"""Whether an episode, named by its id, passed with the judges earlier in line; None if none of them decided."""
 
 
 def unrecorded_vote(config_digest: str, episode: Episode, vote: int) -> AbstractContextManager[object]:
-    """The setting of a vote that is asked live and not recorded."""
+    """Enter the setting of one vote that is asked live and not recorded."""
     return nullcontext()
 
 
@@ -42,17 +42,17 @@ def _no_earlier_verdict(episode_id: str) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class JudgeContext:
-    """What a judge is opened with; it takes what it needs."""
+    """What a judge is opened with; it uses what it needs."""
 
     model: Model | None = None
-    """The grader; None where the user named none."""
+    """The grader; None if the user named none."""
     instructions: Mapping[str, str] = field(default_factory=dict)
     """The user's texts in place of judges' own, by `prompt_key`."""
     open_vote: OpenVote = unrecorded_vote
     pair: Pair = _pair_nothing
     earlier: Earlier = _no_earlier_verdict
     calls_as: str = ""
-    """How raw text was to write calls: `pythonic`, as a list in Python's syntax; empty where it was asked otherwise, or not at all."""
+    """How raw text was asked to write calls: `pythonic`, as a list in Python's syntax; empty if it was asked otherwise, or not at all."""
 
 
 class Judge(ABC):
@@ -71,14 +71,14 @@ class Judge(ABC):
     name: ClassVar[str]
     """What `--judge` calls it."""
     measure: Measured
-    """What the share of its yeses is called; it gets a column of its own wherever the task does not make something else of the verdicts."""
+    """The measure that the share of its yeses is; it gets its own column unless the task makes something else of the verdicts."""
     needs: ClassVar[frozenset[Need]] = frozenset()
     asks: ClassVar[int] = 1
-    """Times it asks its model about an episode, at most."""
+    """Most times that it asks its model about an episode."""
     rules: ClassVar[int] = 1
     """Version of its fixed rules, to be raised whenever a change of code may change a verdict: equal digests are not judged again."""
     instructions: str = ""
-    """What its model is told; the key `prompt_key(name)` of the `[judge]` table of the user's prompt file takes its place."""
+    """Instructions of its model; the key `prompt_key(name)` of the `[judge]` table of the user's prompt file replaces them."""
 
     def __init__(self, context: JudgeContext) -> None:
         self.context = context
@@ -87,14 +87,13 @@ class Judge(ABC):
             self.instructions = context.instructions.get(prompt_key(self.name), self.instructions)
             told = (self.model.name, self.instructions)
         self.config_digest = judge_digest(self.name, self.rules, *told)
-        """Digest of all that decides the verdicts: equal digests, comparable verdicts."""
+        """Digest of everything that decides the verdicts: equal digests, comparable verdicts."""
 
     @abstractmethod
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode.
 
-        Returns:
-            What `verdict` makes of the judgement.
+        Returns: The result of `verdict`.
 
         Raises:
             ProviderError: The judge's model failed permanently.
@@ -106,9 +105,9 @@ class Judge(ABC):
 
         Args:
             episode: The judged episode.
-            value: Yes or no; None where the judge does not apply, or could not decide: such an episode is not in the n of its measure.
+            value: Yes or no; None if the judge does not apply, or could not decide: such an episode is not in the n of its measure.
             explanation: What decided it, in a line.
-            label: What a classifying judge took the answer for.
+            label: The label that a classifying judge gave the answer.
             votes: The votes that `value` is the majority of.
         """
         return Verdict(
@@ -133,13 +132,13 @@ class Judge(ABC):
         return self.context.model
 
     async def ask(self, episode: Episode, question: str, choices: tuple[str, ...], vote: int = 1) -> str:
-        """Ask the model once, in a conversation of its own, and return what it wrote.
+        """Ask the model once, in a separate conversation, and return what it wrote.
 
         Args:
             episode: The judged episode.
             question: The material, as `prompts.show` writes it.
-            choices: Labels an answer opens with (`labels.opening_label` reads them); constrained models are held to them.
-            vote: Tells several votes on an episode apart, counted from 1: each is recorded by itself, and drawn by a seed of its own.
+            choices: Labels an answer begins with (`labels.opening_label` reads them); constrained models are held to them.
+            vote: Number of the vote on an episode, counted from 1: each is recorded separately, and drawn with its own seed.
         """
         from talm_sim.judges.grader import ask_grader  # not at the top: judges without a model need no message types
 
@@ -148,12 +147,12 @@ class Judge(ABC):
 
 
 def prompt_key(name: str) -> str:
-    """The key of a judge's text in the `[judge]` table of a prompt file."""
+    """Return the key of a judge's text in the `[judge]` table of a prompt file."""
     return name.replace("-", "_")
 
 
 def judge_digest(name: str, rules: int, model: str = "", instructions: str = "") -> str:
-    """Digest of a judge's configuration.
+    """Return the digest of a judge's configuration.
 
     Args:
         name: The judge.

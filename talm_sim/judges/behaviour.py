@@ -1,6 +1,6 @@
 """The `behaviour` judge: which of the four behaviours an answer shows, by rules, without a model.
 
-Tool calls are recognised well, as they have a form. The other three are told apart by wording, in English only. On the published answers of
+Tool calls are recognised well, as they have a form. The other three are distinguished by wording, in English only. On the published answers of
 When2Call, of one author and one style each, that goes well; on the free answers of weak models it is a poor substitute for a judge that reads,
 which is what the paper uses (section 4): `behaviour-llm`.
 """
@@ -52,7 +52,7 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_LEAD = 16
-"""Words; a longer sentence says something, however politely it opens."""
+"""Words; a longer sentence says something, however politely it begins."""
 _REFERRAL = re.compile(
     r"\b(?:please|recommend|suggest|advise|consult|contact|visit|refer|check|consider|try|instead|i['’]m here|designed to|sorry|apolog"
     r"|my (?:knowledge|capab|training|function)|feel free|let me know|capabilities are"
@@ -80,7 +80,7 @@ class BehaviourJudge(Judge):
 
 
 def reason_unjudged(episode: Episode, scenario: Scenario) -> str:
-    """Why an episode has no label; empty where it gets one. A classifying judge asks this first."""
+    """Say why an episode has no label; empty if it gets one. A classifying judge asks this first."""
     if not isinstance(scenario.target, Choice):
         return "not applicable: the scenario has no gold behaviour"
     if not episode.termination.completed:
@@ -98,9 +98,9 @@ def calls_a_tool(episode: Episode) -> bool:
 def classify(answer: str) -> Behaviour | str:
     """Return the behaviour an answer shows, or `unparsed` where it is empty.
 
-    A tool call written as text counts as one, readable or not (`read_calls`). Else, in this order: what asks the user something before it
-    says anything asks for information; what declines, and goes on to no more than apologies and advice, cannot answer; the rest answers
-    directly.
+    A tool call written as text counts as one, readable or not (`read_calls`). Otherwise, in this order: an answer that asks the user
+    something before it says anything asks for information; one that declines, followed only by apologies and advice, cannot answer; any
+    other answers directly.
 
     >>> str(classify("Sure, I can help with that. In which city?")), str(classify("It is 12:30 in Hanoi. Would you like more details?"))
     ('request_for_info', 'direct')
@@ -132,7 +132,7 @@ def _asks(sentence: str) -> bool:
 
 
 def _is_filler(sentence: str, declined: bool) -> bool:
-    """Whether the sentence answers nothing: politeness, or, after declining, advice on where to turn."""
+    """Return whether the sentence answers nothing: politeness, or, after declining, advice on where to turn."""
     if declined and _REFERRAL.search(sentence):
         return True
     return bool(_LEAD.search(sentence) or _OFFER.search(sentence)) and len(sentence.split()) <= _LONGEST_LEAD

@@ -9,19 +9,19 @@ from talm_sim.models.base import GenerationSettings, Model
 __all__ = ["ask_grader"]
 
 _TEMPERATURE = 1.0
-"""The published graders vote at the provider's default; at 0 five votes would be one."""
+"""Temperature of the published graders, the provider's default; at 0 five votes would be one."""
 _MAX_NEW_TOKENS = 512
 
 
 async def ask_grader(model: Model, system: str, question: str, choices: tuple[str, ...], seed: int) -> str:
-    """Ask the model once, in a conversation of its own, and return what it wrote.
+    """Ask the model once, in a separate conversation, and return what it wrote.
 
     Args:
         model: The grader.
         system: What it is told to do.
         question: The material.
-        choices: Labels the answer opens with; constrained models are held to them.
-        seed: Tells votes apart where the provider honours a seed.
+        choices: Labels the answer begins with; constrained models are held to them.
+        seed: Makes votes differ if the provider honours a seed.
     """
     settings = GenerationSettings(temperature=_TEMPERATURE, max_new_tokens=_MAX_NEW_TOKENS, seed=seed, choices=choices)
     turn = await model.generate([SystemMessage(system), HumanMessage(question)], (), settings)

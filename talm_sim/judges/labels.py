@@ -1,4 +1,4 @@
-"""The label a grader's answer opens with."""
+"""The label that a grader's answer begins with."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _patterns(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[tuple[str, re.
 
 
 def opening_label(raw: str, labels: Mapping[str, str]) -> str | None:
-    """Return the label `raw` opens with, or None where it opens with none of them, or lists several ("Pass or Fail").
+    """Return the label that `raw` begins with; None if it begins with none of them, or lists several ("Pass or Fail").
 
     Case, quotes, markdown, thinking blocks and a "Verdict:" in front are forgiven; anything else is not guessed at.
 

@@ -20,9 +20,9 @@ _LABELS = {"pass": r"pass(?:ed|es)?", "fail": r"fail(?:ed|s|ure)?"}
 class LlmJudge(Judge):
     """Lets a model vote Pass or Fail up to five times, each in a conversation of its own, and takes the majority.
 
-    A vote that opens with neither word is no vote: it is counted in the explanation and not asked again. With fewer than three agreeing votes
-    after the fifth, the majority of those that could be read decides; a tie, or none, leaves the verdict open (None). An episode without a
-    final answer, skipped ones among them, fails without a vote, as no grader could pass it.
+    A vote that begins with neither word does not count: it is counted in the explanation and not asked again. With fewer than three
+    agreeing votes after the fifth, the majority of those that could be read decides; a tie, or none, leaves the verdict open (None). An
+    episode without a final answer, skipped ones among them, fails without a vote, as no grader could pass it.
     """
 
     name = "llm"

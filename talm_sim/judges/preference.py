@@ -52,7 +52,7 @@ class PreferenceJudge(Judge):
         return self.verdict(episode, mean >= 1, said, votes=tuple(score >= 1 for score in scores))
 
     def _settle_without_model(self, episode: Episode, scenario: Scenario) -> tuple[bool | None, str] | Episode:
-        """The verdict where no comparison is needed or possible, else the episode to compare with."""
+        """Return the verdict if no comparison is needed or possible, otherwise the episode to compare with."""
         if episode.group != "no-tools":
             return None, "not applicable: only no-tools answers are compared"
         if not episode.termination.completed:

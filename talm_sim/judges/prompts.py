@@ -1,4 +1,4 @@
-"""What the built-in judges' model is told, and how any judge's model is shown an episode."""
+"""Instructions for the built-in judges' model, and how any judge's model is shown an episode."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Section = tuple[str, str]
 
 
 def default_instructions(judge: str) -> str:
-    """What a built-in judge's model is told: the text of the packaged `prompts.toml`."""
+    """Return the instructions of a built-in judge's model: the text of the packaged `prompts.toml`."""
     text: str = packaged_toml("talm_sim.judges")["judge"][prompt_key(judge)]
     return text.strip()
 
@@ -37,14 +37,14 @@ def show(question: str, sections: Sequence[Section]) -> str:
 
 
 def request_sections(scenario: Scenario, episode: Episode | None = None) -> list[Section]:
-    """What the user asks last and, where more was said before it, the conversation up to there; with an `episode`, its answers among it."""
+    """Return what the user asks last and, if more was said before it, the conversation up to there; `episode` adds the agent's answers."""
     answers = {turn.user_turn: turn.text for turn in episode.model_turns} if episode else {}
     before = as_text(with_answers(scenario.user_turns, answers)[:-1])
     return [*([("Conversation before", before)] if before else []), ("Request", scenario.query)]
 
 
 def transcript(episode: Episode) -> str:
-    """What the agent did besides answering, in order: tool calls with their results, and exchanges with the person."""
+    """Return what the agent did besides answering, in order: tool calls with their results, and exchanges with the person."""
     lines = []
     for event in episode.events:
         if isinstance(event, ToolEvent):

@@ -1,4 +1,4 @@
-"""The deterministic judge: every required fact stands in the final answer, and no gold call is missing."""
+"""The deterministic judge: every required fact is in the final answer, and no gold call is missing."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class ReferenceJudge(Judge):
 
 
 def _user_text(scenario: Scenario) -> str:
-    """What the user said, and would say if asked."""
+    """Return what the user said, and would say if asked."""
     said = [message["content"] for turn in scenario.turns for message in turn.messages if message["role"] == "user"]
     return "\n".join([*said, (scenario.missing.human_answer or "") if scenario.missing else ""])
 
 
 def gold_call_made(gold: GoldCall, event: ToolEvent) -> bool:
-    """Tell whether a tool event is the gold call: it worked, same tool, and the gold arguments are among its own."""
+    """Return whether a tool event is the gold call: it worked, it is the same tool, and the gold arguments are among its own."""
     return event.ok and _is_meant(gold, event)
 
 
@@ -60,7 +60,7 @@ def _is_meant(gold: GoldCall, event: ToolEvent) -> bool:
 
 
 def _explain_failed_call(gold: GoldCall, events: Sequence[ToolEvent]) -> str:
-    """What became of a gold call that never worked: an agent that tried it is told from one that did not."""
+    """Explain a gold call that never worked: whether the agent tried it at all."""
     tried = [event for event in events if _is_meant(gold, event)]
     if not tried:
         return "was not made"

@@ -31,7 +31,7 @@ def register_judge(judge: type[_J]) -> type[_J]:
     """Make a judge known under its `name`; a decorator of its class.
 
     Raises:
-        TypeError: The class is no judge, or a declaration is missing or wrong.
+        TypeError: The class is not a judge, or a declaration is missing or wrong.
     """
     wrong = _fault(judge)
     if wrong:
@@ -44,7 +44,7 @@ def judge_class(name: str) -> type[Judge]:
     """Return the judge called `name`.
 
     Raises:
-        PrerequisiteError: No judge has this name, or what an installed package offers under it is none.
+        PrerequisiteError: No judge has this name, or an installed package offers something else under it.
     """
     found = JUDGES.get(name)
     wrong = _fault(found) or ("" if found.name == name else f"calls itself '{found.name}'")
@@ -54,7 +54,7 @@ def judge_class(name: str) -> type[Judge]:
 
 
 def _fault(judge: type[Judge]) -> str:
-    """What is wrong with a class that is offered as a judge; empty where nothing is."""
+    """Say what is wrong with a class that is offered as a judge; empty if nothing is."""
     if not (isinstance(judge, type) and issubclass(judge, Judge)):
         return "is not a subclass of talm_sim.Judge"
     if not isinstance(getattr(judge, "name", None), str):
@@ -66,7 +66,7 @@ def _fault(judge: type[Judge]) -> str:
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Judges in the order in which they work, each once: those that go by what others said come last.
+    """Return judges in the order in which they work, each once: those that depend on others' verdicts come last.
 
     Raises:
         PrerequisiteError: A judge is unknown.
@@ -75,18 +75,18 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def load_instructions(file: Path | None) -> dict[str, str]:
-    """Return the texts of the `[judge]` table of the user's prompt file, by `prompt_key`; they take the place of the judges' own.
+    """Return the texts of the `[judge]` table of the user's prompt file, by `prompt_key`; they replace the judges' own.
 
     Raises:
-        PrerequisiteError: The file cannot be read, is not TOML, or its `[judge]` table has a value that is no text, or a key that is none of
-            a judge with a model.
+        PrerequisiteError: The file cannot be read, is not TOML, or its `[judge]` table has a value that is not a text, or a key of no
+            judge with a model.
     """
     document = {} if file is None else read_toml(file, "--prompts")
     return texts_of(document, "judge", _keys() if "judge" in document else (), str(file))
 
 
 def _keys() -> list[str]:
-    """Keys of the judges that ask a model; a judge whose package is broken has none."""
+    """Return the keys of the judges that ask a model; a judge from a broken package has none."""
     found = []
     for name in JUDGES.names():
         with contextlib.suppress(PrerequisiteError):

@@ -16,10 +16,11 @@ __all__ = ["Interval", "average_of_rates", "bootstrap", "ratio_interval", "share
 Interval = tuple[float, float]
 """The lower and the upper end."""
 _MOST_DRAWS, _FEWEST_DRAWS, _EFFORT, _EFFORT_OF_A_DRAW = 10_000, 1_000, 250_000, 20
-"""Draws of a bootstrap, and how many clusters are drawn in all of them; a draw itself takes as long as some clusters. Tables hold dozens of
-figures, so each may take some hundredths of a second."""
+"""Most and fewest draws of a bootstrap, and how many clusters are drawn in all of them; a draw itself takes as long as some clusters.
+Tables have dozens of figures, so each may take some hundredths of a second.
+"""
 _NO_WIDTH = 1e-12
-"""Two values that differ by less differ by rounding alone."""
+"""Values that differ by less differ only by rounding."""
 
 
 @cache
@@ -38,7 +39,7 @@ def wilson(k: int, n: int, confidence: float = 0.95) -> Rate:
         confidence: Coverage of the interval.
 
     Raises:
-        ValueError: k is not within 0 and n, or the confidence is no probability.
+        ValueError: k is not within 0 and n, or the confidence is not a probability.
 
     >>> rate = wilson(29, 99)
     >>> f"{rate.value:.3f} [{rate.low:.3f}, {rate.high:.3f}]"
@@ -64,13 +65,12 @@ def _score_interval(share: float, n: int, z: float) -> Interval:
 def share(rows: Iterable[Row], *names: str) -> Rate:
     """Return the share of the scored rows with a value for a measure of those whose value is true, with its 95 % interval.
 
-    The interval is Wilson's where each row stands for a request of its own. Variants and repeats of one request are alike, so where several
-    rows have one `base`, bases are drawn (`bootstrap`); where that knows no spread, the interval is Wilson's over as many trials as there are
-    bases.
+    The interval is Wilson's if each row is a separate request. Variants and repeats of one request are alike, so if several rows have one
+    `base`, bases are drawn (`bootstrap`); if that has no spread, the interval is Wilson's over as many trials as there are bases.
 
     Args:
         rows: Rows of a run.
-        names: The measure; several where each row has a value for one of them at most.
+        names: The measure; several if each row has a value for at most one of them.
     """
     bases: dict[str, list[bool]] = {}
     for row in rows:
@@ -106,13 +106,13 @@ def _ratio_interval(clusters: tuple[tuple[float, float], ...], seed: int) -> Int
 
 
 def bootstrap(clusters: int, figure: Callable[[Sequence[int]], float | None], seed: int = 0, confidence: float = 0.95) -> Interval | None:
-    """Return the percentile bootstrap interval of a figure (Efron 1979), drawing clusters of what is alike, never single rows.
+    """Return the percentile bootstrap interval of a figure (Efron 1979), drawing clusters of similar rows, never single ones.
 
-    There are 10,000 draws of up to 5 clusters, 2,717 of 72, and at least 1,000 of however many. Where no draw differs from another there is no
-    interval: one of no width would read as proof.
+    There are 10,000 draws of up to 5 clusters, 2,717 of 72, and at least 1,000 of however many. If all draws are equal there is no
+    interval: one of no width would look like proof.
 
     Args:
-        clusters: How many there are. What is drawn depends on their order, so that should be one of their content.
+        clusters: The number of clusters. What is drawn depends on their order, which should depend on their content.
         figure: Its value, from how often each cluster was drawn; a draw in which it has none (None) is left out.
         seed: Seed of the draws.
         confidence: Coverage of the interval.
@@ -129,7 +129,7 @@ def bootstrap(clusters: int, figure: Callable[[Sequence[int]], float | None], se
 
 @lru_cache(maxsize=8)
 def _draws(clusters: int, seed: int) -> tuple[bytes, ...]:
-    """How often each cluster is drawn, when as many are drawn, with replacement, as there are: all figures of a group share the draws."""
+    """Return how often each cluster is drawn if as many are drawn, with replacement, as there are: a group's figures share the draws."""
     draw = random.Random(seed)
     places = range(clusters)
     found = []
@@ -142,7 +142,7 @@ def _draws(clusters: int, seed: int) -> tuple[bytes, ...]:
 
 
 def _quantile(values: Sequence[float], share: float) -> float:
-    """The value below which a share of sorted values lies, interpolated between neighbours."""
+    """Return the value below which a share of sorted values lies, interpolated between neighbours."""
     place = share * (len(values) - 1)
     low = int(place)
     high = min(low + 1, len(values) - 1)

@@ -1,4 +1,4 @@
-"""What an agent said to its user, where that may be more than its last answer."""
+"""The messages of an agent to its user, which may be more than its last answer."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["messages_to_user"]
 
 
 def messages_to_user(episode: Episode, scenario: Scenario) -> tuple[str, ...]:
-    """The messages in which the agent answered the scenario's last turn: those that asked something in words, then its answer.
+    """Return the messages in which the agent answered the scenario's last turn: those that asked something in words, then its answer.
 
-    A question that was only taken for one, and replied to, so costs nothing: what was said beside it counts.
+    So a message that was mistaken for a question, and replied to, costs nothing: what else it said counts.
     """
     last = len(scenario.user_turns) - 1
     asked = dict.fromkeys(event.turn for event in episode.human_events if event.by == "words")

@@ -1,4 +1,4 @@
-"""What a server's answer holds, read by type: an odd value is none, and whatever cannot be read ends its own episode only."""
+"""Read a server's answer by type: an odd value counts as absent, and an unreadable answer ends only its own episode."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ __all__ = [
 MOST_TOKENS = 10**9
 """The largest count of tokens that is believed."""
 MOST_TEXT = 2**20
-"""Characters that a turn may hold, reasoning included: an answer has more bytes only for what stands beside its text, such as alternatives."""
+"""Characters that a turn may have, reasoning included: an answer has more bytes only for what surrounds its text, such as alternatives."""
 MOST_CALLS = 1024
 """Tool calls that a turn may make."""
 MOST_ALTERNATIVES = 1024
 """Alternatives to one token that are read; no server offers more than a few dozen."""
 MOST_TOKEN_TEXT = 256
-"""Characters of one token."""
+"""Characters that one token may have."""
 _LEAST = -1e9
-"""Log-probability of what is next to impossible; servers write -9999 for it."""
+"""Log-probability of the next to impossible; servers write -9999 for it."""
 _ROUNDING = 0.05
-"""How far half precision may carry the sum of some probabilities, or one's logarithm, above its bound."""
+"""How far half precision may carry a sum of probabilities, or the logarithm of one, above its bound."""
 _Answer = TypeVar("_Answer")
 _Read = TypeVar("_Read")
 _Stop = TypeVar("_Stop")
 
 
 def read(name: str, answer: _Answer, how: Callable[[_Answer], _Read]) -> _Read:
-    """Read an answer, or say in one line that it has a form which cannot be read; there are more of them than can be foreseen.
+    """Read an answer, or say in one line that its form cannot be read; there are more such forms than can be foreseen.
 
     Args:
-        name: The model's, for the message.
-        answer: The answer. Give it as an expression: an error keeps alive whatever the calls below it hold, and an answer may be large.
-        how: Reads it.
+        name: The model's name, for the message.
+        answer: The answer. Pass it as an expression: an error keeps alive whatever the calls below it hold, and an answer may be large.
+        how: Reads the answer.
 
     Raises:
-        ProviderError: In place of what reading it raised.
+        ProviderError: Reading it raised an error.
     """
     try:
         return how(answer)
@@ -65,10 +65,10 @@ def read(name: str, answer: _Answer, how: Callable[[_Answer], _Read]) -> _Read:
 
 
 def check_bounds(name: str, texts: Iterable[str], calls: Sequence[object]) -> None:
-    """Refuse a turn that no model makes: it would be kept, sent again with every later turn, and run.
+    """Refuse a turn that no model makes: it would be kept, run, and sent again with every later turn.
 
     Raises:
-        ProviderError: It holds more than `MOST_TEXT` characters or `MOST_CALLS` calls.
+        ProviderError: It has more than `MOST_TEXT` characters or `MOST_CALLS` calls.
     """
     size = sum(map(len, texts))
     if size > MOST_TEXT:
@@ -78,26 +78,26 @@ def check_bounds(name: str, texts: Iterable[str], calls: Sequence[object]) -> No
 
 
 def text_in(value: Any) -> str:
-    """The text of a field: itself, or of a list of parts the texts in it; empty for anything else."""
+    """Return the text of a field: the field itself, or the texts in a list of parts; empty for anything else."""
     if isinstance(value, list):
         value = "".join(part["text"] for part in value if isinstance(part, dict) and isinstance(part.get("text"), str))
     return replace_surrogates(value) if isinstance(value, str) else ""
 
 
 def stop_of(reason: Any, known: Mapping[str, _Stop], otherwise: _Stop) -> _Stop:
-    """Why a turn ended, by the protocol's word for it."""
+    """Return why a turn ended, from the protocol's word for it."""
     return known.get(reason, otherwise) if isinstance(reason, str) else otherwise
 
 
 def usage_of(input_tokens: Any, output_tokens: Any, cached_tokens: Any = None, *more_input: Any) -> Usage:
-    """Token counts as a server gave them.
+    """Return token counts as a server gave them.
 
-    One that is not a whole number from 0 to `MOST_TOKENS` is as good as none: then the generation counts as one whose tokens were not given.
+    A count that is not a whole number from 0 to `MOST_TOKENS` counts as absent: the generation is then one without token counts.
 
     Args:
         input_tokens: Tokens of the prompt.
         output_tokens: Tokens of the answer.
-        cached_tokens: Those of the prompt that were read from a cache; may be absent.
+        cached_tokens: Tokens of the prompt that were read from a cache; may be absent.
         *more_input: Tokens of the prompt that the protocol counts elsewhere; may be absent.
     """
     asked, said = _count(input_tokens), _count(output_tokens)
@@ -109,7 +109,7 @@ def usage_of(input_tokens: Any, output_tokens: Any, cached_tokens: Any = None, *
 
 
 def token_logprobs(logprobs: Any) -> tuple[float, ...] | None:
-    """Log-probabilities of the tokens of an answer in the OpenAI protocol, in either form; None unless every one is a number."""
+    """Return log-probabilities of the tokens of an answer in the OpenAI protocol, in either form; None unless every one is a number."""
     if not isinstance(logprobs, dict):
         return None
     tokens, found = logprobs.get("content"), logprobs.get("token_logprobs")
@@ -121,15 +121,15 @@ def token_logprobs(logprobs: Any) -> tuple[float, ...] | None:
 
 
 def first_tokens(logprobs: Any, asked: int) -> tuple[TokenLogprob, ...]:
-    """The likeliest first tokens of an answer in the OpenAI protocol, likeliest first.
+    """Return the likeliest first tokens of an answer in the OpenAI protocol, likeliest first.
 
-    Both forms are read: `content`, a list of tokens with `top_logprobs` (chat completions), and `top_logprobs`, a list of objects that hold
-    log-probabilities by token (completions). What is no distribution over tokens is as good as none: a value that is no number or above 0,
-    probabilities that sum to more than 1, a token that is no text.
+    Both forms are read: `content`, a list of tokens with `top_logprobs` (chat completions), and `top_logprobs`, a list of objects with
+    log-probabilities by token (completions). Whatever is not a distribution over tokens counts as absent: a value that is above 0 or not a
+    number, probabilities with a sum above 1, a token that is not a text.
 
     Args:
-        logprobs: Of the answer's choice, as the server gave it.
-        asked: How many were asked for; more are not kept.
+        logprobs: Log-probabilities of the answer's choice, as the server gave them.
+        asked: How many were asked for; no more are kept.
     """
     if not asked or not isinstance(logprobs, dict):
         return ()
@@ -149,12 +149,12 @@ def first_tokens(logprobs: Any, asked: int) -> tuple[TokenLogprob, ...]:
 
 
 def top_tokens(tokens: Iterable[TokenLogprob], most: int) -> tuple[TokenLogprob, ...]:
-    """The `most` likeliest tokens, likeliest first."""
+    """Return the `most` likeliest tokens, likeliest first."""
     return tuple(sorted(tokens, key=lambda one: -one.logprob)[:most])
 
 
 def _token_text(token: Mapping[str, Any]) -> Any:
-    """A token's own bytes, where the server gives them: its text may be an escape of what is no whole UTF-8."""
+    """Return a token's own bytes if the server gives them: its text may be an escape of incomplete UTF-8."""
     given = token.get("bytes")
     try:
         return bytes(given).decode("utf-8", "replace") if isinstance(given, list) and given else token.get("token")

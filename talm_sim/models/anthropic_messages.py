@@ -39,7 +39,7 @@ class AnthropicMessages:
     Args:
         name: `provider/name`, as given by the user.
         model: The server's name of the model.
-        endpoint: The line to the server.
+        endpoint: The connection to the server.
         client: The SDK's client, on the endpoint's HTTP client.
         fields: Further fields of every request body.
     """
@@ -97,7 +97,7 @@ class AnthropicMessages:
 
 
 def open_anthropic(request: ModelRequest) -> Model:
-    """Open `anthropic/<model>`; reads ANTHROPIC_API_KEY and, where set, ANTHROPIC_BASE_URL."""
+    """Open `anthropic/<model>`; reads ANTHROPIC_API_KEY and, if set, ANTHROPIC_BASE_URL."""
     if request.replay:
         url, key = LOGICAL_HOST, REPLAY_KEY
     else:
@@ -114,7 +114,7 @@ def _of_type(blocks: list[dict[str, Any]], kind: str, field: str) -> list[str]:
 
 
 def _usage(usage: Any) -> Usage:
-    """The protocol counts cached tokens beside `input_tokens`; here they are part of them."""
+    """Return token counts with cached tokens included in the input; the protocol counts them beside `input_tokens`."""
     usage = usage if isinstance(usage, dict) else {}
     read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
     return usage_of(usage.get("input_tokens"), usage.get("output_tokens"), read, read, written)

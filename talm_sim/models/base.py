@@ -1,4 +1,4 @@
-"""What every model provider offers: one small protocol."""
+"""One small protocol that every model provider offers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from talm_sim.types import JsonObject, ModelTurn, ToolSpec
 __all__ = ["ASK_HUMAN", "CompletionModel", "Continuation", "GenerationSettings", "Model", "ScenarioModel", "ScoringModel", "TextModel"]
 
 ASK_HUMAN = "ask_human"
-"""Name of the Ask-and-Help tool, by which agents offer it and controls call it."""
+"""Name of the Ask-and-Help tool; agents offer it and controls call it by this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,10 @@ class GenerationSettings:
     max_new_tokens: int = 512
     seed: int | None = None
     choices: tuple[str, ...] = ()
-    """Where not empty, a constrained model's text must begin with one of these words; other models ignore it."""
+    """Words, one of which a constrained model's text must begin with, if there are any; other models ignore them."""
     options: dict[str, Any] = field(default_factory=dict)
     alternatives: int = 0
-    """How many of the likeliest first tokens a turn tells; 0 for none. Models that know none, and constrained actions, leave
-    `ModelTurn.first_tokens` empty."""
+    """Number of likeliest first tokens that a turn reports. Models without them, and constrained actions, leave `first_tokens` empty."""
 
     @property
     def own_temperature(self) -> float:
@@ -77,7 +76,7 @@ class Continuation:
 
 @runtime_checkable
 class CompletionModel(Protocol):
-    """A model that continues a prompt to the letter, with no chat template around it: what a base model needs."""
+    """A model that continues a raw prompt, with no chat template around it: what a base model needs."""
 
     name: str
 
@@ -134,9 +133,9 @@ class ScenarioModel(Protocol):
     """A control model, which plays by a policy that knows the scenario."""
 
     def play(self, policy: Model | None) -> Model:
-        """Return the policy for one scenario; None where the task brings none.
+        """Return the policy for one scenario; None if the task has none.
 
         Raises:
-            ProviderError: There is none.
+            ProviderError: There is no policy.
         """
         ...

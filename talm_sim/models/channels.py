@@ -1,4 +1,4 @@
-"""Thoughts, answers and calls of families that part them by special tokens: gpt-oss, Gemma 4, Command R7B and Command A, and Apertus."""
+"""Separate thoughts, answers and calls marked with special tokens: gpt-oss, Gemma 4, Command R7B and Command A, and Apertus."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _THOUGHT = re.compile(
 
 
 def split_channels(text: str) -> tuple[str, list[str]]:
-    """Take out thoughts that special tokens part from answers; what frames an answer is taken off, and calls stay as they were written.
+    """Take out thoughts that special tokens separate from answers; remove what frames an answer, and leave calls as they were written.
 
-    A thought that never ends runs to the end, or to a call; one that never begins is one from the beginning.
+    A thought without an end runs to the end, or to a call; one without a beginning starts at the beginning.
 
     Returns:
         The text without thoughts, and the thoughts; text without such tokens comes back unchanged.
@@ -36,7 +36,7 @@ def split_channels(text: str) -> tuple[str, list[str]]:
 
 
 def _split_harmony(text: str) -> tuple[str, list[str]]:
-    """Messages, each with a header that names its channel and perhaps a tool, up to what ends it."""
+    """Yield messages up to what ends them, each with a header that names its channel and perhaps a tool."""
     said: list[str] = []
     thoughts: list[str] = []
     begun, headed, body = 0, False, -1
@@ -47,7 +47,7 @@ def _split_harmony(text: str) -> tuple[str, list[str]]:
         elif kind not in ("start", "channel"):
             _keep(text, begun, body, at, mark.end(), said, thoughts)
             begun, headed, body = mark.end(), False, -1
-        elif body >= 0:  # a new message, though nothing ended the last one
+        elif body >= 0:  # a new message, although nothing ended the last one
             _keep(text, begun, body, at, at, said, thoughts)
             begun, headed, body = at, True, -1
         elif not headed:
@@ -60,7 +60,7 @@ def _split_harmony(text: str) -> tuple[str, list[str]]:
 
 
 def _keep(text: str, begun: int, body: int, at: int, end: int, said: list[str], thoughts: list[str]) -> None:
-    """Take a message for what it is: a thought, an answer, or a call, which keeps its header."""
+    """File a message as what it is: a thought, an answer, or a call, which keeps its header."""
     header = text[begun:body] if body >= 0 else ""
     channel = _NAMED.search(header)
     if "to=" in header:

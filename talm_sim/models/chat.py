@@ -1,4 +1,4 @@
-"""One answer of a chat model before its tool format is read, and what the constrained tool format needs of the model behind it."""
+"""One answer of a chat model before its tool format is read, and what the constrained tool format needs of the model."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Completion", "SchemaChat"]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One answer, as far as it is the same for every tool format."""
+    """One answer, as far as it is the same in every tool format."""
 
     text: str
     """What the model wrote, unchanged."""
     reasoning: str
-    """From the server's own reasoning field, where it has one."""
+    """Text of the server's own reasoning field, if it has one."""
     calls: tuple[tuple[Any, Any, Any], ...]
     """(id, name, arguments) as reported."""
     stop: Literal["stop", "length", "refusal"]
@@ -38,7 +38,7 @@ class SchemaChat(Protocol):
         Args:
             messages: Chat messages of the chat-completions protocol.
             settings: Sampling settings.
-            fields: Further fields of the request; `response_format` holds the schema.
+            fields: Further fields of the request; `response_format` contains the schema.
         """
         ...
 

@@ -1,13 +1,13 @@
 """The `constrained` tool format: each turn the model writes exactly one JSON action, held to a schema while it decodes.
 
-A very small model never calls a tool of its own accord: its chat template may not even show the tools. This format makes the choice explicit.
-The tools stand in the system message; the answer is, by `response_format`, one of
+A very small model never calls a tool of its own accord: its chat template may not even show the tools. This format makes the choice
+explicit. The tools are listed in the system message; the answer is, by `response_format`, one of
 
     {"action": "<tool>", "arguments": {...}}        for each tool offered, `ask_human` among them
     {"action": "answer", "text": "..."}
 
-and, where a label is asked for (`GenerationSettings.choices`), `{"answer": "<label>", "reason": "..."}`. Which of them is written is the
-model's own choice: all openings stand in one `anyOf`. Strings are bounded, or a rambling model would fill its context.
+and, where a label is asked for (`GenerationSettings.choices`), `{"answer": "<label>", "reason": "..."}`. The model itself chooses which of
+them it writes: all openings are in one `anyOf`. Strings are bounded, or a rambling model would fill its context.
 
 Needs a server that enforces a JSON schema with `anyOf` (vLLM, llama.cpp, SGLang, ...), or a local model, whose decoding is held to it here.
 """
@@ -47,21 +47,21 @@ REASON_CHARS = 80
 TEXT_CHARS = 120
 """Longest string argument, a question to the person among them."""
 CHOICE_FORM = 'Write JSON: {"answer": "...", "reason": "..."}'
-"""Names no label: the question does, and a list of them here would lean the answer towards the first."""
+"""Form of a label. It names none: the question does, and a list of them here would lean the answer towards the first."""
 MAX_ITEMS = 5
 MAX_DESCRIPTION_CHARS = 120
 ENOUGH = "Is that enough to answer?"
-"""Follows the latest results. Without it a small model repeats its last action: after two results 35 of 40 actions were calls, with it 21."""
+"""Text after the latest results. Without it small models repeat their last action: after two results 35 of 40 were calls, with it 21."""
 _OPENING = re.compile(r'\s*\{\s*"action"\s*:\s*"(?P<action>[^"]*)"')
 _STRING = re.compile(r'"(?:text|answer)"\s*:\s*(?P<text>"(?:[^"\\]|\\.)*)', re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 
 
 class ConstrainedModel:
-    """Lets a weak model act, one constrained JSON action a turn.
+    """Lets a weak model act, one constrained JSON action per turn.
 
     Args:
-        chat: The model, where JSON schemas are enforced.
+        chat: A model that enforces JSON schemas.
         answer_chars: Longest answer, in characters.
     """
 
@@ -71,7 +71,7 @@ class ConstrainedModel:
         self._answer_chars = answer_chars
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
-        """Generate one action, or one label with its reason where `settings.choices` asks for it; see `Model.generate`."""
+        """Generate one action, or one label with its reason if `settings.choices` asks for it; see `Model.generate`."""
         if settings.choices:
             form, schema = CHOICE_FORM, choice_schema(settings.choices)
         else:
@@ -98,21 +98,21 @@ class ConstrainedModel:
 
 
 def describe_tools(tools: Sequence[ToolSpec]) -> str:
-    """The actions open to the model, each as the JSON it would write, in as few words as a small context allows."""
+    """Describe the actions open to the model, each as the JSON it would write, in as few words as a small context allows."""
     lines = ["Write one JSON action at a time:"]
     lines += [f"- {_first_sentence(tool.description)}\n  {_example(tool)}" for tool in tools]
     return "\n".join([*lines, f'- Answer the person, once you know.\n  {{"action": "{ANSWER}", "text": "<your answer>"}}'])
 
 
 def action_schema(tools: Sequence[ToolSpec], answer_chars: int = ANSWER_CHARS) -> Schema:
-    """JSON Schema of one action: a call of one of `tools`, or the answer."""
+    """Return the JSON Schema of one action: a call of one of `tools`, or the answer."""
     actions = [_object({"action": {"const": tool.name}, "arguments": _bound_schema(tool.parameters)}) for tool in tools]
     actions.append(_object({"action": {"const": ANSWER}, "text": {"type": "string", "minLength": 1, "maxLength": answer_chars}}))
     return {"anyOf": actions} if len(actions) > 1 else actions[0]
 
 
 def choice_schema(choices: Sequence[str]) -> Schema:
-    """JSON Schema of a label with a short reason."""
+    """Return the JSON Schema of a label with a short reason."""
     return _object({"answer": {"enum": list(choices)}, "reason": {"type": "string", "maxLength": REASON_CHARS}})
 
 
@@ -126,10 +126,10 @@ def _object(properties: dict[str, Schema], required: Sequence[str] | None = None
 
 
 def _bound_schema(schema: Schema) -> Schema:
-    """The part of a parameter schema that a decoder's grammar can hold, with every string and array bounded.
+    """Return the part of a parameter schema that a decoder's grammar can hold, with every string and array bounded.
 
-    A null alternative is dropped (an optional argument is left out instead), and so are patterns and formats: servers' grammars differ in them,
-    and the tool itself refuses what does not fit.
+    A null alternative is dropped (an optional argument is left out instead), and so are patterns and formats: servers' grammars treat them
+    differently, and the tool itself refuses what does not fit.
     """
     for key in ("anyOf", "oneOf", "allOf"):
         options = [option for option in schema.get(key, ()) if isinstance(option, dict) and option.get("type") != "null"]
@@ -151,7 +151,7 @@ def _bound_schema(schema: Schema) -> Schema:
 
 
 def _example(tool: ToolSpec) -> str:
-    """The action a call would be, each required argument described in its place."""
+    """Return the action that a call would be, with each required argument described in its place."""
     parameters: Schema = tool.parameters.get("properties", {})
     arguments = {name: f"<{_first_sentence(_meaning(parameters.get(name, {})))}>" for name in tool.required}
     return json.dumps({"action": tool.name, "arguments": arguments}, ensure_ascii=False)
@@ -162,13 +162,13 @@ def _meaning(schema: Schema) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """First sentence of a description, without its full stop."""
+    """Return the first sentence of a description, without its full stop."""
     sentence = _SENTENCE_END.split(text.strip(), maxsplit=1)[0].rstrip(".")
     return " ".join(sentence.split())[:MAX_DESCRIPTION_CHARS]
 
 
 def _wire(messages: Sequence[BaseMessage], form: str) -> list[dict[str, Any]]:
-    """The conversation in three plain roles, strictly alternating after the system message: many small models' templates take no other."""
+    """Return the conversation in three plain roles, strictly alternating after the system message: many templates take no other."""
     system, rest = split_system(messages)
     wire: list[dict[str, Any]] = [{"role": "system", "content": f"{system}\n\n{form}" if system else form}]
     for message in rest:
@@ -198,7 +198,7 @@ def _dump(value: Schema) -> str:
 
 
 def read_action(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...], tuple[UnparsableCall, ...]]:
-    """Text, call or broken call that an action means. What was cut short is kept as far as it goes."""
+    """Return the text, call or broken call that an action means. An action that was cut short is kept as far as it goes."""
     try:
         action = read_object(written)
     except ValueError as err:
@@ -214,7 +214,7 @@ def read_action(written: str, turn: int) -> tuple[str, tuple[ToolCall, ...], tup
 
 
 def read_label(written: str) -> str:
-    """`<label>. Reason: <reason>`: the word between them keeps a reason such as "or No" from reading as a second label."""
+    """Return `<label>. Reason: <reason>`: the word between them keeps a reason such as "or No" from reading as a second label."""
     try:
         choice = read_object(written)
     except ValueError:
@@ -223,7 +223,7 @@ def read_label(written: str) -> str:
 
 
 def _cut_string(written: str) -> str:
-    """The text or label of JSON that ended too early; all of it where there is none to be found."""
+    """Return the text or label of JSON that ended too early; all of it if there is none."""
     match = _STRING.search(written)
     if match is None:
         return written

@@ -1,4 +1,4 @@
-"""The line to one model server: an HTTP client, a limit of requests in flight, retries, and failures in words.
+"""The connection to one model server: an HTTP client, a limit of requests in flight, retries, and failures in words.
 
 The SDKs' own retries are off: they know neither the limit nor the clock.
 """
@@ -28,7 +28,7 @@ __all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "provider_failure"]
 
 LOGICAL_HOST = "http://model.invalid"
 LOGICAL_URL = "talm_sim.logical_url"
-"""Request extension that holds the URL under which a recording knows the request, whatever the server's base URL is."""
+"""Request extension with the URL under which a recording files the request, whatever the server's base URL is."""
 MAX_MESSAGE_CHARS = 300
 _MOST_READ = 10_000
 _OVERFLOW = re.compile(
@@ -41,7 +41,7 @@ _NEVER_RECOVERS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2
 _NO_LINE = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
 _HTML = re.compile(r"\s*<(?:!doctype html|html|head|!--)", re.IGNORECASE)
 _NO_LOGPROBS = re.compile(r"logprob", re.IGNORECASE)
-"""A server that gives none, or fewer alternatives than were asked for, names the field."""
+"""Error messages of a server that gives no log-probabilities, or fewer than were asked for; they name the field."""
 _NEEDS_TOOL_PARSER = re.compile(r"auto.{0,3} tool choice requires", re.IGNORECASE)
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class _Failure:
     headers: Mapping[str, str] = field(default_factory=dict)
     code: str = ""
     hint: str = ""
-    """What to look at where this befalls the very first requests, as `Endpoint` words it; empty where it may pass."""
+    """What the user should check if the very first requests fail, as `Endpoint` words it; empty if the failure may pass."""
 
 
 class Endpoint:
@@ -62,13 +62,13 @@ class Endpoint:
 
     Args:
         name: The model's `provider/name`, for messages.
-        base_url: The server's address, as the SDK client is given it.
-        logical_base: What stands in for `base_url` in recordings, whatever path the server lies under; see `LOGICAL_URL`.
+        base_url: The server's address, as given to the SDK client.
+        logical_base: What replaces `base_url` in recordings, whatever the server's path; see `LOGICAL_URL`.
         transport: Carries the requests; None for the network.
         retries: When to try again.
         max_connections: Requests in flight.
         timeout: Seconds one attempt may take.
-        fail_fast: Whether to end the run where requests are turned away before any was answered.
+        fail_fast: Whether to end the run if requests are turned away before any was answered.
         variables: Names of the environment variables that hold the server's address and its key.
     """
 
@@ -103,7 +103,7 @@ class Endpoint:
 
     @classmethod
     def of(cls, request: ModelRequest, base_url: str, *, logical_base: str = LOGICAL_HOST, variables: tuple[str, str] = ("", "")) -> Self:
-        """The line that `request` asks for."""
+        """Return the connection that `request` asks for."""
         return cls(
             request.name,
             base_url,
@@ -126,7 +126,7 @@ class Endpoint:
             ContextOverflowError: The conversation is longer than the model's context.
             ProviderError: The server failed permanently.
             CassetteMissError: A replay met an unrecorded request.
-            RefusedError: The server turned the request away, has answered none so far, and that is to end the run.
+            RefusedError: The server turned the request away and has answered none so far, and this is set to end the run.
         """
         retries, waited = 0, 0.0
         while True:
@@ -141,7 +141,7 @@ class Endpoint:
                 self._untried = False
                 return answer
             failure = failure or _not_json_failure(answer)
-            del answer, error  # what is raised below keeps alive what stands here
+            del answer, error  # what is raised below keeps alive whatever is here
             if self._untried and failure.hint:
                 raise RefusedError(self._line(failure, first=True))
             retries += 1
@@ -197,10 +197,10 @@ class Endpoint:
 
 
 def provider_failure(name: str, error: Exception, hide: Hider) -> ProviderError:
-    """Say in one line, without what `hide` takes out, that a foreign model failed.
+    """Say in one line, without what `hide` removes, that a foreign model failed.
 
     Raises:
-        CassetteMissError, PrerequisiteError: `error` was caused by one; it is raised itself.
+        CassetteMissError, PrerequisiteError: `error` was caused by one, which is raised itself.
     """
     _raise_our_own(error)
     response = getattr(error, "response", None)
@@ -213,7 +213,7 @@ def provider_failure(name: str, error: Exception, hide: Hider) -> ProviderError:
 
 
 def _failure_of(error: Exception) -> _Failure:
-    """Describe a provider's failure; what is none (a miss, a bug) is raised."""
+    """Describe a provider's failure; anything else (a miss, a bug) is raised."""
     _raise_our_own(error)
     response = getattr(error, "response", None)
     if isinstance(response, httpx2.Response) and not response.is_success:
@@ -235,7 +235,7 @@ def _failure_of(error: Exception) -> _Failure:
     unreadable = next(filter(None, map(_unreadable_failure, chain)), None)
     if unreadable is not None:
         return unreadable
-    # The SDKs wrap whatever a transport raises; what is left is a bug, and is to be seen as one.
+    # The SDKs wrap whatever a transport raises; what remains is a bug, and should be seen as one.
     raise chain[-1]
 
 
@@ -248,12 +248,12 @@ def _unreadable_failure(cause: Exception) -> _Failure | None:
 
 
 def _system_said(error: BaseException | None) -> str:
-    """What the operating system said of a connection: "Connection refused", where libraries say that all attempts failed."""
+    """Return what the operating system said of a connection: "Connection refused", even if libraries only say that all attempts failed."""
     said = ""
     while error is not None:
         if isinstance(error, OSError) and error.errno:
             said = os.strerror(error.errno) if error.errno > 0 else str(error.strerror)
-        error = error.__cause__ or error.__context__  # also where a library says that it was not to be seen
+        error = error.__cause__ or error.__context__  # also where a library hides it
     return said
 
 
@@ -285,7 +285,7 @@ def _not_json_failure(answer: object, what: str = "a JSON object") -> _Failure:
 
 
 def _failure_in(answer: object) -> _Failure | None:
-    """Some routers report an upstream's failure under HTTP 200."""
+    """Return the upstream's failure that some routers report with HTTP 200."""
     if not isinstance(answer, dict) or not answer.get("error") or "choices" in answer or "content" in answer:
         return None
     message, code = _error_in(answer)
@@ -293,7 +293,7 @@ def _failure_in(answer: object) -> _Failure | None:
 
 
 def _error_in(body: Any) -> tuple[str, str]:
-    """Message and code of the error shapes servers use: `{"error": {"message", "code"}}`, `{"error": text}`, `{"detail"}`, `{"message"}`."""
+    """Return message and code of the error shapes servers use: `{"error": {"message", "code"}}`, `{"error": text}`, `{"detail"}`, and so on."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         code = error.get("code") or error.get("type") or ""
@@ -308,7 +308,7 @@ def _raise_our_own(error: Exception) -> None:
 
 
 def _chain(error: BaseException) -> Iterator[Exception]:
-    """The error and what caused it, outermost first."""
+    """Return the error and what caused it, outermost first."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while isinstance(cause, Exception) and id(cause) not in seen:

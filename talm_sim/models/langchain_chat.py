@@ -1,4 +1,4 @@
-"""`langchain/<module>:<factory>`: a chat model of the user's own, or one handed over as an object in the Python API."""
+"""`langchain/<module>:<factory>`: the user's own chat model, or one passed as an object in the Python API."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from talm_sim.types import ModelTurn, ToolSpec, Usage
 __all__ = ["LangChainModel", "open_langchain", "turn_of"]
 
 CLIENT_ARGUMENT = "http_async_client"
-"""A factory with this parameter is handed the HTTP client that records and replays."""
+"""Name of the parameter by which a factory receives the HTTP client that records and replays."""
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_new_tokens", "seed": "seed"}
-"""Field of the chat model to the setting that is bound to it; a model without the field keeps its own way."""
+"""Field of the chat model for each setting; a model without the field keeps its own way."""
 _STOPS: dict[Any, Literal["stop", "length", "refusal"]] = {
     "length": "length",
     "max_tokens": "length",
@@ -43,7 +43,7 @@ _STOPS: dict[Any, Literal["stop", "length", "refusal"]] = {
 class LangChainModel:
     """Wraps a LangChain chat model.
 
-    Retries, limits and keys are the chat model's own business; what it says, and what it fails with, is rid of keys as any server's answer is.
+    Retries, limits and keys are left to the chat model; keys are removed from its answers and errors, as from any server's answer.
 
     Args:
         chat: The chat model. It must take tools (`bind_tools`) if it is to be offered any.
@@ -108,7 +108,7 @@ def _factory(request: ModelRequest) -> Callable[..., Any]:
     module_name, colon, attribute = request.model.partition(":")
     if not (colon and module_name and attribute):
         raise PrerequisiteError(f"{request.name}: write langchain/MODULE:FACTORY, e.g. langchain/my_models:make_chat.")
-    # A console script's path does not hold the directory it is called from, where the user's own module lies.
+    # A console script's path lacks the current directory, where the user's own module may be.
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -128,7 +128,7 @@ def _factory(request: ModelRequest) -> Callable[..., Any]:
 
 
 def _summarize_error(err: BaseException) -> str:
-    """An error of the user's code in a line: its kind, what it says, and where it was raised."""
+    """Return an error of the user's code in a line: its kind, its message, and where it was raised."""
     said = " ".join(str(err).split())
     frames = traceback.extract_tb(err.__traceback__)
     where = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames and not isinstance(err, SyntaxError) else ""
@@ -147,13 +147,13 @@ def _as_failure(name: str, error: Exception, hide: Hider) -> Exception:
 
 
 def turn_of(name: str, message: AIMessage, turn: int, hide: Hider) -> ModelTurn:
-    """What a chat model's message says, as a turn.
+    """Return a chat model's message as a turn.
 
     Args:
-        name: The model's, for messages.
-        message: What it wrote.
-        turn: How many turns it had before.
-        hide: Takes keys out.
+        name: The model's name, for messages.
+        message: The message.
+        turn: How many turns the model had before.
+        hide: Removes keys.
     """
     raw_text = replace_surrogates(hide.text(text_of(message)))
     text, thought = split_reasoning(raw_text)

@@ -26,11 +26,13 @@ __all__ = [
 
 Wire = dict[str, Any]
 UNPARSABLE_KEY = "unparsable_arguments"
-"""Servers load the arguments of earlier calls, so a call that was no JSON goes back as a JSON object that quotes it."""
+"""Key for the arguments of a call that was not JSON: servers load the arguments of earlier calls, so it is sent back as an object that
+quotes it.
+"""
 
 
 def text_of(message: BaseMessage) -> str:
-    """Text of a message, whether its content is a string or a list of blocks."""
+    """Return the text of a message, whether its content is a string or a list of blocks."""
     content = message.content
     if isinstance(content, str):
         return content
@@ -38,18 +40,18 @@ def text_of(message: BaseMessage) -> str:
 
 
 def model_turns_in(messages: Sequence[BaseMessage]) -> int:
-    """How many turns the model has had in this conversation."""
+    """Return how many turns the model has had in this conversation."""
     return sum(isinstance(message, AIMessage) for message in messages)
 
 
 def split_system(messages: Sequence[BaseMessage]) -> tuple[str, Sequence[BaseMessage]]:
-    """The system messages that a conversation begins with, as one text, and the rest: a later one has to stay where it came."""
+    """Return the system messages at the beginning of a conversation as one text, and the rest: later ones must stay in place."""
     first = next((place for place, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
     return "\n\n".join(text for message in messages[:first] if (text := text_of(message))), messages[first:]
 
 
 def merge_neighbours(messages: Sequence[Mapping[str, Any]]) -> list[Wire]:
-    """Messages in the wire format, neighbours that the user or the system says as one: many chat templates want turns to alternate."""
+    """Merge neighbouring messages of the user and the system into one: many chat templates want turns to alternate."""
     found: list[Wire] = []
     for message in messages:
         before = found[-1] if found else {}
@@ -88,8 +90,8 @@ def _openai_message(message: BaseMessage) -> Wire:
 def anthropic_messages(messages: Sequence[BaseMessage]) -> tuple[str, list[Wire]]:
     """System text and messages of the Anthropic protocol.
 
-    The protocol has one system text, before all else: what the system says later stands at its place in the user's turn. Neighbours of one
-    role are merged, as the protocol wants turns to alternate; so all results of one turn's calls stand in one user turn. Empty texts are left
+    The protocol has one system text, before all else: what the system says later is in its place in the user's turn. Neighbours of one
+    role are merged, as the protocol wants turns to alternate; so all results of one turn's calls are in one user turn. Empty texts are left
     out: the protocol refuses them.
     """
     system, rest = split_system(messages)

@@ -1,6 +1,6 @@
-"""The OpenAI protocol through the official SDK: chat completions, and completions of a prompt to the letter.
+"""The OpenAI protocol through the official SDK: chat completions, and completions of a raw prompt.
 
-The SDK builds, signs and sends the request; its typed resource method is stepped over, because building and validating its models costs six
+The SDK builds, signs and sends the request; its typed resource method is bypassed, because building and validating its models costs six
 times as much as the rest of a replayed turn, and because compatible servers do not all answer in the exact types.
 """
 
@@ -95,7 +95,7 @@ class OpenAIChat:
         return read(self.name, await send, lambda answer: _completion(self.name, answer, asked))
 
     async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
-        """Continue `prompt` to the letter; see `CompletionModel.complete`."""
+        """Continue the raw `prompt`; see `CompletionModel.complete`."""
         asked = self._alternatives(settings)
         body = self._body({"prompt": prompt}, "max_tokens", settings, {"logprobs": asked} if asked else {})
         send = self._endpoint.call(lambda: self._client.post("/completions", body=body, cast_to=object))
@@ -106,7 +106,7 @@ class OpenAIChat:
         return settings.alternatives if most is None else min(settings.alternatives, most)
 
     def _body(self, start: dict[str, Any], max_tokens_field: str, settings: GenerationSettings, end: dict[str, Any]) -> dict[str, Any]:
-        """The body of a request. Recordings are found by it: what is not asked for is not in it."""
+        """Return the body of a request. Recordings are found by it, so it has nothing that was not asked for."""
         body = {"model": self._model, **start}
         if self._send_temperature and settings.temperature is not None:
             body["temperature"] = settings.temperature

@@ -73,7 +73,7 @@ def open_compatible(request: ModelRequest) -> Model:
 
 
 def service_variables(service: str) -> tuple[str, str]:
-    """Names of the variables that hold a service's address and key.
+    """Return the names of the variables that hold a service's address and key.
 
     >>> service_variables("my-server")
     ('MY_SERVER_BASE_URL', 'MY_SERVER_API_KEY')

@@ -1,4 +1,4 @@
-"""What a model wrote, read: tool-call arguments and reasoning blocks.
+"""Read what a model wrote: tool-call arguments and reasoning blocks.
 
 A model's mistakes are data. Nothing here raises on what a model may write.
 """
@@ -18,7 +18,7 @@ __all__ = ["first_words", "parse_call", "parse_calls", "read_object", "replace_s
 
 MAX_REASON_CHARS = 200
 MOST_DEEP = 64
-"""Levels of arrays and objects that arguments may have: no tool takes more, and no store holds any number of them."""
+"""Levels of arrays and objects that arguments may have: no tool takes more, and no store keeps any number of them."""
 MOST_LONG = 2**18
 """Characters that the arguments of one call may have."""
 MOST_NAMED = 256
@@ -53,7 +53,7 @@ def split_reasoning(text: str) -> tuple[str, str]:
     for tag in _THOUGHT.finditer(text):
         name, ends = (tag["name"] or tag["mark"]).lower(), bool(tag["end"] or tag["last"])
         if (ends and inside not in ("", name)) or (inside and not ends):
-            continue  # a tag that a thought speaks of
+            continue  # a tag that a thought mentions
         (thought if inside else said).append(text[at : tag.start()])
         if ends and not inside:
             thought.append("".join(said))
@@ -66,7 +66,7 @@ def split_reasoning(text: str) -> tuple[str, str]:
 
 
 def first_words(raw: str, lead: re.Pattern[str]) -> str:
-    """What an answer opens with: thinking blocks, quotes, markdown and a `lead` ("Answer:") are passed over.
+    """Return the opening words of an answer: thinking blocks, quotes, markdown and a `lead` ("Answer:") are skipped.
 
     >>> first_words("**Answer:** 'Yes', I do.", re.compile("answer", re.IGNORECASE))
     "Yes', I do."
@@ -80,7 +80,7 @@ def read_object(raw: str) -> dict[str, Any]:
     """Read a JSON object as strictly as the standard writes it: no NaN, no Infinity, no number that overflows, no lone surrogate.
 
     Raises:
-        ValueError: It is none; the message says why.
+        ValueError: It is not one; the message says why.
     """
     try:
         value = _STRICT.decode(raw)
@@ -101,7 +101,7 @@ def read_object(raw: str) -> dict[str, Any]:
 
 
 def parse_call(call_id: str, name: Any, arguments: Any) -> ToolCall | UnparsableCall:
-    """Turn one call as a provider reports it into a `ToolCall`, or say why it is none.
+    """Turn one call as a provider reports it into a `ToolCall`, or say why it is not one.
 
     Args:
         call_id: The provider's id of the call.
@@ -148,7 +148,7 @@ def parse_calls(written: Iterable[tuple[Any, Any, Any]], turn: int) -> tuple[tup
 
 
 def _dump(value: Any) -> str:
-    """JSON text of a value that a lenient reader let in; NaN stays NaN, so that the strict reader sees it."""
+    """Return the JSON text of a value that a lenient reader let in; NaN stays NaN, so that the strict reader sees it."""
     if value is None:
         return ""
     try:
@@ -160,7 +160,7 @@ def _dump(value: Any) -> str:
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether JSON is nested beyond `MOST_DEEP`; level by level, as recursion would not come back from some of it."""
+    """Return whether JSON is nested deeper than `MOST_DEEP`; level by level, as recursion would not return from some of it."""
     level = [value]
     for _ in range(MOST_DEEP):
         level = [item for one in level if isinstance(one, dict | list) for item in (one.values() if isinstance(one, dict) else one)]
@@ -192,4 +192,4 @@ def _json_type(value: Any) -> str:
 
 _STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_parse_float)
 _LENIENT = json.JSONEncoder(ensure_ascii=False)
-"""Both made once: making one takes longer than reading a call."""
+"""Both are made once, because making one takes longer than reading a call."""

@@ -42,7 +42,7 @@ class Provider:
     """A way to open models.
 
     Attributes:
-        name: What stands before the first slash.
+        name: The part before the first slash.
         form: How its models are named.
         about: What it is, in a line.
         opener: `module:function` that opens a model, or the function itself.
@@ -69,7 +69,7 @@ class ProviderStatus:
     """What `doctor` and `models list` say of a provider; never a credential's value.
 
     Attributes:
-        name: What stands before the first slash.
+        name: The part before the first slash.
         form: How its models are named.
         about: What it is, in a line.
         needs: Environment variables a live run needs.
@@ -159,7 +159,7 @@ def provider(
     """Register a function as a provider.
 
     Args:
-        name: What stands before the first slash of a model's name.
+        name: The part of a model's name before the first slash.
         form: How its models are named; `NAME/MODEL` by default.
         about: What it is, in a line.
         needs: Environment variables a live run needs.
@@ -252,7 +252,7 @@ def _status(one: Provider, environ: Mapping[str, str]) -> ProviderStatus:
 
 
 def _providers() -> dict[str, Provider]:
-    """All providers by name; one of another package is not imported for it."""
+    """Return all providers by name; one of another package is not imported for it."""
     known = ((name, PROVIDERS.get_loaded(name)) for name in PROVIDERS.names())
     # What a package offers is, once loaded, the function its entry point names.
     return {name: one if isinstance(one, Provider) else _of_package(name) for name, one in known}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["REPLAY_KEY", "ModelRequest", "body_fields", "check_headers", "required_key", "required_variable", "server_url"]
 
 REPLAY_KEY = "replayed"
-"""Stands in for a key on replay: the SDKs insist on one, and no recording holds any."""
+"""Replaces a key on replay: the SDKs insist on one, and recordings contain none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class ModelRequest:
 
 
 def required_variable(request: ModelRequest, variable: str) -> str:
-    """Value of an environment variable that a live run needs.
+    """Return an environment variable that a live run needs.
 
     Raises:
         PrerequisiteError: It is not set.
@@ -71,7 +71,7 @@ def required_variable(request: ModelRequest, variable: str) -> str:
 
 
 def required_key(request: ModelRequest, variable: str) -> str:
-    """A key that a live run needs.
+    """Return a key that a live run needs.
 
     Raises:
         PrerequisiteError: It is not set, or no request can carry it.
@@ -80,10 +80,10 @@ def required_key(request: ModelRequest, variable: str) -> str:
 
 
 def check_headers(request: ModelRequest, *variables: str) -> None:
-    """See that requests can carry what an SDK reads from the environment by itself.
+    """Check that requests can carry what an SDK reads from the environment by itself.
 
     Raises:
-        PrerequisiteError: One of the variables holds what no header can.
+        PrerequisiteError: One of the variables has a character that no header can carry.
     """
     for variable in variables:
         checked_credential(variable, request.environ.get(variable, ""))
@@ -93,7 +93,7 @@ def server_url(variable: str, url: str) -> str:
     """Check a server address that came from an environment variable.
 
     Raises:
-        PrerequisiteError: It is no http or https URL.
+        PrerequisiteError: It is not an http or https URL.
     """
     import httpx2  # not at the top: a help page needs no client
 
@@ -110,7 +110,7 @@ def server_url(variable: str, url: str) -> str:
 
 
 def body_fields(name: str, options: Mapping[str, str], reserved: frozenset[str]) -> dict[str, Any]:
-    """The user's options as fields of the request body: each value is JSON where it reads as JSON, else text.
+    """Return the user's options as fields of the request body: each value is JSON if it can be read as JSON, otherwise text.
 
     Raises:
         PrerequisiteError: An option names a field that talm-sim itself fills in.

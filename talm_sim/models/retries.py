@@ -27,7 +27,7 @@ class Retry:
 
 
 on_retry: ContextVar[Callable[[Retry], None] | None] = ContextVar("on_retry", default=None)
-"""Told of every retry before its wait; whoever shows progress sets it for the work it starts."""
+"""Receives every retry before its wait; set by what shows progress, for the work it starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class RetryPolicy:
     chance: Callable[[], float] = random.random
 
     def wait_before(self, retry: int, headers: Mapping[str, str], waited: float = 0.0) -> float | None:
-        """Seconds to wait before retry number `retry` (from 1), `waited` seconds after the first waits; None when there is to be none.
+        """Return the seconds to wait before retry number `retry` (from 1), `waited` seconds after the first waits; None for no retry.
 
-        A server's own figure is kept to, with up to one first wait on top: everyone it turned away would be back at the same moment otherwise.
+        A server's own figure is obeyed, with up to one first wait on top: otherwise everyone it turned away would return at the same moment.
         """
         if retry > self.max_retries:
             return None
@@ -67,7 +67,7 @@ class RetryPolicy:
 
 
 def is_retryable(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether another attempt may succeed; a server that says so itself in `x-should-retry` is believed."""
+    """Return whether another attempt may succeed; a server that says so itself in `x-should-retry` is believed."""
     told = headers.get("x-should-retry")
     if told in {"true", "false"}:
         return told == "true"
@@ -75,12 +75,12 @@ def is_retryable(status: int, headers: Mapping[str, str]) -> bool:
 
 
 def is_retryable_code(code: str) -> bool:
-    """The same of an HTTP status that stands as text in an answer."""
+    """Return the same for an HTTP status that is a text in an answer."""
     return len(code) == 3 and code.isdecimal() and is_retryable(int(code), {})
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds the server asks to wait: `retry-after-ms`, or `retry-after` as seconds or as an HTTP date.
+    """Return the seconds the server asks to wait: `retry-after-ms`, or `retry-after` as seconds or as an HTTP date.
 
     >>> retry_after({"retry-after": "2"}, now=0.0), retry_after({"retry-after-ms": "150"}, now=0.0), retry_after({}, now=0.0)
     (2.0, 0.15, None)

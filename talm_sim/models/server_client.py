@@ -1,6 +1,6 @@
-"""The one way in for what a model's server says: bounded in size and time, from that server alone, and without credentials.
+"""Receive what a model's server says: bounded in size and time, from that server alone, and without credentials.
 
-Live, recorded, checkpointed and stored texts are one and the same because of it: nothing later changes them.
+Therefore live, recorded, checkpointed and stored texts are the same: nothing later changes them.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ MOST_BYTES = 8 * 2**20
 _REWRITTEN = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 """Headers that no longer fit once the body is decoded."""
 _NO_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
-"""Requests in flight are limited by the model; a second limit here would make them time out in a queue nobody sees."""
+"""Limits of the client; the model limits requests in flight, and a second limit here would make them time out in an unseen queue."""
 _STREAM_END = b"[DONE]"
-"""The OpenAI protocol's last event; a server may keep the line open behind it."""
+"""The OpenAI protocol's last event; a server may keep the connection open after it."""
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([\w.:-]*)\"?", re.IGNORECASE)
 _PLAIN_CHARSET = re.compile(r"(?:iso-?8859|latin|windows|cp125|utf-?(?:16|32)|gb|big5|shift|euc|koi8)[\w-]*", re.IGNORECASE)
 _PORTS = {"http": 80, "https": 443}
 
 
 class UnfitAnswerError(Exception):
-    """A server's answer is not taken, whatever it says, and asking again would not fix it.
+    """A server's answer is refused, whatever it says, and asking again would not help.
 
     Args:
         message: Why not, as the end of a line that names the server.
@@ -62,7 +62,7 @@ class ServerClient(httpx2.AsyncBaseTransport):
 
         Raises:
             UnfitAnswerError: The answer is too large, or leads to another host.
-            httpx2.TransportError: There was none.
+            httpx2.TransportError: There was no answer.
         """
         try:
             async with asyncio.timeout(request.extensions.get("timeout", {}).get("read")):
@@ -86,7 +86,7 @@ class ServerClient(httpx2.AsyncBaseTransport):
     def _carrier(self, url: httpx2.URL) -> httpx2.AsyncBaseTransport:
         if self._inner is not None:
             return self._inner
-        # A client that is handed a transport no longer heeds the proxies of the environment by itself.
+        # A client with its own transport ignores the proxies of the environment.
         proxies = {} if proxy_bypass(url.host) else getproxies()
         proxy = proxies.get(url.scheme) or proxies.get("all")
         if proxy is not None and "://" not in proxy:
@@ -94,14 +94,14 @@ class ServerClient(httpx2.AsyncBaseTransport):
         if proxy not in self._opened:
             try:
                 self._opened[proxy] = httpx2.AsyncHTTPTransport(limits=_NO_LIMITS, proxy=proxy)
-            except (ValueError, ImportError, httpx2.InvalidURL):  # a scheme it does not know, or lacks a package for
+            except (ValueError, ImportError, httpx2.InvalidURL):  # a scheme it does not know, or needs another package for
                 name = f"{url.scheme.upper()}_PROXY or ALL_PROXY"
                 raise PrerequisiteError(f"{name}: not the address of a proxy; write it like http://HOST:PORT, or unset it.") from None
         return self._opened[proxy]
 
 
 class _CountedBody(httpx2.AsyncByteStream):
-    """A body as it comes over the line, up to `MOST_BYTES`: compressed, it may be endless and yet give nothing."""
+    """A body as it arrives, up to `MOST_BYTES`: compressed, it may be endless and yet yield nothing."""
 
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
         self._inner = inner
@@ -119,7 +119,7 @@ class _CountedBody(httpx2.AsyncByteStream):
 
 
 async def _decode_body(response: httpx2.Response) -> bytes:
-    """The decoded body."""
+    """Return the decoded body."""
     assert isinstance(response.stream, httpx2.AsyncByteStream)
     response.stream = _CountedBody(response.stream)
     body = bytearray()
@@ -139,7 +139,7 @@ def _check(size: int) -> None:
 
 
 def _refuse_other_host(asked: httpx2.URL, location: str) -> None:
-    """A redirect may stay on the server, or go from http to https on it: the whole conversation would be sent along."""
+    """Refuse a redirect to another host, where the whole conversation would be sent along; http may become https on the same one."""
     try:
         target = asked.join(location)
     except httpx2.InvalidURL:
@@ -152,7 +152,7 @@ def _refuse_other_host(asked: httpx2.URL, location: str) -> None:
 
 
 def _hide_credentials(request: httpx2.Request, response: httpx2.Response, body: bytes, hide: Hider) -> httpx2.Response:
-    """The answer with its credentials hidden, in UTF-8 and decoded."""
+    """Return the answer with its credentials hidden, in UTF-8 and decoded."""
     kind = response.headers.get("content-type", "")
     body = hide.body(_in_utf8(body, kind))
     headers = [
@@ -165,14 +165,14 @@ def _hide_credentials(request: httpx2.Request, response: httpx2.Response, body: 
 
 
 def _in_utf8(body: bytes, content_type: str) -> bytes:
-    """The body as whoever reads it next takes it to be: in another charset a credential would pass."""
+    """Return the body as its next reader understands it: in another charset a credential would slip through."""
     encoding: str = json.detect_encoding(body)
     if encoding == "utf-8-sig":
         return body.removeprefix(codecs.BOM_UTF8)
     found = _CHARSET.search(content_type)
     try:
         if encoding == "utf-8":
-            body.decode()  # many a server names another charset than it writes
+            body.decode()  # many servers name another charset than the one they write
             return body
     except UnicodeDecodeError:
         if found is None or not _PLAIN_CHARSET.fullmatch(found[1]):

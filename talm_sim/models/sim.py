@@ -1,6 +1,6 @@
 """The control models `sim/oracle`, `sim/eager`, `sim/cautious` and `sim/asker`: scripts in a model's place, whose true scores are known.
 
-How each plays a scenario is the task's affair: `Task.control` returns its policy.
+The task decides how each plays a scenario: `Task.control` returns its policy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SimOptions(OptionsModel):
     """The `-M` options of a control."""
 
     latency: float = Field(0.0, ge=0, lt=3600)
-    """Seconds each generation takes, to stand in for a model's own."""
+    """Seconds each generation takes, in imitation of a model's."""
 
 
 class ControlPolicy:
@@ -49,7 +49,7 @@ class ControlPolicy:
             await asyncio.sleep(self.latency)
 
     async def aclose(self) -> None:
-        """Do nothing: a control holds nothing."""
+        """Do nothing: a control has nothing open."""
 
 
 class SimModel:
@@ -68,7 +68,7 @@ class SimModel:
         """Return the policy for one scenario, as slow as this control was asked to be.
 
         Raises:
-            ProviderError: The task brings none.
+            ProviderError: The task has none.
         """
         if policy is None:
             raise ProviderError(f"{self.name} is a control, and the task brings no policy for this scenario.")

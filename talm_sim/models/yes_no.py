@@ -1,7 +1,7 @@
-"""An answer to a Yes/No question, read: Yes, No or I don't know; and how likely its first word is the one or the other.
+"""Read an answer to a Yes/No question: Yes, No or I don't know; and how likely its first word is either of the first two.
 
-Agents are asked such a question before they act (the awareness question of Fail-TaLMs, section 4.2), graders after. The reader forgives form,
-never content: whatever does not open with one of the three is `unparsed`.
+Agents are asked such a question before they act (the awareness question of Fail-TaLMs, section 4.2), graders after. The reader forgives
+form, never content: an answer that does not begin with one of the three is `unparsed`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPENINGS = (
         re.compile(r"(?:idk|i\s*(?:do\s*n['’]?t|do\s+not)\s+know|i['’]?\s*a?m\s+(?:not\s+sure|unsure)|no\s+idea)\b", re.IGNORECASE),
     ),
     (AwarenessValue.YES, re.compile(r"yes\b", re.IGNORECASE)),
-    # "No further information is needed" is no No: the label stands alone or before a new clause.
+    # "No further information is needed" is not a No: the label is alone or before a new clause.
     (AwarenessValue.NO, re.compile(r"no\b(?=\s*(?:[^\w\s]|\n|\Z)|\s+(?:i|we|it|this|that|there|the|because|and|or)\b)", re.IGNORECASE)),
 )
 _SECOND_LABEL = re.compile(r"\W{0,3}(?:\s*(?:/|,|\||or|and)\s*)\W{0,3}(?:yes|no|idk)\b(?=\W*\Z|\s*[,/|]|\s+(?:or|and)\b)", re.IGNORECASE)
@@ -35,7 +35,7 @@ _WORD = re.compile(r"[\W_ĠĊĉ]*(?:(?P<yes>yes)|no)[\W_ĠĊĉ]*", re.IGNORECASE
 
 
 def read_yes_no(raw: str) -> AwarenessValue:
-    """Read the label an answer opens with.
+    """Read the label that an answer begins with.
 
     Case, quotes, markdown, an "Answer:" in front and thinking blocks are forgiven.
 

@@ -1,4 +1,4 @@
-"""A packed recording: one zip for a model (or the tools) and a group, with an index that says where it comes from. Read as untrusted input."""
+"""A packed recording: one zip for a model (or the tools) and a group, with an index that states its origin. Its content is not trusted."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImple
 
 
 class Archive:
-    """An open zip of recordings; what is read is checked against the digests of its index. Safe to share between tasks and threads.
+    """An open zip of recordings, which tasks and threads may share; what is read is checked against the digests of its index.
 
     Args:
         path: The zip file.
 
     Raises:
-        PrerequisiteError: The file is no such zip, or is not to be trusted.
+        PrerequisiteError: The file is not such a zip, or cannot be trusted.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,11 +55,11 @@ class Archive:
                 raise PrerequisiteError(f"{path}: names a file outside its folder ('{name}'); do not trust it.")
 
     def names(self) -> list[str]:
-        """Names of the files inside, without the index; none of them leads out of a folder it is unpacked to."""
+        """Names of the files inside, without the index; none of them leads out of the folder that it is unpacked to."""
         return sorted(self._digests)
 
     def read(self, name: str) -> bytes | None:
-        """Return a file's content, None where there is none.
+        """Return a file's content, or None if there is no such file.
 
         Raises:
             PrerequisiteError: The content is not what the index says.
@@ -79,7 +79,7 @@ class Archive:
 
 
 def open_archive(path: Path) -> Archive:
-    """Open a zip once and keep it open; one that was replaced meanwhile is opened again."""
+    """Open a zip once and keep it open; one that has been replaced is opened again."""
     found = path.stat()
     return _open(path, found.st_mtime_ns, found.st_size)
 

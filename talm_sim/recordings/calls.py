@@ -1,7 +1,7 @@
-"""Credentials by name in the tool calls within a model's traffic: `function.arguments`, which is JSON in a string, and `input`.
+"""Hide credentials, found by name, in a model's tool calls: in `function.arguments`, which is JSON in a string, and in `input`.
 
-What a call passes on from the conversation is no secret of the recording, which holds it in plain words anyway, and is what a replay is
-measured by: it stays. Request and response are cleaned alike: what is hidden when the model says it is hidden whenever it is said again.
+A value that a call takes from the conversation is kept: the recording contains it in plain words anyway, and a replay is measured by it.
+Request and response are cleaned alike: what is hidden when the model says it is hidden whenever it is repeated.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ IsSecret = Callable[[str, str], bool]
 
 
 def is_call(value: dict[str, Any]) -> bool:
-    """Whether this part of a body is a tool call, of either protocol."""
+    """Return whether this part of a body is a tool call, in either protocol."""
     return ("name" in value and isinstance(value.get("arguments"), str)) or _is_tool_use(value)
 
 
 def in_request(body: Any, is_secret: IsSecret) -> Any:
-    """A request's body whose tool calls hold nothing that goes under a credential's name and was not said before."""
+    """Return a request's body in which tool calls have lost every value under a credential's name that was not said before."""
     messages = body.get("messages") if isinstance(body, dict) else None
     if not isinstance(messages, list):
         return body
@@ -36,7 +36,7 @@ def in_request(body: Any, is_secret: IsSecret) -> Any:
 
 
 def hide_named_in_answer(answer: bytes, asked: bytes, is_secret: IsSecret) -> bytes:
-    """The same for the answer to a request; an answer without such stays as it is, byte for byte.
+    """Do the same for the answer to a request; an answer without such values is unchanged, byte for byte.
 
     Args:
         answer: Body of the response.
@@ -58,7 +58,7 @@ def _is_tool_use(value: dict[str, Any]) -> bool:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """What stands in a body in plain words: all its texts but those within tool calls."""
+    """Yield the texts of a body that are in plain words: all but those within tool calls."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -86,7 +86,7 @@ def _arguments(text: str, given: list[str], is_secret: IsSecret) -> str:
         cleaned = _drop_arguments(json.loads(text), given, is_secret)
     except (ValueError, RecursionError):
         return text
-    # Written anew also where it was hidden before: a replayed call is spelt as the recorded one is.
+    # Written anew even if it was already hidden: a replayed call is spelt like the recorded one.
     return json.dumps(cleaned, sort_keys=True) if _has_redacted(cleaned) else text
 
 

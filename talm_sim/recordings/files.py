@@ -52,7 +52,7 @@ def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
     Raises:
         PrerequisiteError: It cannot be written or already exists.
     """
-    # Not of the file's own name: with what is added, that could be longer than a name may be.
+    # Not derived from the file's own name, which could then become longer than a name may be.
     temporary = path.with_name(hidden_name("", ".tmp"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,9 +79,9 @@ def _sweep_once(folder: Path) -> None:
 
 @contextlib.contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Keep every other process that writes to `folder` out for the time of the block.
+    """Keep every other process that writes to `folder` out during the block.
 
-    Where the system has no such locks, two processes that save one file at the same moment may lose one's additions.
+    On a system without such locks, the additions of one process may be lost if two save the same file at the same moment.
     """
     if sys.platform == "win32":
         yield
@@ -91,7 +91,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
-        yield  # the folder is not there yet, or closed to us: writing will say so
+        yield  # the folder is missing, or closed to us: writing will say so
         return
     try:
         with contextlib.suppress(OSError):  # some network file systems refuse to lock

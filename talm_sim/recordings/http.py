@@ -1,4 +1,4 @@
-"""One HTTP exchange, as the recordings know it."""
+"""One HTTP exchange, as the recordings represent it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 __all__ = ["FAULT_HEADER", "HttpRequest", "HttpResponse"]
 
 FAULT_HEADER = "talm-sim-fault"
-"""Of a response: why it could not be taken as it came."""
+"""Header of a response that says why it could not be taken as it came."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request on a logical host: recordings hold no real address."""
+    """A request to a logical host: recordings contain no real address."""
 
     method: str
     url: str
@@ -23,7 +23,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A response whose body is decoded: no gzip is left."""
+    """A response whose body is decoded, so that no gzip is left."""
 
     status: int
     reason: str

@@ -1,4 +1,4 @@
-"""vcrpy's cassette with an index in front of its linear search, and checks on what a file from elsewhere may hold."""
+"""Put an index in front of the linear search of vcrpy's cassette, and check what a foreign file may contain."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ Hide = Callable[[Request], Request]
 class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
     """A cassette that looks a request up; vcrpy's matchers still decide.
 
-    Which entry is the next to play is the caller's business (`vcr.cassette.Cassette` itself can serve one player only), so nothing here
-    counts plays.
+    The caller knows which entry is played next (`vcr.cassette.Cassette` itself can serve only one player), so nothing here counts plays.
 
     Args:
         text: Content of the file; None for a new one.
-        hide: Takes secrets out of a request.
+        hide: Removes secrets from a request.
     """
 
     def __init__(self, text: str | None, hide: Hide) -> None:
         super().__init__(path="", serializer=jsonserializer, persister=_Text(text), record_mode=RecordMode.NEW_EPISODES, match_on=MATCHERS)
         self.entries: list[tuple[str, int]] = []
-        """For each interaction its exact key, and how many before it have the same."""
+        """The exact key of each interaction, and how many earlier ones have the same."""
         self.answers: list[HttpResponse] = []
         self._hide = hide
         self._exact: dict[str, list[int]] = {}
@@ -43,10 +42,10 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
         self._safe: list[Request] = []
 
     def append(self, request: Request, response: Mapping[str, Any]) -> None:
-        """Add an interaction whose secrets are out already.
+        """Add an interaction whose secrets are already removed.
 
         Raises:
-            ValueError, TypeError, KeyError, AttributeError: It is none.
+            ValueError, TypeError, KeyError, AttributeError: It is not an interaction.
         """
         if not all(isinstance(text, str) for text in (request.method, request.uri, *request.headers.values())):
             raise TypeError("a request's method, address or header is not text")
@@ -58,7 +57,7 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
         same.append(len(self.entries) - 1)
 
     def _responses(self, request: Request) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """Places and contents of the interactions that answer `request`: those that equal it as it stands, then all that mean the same."""
+        """Yield places and contents of the interactions that answer `request`: exact ones first, then those that mean the same."""
         for place in self._exact.get(exact_key(request), ()):
             stored, response = self.data[place]
             if requests_match(request, stored, self._match_on):
@@ -70,21 +69,21 @@ class IndexedCassette(Cassette):  # type: ignore[misc]  # vcrpy has no types
                     yield place, self.data[place][1]
 
     def places(self, request: Request) -> Iterator[int]:
-        """Places of the interactions that answer `request`, the best first; some come more than once."""
+        """Return the places of the interactions that answer `request`, best first; some occur more than once."""
         return (place for place, _ in self._responses(request))
 
     def answers_of(self, key: str) -> list[HttpResponse]:
-        """What was answered to the requests of an exact key, in the recorded order."""
+        """Return the answers to requests with an exact key, in the recorded order."""
         return [self.answers[place] for place in self._exact.get(key, ())]
 
     def text(self) -> str:
-        """The content of the file."""
+        """Return the content of the file."""
         content: str = serialize(self._as_dict(), jsonserializer)
         return content
 
     def safe_requests(self) -> list[Request]:
-        """The recorded requests without secrets. Redacted again: this machine may know secrets that the recording one did not."""
-        # Done when a request is first not found as it stands: a replay hardly ever needs it, and it parses every body.
+        """Return the recorded requests without secrets, redacted again: this machine may know secrets that the recording one did not."""
+        # Done when a request is first not found exactly: a replay hardly ever needs it, and it parses every body.
         for place in range(len(self._safe), len(self.data)):
             self._safe.append(self._hide(self.data[place][0]))
             self._canonical.setdefault(canonical_key(self._safe[place]), []).append(place)
@@ -101,7 +100,7 @@ class _Text:
         self._text = text
 
     def load_cassette(self, path: str, serializer: Any) -> Any:
-        """Return requests and responses."""
+        """Return the recorded requests and responses."""
         if self._text is None:
             raise CassetteNotFoundError
         return deserialize(self._text, serializer)
@@ -120,13 +119,13 @@ def vcr_response(response: HttpResponse) -> dict[str, Any]:
     try:
         body: str | bytes = response.body.decode()
     except UnicodeDecodeError:
-        # JSON holds no bytes. So spelt they survive in our own reading; plain vcrpy can play all interactions of the file but this one.
+        # JSON cannot store bytes. Spelt like this, they survive our own reading; plain vcrpy can play all other interactions of the file.
         body = response.body.decode("utf-8", "surrogateescape")
     return {"status": {"code": response.status, "message": response.reason}, "headers": headers, "body": {"string": body}}
 
 
 def _check_response(response: Mapping[str, Any]) -> HttpResponse:
-    """Read a response as vcrpy stores it, and refuse what is none: a cassette may come from anywhere."""
+    """Read a response as vcrpy stores it, and refuse anything else: a cassette may come from anywhere."""
     status = response["status"]
     code, message = status["code"], status["message"]
     if not isinstance(code, int) or not 100 <= code <= 599:

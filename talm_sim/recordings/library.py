@@ -1,15 +1,15 @@
-"""Where recordings lie: an unpacked tree, or zips of one, shipped with the package or given by the user.
+"""Libraries of recordings: an unpacked tree, or zips of one, shipped with the package or given by the user.
 
-An unpacked tree holds
+An unpacked tree contains
 
-    tools/specs.json                                      what the tools were when they were recorded
+    tools/specs.json                                      the tools as they were when recorded
     tools/<group>/<scenario>.json                         tool traffic, shared by all runs
     <model>/<group>/<scenario>/<epoch>-<vote>-<digest>.json   one conversation of a model
     <model>/<group>/<scenario>/<epoch>-<digest>.human.json    the human answers within it
-    <model>/<digest>.settings.json                        what that digest is of
+    <model>/<digest>.settings.json                        the settings that this digest is of
 
-and a packed one `tools/<group>.zip` and `<model>/<group>.zip` with the same names inside, below the group. `/` in a model's name becomes `--`.
-A model's conversations in a task that has a folder of its own lie in `<model>/<folder>/<group>`, as groups of two tasks may share a name.
+and a packed one `tools/<group>.zip` and `<model>/<group>.zip` with the same names inside, below the group. `/` in a model's name becomes
+`--`. If a task has its own folder, a model's conversations are in `<model>/<folder>/<group>`, as groups of two tasks may share a name.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _LONGEST_NAME = 120
 
 
 class RecordedAnswer(BaseModel):
-    """A human answer that belongs to a recorded conversation."""
+    """A human answer in a recorded conversation."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     ask: int
-    """Number of the question within the episode, from 1."""
+    """Number of the question within the episode, counted from 1."""
     question_digest: str
     question: str
     answer: str
@@ -73,7 +73,7 @@ class Recording(BaseModel):
 
 
 class _Place(NamedTuple):
-    """Where a file lies: in the folder of a group, or in the zip of that name."""
+    """Where a file is: in the folder of a group, or in the zip of that name."""
 
     folder: str
     group: str
@@ -84,14 +84,14 @@ class _Place(NamedTuple):
 
 
 def shipped_cassettes() -> Path:
-    """The recordings that come with the package: in the wheel inside it, in a checkout beside it."""
+    """Return the directory of the shipped recordings: inside the wheel, or beside the package in a checkout."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "cassettes"
     return inside if inside.is_dir() else package.parent / "cassettes"
 
 
 def model_folder(model: str) -> str:
-    """Folder name of a model's recordings."""
+    """Return the folder name of a model's recordings."""
     return "".join(char if char.isalnum() or char in "._-" else "--" if char == "/" else "_" for char in model)
 
 
@@ -100,7 +100,7 @@ class CassetteLibrary:
 
     Args:
         root: Directory to read and write; the shipped recordings by default, which are only read.
-        folder: Folder of a task's conversations below each model's; empty where they lie in the model's own.
+        folder: Folder of a task's conversations below each model's; empty if they are in the model's own.
     """
 
     def __init__(self, root: Path | None = None, folder: str = "") -> None:
@@ -115,11 +115,11 @@ class CassetteLibrary:
         """Open a scenario's tool recording.
 
         Raises:
-            PrerequisiteError: The file is no cassette.
+            PrerequisiteError: The file is not a cassette.
         """
         place = _Place(TOOLS, _safe_file_name(group), f"{_safe_file_name(scenario_id)}.json")
         tape = self._tape(place)
-        # The last ones used stay parsed: the next epoch and the next run play them again.
+        # The last ones used stay parsed, because the next epoch and the next run play them again.
         self._kept[str(place)] = tape
         self._kept.move_to_end(str(place))
         if len(self._kept) > _TAPES_KEPT:
@@ -130,7 +130,7 @@ class CassetteLibrary:
         """Open one conversation of a model; vote 0 is the agent's, 1 and up are a judge's.
 
         Raises:
-            PrerequisiteError: The file is no cassette.
+            PrerequisiteError: The file is not a cassette.
         """
         return Player(self._tape(self._conversation(model, scenario_id, group, epoch, vote, digest)), mode)
 
@@ -138,10 +138,10 @@ class CassetteLibrary:
     def conversation(
         self, model: str, scenario_id: str, group: str, epoch: int, vote: int, digest: str, mode: Traffic | None
     ) -> Iterator[Player | None]:
-        """Play or record the model traffic within as one conversation (see `open_model`); what is new is saved at the end, also of a failure.
+        """Play or record the model traffic of the block as one conversation; new traffic is saved at the end, even after a failure.
 
         Yields:
-            Its player; None where the traffic is live.
+            Its player; None if the traffic is live.
         """
         if mode is None or mode is Traffic.LIVE:
             yield None
@@ -154,31 +154,31 @@ class CassetteLibrary:
             player.save()
 
     def has_tools(self, groups: Iterable[str]) -> bool:
-        """Whether tool traffic is recorded for each of `groups`."""
+        """Return whether tool traffic is recorded for each of `groups`."""
         return all(self._has(TOOLS, group) for group in groups)
 
     def has_model(self, model: str, groups: Iterable[str]) -> bool:
-        """Whether conversations of `model` are recorded for each of `groups`."""
+        """Return whether conversations of `model` are recorded for each of `groups`."""
         return all(self._has(self._conversations(model), group) for group in groups)
 
     def models(self) -> list[str]:
-        """Models of which something is recorded."""
+        """List the models that have recordings."""
         folders = self.root.iterdir() if self.root.is_dir() else ()
         return sorted(folder.name.replace("--", "/") for folder in folders if folder.is_dir() and folder.name != TOOLS)
 
     def has_conversation(self, model: str, scenario_id: str, group: str, epoch: int, digest: str) -> bool:
-        """Whether an agent's conversation is recorded."""
+        """Return whether an agent's conversation is recorded."""
         place = self._conversation(model, scenario_id, group, epoch, 0, digest)
         archive = self._archive(place)
         return (self.root / str(place)).is_file() or (archive is not None and archive.read(place.inner) is not None)
 
     def recorded_usage(self, model: str, conversations: Iterable[tuple[str, str]], digest: str) -> list[Usage] | None:
-        """What each recorded request of some conversations took, as the server counted it; None where one of them is not recorded.
+        """Return the tokens of each recorded request of some conversations, as the server counted them; None if one is not recorded.
 
         Args:
-            model: Whose conversations.
-            conversations: Scenario and group of each; the agent's, of epoch 1.
-            digest: Of the settings.
+            model: The model that had them.
+            conversations: Scenario and group of each; they are the agent's in epoch 1.
+            digest: Digest of the settings.
         """
         found: list[Usage] = []
         for scenario, group in conversations:
@@ -189,7 +189,7 @@ class CassetteLibrary:
         return found
 
     def settings(self, model: str) -> dict[str, dict[str, Any]]:
-        """What the conversations of `model` were recorded with, by the digest in their names; those of an old recording are not known."""
+        """Return the settings of the recorded conversations of `model`, by the digest in their names; old recordings do not have them."""
         found = {}
         for path in sorted((self.root / model_folder(model)).glob(f"*{SETTINGS}")):
             try:
@@ -199,13 +199,13 @@ class CassetteLibrary:
         return found
 
     def save_settings(self, model: str, digest: str, settings: Mapping[str, Any]) -> None:
-        """Write down, once, what conversations of this digest were recorded with."""
+        """Save, once, the settings that conversations with this digest were recorded with."""
         path = self.root / model_folder(model) / f"{_safe_file_name(digest)}{SETTINGS}"
         if not path.is_file():
             write_atomically(path, (json.dumps(settings, indent=1, ensure_ascii=False) + "\n").encode())
 
     def tools(self) -> dict[str, tuple[ToolSpec, Route]]:
-        """The tools as they were when recorded, and how their calls are written down; empty where none are.
+        """Return the tools as they were when recorded, and how their calls are stored; empty if there are none.
 
         Raises:
             PrerequisiteError: The file cannot be read.
@@ -221,11 +221,11 @@ class CassetteLibrary:
         return found
 
     def tool_specs(self) -> dict[str, ToolSpec]:
-        """What the tools were shown as when recorded; see `tools`."""
+        """Return the tools as they were shown when recorded; see `tools`."""
         return {name: spec for name, (spec, _) in self.tools().items()}
 
     def save_tools(self, specs: Mapping[str, ToolSpec], routes: Mapping[str, Route]) -> None:
-        """Write the tools down beside their recordings, with those that are there; their parameters in the order in which models see them."""
+        """Add tools to those beside their recordings, with their parameters in the order in which models see them."""
         loose = self.root / TOOLS / SPECS
         with lock_folder(loose.parent):
             known = self.tools() if loose.is_file() else {}
@@ -234,7 +234,7 @@ class CassetteLibrary:
             write_atomically(loose, (json.dumps(dumped, indent=1) + "\n").encode())
 
     def human_answers(self, model: str, scenario_id: str, group: str, epoch: int, digest: str) -> list[RecordedAnswer]:
-        """The human answers of one recorded conversation, in the order of the questions.
+        """Return the human answers of one recorded conversation, in the order of the questions.
 
         Raises:
             PrerequisiteError: The file cannot be read.
@@ -253,7 +253,7 @@ class CassetteLibrary:
         write_atomically(self.root / str(self._human(model, scenario_id, group, epoch, digest)), f"{text}\n".encode())
 
     def describe(self) -> list[Recording]:
-        """What is packed here."""
+        """Describe each packed recording."""
         found = []
         for path in sorted(self.root.rglob("*.zip")):
             archive = open_archive(path)
@@ -262,7 +262,7 @@ class CassetteLibrary:
         return found
 
     def _conversations(self, model: str) -> str:
-        """Folder of the groups in which a model's conversations lie."""
+        """Return the folder with the groups of a model's conversations."""
         return f"{model_folder(model)}/{self._folder}" if self._folder else model_folder(model)
 
     def _conversation(self, model: str, scenario_id: str, group: str, epoch: int, vote: int, digest_: str) -> _Place:
@@ -276,7 +276,7 @@ class CassetteLibrary:
         )
 
     def _tape(self, place: _Place) -> Tape:
-        """The tape at a place; one in use is shared, so that what parallel episodes add merges."""
+        """Return the tape at a place; one in use is shared, so that additions of parallel episodes are merged."""
         tape = self._open.get(str(place))
         if tape is None:
             name, text = self._read(place)
@@ -292,7 +292,7 @@ class CassetteLibrary:
         return open_archive(path) if path.is_file() else None
 
     def _read(self, place: _Place) -> tuple[str, str | None]:
-        """Return the shown name and the content of a file; unpacked ones come first, as they are newer."""
+        """Return the displayed name and the content of a file; unpacked ones come first, as they are newer."""
         path, name = self.root / str(place), str(self._named / str(place))
         if path.is_file():
             return name, read_text(path)
@@ -310,19 +310,19 @@ class CassetteLibrary:
         for path in sorted((self.root / TOOLS).glob("*.zip")):
             data = open_archive(path).read(SPECS)
             if data is not None:
-                found.setdefault(data, f"{path}:{SPECS}")  # the groups of one recording hold the same list
+                found.setdefault(data, f"{path}:{SPECS}")  # the groups of one recording have the same list
         return [(name, _decode(name, data)) for data, name in found.items()]
 
 
 def _safe_file_name(name: str) -> str:
-    """An id as a file name: ids come from users' files, and unequal ones must stay so."""
+    """Return an id as a file name: ids come from users' files, and different ones must stay different."""
     safe = quote(name, safe="@")
     safe = "%2E" + safe[1:] if safe.startswith(".") else safe or "%"
     return safe if len(safe) <= _LONGEST_NAME else f"{safe[:_LONGEST_NAME]}%{digest(name)}"
 
 
 def _entry(spec: ToolSpec, route: Route) -> dict[str, Any]:
-    """A tool as it is written down: what is shown of it and how it is reached, in one object."""
+    """Return a tool as it is stored: its description and its route, in one object."""
     shown = spec.model_dump(mode="json")
     replaceable = shown.pop("human_replaceable")
     reached = route.model_dump(mode="json", exclude={name for name in ("header", "state") if not getattr(route, name)})
@@ -330,7 +330,7 @@ def _entry(spec: ToolSpec, route: Route) -> dict[str, Any]:
 
 
 def _usage_in(body: bytes) -> Usage:
-    """The tokens that an answer of either protocol says it took."""
+    """Return the tokens that an answer in either protocol reports."""
     try:
         usage = json.loads(body)["usage"]
         if "prompt_tokens" in usage:

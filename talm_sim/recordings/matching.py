@@ -1,4 +1,4 @@
-"""When a request is one that was recorded: vcrpy's matchers, and two of our own that know canonical JSON and redacted values."""
+"""Decide when a request was recorded: with vcrpy's matchers, and two of our own that know canonical JSON and redacted values."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from talm_sim.common.credentials import REDACTED
 __all__ = ["MATCHERS", "canonical_body", "canonical_key", "exact_key", "has_redacted_value"]
 
 _VALUE_ENDS = re.compile(r"[\s\"'&?{}\[\],;<>]")
-"""What no redacted value holds: a placeholder stands for one value and never for several."""
+"""Characters that no redacted value contains: a placeholder replaces one value, never several."""
 
 
 def exact_key(request: Request) -> str:
-    """Digest of a request as it stands."""
+    """Return the digest of a request exactly as it is."""
     return _digest(request.method, request.uri, request.body or b"")
 
 
 def canonical_key(request: Request) -> str:
-    """Digest that is equal for requests which differ only in the order of query pairs, or in a JSON body's order and white space."""
+    """Return a digest that ignores the order of query pairs, and the order and white space of a JSON body."""
     parts = urlsplit(request.uri)
     query = urlencode(sorted(parse_qsl(parts.query, keep_blank_values=True)))
     uri = urlunsplit((parts.scheme.lower(), parts.netloc.lower(), parts.path or "/", query, ""))
@@ -32,7 +32,7 @@ def canonical_key(request: Request) -> str:
 
 
 def canonical_body(body: bytes | None) -> bytes:
-    """Return a JSON body with sorted keys and no spaces, any other as it is."""
+    """Return a JSON body with sorted keys and no spaces, and any other unchanged."""
     if not body:
         return b""
     try:
@@ -42,24 +42,24 @@ def canonical_body(body: bytes | None) -> bytes:
 
 
 def has_redacted_value(request: Request) -> bool:
-    """Whether something was taken out of a recorded request."""
+    """Return whether something was redacted in a recorded request."""
     return REDACTED in request.uri or REDACTED.encode() in (request.body or b"")
 
 
 def path(asked: Request, recorded: Request) -> None:
-    """Compare paths; a redacted part stands for any one value."""
+    """Compare paths; a redacted part matches any one value."""
     _compare(asked.path or "/", recorded.path or "/")
 
 
 def query(asked: Request, recorded: Request) -> None:
-    """Compare query pairs in any order; a redacted value stands for any one value."""
+    """Compare query pairs in any order; a redacted value matches any one value."""
     if asked.parsed_uri.query != recorded.parsed_uri.query:
         one, other = (sorted(parse_qsl(request.parsed_uri.query, keep_blank_values=True)) for request in (asked, recorded))
         _compare(urlencode(one), urlencode(other))
 
 
 def body(asked: Request, recorded: Request) -> None:
-    """Compare bodies, JSON by value; a redacted value stands for any one value."""
+    """Compare bodies, JSON by value; a redacted value matches any one value."""
     if asked.body != recorded.body:
         one, other = (canonical_body(request.body).decode("utf-8", "replace") for request in (asked, recorded))
         _compare(one, other)
@@ -74,7 +74,7 @@ def _compare(asked: str, recorded: str) -> None:
 
 
 def _matches_pieces(asked: str, pieces: list[str]) -> bool:
-    """Whether `asked` is `pieces` with one value between each two; linear, since a recording from elsewhere may hold many."""
+    """Return whether `asked` is `pieces` with one value between each two; this is linear, since a foreign recording may have many."""
     if not asked.startswith(pieces[0]):
         return False
     place = len(pieces[0])

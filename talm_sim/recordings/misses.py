@@ -21,8 +21,8 @@ def explain_miss(asked: Request, recorded: Iterable[Request]) -> str:
     """Say in one line which of `recorded` is nearest to `asked`, and which matchers failed.
 
     Args:
-        asked: Without secrets.
-        recorded: Without secrets.
+        asked: The request, without secrets.
+        recorded: The recorded requests, without secrets.
     """
     shown = f"{asked.method} {asked.uri[:_URL_SHOWN]}"
     ranked = [(get_matchers_results(asked, request, MATCHERS), request) for request in recorded]
@@ -39,7 +39,7 @@ def explain_miss(asked: Request, recorded: Iterable[Request]) -> str:
 
 
 def _difference(asked: bytes | None, recorded: bytes | None) -> str:
-    """Where two bodies part: ` at messages.1.content: 'a' against recorded 'b'`."""
+    """Say where two bodies differ: ` at messages.1.content: 'a' against recorded 'b'`."""
     try:
         path, one, other = _first_difference(json.loads(asked or b"null"), json.loads(recorded or b"null"), "")
     except (ValueError, RecursionError):
@@ -51,7 +51,7 @@ def _difference(asked: bytes | None, recorded: bytes | None) -> str:
 
 
 def _first_difference(asked: Any, recorded: Any, path: str) -> tuple[str, str, str]:
-    """Path of the first value that differs, and both values as text; lists and objects are entered as far as both have them."""
+    """Return the path of the first value that differs, and both values as text; lists and objects are compared as far as both go."""
     pairs: list[tuple[str, Any, Any]] = []
     if isinstance(asked, dict) and isinstance(recorded, dict):
         pairs = [(key, asked.get(key, ...), recorded.get(key, ...)) for key in sorted({*asked, *recorded})]
@@ -70,7 +70,7 @@ def _format_value(value: Any) -> str:
 
 
 def _common_prefix_length(one: bytes, other: bytes) -> int:
-    """Length of the common beginning, by halving: bodies are long, and there may be many."""
+    """Return the length of the common beginning, found by halving: bodies are long, and there may be many."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

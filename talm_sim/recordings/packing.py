@@ -20,7 +20,7 @@ TOOLS = "tools"
 """Folder of tool traffic; every other folder is a model's."""
 SPECS = "specs.json"
 SETTINGS = ".settings.json"
-"""End of the name of a file that says what a digest in the names of a model's conversations is of."""
+"""End of the name of a file with the settings behind a digest in the names of a model's conversations."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """Time stamp of every member, so equal content gives equal bytes."""
 _LARGE = 128 * 1024
@@ -36,7 +36,7 @@ def pack(source: Path, target: Path, *, command: str, licence: str, created: str
         command: The command that made the recording.
         licence: Licence of what was recorded.
         created: Date of the recording, ISO 8601; by default the day its newest file was written.
-        notes: What users of the recording should know.
+        notes: What users of the recording should know about it.
 
     Returns:
         The zips written.
@@ -93,7 +93,7 @@ def export(source: Path, target: Path) -> list[Path]:
 
 
 def _copy_settings(source: Path, target: Path) -> Iterator[Path]:
-    """Copy what lies beside the conversations, packed or not."""
+    """Copy the files beside the conversations, packed or not."""
     for path in sorted(source.glob(f"*/*{SETTINGS}")):
         place = target / path.parent.name / path.name
         write_atomically(place, read_bytes(path))
@@ -101,8 +101,8 @@ def _copy_settings(source: Path, target: Path) -> Iterator[Path]:
 
 
 def _groups(source: Path) -> Iterator[tuple[str, str, dict[str, Path]]]:
-    """Folder, group and files, by their name inside the zip, of everything recorded below `source`."""
-    # A tool's traffic lies in its group's folder; a conversation one deeper, in its scenario's.
+    """Return folder, group and files (by their name inside the zip) of everything recorded below `source`."""
+    # A tool's traffic is in its group's folder; a conversation is one level deeper, in its scenario's.
     found = {path.parent if path.relative_to(source).parts[0] == TOOLS else path.parents[1] for path in source.glob("*/**/*.json")}
     for group in sorted(found - {source, *source.iterdir()} if found else ()):
         files = {path.relative_to(group).as_posix(): path for path in sorted(group.rglob("*.json"))}

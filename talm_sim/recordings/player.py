@@ -1,4 +1,4 @@
-"""One episode's way through a recording."""
+"""The way of one episode through a recording."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ class Player:
 
     Args:
         tape: The cassette.
-        mode: `replay` raises on what is not recorded; `record` plays what is there, and lets the rest through to be recorded.
-        remedy: How the user avoids what was not recorded; the message of a miss ends in it.
+        mode: `replay` raises on what is not recorded; `record` plays what is there, and records the rest.
+        remedy: What the user can do about a miss; its message ends with it.
     """
 
     def __init__(self, tape: Tape, mode: Traffic, remedy: str = "") -> None:
         self.mode = mode
         self._remedy = remedy
         self.misses: list[str] = []
-        """What was asked and not recorded, in words; a client that swallows the error cannot hide it."""
+        """Descriptions of what was asked and not recorded; a client that swallows the error cannot hide them."""
         self._tape = tape
         self._played: Counter[str] = Counter()
 
     def lookup(self, request: HttpRequest) -> HttpResponse | None:
-        """Return the recorded answer; None, in record mode, where there is none left.
+        """Return the recorded answer; in record mode, None if there is none left.
 
         Raises:
-            CassetteMissError: In replay, there is none.
+            CassetteMissError: There is none in replay.
         """
         found = self._tape.find(request, self._played)
         if found is not None:
@@ -54,7 +54,7 @@ class Player:
         self._played[key] += 1
 
     def save(self) -> None:
-        """Write what is new.
+        """Write what is new to the file.
 
         Raises:
             PrerequisiteError: It cannot be written.
@@ -62,11 +62,11 @@ class Player:
         self._tape.save()
 
     def counts(self) -> dict[str, int]:
-        """How often each request was played, to be kept while the episode waits."""
+        """Return how often each request was played, to be kept while the episode waits."""
         return dict(self._played)
 
     def restore(self, counts: Mapping[str, int]) -> None:
-        """Go on where `counts` says."""
+        """Continue where `counts` says."""
         self._played = Counter(counts)
 
 
@@ -76,7 +76,7 @@ current_player: ContextVar[Player | None] = ContextVar("current_player", default
 
 @contextmanager
 def playing(player: Player | None) -> Iterator[None]:
-    """Let a recording be that of the model traffic within; with None, what is within is live."""
+    """Use a recording for the model traffic of the block; with None, the traffic is live."""
     token = current_player.set(player)
     try:
         yield

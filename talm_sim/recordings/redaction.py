@@ -1,4 +1,4 @@
-"""Secrets stay out of recordings: what is sent in headers, in the query, in bodies, and what a server echoes back."""
+"""Keep secrets out of recordings: those sent in headers, queries and bodies, and those that a server echoes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ __all__ = ["REDACTED", "Redactor"]
 _SECRET_NAMES = ("apikey", "accesskey", "secretkey", "privatekey", "subscriptionkey", "authorization", "credential", "credentials", "secret")
 _SECRET_TOKENS = ("accesstoken", "authtoken", "bearertoken", "refreshtoken", "idtoken", "sessiontoken", "apitoken")
 _DOUBTFUL_NAMES = frozenset({"key", "token", "auth", "sig", "signature", "appid", "sessionid"})
-"""Such an argument may be a musical key or a page's token: only a value that looks random is hidden, or unequal requests would become equal.
-Passwords are left alone for the same reason: a tool that rates them is asked about several, and the user's own never travel here."""
+"""Names of arguments that may also be a musical key or a page's token: only a value that looks random is hidden, or different requests
+would become equal. Passwords are not hidden for the same reason: a tool that rates them is asked about several, and the user's own are
+never sent here.
+"""
 _RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{16,}")
 _KEPT_REQUEST_HEADERS = frozenset({"content-type"})
 _KEPT_RESPONSE_HEADERS = frozenset(
@@ -37,26 +39,27 @@ _KEPT_RESPONSE_HEADERS = frozenset(
         "x-should-retry",
     }
 )
-"""What a client acts on, and what a provider is asked about. The rest says when, how fast and by which machine the answer was made: it differs
-at every recording, bloats the files, and may identify somebody."""
+"""Headers that a client acts on, or that a provider is asked about. The others say when, how fast and by which machine the answer was made:
+they differ in every recording, bloat the files, and may identify somebody.
+"""
 
 
 class Redactor:
-    """Takes secrets out of requests, responses and messages. Applying it twice changes nothing more.
+    """Removes secrets from requests, responses and messages. Applying it twice changes nothing more.
 
     Args:
-        secrets: Literal values to hide wherever they stand; those of the environment by default.
+        secrets: Literal values to hide wherever they appear; by default, those of the environment.
     """
 
     def __init__(self, secrets: Iterable[str] | None = None) -> None:
         self._hide = Hider(credentials_in_environment() if secrets is None else secrets)
 
     def text(self, text: str) -> str:
-        """Hide known secrets and whatever has a key's shape; see `Hider.text`."""
+        """Hide known secrets and everything that looks like a key; see `Hider.text`."""
         return self._hide.text(text)
 
     def request(self, request: HttpRequest) -> HttpRequest:
-        """Return what may be stored of a request. A body without secrets stays as it was sent, byte for byte."""
+        """Return what may be stored of a request. A body without secrets is unchanged, byte for byte."""
         headers = {name: self.text(value) for name, value in request.headers.items() if name.lower() in _KEPT_REQUEST_HEADERS}
         return HttpRequest(request.method, self.text(_redact_url(request.url)), headers, self._body(request))
 
@@ -64,8 +67,9 @@ class Redactor:
         """Return what may be stored of a response.
 
         Args:
-            response: What was answered.
-            request: What it answers; with it, a model's tool calls lose what they name a credential, see `hide_named_in_answer`.
+            response: The answer.
+            request: The request that it answers; with it, a model's tool calls lose what they name a credential, see
+                `hide_named_in_answer`.
         """
         headers = tuple(
             (name, self.text(_redact_url(value) if name.lower() == "location" else value))
@@ -78,7 +82,7 @@ class Redactor:
     def _body(self, request: HttpRequest) -> bytes | None:
         if not request.body:
             return request.body
-        # A request that is no text is only ever compared, never sent again.
+        # A request that is not text is only ever compared, never sent again.
         text = request.body.decode("utf-8", "backslashreplace")
         try:
             value = json.loads(text)
@@ -114,7 +118,7 @@ def _redact_query(query: str) -> str:
 def _redact_value(value: Any) -> Any:
     if isinstance(value, dict):
         if is_call(value):
-            return value  # `in_request` has seen to it
+            return value  # `in_request` has done this
         return {
             key: REDACTED if isinstance(item, str) and item and _is_secret(key, item) else _redact_value(item) for key, item in value.items()
         }

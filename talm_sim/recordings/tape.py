@@ -33,7 +33,7 @@ class Tape:
         redactor: Hides secrets.
 
     Raises:
-        PrerequisiteError: The content is no cassette.
+        PrerequisiteError: The content is not a cassette.
     """
 
     def __init__(self, name: str, text: str | None = None, *, path: Path | None = None, redactor: Redactor | None = None) -> None:
@@ -46,10 +46,10 @@ class Tape:
         self._state: tuple[int, ...] | None = None
 
     def find(self, request: HttpRequest, played: Mapping[str, int]) -> tuple[str, HttpResponse] | None:
-        """Return the key and the answer of the first matching interaction that is not played yet.
+        """Return the key and the answer of the first matching interaction that has not been played yet.
 
         Args:
-            request: What is asked.
+            request: The request.
             played: How many interactions of each key were played.
         """
         with self._lock:
@@ -63,7 +63,8 @@ class Tape:
     def append(self, request: HttpRequest, response: HttpResponse, played: Mapping[str, int]) -> str:
         """Add an exchange, without its secrets, and return its key.
 
-        Where another episode has added the same meanwhile, nothing is added: episodes that make one call at the same time would multiply it.
+        If another episode has added the same meanwhile, nothing is added: otherwise a call made by several episodes at the same time would
+        be stored several times.
         """
         safe, answer = vcr_request(self._redactor.request(request)), self._redactor.response(response, request)
         key = exact_key(safe)
@@ -73,7 +74,7 @@ class Tape:
         return key
 
     def save(self) -> None:
-        """Write the file whole or not at all, with what others have added to it; nothing happens when there is nothing new.
+        """Write the file completely or not at all, with what others have added to it; do nothing if there is nothing new.
 
         Raises:
             PrerequisiteError: It cannot be written, or has become unreadable.
@@ -89,12 +90,12 @@ class Tape:
                 self._saved, self._state = len(self._cassette), _state(self._path)
 
     def text(self) -> str:
-        """The content of the file."""
+        """Return the content of the file."""
         with self._lock:
             return self._cassette.text()
 
     def bodies(self) -> list[bytes]:
-        """The bodies of all its answers, in the recorded order."""
+        """Return the bodies of all answers, in the recorded order."""
         with self._lock:
             return [answer.body for answer in self._cassette.answers]
 
@@ -105,7 +106,7 @@ class Tape:
         return self._redactor.text(f"{self.name}: {explain_miss(vcr_request(self._redactor.request(request)), recorded)}")
 
     def _merge_with_file(self, path: Path) -> None:
-        """Put what this tape has added after what the file holds by now."""
+        """Add what this tape has added to the current content of the file."""
         if not path.is_file() or _state(path) == self._state:
             return
         merged = self._read(str(path), read_text(path))

@@ -18,7 +18,7 @@ __all__ = ["RecordingTransport"]
 class RecordingTransport(httpx2.AsyncBaseTransport):
     """Answers from the running episode's recording, else from the network.
 
-    Which recording that is stands in `current_player`, so one client serves all episodes. Without one, requests pass straight through.
+    `current_player` names that recording, so one client serves all episodes. Without one, requests pass straight through.
 
     Args:
         inner: What carries requests to servers; the network by default.
@@ -45,13 +45,13 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
             ]  # as bytes: text would have to be ASCII
             return httpx2.Response(recorded.status, headers=headers_sent, content=recorded.body, request=request)
         response = await self._line.handle_async_request(request)
-        # A replay never tries again, so it must not begin with a failure that passed.
+        # A replay never tries again, so it must not begin with a passing failure.
         if not is_retryable(response.status_code, response.headers) and not _is_passing_failure(response.content):
             player.record(logical, _to_recorded(request, response))
         return response
 
     async def aclose(self) -> None:
-        """Close the line."""
+        """Close the inner transport."""
         await self._line.aclose()
 
 
@@ -64,7 +64,7 @@ def _to_recorded(request: httpx2.Request, response: httpx2.Response) -> HttpResp
 
 
 def _is_passing_failure(body: bytes) -> bool:
-    """Some routers report an upstream's passing failure under HTTP 200."""
+    """Return whether a response is an upstream's passing failure, which some routers report with HTTP 200."""
     if b'"error"' not in body:
         return False
     try:
@@ -76,13 +76,13 @@ def _is_passing_failure(body: bytes) -> bool:
 
 
 def _logical_url(request: httpx2.Request) -> str:
-    """Where a recording files the request: no address stands in it."""
+    """Return where a recording files the request: without an address."""
     named = request.extensions.get(LOGICAL_URL)
     return named if isinstance(named, str) else LOGICAL_HOST + request.url.raw_path.decode("ascii")
 
 
 def _relative_location(location: str, base: httpx2.URL) -> str:
-    """A redirect on the server itself, without the server's address."""
+    """Return a redirect on the server itself without the server's address."""
     target = base.join(location)
     same = (target.scheme, target.netloc) == (base.scheme, base.netloc)
     return target.raw_path.decode("ascii") if same else location

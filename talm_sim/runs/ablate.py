@@ -128,22 +128,22 @@ ablate = blocking(ablate_async)
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A cell that can be run: its directory, and what was built for it unless it was begun before."""
+    """A cell that can be run: its directory, and what was built for it unless it has been started before."""
 
     job: Job[Any]
     path: Path
     built: Built | None
     episodes: str
-    """What its episodes depend on, as a digest: cells that differ in how they are judged alone have the same."""
+    """Return a digest of what its episodes depend on: cells that differ only in how they are judged have the same."""
 
 
 async def _plan_cell(first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, stack: AsyncExitStack, *, large: bool) -> _Plan:
-    """The job of a cell, named after its content and, where it was not begun before, built."""
+    """Return the job of a cell, named after its content and, if it has not been started, built."""
     try:
         job = configure(first.config, {field: _as_value(first, field, value) for field, value in values.items()})
         job, scenarios = plan(job, shared)
         generation = job.values(Scope.GENERATION) | {"prompts": recording_key(job)}
-        content = {  # which scenarios are named is said by the dataset
+        content = {  # the dataset names the scenarios
             "generation": {name: value for name, value in generation.items() if name not in {"scenario", "category"}},
             "dataset": dataset_digest(scenarios),
         }
@@ -158,20 +158,20 @@ async def _plan_cell(first: Job[Any], values: Mapping[str, Any], name: str, shar
 
 
 async def _run_cell(planned: _Plan, shared: Shared, played: dict[str, StoredRun], contact: Contact) -> StoredRun:
-    """Run a cell; one that differs from a finished cell in how it is judged alone takes that one's episodes, and is judged."""
-    # Two cells may be one run, as values that mean the same.
+    """Run a cell; one that differs from a finished cell only in how it is judged takes over that cell's episodes, and is judged."""
+    # Two cells may be the same run, as different values can mean the same.
     if planned.built is not None and not planned.path.exists():
         return await start_run(replace(planned.built, played=played.get(planned.episodes)), contact)
     stored = StoredRun(planned.path)
     if stored.judged and _is_whole(stored):
         return stored
-    # However the cell was begun, it goes on as the grid is called now.
+    # However the cell was started, it continues as the grid is called now.
     how = {name: getattr(planned.job.config, name) for name in _HOW}
     return await resume_with(shared, stored, contact, **how)
 
 
 def _is_whole(stored: StoredRun) -> bool:
-    """Whether every episode has an end that is not tried again."""
+    """Return whether every episode has ended in a way that is not tried again."""
     return stored.finished == stored.total and not stored.terminations.keys() & set(AGAIN)
 
 
@@ -197,7 +197,7 @@ def _label(values: Mapping[str, Any]) -> str:
 
 
 def _table_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as a table holds them: lists and paths as text."""
+    """Write values as a table holds them: lists and paths as text."""
     shown: dict[str, Any] = {}
     for field, value in values.items():
         if isinstance(value, Path):

@@ -79,7 +79,7 @@ class Desk:
         """Release the held answer and close all connections; if no process is running the run, its file is left complete."""
         self.release()
         if self._reader is not None:
-            self._reader.close()  # first: the last connection that closes folds the log into the file, and one that only reads cannot
+            self._reader.close()  # first: the last connection that closes folds the log into the file, which a read-only one cannot do
             self._reader = None
         if self._writer is not None:
             with closing(self._writer) as conn:

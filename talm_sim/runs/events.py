@@ -41,7 +41,7 @@ class RunStarted:
     """How many episodes wait for a person."""
     model: str
     models: str
-    """Model traffic: live, replay, record, or on this machine; or the agent's own."""
+    """Model traffic: live, replay, record, on this machine, or the agent's own."""
     tools: str
     """Tool traffic: live, replay or record."""
     human: str
@@ -140,7 +140,7 @@ _shown: list[Callable[[bool | None], AbstractContextManager[OnEvent]]] = []
 
 
 def show_progress_with(show: Callable[[bool | None], AbstractContextManager[OnEvent]]) -> None:
-    """Register what shows progress for runs started from Python; it receives `progress`, where None means: if that is usual here."""
+    """Register what shows progress for runs started from Python; it receives `progress`, where None means: only where that is usual."""
     _shown[:] = [show]
 
 

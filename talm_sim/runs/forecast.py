@@ -1,7 +1,7 @@
 """Forecast what a run would ask of its models and what that may cost, without running it.
 
-All that a run needs is opened as when it begins, so that what it would refuse is refused here, before anything is priced. Only keys and
-addresses need not be there, and models that run in this process are not loaded.
+Everything that a run needs is opened as it would be for the run, so that what it would refuse is refused here, before anything is priced.
+Only keys and addresses may be missing, and models that run in this process are not loaded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from talm_sim.types import Scenario, ToolSpec, Usage
 __all__ = ["Cost", "Forecast", "RecordedUse", "episodes_of", "forecast"]
 
 JUDGE_INSTRUCTIONS, JUDGE_OUTPUT = 1_000, 512
-"""Tokens of a judge's instructions, and of one of its answers, at most."""
+"""Most tokens of a judge's instructions, and of one of its answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class RecordedUse:
     """What a recording of the same scenarios took.
 
     Attributes:
-        model: Whose recording.
-        requests: How many.
-        input_tokens: As its server counted them, all requests together.
-        output_tokens: The same, of what it wrote.
-        money: At the price of the model that would be asked; None where it has none.
-        unlike: What it was recorded with that is not as asked for, in words.
+        model: The model that was recorded.
+        requests: How many requests.
+        input_tokens: Tokens of all requests together, as its server counted them.
+        output_tokens: Tokens that it wrote, counted in the same way.
+        money: Cost at the price of the model that would be asked; None if it has none.
+        unlike: Settings of the recording that differ from those asked for, in words.
     """
 
     model: str
@@ -63,12 +63,12 @@ class Cost:
     Attributes:
         model: Its name.
         role: `agent` or `judge`.
-        traffic: How it is reached: `live`, `record`, `replay`, `here` for one that runs in this process, or `own` for that of the user's own
-            agent, of which nothing can be told.
+        traffic: How it is reached: `live`, `record`, `replay`, `here` for one that runs in this process, or `own` for that of the user's
+            own agent, of which nothing is known.
         bound: Requests and tokens.
         money: The most that it may cost; None without a price.
-        currency: Of the money; empty where the prices name none.
-        recorded: What a recording of the same scenarios took; None where there is none, or nobody is asked.
+        currency: Currency of the money; empty if the prices name none.
+        recorded: What a recording of the same scenarios took; None if there is none, or nobody is asked.
     """
 
     model: str
@@ -85,7 +85,7 @@ class Forecast:
     """What would be run.
 
     Attributes:
-        job: With every automatic value that needs no model.
+        job: The job, with every automatic value that needs no model.
         groups: Group to its number of scenarios.
         costs: One entry per model.
     """
@@ -148,11 +148,11 @@ async def _forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> Fo
 
 
 class _Unsent(Shared):
-    """Opens what a run needs, but for keys and addresses, and writes nothing."""
+    """Opens what a run needs, except keys and addresses, and writes nothing."""
 
     async def model(self, config: RunConfig, created: datetime | None = None) -> Model:
         """Open a model that will not be asked."""
-        if not in_process(config.model) and config.model != DEFAULT_MODEL:  # the default one has a recording and nothing else
+        if not in_process(config.model) and config.model != DEFAULT_MODEL:  # the default one has only a recording
             config = config.model_copy(update={"models": Traffic.REPLAY})
         return await super().model(config, created)
 
@@ -164,7 +164,7 @@ class _Unsent(Shared):
 
 
 def _needs_loading(config: RunConfig) -> bool:
-    """Whether a model takes more than its name to be opened: weights, or a function of the user's, which may ask for a key."""
+    """Return whether a model takes more than its name to be opened: weights, or a user's function, which may ask for a key."""
     return any(model.partition("/")[0] in {"hf", "vllm", "langchain"} for model in (config.model, config.judge_model or ""))
 
 
@@ -180,7 +180,7 @@ def _agent_cost(
 
 
 def _recorded_spending(job: Job[Any], scenarios: Sequence[Scenario], library: CassetteLibrary, price: Price | None) -> RecordedUse | None:
-    """What the nearest recording of the same scenarios took, be it of another model; for as many epochs as there would be."""
+    """Return what the nearest recording of the same scenarios took, perhaps of another model, for as many epochs as there would be."""
     here = recorded_settings(job)
     known: list[tuple[list[str], str, str]] = []
     for model in dict.fromkeys((job.config.model, *library.models())):
@@ -204,7 +204,7 @@ def _add_up_usage(model: str, requests: Iterable[Usage], epochs: int, price: Pri
 
 
 def _money(model: str, traffic: str, bound: Bound, prices: Mapping[str, Price] | None) -> tuple[float | None, str]:
-    """What a model may cost, and in what currency; nothing where nobody is asked, None where no prices are given."""
+    """Return what a model may cost, and in what currency; nothing if nobody is asked, None if no prices are given."""
     if traffic in {"here", "replay"}:
         return 0.0, ""
     if prices is None or traffic == "own":

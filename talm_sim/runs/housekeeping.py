@@ -45,7 +45,7 @@ def delete_run(path: Path) -> None:
         _check_free(one)
     sweep(path.parent)
     for one in every:
-        grave = one.parent / hidden_name(one.name)  # hidden at once: a kill leaves no half run in sight
+        grave = one.parent / hidden_name(one.name)  # hidden at once, so that a kill leaves no half run in sight
         with _explain_errors(one):
             os.rename(one, grave)
             shutil.rmtree(grave)
@@ -84,7 +84,7 @@ def _rename(one: Path, target: Path) -> None:
 
 def _check_free(path: Path) -> None:
     owner = None
-    with contextlib.suppress(PrerequisiteError):  # a damaged run is run by nobody
+    with contextlib.suppress(PrerequisiteError):  # nothing can be running a damaged run
         owner = StoredRun(path).owner
     if owner is not None:
         raise PrerequisiteError(f"{path}: is being run by process {owner.pid} on {owner.host}; wait for it or stop it, then try again.")

@@ -64,7 +64,7 @@ def import_fail_talms(directory: Path, run_dir: Path = Path("runs"), *, command:
 
 
 def _is_import_of(stored: StoredRun, run: PublishedRun, notes: dict[str, str]) -> bool:
-    """Whether a run contains what would be imported, apart from later verdicts."""
+    """Return whether a run contains what would be imported, apart from later verdicts."""
     with closing(connect_reader(stored.path)) as conn, explain_errors(stored.path):
         imported = stored_documents.imported_judges(conn)
         said = {(verdict.episode_id, verdict.judge): verdict for verdict in stored_documents.verdicts(conn, imported)}
@@ -81,7 +81,7 @@ def _origin(run: PublishedRun) -> dict[str, str]:
 
 
 def _agreement_notes(published: list[PublishedRun]) -> dict[str, dict[str, str]]:
-    """Notes for the human-graded runs, by name: how many grades coincide with the automatic ones, and what that is not."""
+    """Return notes for the human-graded runs, by name: how many grades agree with the automatic ones, and what that does not show."""
     notes: dict[str, dict[str, str]] = {}
     for found in coinciding_grades(published):
         text = f"{found.same} of {found.both} grades coincide with the automatically graded file, which holds another generation of the model"
@@ -115,7 +115,7 @@ def _write(run: PublishedRun, run_dir: Path, name: str, notes: dict[str, str], c
 
 
 def _keep_first_measure(path: Path) -> None:
-    """Keep what lists of runs show, unless it is there."""
+    """Keep the measure that lists of runs show, unless it is there already."""
     stored = StoredRun(path)
     first = first_measure(stored.summary()) if stored.first_measure is None else None
     if first is not None:

@@ -110,7 +110,7 @@ def _check_model(options: MakingOptions) -> None:
 
 
 def _traffic(options: MakingOptions, library: CassetteLibrary) -> Traffic | None:
-    """Where the model's answers come from; None if there is no model."""
+    """Return where the model's answers come from; None if there is no model."""
     if options.by_rules:
         return None
     if in_process(options.model):
@@ -146,7 +146,7 @@ def _tapes(library: CassetteLibrary, model: str, conversations: str, traffic: Tr
             try:
                 yield
             except ProviderError:
-                if not misses:  # else a client library passed the miss off as a failure of the network
+                if not misses:  # otherwise a client library passed the miss off as a network failure
                     raise
         if misses:
             raise CassetteMissError(misses[0])

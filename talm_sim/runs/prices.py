@@ -13,24 +13,24 @@ __all__ = ["Price", "read_prices"]
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of a million tokens, in the currency that the file names; it need not name one."""
+    """The price of a million tokens, in the currency that the file names, if it names one."""
 
     input: float
     output: float
     currency: str = ""
 
     def of(self, input_tokens: int, output_tokens: int) -> float:
-        """What so many tokens cost."""
+        """Return the cost of some tokens."""
         return (input_tokens * self.input + output_tokens * self.output) / 1e6
 
 
 def read_prices(file: Path) -> dict[str, Price]:
-    """Read a price file: TOML with a line a model, `"openai/gpt-4o" = {input = 2.5, output = 10}`, for a million tokens.
+    """Read a price file: TOML with a line per model, `"openai/gpt-4o" = {input = 2.5, output = 10}`, for a million tokens.
 
-    A line `currency = "USD"` says what the numbers are in.
+    A line `currency = "USD"` gives the currency.
 
     Raises:
-        PrerequisiteError: It cannot be read, or a line is not written so.
+        PrerequisiteError: It cannot be read, or a line has another form.
     """
     prices: dict[str, Price] = {}
     document = read_toml(file, "--prices")

@@ -63,7 +63,7 @@ def _fields() -> Iterator[tuple[str, tuple[str, ...]]]:
     """Every option's name, with its values where they are a fixed set."""
     models: list[Any] = [RunConfig]
     for name in list_tasks():
-        with contextlib.suppress(PrerequisiteError):  # a broken package is not what is wrong here
+        with contextlib.suppress(PrerequisiteError):  # a broken package is not the problem here
             models.append(find_task(name).options)
     for model in models:
         for name, field in model.model_fields.items():
@@ -92,7 +92,7 @@ def in_python() -> Iterator[None]:
 
 
 def phrase_errors_for_python(verb: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, Coroutine[Any, Any, _T]]:
-    """`in_python`, around all of a verb."""
+    """Wrap all of a verb in `in_python`."""
 
     @wraps(verb)
     async def told(*args: _P.args, **kwargs: _P.kwargs) -> _T:

@@ -1,6 +1,6 @@
 """The questions that the episodes of a run wait on, as rows of its database: put, read, marked, closed.
 
-Where a question stands is noted beside it, and the open ones are indexed: how many wait is no matter to whoever answers the next.
+The state of a question is noted beside it, and the open ones are indexed: however many wait, the next is found as quickly.
 """
 
 from __future__ import annotations
@@ -139,18 +139,18 @@ def suggest_open_episode(episode: str, waiting: Iterable[str]) -> str:
 
 
 def open_keys(conn: sqlite3.Connection, episode: str = "", *, last_first: bool = False) -> sqlite3.Cursor:
-    """Keys of the questions without an answer, of one episode or all, in the order they were asked or the other way round."""
+    """Return the keys of the questions without an answer, of one episode or all, in the order they were asked or in reverse."""
     where, order = " AND episode_id = :id" if episode else "", "DESC" if last_first else "ASC"
     query = f"SELECT episode_id, attempt, interrupt_id FROM questions WHERE current = 1{where} ORDER BY number {order}"
     return conn.execute(query, {"id": episode})
 
 
 def read_questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Question]:
-    """Questions by their keys, those that are open; each is read when it is its turn, so the first costs no more in a long queue."""
+    """Yield the open questions among some keys; each is read when it is needed, so the first costs no more in a long queue."""
     blind = stored_documents.is_blind(conn)
     for key in keys:
         for *_, ask, text, asked_at in rows(conn, "questions", f"WHERE {THIS_QUESTION} AND current = {ASKED}", key):
-            # Its episode may have gone on since.
+            # Its episode may have continued since.
             for _, scenario_id, _, _, waiting in rows(conn, "waiting", "WHERE episode_id = ? AND attempt = ?", key[:2]):
                 asked_in = stored_documents.scenario(row(conn, "scenarios", "WHERE id = ?", (scenario_id,))[-1], scenario_id)
                 knows = None if blind else user_knowledge(asked_in)
@@ -159,13 +159,13 @@ def read_questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Qu
 
 
 def _conversation_so_far(scenario: Scenario, done: Sequence[dict[str, Any]]) -> str:
-    """What the user has asked so far; of several turns also what the agent answered, and nothing of those that are still to come."""
+    """Return what the user has asked so far; of several turns also what the agent answered, and nothing of the turns to come."""
     answers = {one["user_turn"]: str(one.get("text", "")) for one in done if isinstance(one.get("user_turn"), int)}
     return request_text(with_answers(scenario.user_turns[: max(answers, default=0) + 1], answers))
 
 
 def put_questions(conn: sqlite3.Connection, waiting: Waiting) -> None:
-    """Let the questions of an episode that waits be the ones it asks; one that an earlier attempt put and had answered has that answer."""
+    """Store the questions that a waiting episode asks; one that was already answered in an earlier attempt keeps that answer."""
     close_questions(conn, waiting.episode_id)
     where = (waiting.episode_id, waiting.attempt)
     for question in waiting.questions:
@@ -190,7 +190,7 @@ def close_questions(conn: sqlite3.Connection, episode_id: str) -> None:
 
 
 def answered_episodes(conn: sqlite3.Connection, episode_id: str = "") -> list[str]:
-    """Waiting episodes, or this one alone, all of whose questions have an answer that is not held."""
+    """Return the waiting episodes, or this one alone, whose questions all have an answer that is not held."""
     where = " AND q.episode_id = :id" if episode_id else ""
     values = {"id": episode_id, "given_before": time.time() - HELD_SECONDS}
     return [ready for (ready,) in conn.execute(f"{_READY}{where} ORDER BY q.number", values)]
@@ -208,13 +208,13 @@ def resume_waiting(conn: sqlite3.Connection, episode_id: str, attempt: int) -> b
 
 def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[str, HumanReply]:
     """Return the answers with which a waiting episode continues, by interrupt id."""
-    from talm_sim.agent.humans import HumanReply  # not at the top: whoever only asks or answers need not load the agent
+    from talm_sim.agent.humans import HumanReply  # not at the top: the agent need not be loaded just to ask or to answer
 
     replies: dict[str, HumanReply] = {}
     asked = rows(conn, "questions", f"WHERE episode_id = ? AND attempt = ? AND current > {ASKED}", (episode_id, attempt))
     for *key, _, _, asked_at in asked:
         for *_, text, declined, responder, answered_at in rows(conn, "answers", f"WHERE {THIS_QUESTION}", key):
-            # The clock of the day may have been put back in between; nobody answers before the question.
+            # The system clock may have been put back in between; nobody answers before the question.
             at = max(asked_at, answered_at)
             replies[key[2]] = HumanReply(answer=text, responder=responder, declined=declined, asked_at=asked_at, answered_at=at)
     return replies
@@ -227,5 +227,5 @@ def read_answer(conn: sqlite3.Connection, key: Key) -> FiledAnswer | None:
 
 
 def mark_question(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = None) -> None:
-    """Note the state of a question, where that `was` the given one."""
+    """Set the state of a question, if its state `was` the given one."""
     conn.execute(f"UPDATE questions SET current = ? WHERE {THIS_QUESTION} AND current = ifnull(?, current)", (state, *key, was))

@@ -1,4 +1,4 @@
-"""From what the user gave to what is run: names sorted, options checked, automatic values decided, overrides admitted by scope."""
+"""Turn what the user gave into what is run: names sorted, options checked, automatic values decided, overrides admitted by scope."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ __all__ = [
 ]
 
 RECORDINGS = Path("recordings")
-"""Where new recordings go unless the user names a directory: the shipped ones are not written to."""
+"""Where new recordings go unless the user names a directory: nothing is written to the shipped ones."""
 _READ: list[Job[Any]] = []
-"""The job that was read last from a command's options, so that its run need not read them again."""
+"""The job that was last read from a command's options, so that its run need not read them again."""
 _OTHER_VARIABLES = ("TALM_SIM_BENCH_DATA", "TALM_SIM_TEST_MODEL")
-"""Names that begin as the options' do and are none: what the project's own tests and benchmarks read."""
+"""Names that look like options but are not: the project's own tests and benchmarks read them."""
 
 
 def load_config(file: Path | None = None, environ: Mapping[str, str] | None = None, **options: Any) -> RunConfig:
@@ -44,7 +44,7 @@ def load_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     The task is taken from the same places, in the same order, before its own options are read; a `plugin` is imported before that.
 
     Args:
-        file: TOML file whose top-level keys are option names; a table named after a task holds that task's own.
+        file: TOML file whose top-level keys are option names; a table named after a task contains that task's own.
         environ: Environment to read; the process's own by default.
         **options: Option values; None means "not given".
 
@@ -55,7 +55,7 @@ def load_config(file: Path | None = None, environ: Mapping[str, str] | None = No
 
 
 def read_config(file: Path | None = None, environ: Mapping[str, str] | None = None, **options: Any) -> tuple[RunConfig, dict[str, str]]:
-    """As `load_config`; with the place where each value that is no default was given, as a message names it."""
+    """Build a configuration like `load_config`, and say where each value came from, in the words of a message."""
     environ = os.environ if environ is None else environ
     document = {} if file is None else read_toml(file, "--config")
     given = {name: value for name, value in options.items() if value is not None}
@@ -73,13 +73,13 @@ def read_config(file: Path | None = None, environ: Mapping[str, str] | None = No
 
 
 def choose_task(document: Mapping[str, Any], file: Path | None, environ: Mapping[str, str], given: Mapping[str, Any]) -> Task[Any]:
-    """Import the plugins that are named, and return the task that is chosen: by the command line, the environment, or the TOML file.
+    """Import the plugins that are named, and return the task that the command line, the environment or the TOML file chooses.
 
     Args:
-        document: What the file holds.
+        document: The content of the file.
         file: Its name, for messages.
         environ: The environment.
-        given: What the command line says: `plugin`, `task`.
+        given: `plugin` and `task`, as given on the command line.
 
     Raises:
         PrerequisiteError: A plugin cannot be imported, or there is no such task; the message names where it came from.
@@ -106,9 +106,9 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     """Return `config`, or the defaults, with `options` in place, as its task reads it.
 
     Args:
-        config: What was asked for before.
+        config: The configuration before.
         options: Shared options and the task's own.
-        look_up: Whether what the options name must be there; what a stored run names need not be, to be read or judged.
+        look_up: Whether what the options name must exist; for a stored run that is only read or judged, it need not.
         created: When the run was created.
 
     Raises:
@@ -136,10 +136,10 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
 
 
 def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Scope], *, verb: str, otherwise: str) -> Job[Any]:
-    """Return a stored run's `job` with `options` in place, all of scopes `admitted`; a value that does not differ is no override.
+    """Return a stored run's `job` with `options` in place, all of scopes `admitted`; an unchanged value is not an override.
 
     Args:
-        job: The stored one.
+        job: The stored job.
         options: New values; None means "not given".
         admitted: Scopes that may change.
         verb: What the user does, for the message.
@@ -158,12 +158,12 @@ def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Sco
 
 
 def check_environment(environ: Mapping[str, str], task: Task[Any], *, others: bool = False) -> None:
-    """Refuse a `TALM_SIM_<NAME>` that is no option.
+    """Refuse a `TALM_SIM_<NAME>` that is not an option.
 
     Args:
         environ: The environment.
         task: The task whose options are read.
-        others: Whether another task's may stand there, as beside a stored run, whose task nobody chooses.
+        others: Whether options of other tasks may be set, as with a stored run, whose task is not chosen now.
 
     Raises:
         PrerequisiteError: The name is unknown, or another task's.
@@ -178,10 +178,10 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
     """Refuse a name that is neither a shared option nor one of the task's own.
 
     Args:
-        name: The option's.
+        name: The option's name.
         task: The task whose options are read.
-        place: Where the name stands, to begin the message with.
-        spelt: Writes a name as it stands there.
+        place: Where the name was given; the message begins with it.
+        spelt: Writes a name as it is spelt there.
 
     Raises:
         PrerequisiteError: It is unknown, or another task's.
@@ -215,7 +215,7 @@ def _build_job(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up:
 
 
 def _check_files(config: RunConfig) -> None:
-    """See that wordings and recordings that are named are there; where recordings are made, they need not be."""
+    """Check that the wordings and recordings that are named exist; where recordings are made, they need not."""
     if config.prompts is not None:
         read_toml(config.prompts, "--prompts")
     if config.cassettes is not None and not config.cassettes.is_dir() and Traffic.RECORD not in (config.models, config.tools):
@@ -223,7 +223,7 @@ def _check_files(config: RunConfig) -> None:
 
 
 def _from_file(document: Mapping[str, Any], file: Path | None, task: Task[Any]) -> Iterator[tuple[str, Any, str]]:
-    """Values of the file's top level, then of the table of `task`; of other tasks' tables, only the names are looked at."""
+    """Return values of the file's top level, then of the table of `task`; of other tasks' tables, only the names are looked at."""
     if not isinstance(document.get(task.name, {}), dict):
         raise PrerequisiteError(f"{file}: '{task.name}' must be a table of the task's options.")
     tasks = list_tasks()
@@ -239,7 +239,7 @@ def _from_file(document: Mapping[str, Any], file: Path | None, task: Task[Any]) 
             continue
         try:
             known = [*find_task(other).options.model_fields]
-        except PrerequisiteError:  # a broken package is no fault of a run of this task
+        except PrerequisiteError:  # a broken package must not fail a run of this task
             continue
         for _ in _of_table(table, known, f"{file}: ", f"{other}."):
             pass
@@ -247,7 +247,7 @@ def _from_file(document: Mapping[str, Any], file: Path | None, task: Task[Any]) 
 
 
 def _of_table(keys: Mapping[str, Any], known: Collection[str], place: str, table: str = "") -> Iterator[tuple[str, Any, str]]:
-    """Name, value and place of each key; one that is unknown is refused, and a name given twice, once with a dash."""
+    """Return name, value and place of each key; refuse an unknown one, and a name given twice, once with a dash."""
     given: dict[str, str] = {}
     for key, value in keys.items():
         name = key.replace("-", "_")
@@ -260,7 +260,7 @@ def _of_table(keys: Mapping[str, Any], known: Collection[str], place: str, table
 
 
 def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple[str, Any, str]]:
-    """Values given as `TALM_SIM_<FIELD>`; lists are split at commas, `k=v` lists become mappings."""
+    """Return values given as `TALM_SIM_<FIELD>`; lists are split at commas, `k=v` lists become mappings."""
     check_environment(environ, task)
     models: tuple[type[BaseModel], ...] = (RunConfig, task.options)
     for name, field in ((name, field) for model in models for name, field in model.model_fields.items() if name != "options"):
@@ -277,7 +277,7 @@ def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple
 
 
 def _option_label(name: str, value: Any) -> str:
-    """What a message calls an option by: its flag, but for an agent that is an object, which comes from Python alone."""
+    """Return what a message calls an option: its flag, except for an agent that is an object, which only Python can pass."""
     return name if name == "agent" and not isinstance(value, str) else _flag(name)
 
 
@@ -286,7 +286,7 @@ def _flag(name: str) -> str:
 
 
 def _names(task: Task[Any]) -> list[str]:
-    """Every option there is: the shared ones, then the task's own."""
+    """List all options: the shared ones, then the task's own."""
     return [name for name in (*RunConfig.model_fields, *task.options.model_fields) if name != "options"]
 
 

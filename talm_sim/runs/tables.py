@@ -1,4 +1,4 @@
-"""Tidy tables: episodes as flat rows, judges' own measures beside a task's, and pandas frames where pandas is installed."""
+"""Tidy tables: episodes as flat rows, judges' own measures beside a task's, and pandas frames if pandas is installed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["add_judge_values", "episode_record", "episode_records", "first_measure", "frame", "settings_of", "summary_with"]
 
 _SETTINGS = ("agent", "human", "perturb", "tools_from")
-"""Own options of tasks that say under what an agent acted."""
+"""Tasks' own options that describe the conditions under which an agent acted."""
 
 
 def episode_record(episode: Episode, asked: Iterable[AwarenessKind] = ()) -> dict[str, Any]:
-    """What happened in one episode, as a flat row.
+    """Return what happened in one episode, as a flat row.
 
     Args:
         episode: The episode.
@@ -53,10 +53,10 @@ def episode_record(episode: Episode, asked: Iterable[AwarenessKind] = ()) -> dic
 
 
 def episode_records(name: str, run: RunView, counted: Iterable[Row]) -> list[dict[str, Any]]:
-    """One flat row per episode; see `StoredRun.to_records`.
+    """Return one flat row per episode; see `StoredRun.to_records`.
 
     Args:
-        name: The run's.
+        name: The run's name.
         run: The run.
         counted: What its episodes count as.
     """
@@ -83,7 +83,7 @@ def episode_records(name: str, run: RunView, counted: Iterable[Row]) -> list[dic
 
 
 def settings_of(job: Job[Any]) -> dict[str, Any]:
-    """What tells a run from others, as flat columns; of a task's own options those it has. A list is one text, with spaces between."""
+    """Return what distinguishes a run from others, as flat columns, with its task's own options. A list is one text with spaces."""
     config, options = job.config, job.options
     own = dict.fromkeys((*_SETTINGS, *job.task.named_by))
     return {
@@ -98,7 +98,7 @@ def settings_of(job: Job[Any]) -> dict[str, Any]:
 
 
 def _category_of(scenario: Scenario, tools: Mapping[str, ToolSpec]) -> str:
-    """The categories of a scenario's tools, with spaces between; empty where none is known."""
+    """Return the categories of a scenario's tools, with spaces between; empty if none is known."""
     return " ".join(sorted({tools[name].category for name in scenario.tools if name in tools and tools[name].category}))
 
 
@@ -118,7 +118,7 @@ def add_judge_values(rows: Iterable[Row], judges: Mapping[str, Measured], verdic
 
 
 def summary_with(summary: Summary, rows: Sequence[Row], judges: Mapping[str, Measured]) -> Summary:
-    """Add a column for each judge with a measure of its own; over no episode of its own, as an average of groups, it has a dash."""
+    """Add a column for each judge with a measure of its own; a row without episodes, such as an average of groups, gets a dash."""
     if not judges:
         return summary
     group = [row for row in rows if row.group == summary.group]
@@ -130,7 +130,7 @@ def summary_with(summary: Summary, rows: Sequence[Row], judges: Mapping[str, Mea
 
 
 def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:
-    """Records as a pandas frame.
+    """Return records as a pandas frame.
 
     Raises:
         PrerequisiteError: pandas is not installed.
@@ -143,7 +143,7 @@ def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:
 
 
 def first_measure(summaries: Sequence[Summary]) -> Measure | None:
-    """The first column of a table, a rate over all groups it is a rate in; None where there is no column."""
+    """Return the first column of a table, as a rate over all groups in which it is a rate; None if there is no column."""
     found = [next(iter(summary.measures_in("column")), None) for summary in summaries if not summary.derived]
     measures = [one for one in found if one is not None]
     if not measures or len(measures) == 1:

@@ -13,10 +13,10 @@ __all__ = ["check_sources", "move_tool_objects", "resume_command"]
 
 
 def move_tool_objects(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as they are written, where some are tools themselves: `tools=[...]` in place of their traffic, or among `tools_from`.
+    """Return options as they are written, where some are tools themselves: `tools=[...]` in place of their traffic, or among `tools_from`.
 
     Raises:
-        PrerequisiteError: One of the tools cannot be one; the message names it.
+        PrerequisiteError: One of the objects cannot be a tool; the message names it.
     """
     options = dict(options)
     tools, sources = options.get("tools"), options.get("tools_from") or ()

@@ -1,6 +1,6 @@
-"""The conversation of a scenario: as a text for a question about it, and as chat messages to go on with.
+"""The conversation of a scenario: as text for a question about it, and as chat messages to continue.
 
-Beside the dialogue a scenario's turns may hold what a protocol adds, told apart by a message's `part`: `example` for solved examples that go
+Beside the dialogue a scenario's turns may contain additions of a protocol, marked by a message's `part`: `example` for solved examples that go
 before it, `attempt` for a call made earlier and what came of it.
 """
 
@@ -22,12 +22,12 @@ _SPEAKERS = {"user": "User", "assistant": "AI", "system": "System"}
 
 
 def dialogue(scenario: Scenario) -> list[dict[str, Any]]:
-    """What was said, without what a protocol added."""
+    """Return what was said, without a protocol's additions."""
     return [message for turn in scenario.turns for message in turn.messages if "part" not in message]
 
 
 def with_answers(user_turns: Sequence[Turn], answers: Mapping[int, str]) -> list[dict[str, Any]]:
-    """What was said in some of a scenario's user turns, an agent's answer to each before the next; `answers` are by number of the turn."""
+    """Return what was said in some of a scenario's user turns, with an agent's answer after each; `answers` are by number of the turn."""
     said: list[dict[str, Any]] = []
     for number, turn in enumerate(user_turns):
         if number and number - 1 in answers:
@@ -37,12 +37,12 @@ def with_answers(user_turns: Sequence[Turn], answers: Mapping[int, str]) -> list
 
 
 def part_of(scenario: Scenario, part: str) -> list[dict[str, Any]]:
-    """What a protocol added: `EXAMPLE` or `ATTEMPT`."""
+    """Return the kind of a protocol's addition: `EXAMPLE` or `ATTEMPT`."""
     return [message for turn in scenario.turns for message in turn.messages if message.get("part") == part]
 
 
 def as_text(messages: Iterable[dict[str, Any]]) -> str:
-    """The conversation as lines that say who speaks; a call is written with its arguments as JSON, its result below it.
+    """Return the conversation as lines that name the speaker; a call is written with its arguments as JSON, its result below it.
 
     >>> print(as_text([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [
     ...     {"id": "c", "name": "greet", "arguments": {"to": "you"}}]}, {"role": "tool", "content": "done", "tool_call_id": "c"}]))
@@ -54,7 +54,7 @@ def as_text(messages: Iterable[dict[str, Any]]) -> str:
 
 
 def request_text(messages: Iterable[dict[str, Any]]) -> str:
-    """What is asked, to ask about it: the user's words alone where nothing else was said, else the conversation as `as_text` writes it."""
+    """Return the request, for a question about it: the user's words if nothing else was said, otherwise the whole conversation."""
     said = list(messages)
     return str(said[0]["content"]) if [one["role"] for one in said] == ["user"] else as_text(said)
 
@@ -71,7 +71,7 @@ def _lines(messages: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def as_messages(messages: Iterable[dict[str, Any]]) -> list[BaseMessage]:
-    """The conversation as chat messages, calls and results in the provider's own form."""
+    """Return the conversation as chat messages, with calls and results in the provider's own form."""
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
     found: list[BaseMessage] = []
@@ -94,7 +94,7 @@ def as_messages(messages: Iterable[dict[str, Any]]) -> list[BaseMessage]:
 
 
 def as_dicts(messages: Iterable[BaseMessage]) -> list[dict[str, Any]]:
-    """Chat messages as a scenario writes them; a call that could not be read keeps its arguments as the text they were."""
+    """Return chat messages as a scenario writes them; a call that could not be read keeps its arguments as text."""
     from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
     found: list[dict[str, Any]] = []

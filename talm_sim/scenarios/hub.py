@@ -14,15 +14,15 @@ _NAME = re.compile(r"hub:(?P<dataset>[\w.-]+/[\w.-]+)(?::(?P<file>[^:]+))?")
 
 
 def is_on_hub(file: Path) -> bool:
-    """Tell whether a file given on the command line names one on the hub."""
+    """Return whether a file given on the command line is on the hub."""
     return str(file).startswith("hub:")
 
 
 def local_file(file: Path) -> Path:
-    """Find the file on this machine; one on the hub is downloaded into the hub's own cache, unless it lies there.
+    """Find the file on this machine; one on the hub is downloaded into the hub's own cache, unless it is there.
 
     Raises:
-        PrerequisiteError: It is on the hub and cannot be had: no `huggingface_hub`, no network, no such dataset or file, no access.
+        PrerequisiteError: It is on the hub and cannot be downloaded: no `huggingface_hub`, no network, no such dataset or file, no access.
     """
     if not is_on_hub(file):
         return file

@@ -1,4 +1,4 @@
-"""A plausible wrong value for an argument that nobody gave: what a model that never notices would fill in."""
+"""Invent a plausible wrong value for an argument that nobody gave: what a model that never notices would fill in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DAYS = ("2024-03-15", "2023-11-02")
 def invent(schema: dict[str, Any], gold: Any) -> Any:
     """Return a value that fits the schema and is not `gold`.
 
-    It comes from the schema's examples, enum or default; where these hold nothing but `gold`, it is a placeholder of the same shape.
+    It comes from the schema's examples, enum or default; if these contain nothing but `gold`, it is a placeholder of the same shape.
 
     >>> invent({"type": "string", "examples": ["HAN", "CDG"]}, "HAN")
     'CDG'
@@ -39,7 +39,7 @@ def _is_equal(value: Any, gold: Any) -> bool:
 
 
 def _placeholder(schema: dict[str, Any], gold: Any) -> Any:
-    """A value shaped like `gold`: the one next to it, the other truth, another date, the same letters in another order."""
+    """Return a value shaped like `gold`: the one next to it, the other truth value, another date, the same letters in another order."""
     if isinstance(gold, bool):
         return not gold
     if isinstance(gold, int | float):

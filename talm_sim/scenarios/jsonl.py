@@ -1,4 +1,4 @@
-"""JSON Lines as people hand them over: lines that begin with `//` are comments, and a message names every broken line and the fix."""
+"""Read JSON Lines written by people: lines that begin with `//` are comments, and a message names every broken line and the fix."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from talm_sim.errors import PrerequisiteError
 __all__ = ["COMMENT", "json_lines", "numbered_lines", "parse"]
 
 COMMENT = "//"
-"""Begins a line that only people read; JSON never begins so."""
+"""Begins a line for people alone; JSON never begins so."""
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
-    """Read a file's JSON values, each with `<file>:<line>`; blank lines and comments are passed over.
+    """Read a file's JSON values, each with `<file>:<line>`; blank lines and comments are skipped.
 
     Raises:
         PrerequisiteError: The file cannot be read or is not UTF-8, or a line is not JSON.
@@ -35,7 +35,7 @@ def json_lines(source: Traversable) -> Iterator[tuple[str, Any]]:
 
 
 def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
-    """Read a file's lines unchanged, each with `<file>:<line>`; blank ones and comments are passed over.
+    """Read a file's lines unchanged, each with `<file>:<line>`; blank ones and comments are skipped.
 
     Raises:
         PrerequisiteError: The file cannot be read or is not UTF-8.
@@ -48,7 +48,7 @@ def numbered_lines(source: Traversable) -> Iterator[tuple[str, str]]:
     except UnicodeDecodeError as err:
         place = err.object.count(10, 0, err.start) + 1  # line feeds before it
         raise PrerequisiteError(f"{source}:{place}: is not UTF-8 text; save the file as UTF-8.") from None
-    # Not splitlines(): JSON strings may hold line separators such as U+2028 unescaped.
+    # Not splitlines(): JSON strings may contain line separators such as U+2028 unescaped.
     lines = enumerate(text.split("\n"), 1)
     yield from ((f"{source}:{number}", line) for number, line in lines if line.strip() and not line.lstrip().startswith(COMMENT))
 
@@ -58,14 +58,14 @@ def _refuse_constant(name: str) -> Any:
 
 
 class _NotJson(ValueError):
-    """What Python reads and JSON does not have."""
+    """A value that Python reads and JSON does not have."""
 
 
 def parse(text: str) -> Any:
     """Parse JSON.
 
     Raises:
-        ValueError: It is not JSON, or cannot be held; says why in a few words.
+        ValueError: It is not JSON, or cannot be stored; the message says why in a few words.
     """
     try:
         value = json.loads(text, parse_constant=_refuse_constant)

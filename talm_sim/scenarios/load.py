@@ -20,16 +20,16 @@ from talm_sim.types import Scenario
 __all__ = ["ReadLine", "load_scenarios", "read_scenario", "select"]
 
 FORMAT = "see talm-sim scenarios show --format"
-"""Where the format of a line is described."""
+"""Document that describes the format of a line."""
 ReadLine = Callable[[Any, str, str], Scenario]
 """Turns a parsed line into a scenario of a task, given file and line for messages, and the task."""
 
 
 def read_scenario(line: Any, where: str, task: str) -> Scenario:
-    """Read a line as the scenario it is written as.
+    """Read a line as a scenario.
 
     Raises:
-        PrerequisiteError: It holds something else, is broken, or is of another task; the message names `where` and the field.
+        PrerequisiteError: It is something else, is broken, or is of another task; the message names `where` and the field.
     """
     if not isinstance(line, dict):
         raise PrerequisiteError(f"{where}: is not a JSON object; write one scenario per line.")
@@ -65,11 +65,11 @@ def load_scenarios(
 
     Args:
         groups: Groups to read, in the order wanted.
-        file: The user's own JSONL file in place of the packaged data, or `hub:OWNER/DATASET[:FILE]`; lines of other groups are passed over.
+        file: The user's own JSONL file in place of the packaged data, or `hub:OWNER/DATASET[:FILE]`; lines of other groups are skipped.
         limit: `N` or `A-B`: which scenarios of each group, counted from 1.
         task: The task they belong to.
         data: Folder of its packaged scenarios: one `<group>.jsonl` per group.
-        read: Reads a line; a task whose data has a form of its own gives its reader.
+        read: Reads a line; a task whose data has another form gives its own reader.
 
     Raises:
         PrerequisiteError: The file cannot be read, a line is broken or of another task (the message names file and line), two scenarios
@@ -83,7 +83,7 @@ def load_scenarios(
 
 
 def select(scenarios: Sequence[Scenario], groups: Sequence[str], limit: str | None = None, file: str = "", task: str = "") -> list[Scenario]:
-    """Choose the scenarios of some groups, in the order of the groups, and of each those within `limit`; arguments as of `load_scenarios`.
+    """Choose the scenarios of some groups, in that order, and of each those within `limit`; arguments are those of `load_scenarios`.
 
     Raises:
         PrerequisiteError: Nothing is left to run.
@@ -110,7 +110,7 @@ def _packaged_files(groups: Sequence[str], task: str, folder: Traversable | None
 
 
 def _read(source: Traversable, task: str, read: ReadLine) -> list[Scenario]:
-    """Read a whole file; every line is checked, also those nobody asked for."""
+    """Read a whole file; every line is checked, even if it is not needed."""
     scenarios: list[Scenario] = []
     lines: dict[str, str] = {}
     for where, line in json_lines(source):

@@ -1,4 +1,4 @@
-"""What sets of scenarios hold, in the shape of Table 1 of the study on incomplete conditions."""
+"""What sets of scenarios contain, in the shape of Table 1 of the study on incomplete conditions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Statistics:
     """One column of Table 1.
 
     Attributes:
-        source: Name of the source; empty where scenarios name none.
-        group: Their group.
+        source: Name of the source; empty if scenarios name none.
+        group: Group of the scenarios.
         instances: How many scenarios.
         turns: Things said or done in a conversation, on average: each of the user and of the assistant, and each call with its result.
         apis: APIs shown, or offered by name, on average.
         utterance_words: Words of what a user says at once, on average over all that users say, blanks between them.
-        api_length: Characters of an API's JSON text, on average over all shown; None where none is.
+        api_length: Characters of an API's JSON text, on average over all shown; None if none is.
     """
 
     source: str
@@ -35,7 +35,7 @@ class Statistics:
 
 
 def statistics_of(scenarios: Iterable[Scenario]) -> list[Statistics]:
-    """Count what scenarios hold, by source and group, in the order in which these come."""
+    """Count what scenarios contain, by source and group, in the order in which these occur."""
     sets: dict[tuple[str, str], list[Scenario]] = {}
     for scenario in scenarios:
         sets.setdefault((scenario.source.name, scenario.group), []).append(scenario)
@@ -50,7 +50,7 @@ def _row(source: str, group: str, scenarios: list[Scenario]) -> Statistics:
         source=source,
         group=group,
         instances=len(scenarios),
-        # An assistant's message that only calls is told by its result.
+        # An assistant's message that only calls is counted with its result.
         turns=fmean(sum(bool(one["content"].strip()) or one["role"] != "assistant" for one in conversation) for conversation in messages),
         apis=fmean(len(scenario.shown_tools or scenario.tools) for scenario in scenarios),
         utterance_words=fmean(len(text.split()) for text in said) if said else 0.0,

@@ -1,4 +1,4 @@
-"""Tools that come with items as JSON text, in the forms data has.
+"""Read tools that come with items as JSON text, in the forms data has.
 
 They are bare or wrapped, name types as Python or JSON Schema does, and say what is required in the schema or beside it.
 """
@@ -19,7 +19,7 @@ _WORD = re.compile(r"\s*([a-z]+)")
 
 
 def spec_of(tool: str) -> JsonObject:
-    """A tool's specification from its JSON text, without the wrapping `{"type": "function", "function": ...}` some data has.
+    """Return a tool's specification from its JSON text, without the wrapping `{"type": "function", "function": ...}` some data has.
 
     Raises:
         ValueError: The text is not JSON.
@@ -31,14 +31,14 @@ def spec_of(tool: str) -> JsonObject:
 
 
 def parameters_of(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Schemas of a tool's parameters by name, in any of the forms the data has."""
+    """Return schemas of a tool's parameters by name, in any of the forms the data has."""
     parameters = spec.get("parameters")
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
     return properties if isinstance(properties, dict) else {}
 
 
 def required_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of the parameters a tool requires; some data names them beside the schema, not in it."""
+    """Return names of the parameters a tool requires; some data names them beside the schema, not in it."""
     parameters = spec.get("parameters")
     named = parameters.get("required") if isinstance(parameters, dict) else None
     named = spec.get("required") if named is None else named
@@ -46,7 +46,7 @@ def required_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def json_schema(schema: Any) -> JsonObject:
-    """The schema with every type by its JSON Schema name; a type JSON does not know ("any") is left open.
+    """Return the schema with every type by its JSON Schema name; a type JSON does not know ("any") is left open.
 
     >>> json_schema({"type": "dict", "properties": {"n": {"type": "List[int], optional"}, "x": {"type": "any"}}})
     {'type': 'object', 'properties': {'n': {'type': 'array'}, 'x': {}}}
@@ -69,7 +69,7 @@ def json_schema(schema: Any) -> JsonObject:
 
 
 def _json_type(value: Any) -> str | list[str]:
-    """The name of a type, or those of a list of types that JSON knows; empty where it knows none."""
+    """Return the name of a type, or those of a list of types that JSON knows; empty if it knows none."""
     if isinstance(value, list):
         return [name for name in map(_json_type, value) if isinstance(name, str) and name]
     word = _WORD.match(value.lower()) if isinstance(value, str) else None
@@ -77,6 +77,6 @@ def _json_type(value: Any) -> str | list[str]:
 
 
 def tool_name(tool: str) -> str:
-    """Name in a tool's JSON text, also where it stands inside `function`; empty where there is none."""
+    """Return the name in a tool's JSON text, even inside `function`; empty if there is none."""
     name = spec_of(tool).get("name")
     return name if isinstance(name, str) else ""

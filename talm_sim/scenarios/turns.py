@@ -1,4 +1,4 @@
-"""Whether the turns of a scenario can be played as they are written: each fault names its key, and the fix."""
+"""Check whether the turns of a scenario can be played as they are written: each fault names its key, and the fix."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def fault_in_question(scenario: Scenario) -> str:
 
 
 def _fault_in_calls(turns: Sequence[Turn]) -> str:
-    """Models' servers refuse a call without its result, and a result without its call."""
+    """Say where a call lacks its result, or a result its call: models' servers refuse both."""
     awaited: dict[str, str] = {}
     for place, message in _messages(turns):
         if message["role"] == "tool":

@@ -1,4 +1,4 @@
-"""What is measured: one folder a task. It says what it loads, opens, asks, counts and prints; nothing outside this room knows one by name."""
+"""Tasks: one folder each, which says what the task loads, opens, asks, counts and prints; nothing outside this room knows one by name."""
 
 from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, Opened, RunView, Task

@@ -1,4 +1,4 @@
-"""What is decided alike for every task whose options are `AgentOptions`, on whatever base it is written."""
+"""Decisions that are the same for every task whose options are `AgentOptions`, whatever its base class."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = ["TURNS", "episode_bounds", "settle_acting", "specs_of"]
 
 JobT = TypeVar("JobT", bound=AnyJob)
 TURNS = 5
-"""Model turns an episode may take where nobody says how many (Fail-TaLMs, Section 4.1)."""
+"""Model turns of an episode if nobody says how many (Fail-TaLMs, Section 4.1)."""
 
 
 def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS) -> JobT:
-    """Decide how the tools are reached and who answers, where the user leaves it open.
+    """Decide how the tools are reached and who answers, if the user leaves that open.
 
-    The tools are replayed with a replayed model, or where the user names a recording of theirs; else they are called: what a live model does
+    The tools are replayed with a replayed model, or if the user names a recording of theirs; otherwise they are called: what a live model does
     is its own, so a recording of another's calls would lack some of them, and not at random. With a replayed model the run asks whom the
-    recording asked; where there are recordings with a person and without, it asks the person.
+    recording asked; if there are recordings with and without a person, it asks the person.
 
     Args:
-        job: Its model's traffic is decided already.
+        job: The job; its model's traffic is decided already.
         recorded: The recordings.
-        turn_limit: Where the user gives none.
+        turn_limit: The limit if the user gives none.
     """
     tools, human = job.config.tools, job.options.human
     if tools is None:
@@ -54,17 +54,17 @@ def episode_bounds(
     *,
     least: int | None = None,
 ) -> Iterator[Bound]:
-    """What each episode may cost: the awareness questions, a No to which ends it; then up to `turn_limit` turns.
+    """Return what each episode may cost: the awareness questions, a No to which ends it; then up to `turn_limit` turns.
 
-    Each turn reads all that came before. Each that does not answer is taken to call one tool, with a result as long as one may be.
+    Each turn reads all that came before. Each turn without an answer is assumed to call one tool, with the longest possible result.
 
     Args:
         scenarios: What is run.
-        job: Settled.
+        job: The settled job.
         recorded: The recordings, which hold the descriptions of recorded tools.
         prompts: What the agent is told.
         kinds: A scenario group to the awareness questions that are asked first.
-        least: Requests at least; by default what a model needs that answers each of the user's turns at once.
+        least: Fewest requests; by default those of a model that answers each of the user's turns at once.
     """
     specs, written = specs_of((scenario.tools for scenario in scenarios), recorded), job.settings().max_new_tokens
     turns, person = job.options.turn_limit or TURNS, job.options.human != "none"
@@ -74,7 +74,7 @@ def episode_bounds(
         shown = [tool.model_dump_json() for tool in tools]
         user_turns, more = len(scenario.user_turns), written + RESULT_TOKENS
         said = request_text(message for turn in scenario.turns for message in turn.messages)
-        earlier = more * turns if user_turns > 1 else 0  # the agent's own words and calls stand in the question
+        earlier = more * turns if user_turns > 1 else 0  # the question includes the agent's own words and calls
         asked = kinds(scenario.group)
         questions = sum(max_tokens_of(prompts.awareness_system, prompts.awareness_question(kind, said, tools)) + earlier for kind in asked)
         first = max_tokens_of(rules, said, *shown)
@@ -85,7 +85,7 @@ def episode_bounds(
 
 
 def specs_of(named: Iterable[Sequence[str]], recorded: Recorded) -> Mapping[str, ToolSpec]:
-    """The tools as they were recorded; where that lacks a named one, those of the service, which need not run to be described."""
+    """Return the tools as they were recorded; for tools that the recording lacks, those of the service, which need not run."""
     from talm_sim.tools_env.service.app import built_in_tools
 
     specs: Mapping[str, ToolSpec] = recorded.library.tool_specs()
@@ -93,7 +93,7 @@ def specs_of(named: Iterable[Sequence[str]], recorded: Recorded) -> Mapping[str,
 
 
 def _recording_had_responder(job: AnyJob, recorded: Recorded) -> bool:
-    """Whether there was somebody to ask in the recording of this job, or, where it has none, in another of the model."""
+    """Return whether there was somebody to ask in the recording of this job or, without one, in another recording of the model."""
     model = job.config.model
     asked, alone = (recorded.conversation(model, recording_key(job.having(human=human))) for human in ("recorded", "none"))
     if asked or alone:

@@ -1,4 +1,4 @@
-"""How the controls act: what each does at a scenario with gold calls and facts, and the scores that follow from it.
+"""Controls that act: what each does in a scenario with gold calls and facts, and the scores that follow.
 
 Each knows its scenario, but acts through the same messages, graph, tools and human as any model: it makes the gold calls of each turn of the
 user's in that turn, and answers it. True values on the packaged scenarios of task
@@ -53,7 +53,7 @@ _NOT_THERE = object()
 
 
 class AgentPolicy(ControlPolicy):
-    """One control in one scenario. It keeps no state: what was done so far stands in the messages, so a resumed episode goes on."""
+    """One control in one scenario. It keeps no state: the messages contain what was done so far, so a resumed episode continues."""
 
     def __init__(self, name: str, scenario: Scenario) -> None:
         super().__init__(name)
@@ -87,13 +87,13 @@ class AgentPolicy(ControlPolicy):
         return _text_turn(self._answer(results, reply, place))
 
     def _place(self, messages: Sequence[BaseMessage]) -> int:
-        """Which of the user_turns it is in: the one whose words of the user's have all been said."""
+        """Return which user turn this is: the one whose words of the user have all been said."""
         said = sum(isinstance(message, HumanMessage) for message in messages)
         asked = [*accumulate(sum(message["role"] == "user" for message in turn.messages) for turn in self._user_turns)]
         return max(bisect(asked, said) - 1, 0)
 
     def _place_of_missing(self) -> int:
-        """The user turn that needs what is missing: for an argument the first with a call that has it, for a tool the last."""
+        """Return the user turn that needs what is missing: for an argument the first with a call that has it, for a tool the last."""
         missing = self._missing
         lacking = missing is not None and not _is_tool(missing)
         needed = (index for index, call in enumerate(self._gold) if lacking and any(self._is_missing(*one) for one in call.arguments.items()))
@@ -101,7 +101,7 @@ class AgentPolicy(ControlPolicy):
         return len(self._user_turns) - 1 if first is None else bisect(self._ends, first)
 
     def _is_missing(self, name: str, value: Any) -> bool:
-        """Whether an argument is what the user left out, under its own name or, of a text, any other."""
+        """Return whether an argument is what the user left out, under its own name or, for a text, any other."""
         missing = self._missing
         return missing is not None and bool(value == missing.value) and (name == missing.name or isinstance(value, str))
 
@@ -130,7 +130,7 @@ class AgentPolicy(ControlPolicy):
         return f"{question} I need this: {description}" if description else question
 
     def _gold_call(self, index: int, offered: Mapping[str, ToolSpec], reply: str | None) -> ToolCall:
-        """A gold call; with a `reply`, as somebody makes it who knows no more of what is missing than that."""
+        """Return a gold call; with a `reply`, as made by somebody who knows only that about what is missing."""
         call = self._gold[index]
         arguments = dict(call.arguments)
         if self._missing and reply is not None and not _is_tool(self._missing):
@@ -138,7 +138,7 @@ class AgentPolicy(ControlPolicy):
         return ToolCall(id=self._gold_id(index), name=call.tool, arguments=arguments)
 
     def _guessed(self, name: str, value: Any, offered: Mapping[str, ToolSpec], reply: str) -> Any:
-        """The value itself, or, where it is what the user left out, what the reply gives, else an invented one: the same one everywhere."""
+        """Return the value itself or, if the user left it out, what the reply gives, otherwise an invented one that is the same everywhere."""
         missing = self._missing
         assert missing is not None
         if not self._is_missing(name, value):
@@ -149,9 +149,9 @@ class AgentPolicy(ControlPolicy):
         return invent(schema, missing.value) if is_refusal(reply) else value_in_reply(reply, schema)
 
     def _answer(self, results: Mapping[str, str], reply: str, place: int) -> str:
-        """What was found, each fact as it stands in the result that was received. Nothing is said from memory.
+        """Return what was found, each fact as in the result that was received. Nothing is said from memory.
 
-        Facts of calls that later user_turns ask for are not spoken of, and what no call finds is spoken of last.
+        Facts of calls for later user_turns are not mentioned, and what no call finds comes last.
         """
         last = place == len(self._user_turns) - 1
         facts = [fact for fact in self._facts if last or (fact.call is not None and fact.call < self._ends[place])]
@@ -184,14 +184,14 @@ def _is_tool(missing: Missing) -> bool:
 
 
 def _unused_mark(user_turns: Sequence[Turn]) -> str:
-    """What tells the control's own calls from those that the scenario says were made before."""
+    """Return a mark that distinguishes the control's own calls from those that the scenario says were made before."""
     named = [str(call["id"]) for turn in user_turns for message in turn.messages for call in message.get("tool_calls", ())]
     marks = map("_".__mul__, count())
     return next(mark for mark in marks if not any(name.startswith((f"gold{mark}-", f"ask{mark}-")) for name in named))
 
 
 def _waves(scenario: Scenario, facts: Sequence[Fact]) -> tuple[tuple[int, ...], ...]:
-    """Gold calls in the fewest steps: a call waits for an earlier one if an argument is a fact of it that nobody said up to its user turn."""
+    """Return gold calls in the fewest steps: a call waits for an earlier one if an argument is a fact of it that nobody has said by then."""
     found: dict[str, int] = {}
     for fact in facts:
         if fact.call is not None:
@@ -216,7 +216,7 @@ def _parse(text: str) -> Any:
 
 
 def _resolve(document: Any, pointer: str) -> Any:
-    """The part of a tool result that a JSON pointer names."""
+    """Return the part of a tool result that a JSON pointer names."""
     if document is None:
         return _NOT_THERE
     try:
@@ -248,14 +248,14 @@ _A_FEW_WORDS = 3
 
 
 def is_refusal(reply: str) -> bool:
-    """Whether a reply holds no answer at all."""
+    """Return whether a reply contains no answer at all."""
     said = " ".join(reply.split())
     denied = _NOT.search(said)
     return not said or _NO_IDEA.search(said) is not None or (denied is not None and _KNOW.search(said, denied.end()) is not None)
 
 
 def gives_missing(reply: str, missing: Missing | None) -> bool:
-    """Whether a reply gives what is missing: its value, the answer the scenario knows for it, or a part of that which says it."""
+    """Return whether a reply gives what is missing: its value, the answer the scenario has for it, or a part of that which says it."""
     if missing is None or not reply:
         return False
     said = " ".join(reply.split()).casefold()
@@ -270,7 +270,7 @@ def gives_missing(reply: str, missing: Missing | None) -> bool:
 
 
 def value_in_reply(reply: str, schema: dict[str, Any]) -> Any:
-    """The value a reply gives for a parameter of this JSON schema; its words where it gives none that fits, as the tool may know better.
+    """Return the value a reply gives for a parameter of this JSON schema; its words if none fits, as the tool may know better.
 
     >>> value_in_reply("We moved to Germany, so DE.", {"type": "string", "minLength": 2, "maxLength": 2})
     'DE'
@@ -286,7 +286,7 @@ def value_in_reply(reply: str, schema: dict[str, Any]) -> Any:
 
 
 def _read(words: str, schema: dict[str, Any]) -> Iterator[Any]:
-    """Values of the schema's type that stand in a reply, the likeliest first."""
+    """Return values of the schema's type in a reply, the likeliest first."""
     enum = [value for value in schema.get("enum", ()) if isinstance(value, str)]
     if enum:
         plain = words.casefold().replace("_", " ")
@@ -317,7 +317,7 @@ def _dates(words: str) -> Iterator[str]:
 
 
 def _candidate_values(words: str, schema: dict[str, Any]) -> Iterator[str]:
-    """Parts of a reply that may be the value it gives."""
+    """Yield parts of a reply that may be the value it gives."""
     bare = _OPENING.sub("", words.rstrip(".!"))
     tokens = [token.strip(".,;:!?()'\"") for token in bare.split()]
     yield from re.findall(r"#[0-9a-fA-F]{3,8}\b", words)
@@ -341,10 +341,10 @@ def _fits_schema(text: str, schema: dict[str, Any]) -> bool:
 
 
 def _is_said(value: str, said: str) -> bool:
-    """Whether `value` stands in the reply as a whole: an amount of 5 is neither in "15" nor in "5.5"."""
+    """Return whether `value` occurs in the reply as a whole: an amount of 5 is neither in "15" nor in "5.5"."""
     return bool(value) and re.search(rf"(?<!\w)(?<!\d\.){re.escape(value)}(?!\w)(?!\.\d)", said) is not None
 
 
 def to_text(value: Any) -> str:
-    """A value as a text: a string as it is, all else as JSON."""
+    """Return a value as a text: a string unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Tasks that open nothing but a model, and how each of their runs asks it."""
+"""Tasks that open only a model, and how each of their runs asks it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Asking:
     """How a run asks its model.
 
     Attributes:
-        ask: Puts a scenario to a model, given settings and the turns so far; returns None where nothing more is asked.
-        check: Sees that a scenario can be put to the model; raises `PrerequisiteError`.
-        wording: The texts its prompts are made of, by what a message calls each; a resumed run must have the same.
-        template: Its template, `auto` settled; empty where the task has none.
-        graph: Plays a scenario where asking is not all; by default a graph that asks until there is nothing more to ask.
-        control: Options that `Task.control` is given, by name.
+        ask: Asks a model a scenario, given settings and the turns so far; returns None if nothing more is asked.
+        check: Checks that the model can be asked a scenario; raises `PrerequisiteError`.
+        wording: The texts of its prompts, by their names in messages; a resumed run must have the same.
+        template: Its template, with `auto` settled; empty if the task has none.
+        graph: Plays a scenario if asking is not enough; by default a graph that asks until there is nothing more to ask.
+        control: Options for `Task.control`, by name.
     """
 
     ask: Callable[..., Awaitable[ModelTurn | None]]
@@ -51,7 +51,7 @@ class AskingTask(Task[OptionsT]):
         """Decide how an opened model is asked.
 
         Raises:
-            PrerequisiteError: It cannot be asked so.
+            PrerequisiteError: It cannot be asked that way.
         """
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""A paper's rows beside a run's: which published table is meant, and which of its rows are about the run's groups."""
+"""Show a paper's rows beside a run's: which published table, and which of its rows are about the run's groups."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from talm_sim.published import Misprint, PublishedTable, published
 __all__ = ["Beside", "PaperRow", "PaperRows"]
 
 _MOST = 6
-"""Rows that stand below a table on a screen or page; data has them all."""
+"""Rows shown below a table on a screen or page; data has them all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The published table that stands beside a run's.
+    """The published table to show beside a run's.
 
     Attributes:
         paper: Its paper; see `talm_sim.published.published`.
         table: Its number.
         measures: A measure's name to the table's column.
-        groups: A group to what the keys of its rows are there, besides the model.
-        models: The models shown where there is no room for all, the first ones first.
+        groups: The keys of a group's rows there, besides the model.
+        models: The models shown if there is no room for all, the first ones first.
         about: Which of the paper's tables it is, in a word or two.
     """
 
@@ -35,7 +35,7 @@ class Beside:
     about: str = ""
 
     def rows(self, groups: Iterable[str]) -> PaperRows:
-        """The table's rows about these groups, of all models, group by group."""
+        """Return the table's rows about these groups, of all models, group by group."""
         table = published(self.paper, self.table)
         found = []
         for group in groups:
@@ -51,12 +51,12 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class PaperRow:
-    """What a paper prints of one model and group, as shares; a misprint is corrected where it can be."""
+    """A paper's figures for one model and group, as shares; a misprint is corrected if possible."""
 
     model: str
     group: str
     values: Mapping[str, float | None]
-    """By the name of the measure."""
+    """Values by the name of the measure."""
     wrong: Mapping[str, Misprint] = field(default_factory=dict)
     """What is printed wrong, by the name of the measure."""
 
@@ -71,34 +71,34 @@ class PaperRows:
     about: str = ""
 
     def title(self) -> str:
-        """Whose figures they are, over which data, and that they are no equals."""
+        """Say whose figures they are, over which data, and that they are not directly comparable."""
         n = f" (n = {self.table.n:,})" if self.table.n else ""
         which = f" ({self.about})" if self.about else ""
         who = f"published: {self.table.name} Table {self.table.table}{which}, {self.table.data}{n}"
         return f"{who}; other scenarios, other models: not comparable one to one"
 
     def name(self, row: PaperRow) -> str:
-        """What a row is called: its model, and its group where there are several."""
+        """Return the name of a row: its model, and its group if there are several."""
         return row.model if len({one.group for one in self.rows}) == 1 else f"{row.model}, {row.group}"
 
     def few(self) -> list[PaperRow]:
-        """As many as a reader takes in: of one model or more, all groups of each."""
+        """Return as many rows as a reader takes in: of one model or more, all groups of each."""
         groups = list(dict.fromkeys(row.group for row in self.rows))
         models = self.models[: max(1, _MOST // max(1, len(groups)))]
         found = {(row.group, row.model): row for row in self.rows}
         return [found[group, model] for group in groups for model in models if (group, model) in found]
 
     def joined(self, other: PaperRows) -> PaperRows:
-        """These and the rows of the same table that another run has beside it, each once."""
+        """Return these and the rows of the same table that another run has beside it, each once."""
         return replace(self, rows=tuple({(row.group, row.model): row for row in (*self.rows, *other.rows)}.values()))
 
     def misprints(self) -> list[str]:
-        """What is wrong in the rows that are shown, for the stars at them."""
+        """Say what is wrong in the rows that are shown, for the stars beside them."""
         wrong = [(row, one) for row in self.few() for name, one in row.wrong.items() if name in row.values]
         return [f"* {self.name(row)}: printed as {one.printed:g}, a misprint" for row, one in wrong]
 
     def records(self) -> list[dict[str, Any]]:
-        """Every row as flat data, marked `source: paper`."""
+        """Return every row as flat data, marked `source: paper`."""
         return [
             {
                 "source": "paper",

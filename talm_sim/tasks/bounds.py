@@ -1,4 +1,4 @@
-"""What an episode may cost, before it is run: requests and tokens, at least and at most."""
+"""Bounds on the cost of an episode before it is run: requests and tokens, at least and at most."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 __all__ = ["RESULT_TOKENS", "Bound", "max_tokens_of"]
 
 _BYTES = 2
-"""Bytes of UTF-8 a token stands for at the least: English prose has four, JSON three, Chinese two or more."""
+"""Fewest bytes of UTF-8 per token: English prose has four, JSON three, Chinese two or more."""
 RESULT_TOKENS = 4_000
-"""Of a tool's result, which is cut at 8,000 characters."""
+"""Tokens of a tool's result, which is cut at 8,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,11 @@ class Bound:
     """What one episode, or many, may cost the model.
 
     Attributes:
-        least: Requests, where the model ends as soon as it may.
-        most: Requests, retries aside.
-        input_tokens: At most, all requests together.
-        output_tokens: At most, all requests together.
-        last: Of the input tokens, those of the last request: a judge reads about as much.
+        least: Fewest requests, if the model ends as soon as it may.
+        most: Most requests, without retries.
+        input_tokens: Most input tokens of all requests together.
+        output_tokens: Most output tokens of all requests together.
+        last: Input tokens of the last request: a judge reads about as many.
     """
 
     least: int = 0
@@ -40,10 +40,10 @@ class Bound:
         )
 
     def times(self, number: int) -> Bound:
-        """The bound of so many alike."""
+        """Return the bound of so many equal ones."""
         return Bound(self.least * number, self.most * number, self.input_tokens * number, self.output_tokens * number, self.last * number)
 
 
 def max_tokens_of(*texts: str) -> int:
-    """Tokens that texts have at most, whatever the tokenizer."""
+    """Return the most tokens that texts have, whatever the tokenizer."""
     return sum(-(-len(text.encode("utf-8", "replace")) // _BYTES) for text in texts)

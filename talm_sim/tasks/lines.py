@@ -1,4 +1,4 @@
-"""A line of a scenario file, and whose published form it is in where it is no scenario."""
+"""Read a line of a scenario file, or say whose published form it has if it is not a scenario."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read_line(line: Any, where: str, task: str) -> Scenario:
     """Read a line as a scenario of `task`.
 
     Raises:
-        PrerequisiteError: It is none; the message names `where` and the field, or the task whose published rows it belongs to.
+        PrerequisiteError: It is not a scenario; the message names `where` and the field, or the task whose published rows it belongs to.
     """
     try:
         return read_scenario(line, where, task)
@@ -29,5 +29,5 @@ def read_line(line: Any, where: str, task: str) -> Scenario:
 
 
 def _is_row(line: Any) -> bool:
-    """Whether a line may be somebody's published row: it lacks what every scenario has."""
+    """Return whether a line may be a published row: it lacks what every scenario has."""
     return isinstance(line, dict) and "turns" not in line and not {"id", "group"} <= line.keys()

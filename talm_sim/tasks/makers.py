@@ -1,4 +1,4 @@
-"""What makes scenarios of a task; a maker is imported when it is asked for."""
+"""Makers of a task's scenarios; each is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OpenModel(Protocol):
     """Opens the model that writes."""
 
     def __call__(self, *, constrained: bool = False) -> Model:
-        """Open it; `constrained` where it keeps to given labels."""
+        """Open it, `constrained` if it should keep to given labels."""
         ...
 
 
@@ -35,59 +35,59 @@ OutcomeT = TypeVar("OutcomeT", bound="Outcome")
 
 
 class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
-    """What a task makes its scenarios of, and how; one object a call.
+    """What a task makes its scenarios of, and how; one object per call.
 
     Args:
-        options: What is asked for.
+        options: The options of the making.
 
     Raises:
         PrerequisiteError: Options do not go together.
     """
 
     options_model: ClassVar[type[MakingOptions]]
-    """Its fields are the options of `talm-sim scenarios generate --task T`."""
+    """Model of the options of `talm-sim scenarios generate --task T`."""
     outcome: ClassVar[type[Outcome]]
-    """What becomes of a source."""
+    """Class of a source's outcome."""
     rules: ClassVar[int]
     """Version of the rules by which scenarios are made and judged: a folder that was started keeps to one version."""
     noun: ClassVar[str] = "scenario"
     """What messages call a source."""
     reviewer: ClassVar[Reviewer | None] = None
-    """What a person decides on when what was made is read through; None where nothing is reviewed."""
+    """Reviewer of what was made; None if nothing is reviewed."""
     wording: str = ""
-    """Digest of the texts a model is given; empty where none writes."""
+    """Digest of a model's wording; empty if no model writes."""
 
     def __init__(self, options: OptionsT) -> None:
         self.options = options
         self.dropped: Sequence[DroppedSource] = ()
-        """What `load` found that is no source."""
+        """Parts found by `load` that are not a source."""
 
     @abstractmethod
     def load(self) -> Sequence[SourceT]:
-        """Read what scenarios are made of, in its order; what cannot be one is left out, and the report says why.
+        """Read the sources in order; anything that cannot be one is left out, and the report says why.
 
         Raises:
             PrerequisiteError: It cannot be read.
         """
 
     def open(self, sources: Sequence[SourceT], open_model: OpenModel) -> None:
-        """Get ready to make scenarios of these sources.
+        """Prepare to make scenarios of these sources.
 
         Raises:
-            PrerequisiteError: The model, or what else it takes, is not there.
+            PrerequisiteError: The model, or something else that it needs, is missing.
         """
         return
 
     @abstractmethod
     async def make(self, source: SourceT) -> OutcomeT:
-        """Make what can be made of one source."""
+        """Make all scenarios of one source."""
 
     def bound(self, source: SourceT) -> Bound:
-        """What a source may cost the model that writes."""
+        """Return what a source may cost the writing model."""
         return Bound()
 
     def report(self, sources: Sequence[SourceT], outcomes: Mapping[str, OutcomeT], begun: FixedSettings) -> dict[str, Any]:
-        """Count what was made. `sources` holds `asked`, `finished` and `failed`, the last one a list of `id` and `reason`."""
+        """Count what was made. `sources` has `asked`, `finished` and `failed`; the last is a list of `id` and `reason`."""
         from talm_sim.scenarios.making.outcome import count_sources
 
         done, counts = count_sources(sources, outcomes)
@@ -102,14 +102,14 @@ class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
         }
 
     def listings(self, report: Mapping[str, Any]) -> list[Listing]:
-        """The report as tables."""
+        """Return the report as tables."""
         made = {"rows": f"{report['rows']['total']:,}", "rejected": f"{report['rejected']['total']:,}"}
         return [([made], {"rows": "Scenarios", "rejected": "Rejected"})]
 
     def notes(self, report: Mapping[str, Any]) -> list[str]:
-        """What else is said of it, a line each."""
+        """Return further notes, one per line."""
         return [f"dropped {one['id']}: {one['reason']}" for one in report["sources"].get("dropped", ())]
 
     async def aclose(self) -> None:
-        """Close what `open` opened."""
+        """Close everything that `open` opened."""
         return

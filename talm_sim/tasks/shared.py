@@ -1,4 +1,4 @@
-"""What the runs of one session share: for equal arguments one object, opened when it is first asked for, closed with the session."""
+"""Share what the runs of one session use: for equal arguments one object, opened when first asked for, closed with the session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Shared"]
 
 
 class Shared(AsyncExitStack):
-    """Models, tools and recordings of one session, be it a run, a judging or a grid of runs."""
+    """Models, tools and recordings of one session: a run, a judging or a grid of runs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,12 +29,12 @@ class Shared(AsyncExitStack):
         self._opening_tools = asyncio.Lock()
 
     def library(self, root: Path | None, folder: str = "") -> CassetteLibrary:
-        """The recordings below `root`, the shipped ones without it; conversations in a task's `folder`."""
+        """Return the recordings below `root`, or the shipped ones without it; conversations are in a task's `folder`."""
         found: CassetteLibrary = self._opened.setdefault(f"library {root} {folder}", CassetteLibrary(root, folder))
         return found
 
     async def model(self, config: RunConfig, created: datetime | None = None) -> Model:
-        """The model of a configuration whose traffic is decided; loaded once, however many runs or judges ask for it.
+        """Return the model of a configuration whose traffic is decided; it is loaded once, however many runs or judges ask for it.
 
         Args:
             config: The configuration.
@@ -67,7 +67,7 @@ class Shared(AsyncExitStack):
         return found
 
     async def tools(self, config: RunConfig, sources: tuple[str, ...] = (), *, trusted: bool = False) -> Tools:
-        """The tools of a configuration whose traffic is decided; a live source is started once.
+        """Return the tools of a configuration whose traffic is decided; a live source is started once.
 
         Args:
             config: The configuration.
@@ -93,7 +93,7 @@ class Shared(AsyncExitStack):
 
     @staticmethod
     def single_steps(config: RunConfig, model: Model) -> int:
-        """Single steps to have under way: at least enough for two of the batches a model in this process works in."""
+        """Return how many single steps run at the same time: at least enough for two batches of a model in this process."""
         return max(config.max_episodes, 2 * getattr(model, "batch_size", 0))
 
 

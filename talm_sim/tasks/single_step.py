@@ -1,4 +1,4 @@
-"""Tasks that put one request to the model for each scenario, and execute no tool."""
+"""Tasks that ask the model one request for each scenario, and execute no tool."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Request:
     Attributes:
         messages: The conversation, oldest first.
         tools: Tools the model may call; none is executed.
-        choices: Where not empty, words one of which the answer begins with; models that can be constrained are held to it.
-        prompt: A text to go on with, in place of messages: for models without a chat template.
-        alternatives: How many of the likeliest first tokens of the answer are kept, where the model tells them.
-        max_new_tokens: The most the answer may take, where that is less than what the run allows.
-        scored: Where not empty, answers whose log-probabilities stand in place of the likeliest first tokens.
-        before: How many of the messages an earlier turn holds already: a turn is kept with what it added.
+        choices: Words, one of which the answer begins with, if there are any; models that can be constrained are held to it.
+        prompt: A text to continue, in place of messages: for models without a chat template.
+        alternatives: How many of the likeliest first tokens of the answer are kept, if the model reports them.
+        max_new_tokens: Most tokens of the answer, if fewer than the run allows.
+        scored: Answers whose log-probabilities replace the likeliest first tokens, if there are any.
+        before: How many of the messages an earlier turn has already: a turn is kept with what it added.
     """
 
     messages: Sequence[BaseMessage] = ()
@@ -51,7 +51,7 @@ class Request:
 
     @property
     def added(self) -> str:
-        """What it adds to the conversation, as text."""
+        """The messages it adds to the conversation, as text."""
         return self.prompt or "\n\n".join(message.text for message in self.messages[self.before :])
 
 
@@ -59,8 +59,8 @@ class SingleStepTask(AskingTask[OptionsT]):
     """A task that asks the model once per scenario. A subclass needs `name`, `splits`, `request`, `rows` and `summarize`.
 
     Attributes:
-        reads_dialogues: Whether `request` reads all messages of a scenario. Where it does not, a scenario that holds more than one message of
-            the user is refused: what else was said would be dropped.
+        reads_dialogues: Whether `request` reads all messages of a scenario. If it does not, a scenario with more than one message of the
+            user is refused, because the rest would be dropped.
     """
 
     reads_dialogues: ClassVar[bool] = False
@@ -84,7 +84,7 @@ class SingleStepTask(AskingTask[OptionsT]):
         """Make the request for a scenario.
 
         Raises:
-            PrerequisiteError: The scenario cannot be asked; said before anything runs.
+            PrerequisiteError: The scenario cannot be asked; this is reported before anything runs.
         """
 
     def then(self, scenario: Scenario, job: Job[OptionsT], turns: Sequence[ModelTurn]) -> Request | None:
@@ -92,7 +92,7 @@ class SingleStepTask(AskingTask[OptionsT]):
         return None
 
     def wording(self, job: Job[OptionsT]) -> Mapping[str, str]:
-        """The texts the requests are made of, by what a message calls each; a run that goes on must have the same."""
+        """Return the texts of the requests, by their names in messages; a resumed run must have the same."""
         return {}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Iterator[Bound]:
@@ -106,7 +106,7 @@ class SingleStepTask(AskingTask[OptionsT]):
             yield Bound(1, 1, size, tokens, last=size + tokens)
 
     def asking(self, job: Job[OptionsT], model: Model) -> Asking:
-        """Put each request to the model."""
+        """Return how the model is asked each request."""
         from talm_sim.models.base import CompletionModel, ScenarioModel, TextModel
 
         async def ask(model: Model, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn]) -> ModelTurn | None:
@@ -125,7 +125,7 @@ class SingleStepTask(AskingTask[OptionsT]):
 
 
 async def _ask(request: Request, model: Model, settings: GenerationSettings) -> ModelTurn:
-    """Put a request to a model that can take it."""
+    """Ask a request of a model that can take it."""
     from talm_sim.models.base import CompletionModel, TextModel
 
     most = settings.max_new_tokens if request.max_new_tokens is None else min(request.max_new_tokens, settings.max_new_tokens)
@@ -141,7 +141,7 @@ async def _ask(request: Request, model: Model, settings: GenerationSettings) -> 
 
 
 async def _score(request: Request, model: TextModel) -> tuple[TokenLogprob, ...]:
-    """How likely the given answers are, the likeliest first."""
+    """Return how likely the given answers are, the likeliest first."""
     from talm_sim.models.messages import openai_messages
     from talm_sim.types import TokenLogprob
 

@@ -1,1 +1,1 @@
-"""What can be done: the environment of an episode, its perturbations, recordings of HTTP traffic, and the live tool service."""
+"""What an episode can do: its environment, perturbations, recordings of HTTP traffic, and the live tool service."""

@@ -18,7 +18,7 @@ class ToolCaller:
     """Executes tools by name. Use it in a `with` block, which holds their sources open.
 
     Args:
-        sources: As written on the command line; none for the built-in tools.
+        sources: The sources, as written on the command line; none for the built-in tools.
         trusted: Whether code that came with data may run.
 
     Raises:
@@ -65,7 +65,7 @@ class ToolCaller:
             raise ToolError(f"{tool} did not answer with JSON: {text[:300]}", "malformed_body") from None
 
     def start_episode(self) -> None:
-        """Let the calls from now on be those of one episode: what the calls before have changed of its own tools is gone."""
+        """Make the following calls those of one episode: what earlier calls changed of its own tools is gone."""
         self._close_session()
         self._session = self.tools.open()
 

@@ -1,4 +1,4 @@
-"""Time as the environment knows it: real where a model acts live, virtual where nobody would gain by waiting."""
+"""The environment's time: real if a model acts live, virtual if nobody would gain by waiting."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["Clock", "RealClock", "VirtualClock"]
 
 
 class Clock(Protocol):
-    """Waits on behalf of slow, stuck or rate-limited tools; each call has a clock of its own."""
+    """Waits on behalf of slow, stuck or rate-limited tools; each call has its own clock."""
 
     slept: float
-    """Seconds pretended, which the elapsed time is to have on top."""
+    """Seconds of pretended waiting, which are added to the elapsed time."""
     waits: int
     """How often it was asked to wait."""
 
@@ -36,7 +36,7 @@ class RealClock:
 
 
 class VirtualClock:
-    """Does not wait: neither a replay nor a script need be slow because a tool is."""
+    """A clock that does not wait: neither a replay nor a script need be slow because a tool is."""
 
     def __init__(self) -> None:
         self.slept = 0.0

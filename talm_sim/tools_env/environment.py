@@ -1,7 +1,7 @@
 """The environment: the tools one episode can reach, with perturbations and recording.
 
-A call passes validate -> perturbation.before -> source or cassette -> perturbation.after -> result. Recordings lie below the perturbations, so
-one recording serves every ablation.
+A call passes validate -> perturbation.before -> source or cassette -> perturbation.after -> result. Recordings are below the
+perturbations, so one recording serves every ablation.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Environment:
         self.seed = seed
         self.clock = clock
         self.kept: dict[str, ToolSession] = {}
-        """What episodes that wait for a person have of their own, by episode."""
+        """What waiting episodes keep of their own, by episode."""
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
             tool = perturbation.options.tool
             if tool and tool not in self.specs:
@@ -84,7 +84,7 @@ class Environment:
             state: What `EpisodeTools.state` returned when the episode paused.
 
         Raises:
-            PrerequisiteError: The scenario names a tool that is not there.
+            PrerequisiteError: The scenario names a tool that does not exist.
         """
         unknown = [name for name in scenario.tools if name not in self.specs]
         if unknown:
@@ -101,7 +101,7 @@ class Environment:
         return opened
 
     async def aclose(self) -> None:
-        """Close what episodes that still wait have of their own."""
+        """Close what waiting episodes have of their own."""
         kept, self.kept = list(self.kept.values()), {}
         await asyncio.gather(*(session.aclose() for session in kept))
 
@@ -110,7 +110,7 @@ class EpisodeTools:
     """The tools of one episode; made by `Environment.open`.
 
     Attributes:
-        tools: Those in sight of the agent.
+        tools: The tools that the agent can see.
     """
 
     def __init__(
@@ -128,12 +128,12 @@ class EpisodeTools:
         self._session = environment.tools.open(episode)
 
     def knows(self, name: str) -> bool:
-        """Whether there is a tool of this name, in sight or not."""
+        """Whether there is a tool of this name, visible or not."""
         return name in self._environment.specs
 
     @property
     def slept(self) -> float:
-        """Seconds of waiting pretended so far: calls of one turn wait together, turns one after the other."""
+        """Seconds of pretended waiting so far: calls of one turn wait together, turns one after the other."""
         return sum(self._slept.values())
 
     async def call(self, call: ToolCall | UnparsableCall, turn: int) -> ToolEvent:
@@ -192,7 +192,7 @@ class EpisodeTools:
     async def _send(self, call: Call) -> tuple[Outcome, Origin, tuple[PerturbationLog, ...]]:
         """Send a checked call through the perturbations and the wire; return also what each perturbation that watched it did.
 
-        Where one answers in the tool's place, no other can land any more, so none is armed.
+        If one answers in the tool's place, no other can take effect, so none is armed.
         """
         hits = _Hits(call, self._watching)
         for one in self._watching:
@@ -214,11 +214,11 @@ class EpisodeTools:
         return outcome, origin, hits.logs(seen)
 
     def logs(self) -> tuple[PerturbationLog, ...]:
-        """What each perturbation did."""
+        """Return what each perturbation did."""
         return tuple(perturbation.log() for perturbation in self._perturbations)
 
     def state(self) -> dict[str, Any]:
-        """Counts, as JSON, to be kept while the episode waits for a human."""
+        """Return counts, as JSON, to be kept while the episode waits for a human."""
         counts = [[one.armed, one.fired, one.seen] for one in self._perturbations]
         return {"calls": self._calls, "counts": counts, "changes": self._session.changes}
 
@@ -231,7 +231,7 @@ class EpisodeTools:
         await self._session.aclose()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` returned."""
+        """Continue from what `state` returned."""
         self._session = self._environment.kept.pop(self._episode, self._session)
         self._session.changes = state.get("changes", "")
         self._calls = state["calls"]
@@ -244,7 +244,7 @@ class EpisodeTools:
         return bool(self._watching)
 
     def recall(self, events: Iterable[Event]) -> None:
-        """Count calls that a process made which ended before it could keep `state`: what happened is known from the events alone."""
+        """Count the calls of a process that ended before it could keep `state`; only the events show what happened."""
         calls = [event for event in events if isinstance(event, ToolEvent)]
         self._calls = max(self._calls, sum(event.error not in _UNCOUNTED for event in calls))
         for one in self._watching:
@@ -262,7 +262,7 @@ class _Hits:
         self._fired: dict[Perturbation, bool] = {}
 
     def fires(self, one: Perturbation) -> bool:
-        """Arm a perturbation, where the call is its business, and tell whether it fires."""
+        """Arm a perturbation if the call concerns it, and return whether it fires."""
         armed = one.armed
         fires = one.concerns(self._call) and one.applies(self._call.spec.name)
         if one.armed > armed:
@@ -274,7 +274,7 @@ class _Hits:
         self._fired[one] = one.let_through()
 
     async def damage(self, outcome: Outcome) -> tuple[Outcome, list[Perturbation]]:
-        """Let those that fire damage what came back; return also those whose change is still there in what the model will read."""
+        """Let the firing perturbations damage the answer; return also those whose change is still there in what the model will read."""
         firing = [one for one in self._watching if self._fired.get(one)]
         if not firing:
             return outcome, []
@@ -291,14 +291,14 @@ class _Hits:
         return chain[-1], seen
 
     async def _outcome_without(self, place: int, firing: list[Perturbation], chain: list[Outcome]) -> Outcome:
-        """What would have come back had the perturbation at `place` not fired; nothing is waited for a second time."""
+        """Return the outcome without the perturbation at `place`; nothing is waited for a second time."""
         call, outcome = replace(self._call, clock=VirtualClock()), chain[place]
         for later in firing[place + 1 :]:
             outcome = await later.after(call, outcome)
         return outcome
 
     def logs(self, seen: list[Perturbation]) -> tuple[PerturbationLog, ...]:
-        """What each that watched the call did to it; counts what was `seen`."""
+        """Return what each perturbation that watched the call did to it; count what was `seen`."""
         for one in seen:
             one.seen += 1
         fired = self._fired
@@ -311,7 +311,7 @@ def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
     """Check arguments against the tool's JSON Schema. What cannot be checked passes: it is not known to be the model's mistake.
 
     Raises:
-        ToolError: They do not fit; the message says which argument and why.
+        ToolError: The arguments do not fit; the message says which one and why.
     """
     schema = canonical_json(spec.parameters)
     try:
@@ -331,12 +331,12 @@ def _schema(schema: str) -> Schema:
 
 @lru_cache(maxsize=512)
 def _warn_unchecked(tool: str, schema: str, why: str) -> None:
-    """Say once that arguments of a tool went unchecked."""
+    """Say once that arguments of a tool were not checked."""
     log.warning("tool %s: arguments were only partly checked against its schema: %s", tool, why)
 
 
 def _render_outcome(outcome: Outcome) -> tuple[str, str]:
-    """What the model is shown of a tool's answer, and the reason code where that is an error."""
+    """Return what the model is shown of a tool's answer, and the reason code if that is an error."""
     try:
         return read_answer(outcome), ""
     except ToolError as err:
@@ -348,7 +348,7 @@ def _refused(err: ToolError) -> tuple[str, str]:
 
 
 def read_answer(outcome: Outcome) -> str:
-    """What the model is shown of a tool's answer.
+    """Return what the model is shown of a tool's answer.
 
     Raises:
         ToolError: No answer came, the answer is an error, or it cannot be read.
@@ -359,7 +359,7 @@ def read_answer(outcome: Outcome) -> str:
     try:
         value = json.loads(outcome.body)
         text = canonical_json(value)
-        text.encode()  # half a character can be written in JSON, and in nothing else
+        text.encode()  # JSON can contain half a character, and nothing else can
     except (ValueError, RecursionError):
         raise ToolError(f"The tool answered with a broken body: {_cut(outcome.body.decode(errors='replace'), 200)}", "malformed_body") from None
     if not 200 <= outcome.status < 300:

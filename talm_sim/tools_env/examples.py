@@ -1,4 +1,4 @@
-"""Arguments to try a tool with: what the user gives, else what its description gives as examples, else the plainest that fit."""
+"""Arguments to try a tool with: the user's, otherwise the examples in its description, otherwise the simplest that fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from talm_sim.types import JsonObject, ToolSpec
 __all__ = ["Example", "example_arguments", "read_arguments"]
 
 _TEXTS = ("example", "sample", "specimen", "instance")
-"""Told apart, so that one of two arguments can be left out of a request without the other one giving it away."""
+"""Texts that differ, so that an argument left out of a request is not given away by another one."""
 _FORMATS = {
     "date": "2025-01-15",
     "date-time": "2025-01-15T12:00:00Z",
@@ -33,9 +33,9 @@ _FORMATS = {
     "uuid": "123e4567-e89b-42d3-a456-426614174000",
 }
 _WRITTEN = (("YYYY-MM-DD", "2025-01-15"), ("HH:MM:SS", "12:00:00"), ("HH:MM", "12:00"), ("YYYY", "2025"))
-"""Forms that descriptions spell out."""
+"""Phrases by which descriptions give an example."""
 _TRIED = ("A", "AB", "ABC", "ABCD", "a", "ab", "abc", "1", "12", "123", "1234", "12345", "A1", "a-1", "1.0", "+1", "#000000")
-"""Short texts for patterns."""
+"""Short texts that are tried for patterns."""
 _QUOTED = re.compile(
     r"(?:\be\.?g\.?|\bfor example|\bsuch as|\blike|\bexamples?:)[\s,:(]*(?:'([^'\n]{1,80})'|\"([^\"\n]{1,80})\"|`([^`\n]{1,80})`)", re.I
 )
@@ -47,7 +47,7 @@ class Example:
     """Arguments for one call.
 
     Attributes:
-        arguments: All that the tool requires, and what else the user gave.
+        arguments: All that the tool requires, and whatever else the user gave.
         made_up: Names of those that neither the user nor the tool's description gave.
     """
 
@@ -56,11 +56,11 @@ class Example:
 
 
 def example_arguments(spec: ToolSpec, given: Mapping[str, Any] | None = None) -> Example:
-    """Arguments for a tool. Where making them up would take too long, those that it takes are missing.
+    """Return arguments for a tool.
 
     Args:
         spec: The tool.
-        given: The user's own, which go before all others.
+        given: The user's own, which take precedence.
 
     >>> example_arguments(ToolSpec(name="t", parameters={"properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]}))
     Example(arguments={'n': 3}, made_up=('n',))
@@ -91,9 +91,9 @@ def _complete(arguments: JsonObject, spec: ToolSpec) -> tuple[str, ...]:
 
 
 def _fill(arguments: JsonObject, open_ones: Mapping[str, Mapping[str, Any]], said: list[Any]) -> tuple[str, ...]:
-    """Fill what nothing is told of, with what the tool's own description gives as examples where it fits; return what is made up.
+    """Fill the arguments that nobody gave with fitting examples from the tool's own description; return what is made up.
 
-    An example in there may be of any argument; where it fits one alone, it is taken to be of that.
+    An example may be of any argument; if it fits only one, it is taken as that one's.
     """
     fitting = [name for name, schema in open_ones.items() if any(_fits_schema(schema, value) for value in said)]
     made_up = []
@@ -111,7 +111,7 @@ def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonO
     """Read the user's own arguments: a JSON object of tools' names to their arguments.
 
     Raises:
-        PrerequisiteError: It cannot be read, is something else, or names a tool or argument that is not there.
+        PrerequisiteError: It cannot be read, has another form, or names an unknown tool or argument.
     """
     fix = '; write {"TOOL": {"ARGUMENT": VALUE}}'
     try:
@@ -142,7 +142,7 @@ def read_arguments(file: Path, tools: Mapping[str, ToolSpec]) -> dict[str, JsonO
 
 
 def _stated_values(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """What a schema gives as a value, in its keywords or in the words that describe it."""
+    """Return the values that a schema gives, in its keywords or in its description."""
     current_work().spend(5)
     yield from (schema[key] for key in ("const", "default") if key in schema)
     for key in ("examples", "enum"):
@@ -155,12 +155,12 @@ def _stated_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _keywords_of(schema: Any) -> Mapping[str, Any]:
-    """A schema's keywords; `true` has none."""
+    """Return a schema's keywords; `true` has none."""
     return schema if isinstance(schema, Mapping) else {}
 
 
 def _in_words(described: str) -> Iterator[Any]:
-    """Examples that a description gives, as the texts they are, and as JSON where they are that."""
+    """Return the examples in a description, as text, and as JSON if they can be read as that."""
     for found in (*_QUOTED.finditer(described), *_BARE.finditer(described)):
         text = next(filter(None, found.groups())).rstrip(".,;:")
         yield text
@@ -173,10 +173,10 @@ def _fits_schema(schema: Mapping[str, Any], value: Any) -> bool:
 
 
 def _simplest_value(schema: Mapping[str, Any], place: int = 0) -> Any:
-    """A value that fits, the plainest there is; one that does not where none is found.
+    """Return the simplest value that fits; one that does not if none is found.
 
     Args:
-        schema: Of the value.
+        schema: Schema of the value.
         place: How many values were made up before it.
     """
     candidates = [*_candidates(schema, place)]

@@ -1,4 +1,4 @@
-"""Whether tools are up, how fast they answer, and whether an answer is what its source says it is."""
+"""Whether tools are up, how fast they answer, and whether their answers match what their sources say."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _UNAUTHORISED = frozenset({401, 403, 407})
 
 @dataclass(frozen=True, slots=True)
 class ToolHealth:
-    """How a tool does.
+    """How well a tool works.
 
     Attributes:
         tool: Its name.
-        source: Where it comes from.
-        up: Whether every call was answered; None where it was not called, or failed by arguments that were made up.
+        source: The source it comes from.
+        up: Whether every call was answered; None if it was not called, or failed because of made-up arguments.
         status: What it answered, or why it did not.
         calls: How often it was called.
         failed: How many of these calls failed.
-        median_ms: Milliseconds a call takes; None where none was answered.
-        p95_ms: Milliseconds that 95 of 100 calls stay within; of fewer than 20 calls, the longest.
-        matches: Whether every answer fits the source's schema of it; None where there is none, nothing to compare, or it cannot be said.
+        median_ms: Median milliseconds of a call; None if none was answered.
+        p95_ms: Milliseconds within which 95 of 100 calls are answered; the longest of fewer than 20 calls.
+        matches: Whether every answer fits the source's schema; None if there is no schema or nothing to compare, or it cannot be decided.
         arguments: What it was called with.
         made_up: The names of those arguments that neither the user nor the tool's description gave.
     """
@@ -52,7 +52,7 @@ def health_of(trial: Trial, response_schema: JsonObject) -> ToolHealth:
 
     Args:
         trial: The calls.
-        response_schema: What its source says of its answers; empty where it says nothing.
+        response_schema: The source's schema of its answers; empty if there is none.
     """
     if trial.not_called:
         return ToolHealth(trial.tool, trial.source, None, f"not called: {trial.not_called}")
@@ -75,7 +75,7 @@ def health_of(trial: Trial, response_schema: JsonObject) -> ToolHealth:
 
 
 def _state(answered: CallResult, *, made_up: bool) -> bool | None:
-    """Whether a call shows the tool to be up. Who refuses what was made up is up; whose code fails on it may be."""
+    """Return whether a call shows the tool to be up. A tool that refuses what was made up is up; one whose code fails on it may be."""
     if answered.response is None:
         return False
     status = answered.response.status
@@ -87,7 +87,7 @@ def _state(answered: CallResult, *, made_up: bool) -> bool | None:
 
 
 def _status(answers: Sequence[CallResult]) -> str:
-    """What was answered, each kind once with its number."""
+    """Return what was answered, each kind once with its number."""
     said = Counter(one.said or f"HTTP {one.response.status if one.response else ''}" for one in answers)
     return "; ".join(what if len(said) == 1 else f"{number} x {what}" for what, number in said.items())
 

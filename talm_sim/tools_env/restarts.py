@@ -1,4 +1,4 @@
-"""What becomes of calls when a tool service dies under them."""
+"""What happens to calls when a tool service dies during them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Recovered:
     """Where a call is to be sent again."""
 
     address: str
-    """The same as before where the service lives; it has another one after it was started again."""
+    """The same address as before if the service lives; another one after it was started again."""
     died: str = ""
-    """How it had ended; empty for all but the call it was started again for."""
+    """How it had ended; empty except for the call for which it was started again."""
 
 
 on_restart: ContextVar[Callable[[str], None] | None] = ContextVar("on_restart", default=None)
-"""Told how a tool service ended that was started again; whoever shows progress sets it for the work it starts."""
+"""Receives how a tool service ended that was started again; set by what shows progress, for the work it starts."""

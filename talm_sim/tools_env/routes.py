@@ -1,4 +1,4 @@
-"""How a tool's call is written as an HTTP request on the logical host: recordings of every source are made of such requests."""
+"""Write a tool's call as an HTTP request on the logical host: recordings of every source consist of such requests."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 LOGICAL_HOST = "http://tools.invalid"
-"""Stands for whatever base address the tools have, so recordings fit every port."""
+"""Replaces the tools' base address, so that recordings fit every port."""
 TOO_LARGE = "answer_too_large"
 """Reason code of an answer of which not all was read."""
 _DECODED = 4
-"""Times that one server after another may decode a path."""
+"""How often servers, one after another, may decode a path."""
 _JSON = (("content-type", "application/json"),)
 
 
@@ -44,12 +44,12 @@ def build_request(route: Route, arguments: Mapping[str, Any], *, headers_apart: 
     to a JSON body where the method takes one, else to the query string as well.
 
     Args:
-        route: How the tool is reached.
-        arguments: What it is called with.
-        headers_apart: Whether arguments that travel as headers do so, as on the wire; in a recording they stand in the query string.
+        route: The way to the tool.
+        arguments: Its arguments.
+        headers_apart: Whether header arguments are sent as headers, as on the wire; in a recording they are in the query string.
 
     Raises:
-        ToolError: An argument would lead out of its place in the path.
+        ToolError: An argument would leave its place in the path.
     """
     path, rest = fill_path(route, arguments)
     headers = {name: _header(rest.pop(name)) for name in route.header if headers_apart and name in rest}
@@ -85,7 +85,7 @@ def fill_path(route: Route, arguments: Mapping[str, Any]) -> tuple[str, dict[str
 
 
 def leads_away(path: str) -> bool:
-    """Whether a server, or a proxy before it, may read a path as another one: a segment of it is `.` or `..`, in any spelling.
+    """Return whether a server, or a proxy before it, may read a path as another one: a segment of it is `.` or `..`, in any spelling.
 
     >>> [leads_away(path) for path in ("/a/../b", "/%2e%2E/b", "/a/..;x/b", "/a%2F..%5Cb", "/v1.2/...", "/a/%252e")]
     [True, True, True, True, False, True]
@@ -94,7 +94,7 @@ def leads_away(path: str) -> bool:
 
 
 def _parts(path: str) -> list[str]:
-    """The segments of a path as the most generous reader decodes it."""
+    """Return the segments of a path as the most lenient reader decodes it."""
     if not path.isascii() or "%" in path:
         for _ in range(_DECODED):
             path = unquote(path)
@@ -103,14 +103,14 @@ def _parts(path: str) -> list[str]:
 
 
 def posted(source: str, tools: Iterable[str]) -> dict[str, Route]:
-    """Routes of tools that are not reached over HTTP: each call is written down as one POST to `/<source>/<tool>`."""
+    """Return routes of tools that are not reached over HTTP: each call is recorded as one POST to `/<source>/<tool>`."""
     return {tool: Route(method="POST", path=f"/{quote(source, safe='')}/{quote(tool, safe='')}") for tool in tools}
 
 
 def answer(value: Any) -> HttpResponse:
-    """What a tool that is not reached over HTTP gave back, as the answer it is written down as; what is no JSON is given as its text.
+    """Return the result of a tool that is not reached over HTTP, as the answer that is recorded; anything but JSON becomes its text.
 
-    What holds itself, a number that JSON does not have, or half a character, is the tool's failure.
+    A value that contains itself, a number that JSON lacks, or half a character is the tool's failure.
     """
     try:
         body = to_json(value, fallback=str)
@@ -126,17 +126,17 @@ def _refuse(constant: str) -> None:
 
 
 def failure(status: int, message: str) -> HttpResponse:
-    """The same for a tool that failed; of half a character in its message, a question mark is left."""
+    """Return the same for a tool that failed; half a character in its message becomes a question mark."""
     return HttpResponse(status, "Error", _JSON, json.dumps({"detail": message}, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def oversized_response(status: int) -> HttpResponse:
-    """What is written down of an answer that is larger than is read: a header says so, in place of the body."""
+    """Return what is recorded of an answer that is too large to be read: a header says so, in place of the body."""
     return HttpResponse(status, "Answer Too Large", (*_JSON, (FAULT_HEADER, TOO_LARGE)), b"{}")
 
 
 def fault_of(response: HttpResponse) -> str:
-    """Reason code of an answer that could not be taken; empty for any other."""
+    """Return the reason code of an answer that could not be taken; empty for any other."""
     return next((value for name, value in response.headers if name.lower() == FAULT_HEADER and value == TOO_LARGE), "")
 
 

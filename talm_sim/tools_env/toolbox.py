@@ -1,6 +1,6 @@
-"""The tools of a run: those of all its sources, told apart by name, each call answered from its recording or by its source.
+"""The tools of a run: those of all its sources, distinguished by name, each call answered from its recording or by its source.
 
-What a tool with a state of the episode's own answers depends on the calls before: its recording holds which of them changed something, so that
+The answer of a tool with a state depends on the episode's earlier calls: its recording contains which of them changed something, so that
 an answer is found again only after the same changes.
 """
 
@@ -30,7 +30,7 @@ _ASKS = "this name is reserved for asking the person (--human); rename the tool.
 
 @dataclass(frozen=True, slots=True)
 class _ToolPlace:
-    """What reaches a tool, and what it is called there."""
+    """The source of a tool, and its name there."""
 
     source: ToolSource
     name: str
@@ -41,7 +41,7 @@ class Tools:
 
     Args:
         sources: Where they come from.
-        recorded: What was recorded of tools whose source is not there: they can be replayed and nothing else.
+        recorded: Recordings of tools whose source is absent: they can only be replayed.
 
     Raises:
         PrerequisiteError: Two sources have one name, or a tool's name is taken twice.
@@ -69,7 +69,7 @@ class Tools:
                 self._reached[name] = _ToolPlace(source, tool)
 
     def not_taken(self) -> dict[str, Sequence[NotTaken]]:
-        """What could not be taken, by source."""
+        """Return the tools that could not be taken, by source."""
         left = {
             source.name or BUILT_IN: [*source.not_taken, *(NotTaken(tool, _ASKS) for tool in source.specs if tool == ASK_HUMAN)]
             for source in self.sources
@@ -77,14 +77,14 @@ class Tools:
         return {name: found for name, found in left.items() if found}
 
     def unchecked(self) -> Iterator[tuple[str, str, str]]:
-        """The patterns that no argument, or no answer, is checked for: the tool, the pattern, and why."""
+        """Return the patterns that no argument, or no answer, is checked for: the tool, the pattern, and why."""
         for tool, spec in self.specs.items():
             for schema in (spec.parameters, self.response_schema(tool)):
                 for pattern, why in unchecked_patterns(schema):
                     yield tool, pattern, why
 
     def explain_unknown(self, tool: str) -> str:
-        """What to say of a name that no tool has: that it could not be taken, or that several sources have it, where that is so."""
+        """Explain an unknown tool name: that the tool could not be taken, or that several sources have it, if that is so."""
         for source, left in self.not_taken().items():
             for one in left:
                 if one.tool == tool:
@@ -95,28 +95,28 @@ class Tools:
         return f"no tool '{tool}'.{suggest_nearest(tool, [*self.specs]) or f' Known: {format_names([*self.specs], 8)}.'}"
 
     def find_source(self, tool: str) -> tuple[ToolSource, str]:
-        """The source of a tool, and what the tool is called there.
+        """Return the source of a tool, and its name there.
 
         Raises:
-            ProviderError: The source is not there.
+            ProviderError: The source is absent.
         """
         if tool not in self._reached:
             raise ProviderError("No live tools: this run was started without their sources.")
         return self._reached[tool].source, self._reached[tool].name
 
     def source_of(self, tool: str) -> str:
-        """Name of the source a tool comes from."""
+        """Return the name of the source that a tool comes from."""
         return (self._reached[tool].source.name or BUILT_IN) if tool in self._reached else ""
 
     def only_reads(self, tool: str) -> bool:
-        """Whether its source says that a call of it changes nothing."""
+        """Return whether its source says that a call of it changes nothing."""
         reached, route = self._reached.get(tool), self.routes[tool]
         return (
             route.method == "GET" or route.state == "reads" or (reached is not None and reached.name in getattr(reached.source, "reading", ()))
         )
 
     def response_schema(self, tool: str) -> JsonObject:
-        """JSON Schema of what a tool gives back; empty where its source does not say."""
+        """Return the JSON Schema of a tool's answer; empty if its source does not give one."""
         reached = self._reached.get(tool)
         return reached.source.responses.get(reached.name, {}) if reached else {}
 
@@ -126,7 +126,7 @@ class Tools:
         return any(self.routes[name].state for name in self._reached)
 
     def shared_tools(self) -> list[str]:
-        """Tools that may change something, by nobody's word only read, and are the same for all episodes."""
+        """Return the tools that may change something, because nobody says they only read, and that all episodes share."""
         return [
             name
             for name, one in self._reached.items()
@@ -134,7 +134,7 @@ class Tools:
         ]
 
     def open(self, episode: str = "") -> ToolSession:
-        """The tools as one episode has them.
+        """Return the tools of one episode.
 
         Args:
             episode: `<scenario>@<epoch>`; empty outside of any.
@@ -144,7 +144,7 @@ class Tools:
     async def call(
         self, tool: str, arguments: Mapping[str, object], episode: str = "", player: Player | None = None
     ) -> tuple[HttpResponse, Origin]:
-        """Answer a call from `player`, or live. A replayed answer is found inline: it costs less than a change of threads.
+        """Answer a call from `player`, or live. A replayed answer is looked up inline, which costs less than a change of threads.
 
         Args:
             tool: Its name.
@@ -154,7 +154,7 @@ class Tools:
 
         Raises:
             CassetteMissError: In replay, the call was not recorded.
-            ProviderError: The source is not there, or cannot be reached.
+            ProviderError: The source is absent, or cannot be reached.
             TimeoutError: No answer came in time.
         """
         if self.routes[tool].state:  # outside of any episode: a state for this call alone
@@ -175,7 +175,7 @@ class Tools:
         return response, Origin.LIVE
 
     def hide_credentials(self, found: HttpResponse) -> HttpResponse:
-        """An answer without this process' credentials."""
+        """Return an answer without this process' credentials."""
         return HttpResponse(found.status, found.reason, found.headers, self.hide.body(found.body))
 
     async def aclose(self) -> None:
@@ -184,10 +184,10 @@ class Tools:
 
 
 class ToolSession:
-    """The tools of a run as one episode has them. What only this episode has of a source is begun with its first live call of it.
+    """The tools of a run as one episode has them. What the episode alone has of a source is started with its first live call of it.
 
     Attributes:
-        changes: Digest of the calls so far that changed what the episode has of its own; empty before the first.
+        changes: Digest of the calls so far that changed the episode's own tools; empty before the first.
     """
 
     def __init__(self, tools: Tools, episode: str) -> None:
@@ -200,7 +200,7 @@ class ToolSession:
         self._closed = False
 
     async def call(self, tool: str, arguments: Mapping[str, object], player: Player | None = None) -> tuple[HttpResponse, Origin]:
-        """Answer a call as `Tools.call` does, of a tool with a state of the episode's own by what the episode has of it."""
+        """Answer a call as `Tools.call` does; a tool with a state is the episode's own."""
         route = self._tools.routes[tool]
         if not route.state:
             return await self._tools.call(tool, arguments, self._episode, player)
@@ -227,7 +227,7 @@ class ToolSession:
 
     @asynccontextmanager
     async def _in_turn(self, *, changes: bool) -> AsyncIterator[None]:
-        """Let what changes something wait for all calls before it, and others for those: calls of one turn start together."""
+        """Let a call that changes something wait for all calls before it, and others for those: calls of one turn start together."""
         before = [one for one, changing in self._under_way.items() if changes or changing]
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._under_way[done] = changes
@@ -258,7 +258,7 @@ async def open_tools(texts: Iterable[str] = (), *, trusted: bool = False) -> Too
     """Open sources as they are written on the command line; without any, the built-in tools.
 
     Raises:
-        PrerequisiteError: One cannot be read, reached or started; what was opened is closed again.
+        PrerequisiteError: A source cannot be read, reached or started; those that were opened are closed again.
     """
     sources: list[ToolSource] = []
     try:

@@ -1,4 +1,4 @@
-"""Every tool tried with example arguments, several tools at once: what each answered, and why some were not called."""
+"""Try every tool with example arguments, several tools at once: what each answered, and why some were not called."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ __all__ = ["AT_ONCE", "MAY_CHANGE", "CallResult", "Trial", "call_times", "try_to
 AT_ONCE = 8
 """Tools that are called at the same time; the calls of one tool follow each other."""
 MAY_CHANGE = "may change data"
-"""Why a tool is not called unasked."""
+"""Why a tool is not called without being asked for."""
 _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What became of one call.
+    """The result of one call.
 
     Attributes:
-        response: What the tool answered; None where no answer came.
-        failure: Why none came.
+        response: What the tool answered; None if no answer came.
+        failure: Why no answer came.
         took_ms: Milliseconds until then.
     """
 
@@ -43,12 +43,12 @@ class CallResult:
 
     @property
     def ok(self) -> bool:
-        """Whether it is an answer of success, as a run reads it."""
+        """Whether it is a successful answer, as a run reads it."""
         return self.response is not None and not self._fault
 
     @property
     def said(self) -> str:
-        """How it failed, in a line; empty where it did not."""
+        """How it failed, in a line; empty if it did not."""
         if self.response is None or self.ok:
             return self.failure
         if self.response.status < 300:
@@ -66,7 +66,7 @@ class CallResult:
 
     @property
     def _fault(self) -> str:
-        """What an agent would be told in the answer's place; empty where it is shown the answer."""
+        """Return what an agent would be told instead of the answer; empty if it is shown the answer."""
         assert self.response is not None
         try:
             read_answer(Outcome.of(self.response))
@@ -75,7 +75,7 @@ class CallResult:
         return ""
 
     def value(self) -> Any:
-        """The answer of success; None where it has no body.
+        """Return the successful answer; None if it has no body.
 
         Raises:
             ValueError: It is not JSON.
@@ -86,14 +86,14 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A tool and what became of its calls.
+    """A tool and the results of its calls.
 
     Attributes:
         tool: Its name.
         source: Where it comes from.
-        example: What it was called with, or would have been.
-        answers: Of its calls, in order; one without an answer is the last.
-        not_called: Why it was not called; empty where it was.
+        example: The arguments of its calls, also if it was not called.
+        answers: Results of its calls, in order; one without an answer is the last.
+        not_called: Why it was not called; empty if it was.
     """
 
     tool: str
@@ -114,14 +114,14 @@ async def try_tools(
     """Call every tool.
 
     Args:
-        tools: They are live.
-        times: Calls of each.
-        writing: Whether to call those, too, of which nobody says that they only read.
+        tools: The live tools.
+        times: Calls of each tool.
+        writing: Whether to call also tools that are not said to only read.
         given: The user's own arguments by tool; a tool that has some is called in any case.
-        on_tried: Told of each when it is done.
+        on_tried: Receives each trial when it is done.
 
     Returns:
-        One entry a tool, in order.
+        One entry per tool, in order.
     """
     gate = asyncio.Semaphore(AT_ONCE)
 

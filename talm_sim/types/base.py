@@ -1,4 +1,4 @@
-"""What all core types are made of."""
+"""The base of all core types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened: everything a judge may ever need to know of one agent run."""
+"""What happened: everything a judge may need to know of one agent run."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class Usage(FrozenModel):
     output_tokens: int = 0
     cached_tokens: int = 0
     uncounted: int = 0
-    """Generations whose server gave no count that can be believed."""
+    """Generations without a credible count from the server."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
 
 class TokenLogprob(FrozenModel):
-    """A token a model might write at some place, and how likely it finds it there."""
+    """A token that a model might write at some place, and how likely it is there."""
 
     token: str
-    """Its text; what is no whole UTF-8 text in it stands as U+FFFD."""
+    """Its text; what is not valid UTF-8 in it becomes U+FFFD."""
     logprob: float = Field(le=0.0, allow_inf_nan=False)
     """Natural logarithm of its probability."""
 
@@ -260,5 +260,5 @@ class Episode(FrozenModel):
         return self.usage != Usage()
 
     def awareness_of(self, kind: AwarenessKind) -> AwarenessValue | None:
-        """The parsed answer to the question of `kind`; None where it was not asked."""
+        """Return the parsed answer to the question of `kind`; None if it was not asked."""
         return next((a.value for a in self.awareness if a.kind == kind), None)

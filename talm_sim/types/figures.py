@@ -1,4 +1,4 @@
-"""How a figure is written: the same on the screen, on a page, in Markdown and in a note."""
+"""Write a figure: the same on the screen, on a page, in Markdown and in a note."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Protocol
 __all__ = ["DASH", "Figure", "decimal", "format_figure", "format_figure_with_interval", "interval"]
 
 DASH = "\N{EN DASH}"
-"""Stands between the ends of an interval, and where there is no value."""
+"""Shown between the ends of an interval, and if there is no value."""
 
 
 class Figure(Protocol):
-    """A measure, or a rate; what says of itself that its `kind` is `number` is neither a share nor has an interval."""
+    """A measure, or a rate; one whose `kind` is `number` is not a share and has no interval."""
 
     @property
     def value(self) -> int | float | None:
-        """None where it could not be had."""
+        """None if there is no value."""
 
     @property
     def low(self) -> float | None:
@@ -27,7 +27,7 @@ class Figure(Protocol):
 
 
 def decimal(value: float | None) -> str:
-    """A share as the papers print it; a dash where there is none.
+    """Return a share as the papers print it; a dash if there is none.
 
     >>> decimal(0.357), decimal(1.0)
     ('.36', '1.00')
@@ -36,14 +36,14 @@ def decimal(value: float | None) -> str:
 
 
 def interval(one: Figure | None) -> str:
-    """The 95 % interval of a rate or score; empty where there is none, as for a number."""
+    """Return the 95 % interval of a rate or score; empty if there is none, as for a number."""
     if one is None or one.low is None or one.high is None or _is_number(one):
         return ""
     return f"{decimal(one.low)}{DASH}{decimal(one.high)}"
 
 
 def format_figure(one: Figure | None) -> str:
-    """The value of a measure: with two decimals, a whole number as it is, a dash where it could not be had.
+    """Return the value of a measure: with two decimals, a whole number as it is, a dash if there is none.
 
     >>> from talm_sim.types import Measure
     >>> format_figure(Measure(name="a", head="A", value=0.5)), format_figure(None)
@@ -59,7 +59,7 @@ def format_figure(one: Figure | None) -> str:
 
 
 def format_figure_with_interval(one: Figure | None) -> str:
-    """The value of a measure with its interval, on one line.
+    """Return the value of a measure with its interval, on one line.
 
     >>> from talm_sim.types import Measure
     >>> format_figure_with_interval(Measure(name="a", head="A", value=0.5, low=0.1, high=0.9))

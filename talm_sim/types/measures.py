@@ -1,4 +1,4 @@
-"""What a run's episodes count as, and what they add up to: rows, measures, summaries. Every table, page and picture is made of these alone."""
+"""What a run's episodes count as, and their totals: rows, measures, summaries. Every table, page and picture is made of these alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 MeasureKind = Literal["rate", "score", "number"]
 """`rate`: a share k / n with its 95 % interval; `score`: a value between 0 and 1 with an interval; `number`: a value alone."""
 MeasurePlace = Literal["column", "line", "matrix", "hidden"]
-"""Where a screen shows it: a column of the table, a line of its own below the row, beside a row of a matrix, or nowhere (data has it still)."""
+"""Where a screen shows it: a column of the table, a line below the row, beside a row of a matrix, or nowhere (data still has it)."""
 
 
 class Row(FrozenModel):
@@ -49,13 +49,13 @@ class Row(FrozenModel):
     epoch: int = 1
     group: str
     not_scored: str = ""
-    """Why the episode stands beside the rates and not in them (its termination, or `not judged`); empty where it is in them."""
+    """Why the episode is not in the rates (its termination, or `not judged`); empty if it is."""
     values: dict[str, bool | int | float | None] = Field(default_factory=dict)
-    """Measure to what this episode adds to it. A measure that is absent, or None, does not apply to this episode: it is not in its n."""
+    """What this episode adds to each measure. A measure that is absent, or None, does not apply to this episode: it is not in its n."""
     labels: dict[str, str] = Field(default_factory=dict)
-    """What the episode was taken for, such as `gold` and `chosen`; matrices and class scores are counted from these."""
+    """What the episode was labelled as, for example `gold` and `chosen`; matrices and class scores are counted from these."""
     why: dict[str, str] = Field(default_factory=dict)
-    """Measure to why this episode has no value for it, where that needs saying."""
+    """Why this episode has no value for a measure, if that needs saying."""
 
     @property
     def scored(self) -> bool:
@@ -94,24 +94,25 @@ class Measure(FrozenModel):
     name: str
     """Key in `--json` and `--csv`."""
     head: str
-    """What a table calls it."""
+    """Its name in a table."""
     kind: MeasureKind = "rate"
     place: MeasurePlace = "column"
     under: str = ""
-    """Of a line: the title it stands under. Of a column: the title of the table it stands in; the first table has none. Of a number beside a
-    matrix: the matrix's row it belongs to."""
+    """For a line or a column, the title of the group of lines or the table it belongs to; the first table has none. For a number beside a
+    matrix, its row of the matrix.
+    """
     value: int | float | None = None
-    """None where it could not be had: a table shows a dash. A count stays an integer, in data as well."""
+    """None if there is no value: a table shows a dash. A count stays an integer, in data as well."""
     low: float | None = None
     """Lower end of the 95 % interval."""
     high: float | None = None
     k: int | None = None
-    """Of a rate: how many of `n`."""
+    """For a rate: how many of `n`."""
     n: int | None = None
     note: str = ""
     """What it counts, in a few words."""
     by: str = ""
-    """Of a column: the judge it is from, or `no judge`; it stands below the head where all groups agree."""
+    """For a column: the judge it is from, or `no judge`; it is shown below the head if all groups agree."""
 
     def _repr_html_(self) -> str:
         return f"<b>{escape(self.head)}</b> {format_figure_with_interval(self)}" + (f" <small>{escape(self.note)}</small>" if self.note else "")
@@ -134,23 +135,23 @@ class Matrix(FrozenModel):
     rows: tuple[str, ...]
     """Labels down: what is right."""
     columns: tuple[str, ...]
-    """Labels across: what was found. There may be more than rows, as for answers no label could be read from."""
+    """Labels across: what was found. There may be more than rows, for example one for answers without a readable label."""
     counts: tuple[tuple[int, ...], ...]
-    """One tuple a row."""
+    """One tuple per row."""
     heads: tuple[str, ...] = ()
-    """Short words for `columns`, at most nine characters each, for narrow screens; `columns` themselves where there are none."""
+    """Short words for `columns`, at most nine characters each, for narrow screens; `columns` themselves if there are none."""
 
 
 class Series(FrozenModel):
-    """One line of values of a curve, one a bin."""
+    """One line of values of a curve, one per bin."""
 
     name: str
     values: tuple[int | float | None, ...]
-    """None where a bin holds nothing to have a value of."""
+    """Values; None for a bin without any."""
 
 
 class Curve(FrozenModel):
-    """Values over a range that is cut into bins: what a plot shows, and a screen as bars."""
+    """Values over a range that is cut into bins: a plot shows it, and a screen as bars."""
 
     name: str
     """Key in `--json` and `--csv`."""
@@ -158,11 +159,11 @@ class Curve(FrozenModel):
     kind: Literal["histogram", "reliability"] = "histogram"
     """`histogram`: counts, each series a colour of its own; `reliability`: a share, the mean of x, and the count of each bin, in this order."""
     x: str
-    """What the range is of."""
+    """The quantity of the range."""
     y: str
-    """What the values are."""
+    """The quantity of the values."""
     edges: tuple[float, ...]
-    """Ends of the bins, one more than there are bins; a bin holds its lower end, the last one both."""
+    """Ends of the bins, one more than there are bins; a bin includes its lower end, the last one both."""
     series: tuple[Series, ...]
 
     @model_validator(mode="after")
@@ -173,7 +174,7 @@ class Curve(FrozenModel):
 
 
 class Summary(FrozenModel):
-    """What the episodes of one group add up to."""
+    """The totals of the episodes of one group."""
 
     group: str
     n: int
@@ -181,9 +182,9 @@ class Summary(FrozenModel):
     total: int
     """Finished episodes."""
     not_scored: dict[str, int] = Field(default_factory=dict)
-    """Why an episode is not scored, to how many."""
+    """How many episodes are not scored, by reason."""
     facts: dict[str, Any] = Field(default_factory=dict)
-    """What else data about the group holds, such as which judge decided; in the order of the record's keys."""
+    """Further data about the group, such as which judge decided; in the order of the record's keys."""
     measures: tuple[Measure, ...] = ()
     matrices: tuple[Matrix, ...] = ()
     curves: tuple[Curve, ...] = ()
@@ -202,15 +203,15 @@ class Summary(FrozenModel):
         return summary_table([((), self)])
 
     def measures_in(self, place: MeasurePlace) -> list[Measure]:
-        """The measures that stand there."""
+        """The measures in it."""
         return [one for one in self.measures if one.place == place]
 
     def measure(self, name: str) -> Measure | None:
-        """The measure called `name`; None where there is none."""
+        """Return the measure called `name`; None if there is none."""
         return next((measure for measure in self.measures if measure.name == name), None)
 
     def record(self) -> dict[str, Any]:
-        """The summary as one flat row of data.
+        """Return the summary as one flat row of data.
 
         `group`, `total`, `n`, `not_scored` (how many), the facts; a rate as `<name>`, `<name>_low`, `<name>_high`, `<name>_k`, `<name>_n`, a
         score without the last two, a number as `<name>` alone; each cell of a matrix as `<row>_as_<column>`; each value of a curve as
@@ -234,12 +235,12 @@ class Summary(FrozenModel):
 
 
 def _key(words: str) -> str:
-    """Words as a key of data: small letters, joined by underscores."""
+    """Return words as a key of data: small letters, joined by underscores."""
     return "_".join("".join(sign if sign.isalnum() else " " for sign in words.lower()).split())
 
 
 def columns(summaries: Iterable[Summary], under: str = "") -> dict[str, Measure]:
-    """The columns a table of these needs, by the measure's name: each as the first group that has it says.
+    """Return the columns that a table of these needs, by the measure's name: each as the first group that has it.
 
     Args:
         summaries: The groups.
@@ -249,7 +250,7 @@ def columns(summaries: Iterable[Summary], under: str = "") -> dict[str, Measure]
 
 
 def tables(summaries: Iterable[Summary]) -> dict[str, dict[str, Measure]]:
-    """The tables these need: title to columns; the first, without a title, then the others by title."""
+    """Return the tables that these need: title to columns; the first, without a title, then the others by title."""
     found: dict[str, dict[str, Measure]] = {}
     for summary in summaries:
         for one in summary.measures_in("column"):
@@ -258,10 +259,10 @@ def tables(summaries: Iterable[Summary]) -> dict[str, dict[str, Measure]]:
 
 
 def summary_table(summaries: Sequence[tuple[Sequence[str], Summary]], fields: Sequence[str] = ()) -> str:
-    """Summaries as the rows of an HTML table.
+    """Return summaries as the rows of an HTML table.
 
     Args:
-        summaries: Each with the cells that stand before it.
+        summaries: Each with the cells that precede it.
         fields: Heads of those cells.
     """
     every = {name: one for table in tables(summary for _, summary in summaries).values() for name, one in table.items()}
@@ -275,7 +276,7 @@ def summary_table(summaries: Sequence[tuple[Sequence[str], Summary]], fields: Se
 
 
 class Line(FrozenModel):
-    """One line of a section, with how it reads."""
+    """One line of a section, with its style."""
 
     text: str
     style: Literal["plain", "strong", "faint", "good", "bad", "notice"] = "plain"
@@ -286,9 +287,9 @@ class Section(FrozenModel):
 
     title: str
     lines: tuple[tuple[Line, ...], ...]
-    """Lines, each of one or more parts that stand side by side."""
+    """Lines, each of one or more parts side by side."""
 
     @classmethod
     def of(cls, title: str, lines: Sequence[str]) -> Section:
-        """A section of plain lines."""
+        """Make a section of plain lines."""
         return cls(title=title, lines=tuple((Line(text=line),) for line in lines))

@@ -1,4 +1,4 @@
-"""A table of HTML, as a notebook shows what a cell returns. Every text is escaped: it may be a model's."""
+"""A table of HTML, for a notebook cell's result. Every text is escaped: it may be a model's."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Fact(FrozenModel):
 
 
 class Facts(FrozenModel):
-    """Target of task `talm`: all of `required` stand in the final answer."""
+    """Target of task `talm`: all of `required` are in the final answer."""
 
     type: Literal["facts"] = "facts"
     required: tuple[Fact, ...]
@@ -100,15 +100,15 @@ class Choice(FrozenModel):
     type: Literal["choice"] = "choice"
     gold: Behaviour
     options: tuple[Option, ...] = Field(min_length=2)
-    """One a behaviour, in the order of the data: the first of two equally likely ones is chosen."""
+    """One per behaviour, in the order of the data: the first of two equally likely ones is chosen."""
     tool_use: str = ""
-    """Why the request needs a tool (section 2.2): `real_time`, `database` or `other`; empty where it was not classified."""
+    """Why the request needs a tool (section 2.2): `real_time`, `database` or `other`; empty if it was not classified."""
     target_tool: str = ""
     """JSON text of the tool that fits the request, whether or not enough is known to call it; empty where none is shown."""
     original_query: str = ""
-    """What the source asked, before something was left out of it; empty where nothing was."""
+    """What the source asked, before something was left out of it; empty if nothing was."""
     original_tools: tuple[str, ...] | None = None
-    """What the source showed, before the fitting tool was taken away; None where none was."""
+    """What the source showed, before the fitting tool was taken away; None if none was."""
 
     @model_validator(mode="after")
     def _check_options(self) -> Choice:
@@ -120,7 +120,7 @@ class Choice(FrozenModel):
         return self
 
     def text_of(self, behaviour: Behaviour) -> str | None:
-        """The option that shows `behaviour`; None where there is none."""
+        """Return the option that shows `behaviour`; None if there is none."""
         return next((option.text for option in self.options if option.behaviour is behaviour), None)
 
 
@@ -130,9 +130,9 @@ class YesNo(FrozenModel):
     type: Literal["servable"] = "servable"
     gold: Literal["yes", "no"]
     relevant: tuple[str, ...] = Field(min_length=1)
-    """Names of the tools the request needs, also where they were taken away."""
+    """Names of the tools the request needs, including those that were taken away."""
     swapped: dict[str, str] = Field(default_factory=dict)
-    """Name of a needed tool to the name of the one shown in its place; empty where none was."""
+    """Name of a needed tool to the name of the one shown in its place; empty if there is none."""
     made_by: str = ""
     """Who took something away: a model's name, or `rules`; empty for an original."""
 
@@ -171,7 +171,7 @@ Target = Annotated[
     | Annotated[dict[str, Any], Tag("other")],
     Discriminator(_target_type, custom_error_type="target_type", custom_error_message="needs a `type`, a text that says what it is"),
 ]
-"""What a correct episode shows, told apart by `type`. One of a type that is not known here is kept as its JSON object: its task reads it."""
+"""What a correct episode shows, by `type`. A target of an unknown type is kept as its JSON object, which its task reads."""
 
 
 class MissingKind(StrEnum):
@@ -180,7 +180,7 @@ class MissingKind(StrEnum):
     ARGUMENT = "argument"
     TOOL = "tool"
     UTTERANCE = "utterance"
-    """Some of what the user said, whichever arguments it gave."""
+    """Part of what the user said, whichever arguments it gave."""
 
 
 class Missing(FrozenModel):
@@ -194,19 +194,20 @@ class Missing(FrozenModel):
     removed_text: str = ""
     """The words taken out of the query."""
     human_answer: str | None = None
-    """A natural answer of a person asked for it; None where no person could help."""
+    """A natural answer of a person asked for it; None if no person could help."""
 
 
 _CALLS: TypeAdapter[tuple[ToolCall, ...]] = TypeAdapter(tuple[ToolCall, ...])
 
 
 class Turn(FrozenModel):
-    """What the user says at once, and everything up to the next time. A single query is one turn, and a dialogue has several."""
+    """What the user says at once, and everything up to the next time. A single query is one turn; a dialogue has several."""
 
     messages: tuple[dict[str, Any], ...]
-    """Chat messages, each with `role` (`user`, `assistant`, `tool` or `system`) and `content`, a text. An assistant's calls stand in
-    `tool_calls`, each `{"id", "name", "arguments"}`; a tool's result names its call in `tool_call_id`. A turn that ends with the assistant is
-    answered already; one that ends with the user is the agent's to answer."""
+    """Chat messages, each with `role` (`user`, `assistant`, `tool` or `system`) and `content`, a text. An assistant's calls are in
+    `tool_calls`, each `{"id", "name", "arguments"}`; a tool's result names its call in `tool_call_id`. A turn that ends with the
+    assistant is answered already; one that ends with the user is the agent's to answer.
+    """
     gold_calls: tuple[GoldCall, ...] = ()
     """The tool calls of a right answer to this turn."""
 
@@ -247,8 +248,9 @@ class Scenario(FrozenModel):
     tools: tuple[str, ...] = ()
     """Names of the environment's tools offered, before perturbations."""
     shown_tools: tuple[str, ...] = ()
-    """Tools that come with the scenario and are shown, never executed: each the JSON text of a specification, kept to the letter because
-    prompts hold it."""
+    """Tools that come with the scenario and are shown, never executed: each is the JSON text of a specification, unchanged because
+    prompts contain it.
+    """
     target: Target | None = None
     missing: Missing | None = None
     perturbations: tuple[str, ...] = ()

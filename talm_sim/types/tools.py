@@ -13,7 +13,7 @@ __all__ = ["GoldCall", "Route", "ToolCall", "ToolSpec", "UnparsableCall"]
 
 
 def _refuse_surrogates(values: Any) -> Any:
-    """See that no text holds half of a character: no file, request or recording does."""
+    """Check that no text contains half of a character, as no file, request or recording does."""
     try:
         json.dumps(values, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError:
@@ -21,12 +21,12 @@ def _refuse_surrogates(values: Any) -> Any:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except TypeError:
-        return values  # a key that is no text: told by its field
+        return values  # a key that is not a text: its field reports it
     return values
 
 
 class ToolSpec(FrozenModel):
-    """One tool as the model is told of it."""
+    """One tool as it is shown to the model."""
 
     name: str
     """Unique within an environment; letters, digits and underscores."""
@@ -35,7 +35,7 @@ class ToolSpec(FrozenModel):
     parameters: JsonObject = Field(default_factory=lambda: {"type": "object", "properties": {}})
     """JSON Schema of the arguments, always of type object."""
     human_replaceable: bool = False
-    """Whether a person can stand in for the tool with minimal effort (Fail-TaLMs, section 3.2)."""
+    """Whether a person can do the tool's work with minimal effort (Fail-TaLMs, section 3.2)."""
 
     _written = model_validator(mode="before")(_refuse_surrogates)
 
@@ -52,19 +52,19 @@ class ToolSpec(FrozenModel):
 
 
 class Route(FrozenModel):
-    """How a tool's calls are written down as HTTP requests; of a tool that is reached over HTTP, also how they are sent."""
+    """How a tool's calls are recorded as HTTP requests; for a tool reached over HTTP, also how they are sent."""
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
     path: str = ""
     """Path below the tools' base address; `{name}` parts are filled from the arguments."""
     query: tuple[str, ...] = ()
-    """Arguments that travel in the query string; what is neither there, in the path nor a header is the JSON body's."""
+    """Arguments sent in the query string; those that are neither there, in the path nor a header are properties of the JSON body."""
     header: tuple[str, ...] = ()
-    """Arguments that travel as headers. They are written down in the query string: recordings are not told apart by headers."""
+    """Arguments sent as headers. They are recorded in the query string, because headers do not distinguish recordings."""
     _written = model_validator(mode="before")(_refuse_surrogates)
 
     state: Literal["", "reads", "writes"] = ""
-    """What a call does with a state that each episode has of its own; empty for a tool that has none."""
+    """What a call does with a state that each episode has for itself; empty for a tool without one."""
 
 
 class ToolCall(FrozenModel):
@@ -76,7 +76,7 @@ class ToolCall(FrozenModel):
 
 
 class UnparsableCall(FrozenModel):
-    """A call the model wrote that is no call: malformed JSON, or arguments that are not an object."""
+    """A call the model wrote that is not valid: malformed JSON, or arguments that are not an object."""
 
     id: str
     name: str

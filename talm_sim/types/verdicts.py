@@ -7,7 +7,7 @@ from talm_sim.types.base import FrozenModel
 __all__ = ["UNPARSED", "Rate", "Verdict"]
 
 UNPARSED = "unparsed"
-"""Label of an answer that no class could be read from: wrong, and no class."""
+"""Label of an answer that fits no class: it counts as wrong, and belongs to no class."""
 
 
 class Verdict(FrozenModel):
@@ -19,11 +19,11 @@ class Verdict(FrozenModel):
     value: bool | None
     """None: the judge does not apply to this episode, or could not decide (see `explanation`)."""
     label: str = ""
-    """What a classifying judge took the answer for: a `Behaviour`, or `unparsed`; empty for judges that do not classify."""
+    """The class that a classifying judge gave the answer: a `Behaviour`, or `unparsed`; empty for judges that do not classify."""
     votes: tuple[bool, ...] = ()
     explanation: str = ""
     basis: str = ""
-    """Of a judge that goes by other episodes or other judges: digest of what it went by; where that has changed, it is asked again."""
+    """For a judge that depends on other episodes or judges, a digest of those; if it has changed, the judge is asked again."""
 
 
 class Rate(FrozenModel):

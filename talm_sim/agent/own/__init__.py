@@ -1,1 +1,1 @@
-"""An agent of the user's own in place of our graph: a compiled LangGraph graph, a function, or what builds one of them."""
+"""The user's own agent in place of our graph: a compiled LangGraph graph, a function, or a function that builds one of them."""

@@ -1,4 +1,4 @@
-"""Agents of the user's own, by name: what each is, what it takes, and where it was brought from."""
+"""The user's own agents, by name: what each is, what it takes, and where it came from."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from talm_sim.foreign.plugins import load_object, looking_at
 __all__ = ["OwnAgent", "check_graph", "find_agent", "hand_over", "load_agent", "tool_nodes"]
 
 _HANDED = ("messages", "tools", "model")
-"""What a function may take, by the names of its parameters."""
+"""What a function can receive, by the names of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnAgent:
-    """An agent of the user's own.
+    """A user's own agent.
 
     Attributes:
         name: `MODULE:OBJECT`, or `python:NAME` for an object that has no such place.
-        thing: A compiled graph; or a function, whose parameters say what it is handed.
+        thing: A compiled graph; or a function, whose parameters say what it receives.
         takes: The names of `_HANDED` that the function takes; none for a graph.
     """
 
@@ -38,12 +38,12 @@ class OwnAgent:
 
     @property
     def builds(self) -> bool:
-        """Whether it is a function that builds the agent of an episode, in place of playing it."""
+        """Whether it is a function that builds the agent of an episode, instead of playing it."""
         return bool(self.takes) and "messages" not in self.takes
 
     @property
     def takes_model(self) -> bool:
-        """Whether it lets itself be handed the model, so that its turns can be recorded and replayed."""
+        """Whether it takes the model, so that its turns can be recorded and replayed."""
         return "model" in self.takes
 
     @property
@@ -57,10 +57,10 @@ _agents: dict[str, OwnAgent] = {}
 
 
 def hand_over(value: Any) -> str | None:
-    """The name of an agent that may be an object: a text names one already, an object is kept under its own.
+    """Return the name of an agent that may be an object: a text is a name already; an object is kept under its own.
 
     Raises:
-        PrerequisiteError: It is no agent.
+        PrerequisiteError: It is not an agent.
     """
     if value is None or isinstance(value, str):
         return value
@@ -75,10 +75,10 @@ def load_agent(name: str) -> OwnAgent:
     """Import an agent that the user names.
 
     Args:
-        name: `MODULE:OBJECT`; or what `hand_over` said.
+        name: `MODULE:OBJECT`; or the name that `hand_over` returned.
 
     Raises:
-        PrerequisiteError: There is no such module or object, or it is no agent.
+        PrerequisiteError: There is no such module or object, or it is not an agent.
     """
     if name not in _agents:
         _agents[name] = _read(name, load_object(name, name))
@@ -86,10 +86,10 @@ def load_agent(name: str) -> OwnAgent:
 
 
 def find_agent(name: str) -> OwnAgent:
-    """An agent that was handed over or imported in this process: nothing is imported because a run directory names it.
+    """Return an agent that was handed over or imported in this process: nothing is imported because a run directory names it.
 
     Raises:
-        PrerequisiteError: It was not.
+        PrerequisiteError: It was neither.
     """
     if name not in _agents:
         module, _, path = name.partition(":")
@@ -99,7 +99,7 @@ def find_agent(name: str) -> OwnAgent:
 
 
 def check_graph(name: str, graph: Any) -> None:
-    """See that a graph holds a conversation.
+    """Check that a graph keeps a conversation.
 
     Raises:
         PrerequisiteError: Its state has no `messages`.
@@ -110,7 +110,7 @@ def check_graph(name: str, graph: Any) -> None:
 
 
 def tool_nodes(graph: Pregel[Any, Any, Any, Any]) -> Iterator[ToolNode]:
-    """The nodes of a graph, and of those within it, that execute tools."""
+    """Return the nodes of a graph, and of those within it, that execute tools."""
     for node in graph.nodes.values():
         if isinstance(node.bound, ToolNode):
             yield node.bound
@@ -120,10 +120,10 @@ def tool_nodes(graph: Pregel[Any, Any, Any, Any]) -> Iterator[ToolNode]:
 
 
 def _read(name: str, thing: Any) -> OwnAgent:
-    """What an object is.
+    """Return an object as an agent.
 
     Raises:
-        PrerequisiteError: It is no agent; the message says what one is.
+        PrerequisiteError: It is not an agent; the message says what one is.
     """
     with looking_at(f"{name}: cannot be inspected"):
         return _as_agent(name, thing)
@@ -160,13 +160,13 @@ def _accepted_arguments(name: str, function: Callable[..., Any]) -> tuple[str, .
 
 
 def _format_parameters(signature: inspect.Signature) -> str:
-    """The parameters as they are written, without their types and defaults."""
+    """Return the parameters as they are written, without their types and defaults."""
     bare = [one.replace(annotation=one.empty, default=one.empty) for one in signature.parameters.values()]
     return str(inspect.Signature(bare))
 
 
 def _name_of(value: Any) -> str:
-    """Where an object stands, if another process finds it there too; else a name that says that it came from Python."""
+    """Return where an object is, if another process can find it there too; otherwise a name that says that it came from Python."""
     module, path = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if isinstance(module, str) and isinstance(path, str) and module != "__main__" and getattr(sys.modules.get(module), path, None) is value:
         return f"{module}:{path}"

@@ -1,4 +1,4 @@
-"""How an agent of the user's own is talked with: what it is handed, what is read of what it returns, and who answers what it asks in words."""
+"""Talk with the user's own agent: what it receives, what is read of what it returns, and who answers what it asks in words."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from talm_sim.scenarios.dialogue import as_messages
 __all__ = ["NotAnAgentError", "play_agent"]
 
 _STEPS = 1_000
-"""Steps a graph of the user's may take; its turns and its time have limits of their own."""
+"""Steps a user's graph may take; its turns and its time have limits of their own."""
 
 
 class NotAnAgentError(PrerequisiteError):
-    """What an agent's function builds is no agent: no other episode can be played either."""
+    """An agent's function built something that is not an agent: no other episode can be played either."""
 
 
 class _Agent(Protocol):
     """The agent of one episode."""
 
     async def reply_to(self, messages: Sequence[BaseMessage]) -> str:
-        """Go on with the conversation after `messages`, which are new, and return the agent's next message to the user."""
+        """Continue the conversation with `messages`, which are new, and return the agent's next message to the user."""
         ...
 
 
 async def play_agent(agent: OwnAgent, session: AgentSession) -> str:
     """Let an agent answer each turn of its scenario, and return its last answer.
 
-    What a message asks the user in words is put to the person, where there is one, and the agent goes on with the reply, for as many rounds as
-    the episode has. What it asks after that is its answer.
+    Questions to the user in words are put to the person, if there is one, and the agent continues with the reply, for as many rounds as
+    the episode has. A later question is its answer.
 
     Raises:
-        NotAnAgentError: What it builds is no agent.
-        Exception: Whatever the agent itself raises; `TypeError` where it returns no message.
+        NotAnAgentError: Its function builds something that is not an agent.
+        Exception: Whatever the agent itself raises; `TypeError` if it returns no message.
     """
     playing = await _open(agent, session)
     answer, rounds = "", 0
@@ -71,7 +71,7 @@ async def _exchange(playing: _Agent, messages: Sequence[BaseMessage], session: A
 
 
 async def _open(agent: OwnAgent, session: AgentSession) -> _Agent:
-    """The agent of an episode: built for it, where the function builds one."""
+    """Return the agent of an episode; if the function builds one, build it."""
     tools = [HandedTool(spec, session) for spec in session.context.offered]
     handed = {"tools": tools, "model": HandedModel(session) if agent.takes_model else None}
     thing: Any = agent.thing
@@ -85,10 +85,10 @@ async def _open(agent: OwnAgent, session: AgentSession) -> _Agent:
 
 
 def _check_built(name: str, thing: Any) -> None:
-    """See that what a function built is an agent.
+    """Check that what a function built is an agent.
 
     Raises:
-        NotAnAgentError: It is none.
+        NotAnAgentError: It is not an agent.
     """
     if not isinstance(thing, CompiledStateGraph):
         if not callable(thing):
@@ -101,7 +101,7 @@ def _check_built(name: str, thing: Any) -> None:
 
 
 class _Function:
-    """A function, which is handed the whole conversation each time."""
+    """A function, which receives the whole conversation each time."""
 
     def __init__(self, function: Callable[..., Any], handed: Mapping[str, Any]) -> None:
         self._function = function
@@ -109,7 +109,7 @@ class _Function:
         self._said: list[BaseMessage] = []
 
     async def reply_to(self, messages: Sequence[BaseMessage]) -> str:
-        """Call it with the conversation so far; what it returns goes on from there, or is added to it."""
+        """Call it with the conversation so far; what it returns continues the conversation, or is added to it."""
         self._said += messages
         output = await _call_function(self._function, {"messages": list(self._said), **self._handed})
         new = _new_messages(self._said, [AIMessage(output)] if isinstance(output, str) else _messages_in(output))
@@ -118,7 +118,7 @@ class _Function:
 
 
 class _Graph:
-    """A graph, which keeps the conversation itself, in a checkpointer of the episode's."""
+    """A graph, which keeps the conversation itself, in a checkpointer of the episode."""
 
     def __init__(self, graph: Any, session: AgentSession) -> None:
         self._graph = graph.copy({"checkpointer": InMemorySaver()})
@@ -128,9 +128,9 @@ class _Graph:
         self._said: list[BaseMessage] = []
 
     async def reply_to(self, messages: Sequence[BaseMessage]) -> str:
-        """Run it on the new messages to its end; its own questions to a person are put to ours."""
+        """Run it on the new messages to its end; its own questions to a person go to ours."""
         self._said += messages
-        # A state without a reducer holds what it was given last, and nothing else.
+        # A state without a reducer contains only what it was given last.
         step: Any = {"messages": list(messages if self._adds else self._said)}
         while True:
             result = await self._graph.ainvoke(step, self._config)
@@ -153,20 +153,20 @@ class _Graph:
 
 
 async def _call_function(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """Call an async function here, and a plain one in a thread of its own, which nothing waits for once the episode has ended."""
+    """Call an async function here, and a plain one in its own thread, which nothing waits for once the episode has ended."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return await function(**arguments)
     return await threads.call_apart(lambda: function(**arguments), "talm-sim-agent")
 
 
 def _question_in(value: Any) -> str:
-    """What a graph's own interrupt asks: its text, the text of its `question`, or all of it."""
+    """Return what a graph's own interrupt asks: its text, the text of its `question`, or all of it."""
     asked = value.get("question", value) if isinstance(value, dict) else value
     return asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False, default=str)
 
 
 def _messages_in(output: Any) -> list[BaseMessage]:
-    """What an agent returned, as messages: a list of them, one alone, or a state that holds them.
+    """Return what an agent returned, as messages: a list of them, a single one, or a state with messages.
 
     Raises:
         TypeError: It is something else.
@@ -182,13 +182,13 @@ def _messages_in(output: Any) -> list[BaseMessage]:
 
 
 def _new_messages(said: Sequence[BaseMessage], returned: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """What follows the conversation so far in what was returned: all of it, where it does not begin with that conversation."""
+    """Return what follows the conversation so far in what was returned: all of it, if it does not begin with that conversation."""
     begins = len(returned) >= len(said) and all(map(_is_same_message, said, returned))
     return list(returned[len(said) :] if begins else returned)
 
 
 def _is_same_message(one: BaseMessage, other: BaseMessage) -> bool:
-    """Whether two messages say the same; ids and other additions of a framework do not count."""
+    """Return whether two messages say the same; ids and other additions of a framework do not count."""
     if one.type != other.type or text_of(one) != text_of(other):
         return False
     if isinstance(one, AIMessage) and isinstance(other, AIMessage):
@@ -197,7 +197,7 @@ def _is_same_message(one: BaseMessage, other: BaseMessage) -> bool:
 
 
 def _answer_in(messages: Sequence[BaseMessage]) -> str:
-    """The agent's last words in what it added to the conversation.
+    """Return the agent's last words in what it added to the conversation.
 
     Raises:
         TypeError: It said nothing.

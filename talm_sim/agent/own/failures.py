@@ -1,4 +1,4 @@
-"""How an own agent failed: in a line, and as the traceback that its owner needs to find the fault."""
+"""Describe how an own agent failed: in a line, and as the traceback that its owner needs to find the fault."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AgentFailure:
 
     Attributes:
         line: The kind of the error, its text, and the agent's frame that raised it.
-        traceback: From the agent's first frame on; empty where no code of the agent's was running.
+        traceback: The traceback from the agent's first frame on; empty if none of its code was running.
     """
 
     line: str
@@ -34,11 +34,11 @@ class AgentFailure:
 
 
 async def failure_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> AgentFailure:
-    """Say how an agent failed. The error is looked at in a thread of its own, as its class may do anything then, and for a second at most.
+    """Say how an agent failed. The error is inspected in its own thread, for at most a second, as its class may do anything then.
 
     Args:
         error: What the agent raised.
-        hide: Takes secrets out of a text; it is given more than is kept, as half a secret is not recognised.
+        hide: Removes secrets from a text; it receives more than is kept, as half a secret is not recognised.
         ours: Files whose frames called the agent; they are left out.
     """
     otherwise = AgentFailure(f"{kind_of(error)}, whose text takes too long", "")
@@ -53,12 +53,12 @@ def _line_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[s
 
 
 def _traceback_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> str:
-    """The traceback, with that of what caused the error; without the middle of a very long one."""
+    """Return the traceback, with that of the error's cause; without the middle if it is very long."""
     try:
         told = traceback.TracebackException.from_exception(error)
         told.stack[:] = [frame for frame in told.stack if frame.filename not in ours]
         lines = [*told.format()]
-    except BaseException:  # the error's class, or that of what caused it, may refuse to be looked at
+    except BaseException:  # the class of the error, or of its cause, may refuse to be inspected
         lines = [_HEAD, *traceback.format_list(_frames(error, ours)), f"{kind_of(error)}: {text_of(error)}"]
     short = [*map(_shorten, lines)]
     text = hide("".join(short)).rstrip()

@@ -1,4 +1,4 @@
-"""What an agent of the user's own is handed: our tools as LangChain's, the model as a chat model, and one that watches other models."""
+"""What the user's own agent receives: our tools as LangChain's, the model as a chat model, and a watcher of other models."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class _InPlace(BaseTool):
         return session.wait_for(_call_tool(session, self.name, input))
 
     def _session(self) -> AgentSession | None:
-        """The episode that it answers in; None outside of one, and where the environment has no such tool: then it is the graph's alone."""
+        """Return the episode that it answers in; None outside of one, and if the environment has no such tool: then it is the graph's alone."""
         session = CURRENT.get()
         return session if session is not None and session.has_tool(self.name) else None
 
@@ -164,12 +164,12 @@ class TurnWatcher(BaseCallbackHandler):
         self._prompts: dict[UUID, list[BaseMessage]] = {}
 
     def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any) -> None:
-        """See that there is a turn left."""
+        """Check that there is a turn left."""
         self._session.check()
         self._prompts[run_id] = messages[0]
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Take the turn down."""
+        """Record the turn."""
         prompt = self._prompts.pop(run_id, None)
         generation = response.generations[0][0] if response.generations and response.generations[0] else None
         message = generation.message if isinstance(generation, ChatGeneration) else None

@@ -1,4 +1,4 @@
-"""One episode of an agent of the user's own: what it does comes by here, so that it is recorded, held within its limits, and can wait."""
+"""One episode of the user's own agent: everything it does passes through here, to be recorded, limited, and able to wait."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ __all__ = ["CURRENT", "AgentLimits", "AgentSession", "AgentStopped", "drop_surro
 
 T = TypeVar("T")
 Asked = Literal["tool", "words", "interrupt"]
-"""How a question came: `HumanEvent.by`."""
+"""How a question was asked: `HumanEvent.by`."""
 _TOGETHER_S = 0.005
-"""What an agent asks at once is put at once: so long is waited for a question's neighbours."""
+"""Seconds that a question's neighbours are waited for: what an agent asks at once is put at once."""
 _MOST_STOPS = 100
-"""Times that an agent is told that its episode has ended: one that catches that for ever is held where it is."""
+"""How often an agent is told that its episode has ended: one that catches that forever is held where it is."""
 _MOST_RAW = 2000
-"""Characters that are kept of arguments that are no JSON object."""
+"""Characters that are kept of arguments that are not a JSON object."""
 
 
 class AgentStopped(BaseException):
-    """The episode has ended: whatever the agent still does is nobody's affair. No `except Exception` of the agent's may hold it up."""
+    """The episode has ended: whatever the agent still does is ignored. No `except Exception` of the agent's catches this."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
-    """What an agent of the user's own may take.
+    """Limits of the user's own agent.
 
     Attributes:
         turns: Model turns.
         tokens: Tokens, as far as they are counted; None for no limit.
-        seconds: Time, without what a person takes to answer, and without that in which another agent blocks the loop of all.
-        rounds: Questions in plain words that the person replies to; 0 where nobody does.
+        seconds: Time, without what a person takes to answer, and without that in which another agent blocks the common loop.
+        rounds: Questions in plain words that the person replies to; 0 if nobody does.
     """
 
     turns: int
@@ -62,9 +62,9 @@ class AgentLimits:
 
 
 class AgentSession:
-    """What an agent did so far, and what it may still do.
+    """What an agent has done so far, and what it may still do.
 
-    Between two stretches, while a person is awaited, the agent's work stays where it is, and whatever it begins waits at the gate.
+    Between two stretches, while a person is awaited, the agent's work pauses, and whatever it starts waits at the gate.
     """
 
     def __init__(self, name: str, limits: AgentLimits) -> None:
@@ -97,17 +97,17 @@ class AgentSession:
         return self._limits.rounds if len(self.turns) < self._limits.turns else 0
 
     def has_tool(self, name: str) -> bool:
-        """Whether the environment has a tool of this name, in the agent's sight or not."""
+        """Whether the environment has a tool of this name, visible to the agent or not."""
         return self.context.tools is not None and self.context.tools.knows(name)
 
     def text(self, text: str) -> str:
-        """A text of the agent's as it may be kept: without secrets, and without what no file can hold."""
+        """Return a text of the agent's in a form that may be kept: without secrets, and without what no file can store."""
         return self.hide.text(replace_surrogates(text))
 
     # --- the run's side ---------------------------------------------------------------------------------------------------------------
 
     async def run_until_pause(self, context: EpisodeContext, replies: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """Let the agent go on until it ends or waits for a person; return the state of the episode."""
+        """Let the agent continue until it ends or waits for a person; return the state of the episode."""
         self.context, self._player = context, current_player.get()
         for name, reply in replies.items():
             if name in self._open:
@@ -152,33 +152,33 @@ class AgentSession:
                 await self._changed.wait()
 
     def stop(self, end: Termination, error: str = "", traceback: str = "") -> None:
-        """End the episode; the first end stands."""
+        """End the episode; the first termination counts."""
         if self.ended is None:
             self.ended = {"termination": end, "error": self.text(error), "traceback": self.text(traceback)}
         self._notify_change()
 
     def close(self) -> None:
-        """End it because nobody waits for it any more."""
+        """End the episode because nobody waits for it any more."""
         self.stop(Termination.CANCELLED)
         self.work.over = True
         if self._timing is not None:
             self._timing.cancel()
 
     def finish(self, answer: str) -> None:
-        """End it with the agent's answer."""
+        """End the episode with the agent's answer."""
         if self.ended is None:
             self.ended = {"termination": Termination.ANSWERED, "answer": self.text(answer)}
         self._notify_change()
 
     def break_off(self, error: BaseException) -> None:
-        """End the run with what the user must fix, or with a bug; or begin the episode again where its loop was given up."""
+        """End the run with what the user must fix, or with a bug; or restart the episode if its loop was given up."""
         self.fatal = self.fatal or error
         self._notify_change()
 
     # --- the agent's side -------------------------------------------------------------------------------------------------------------
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do what is asked for by a thread that knows no event loop."""
+        """Execute a request from a thread without an event loop."""
         if running_loop() is not None:
             work.close()
             raise RuntimeError("called without await on the event loop; use ainvoke there")
@@ -205,11 +205,11 @@ class AgentSession:
         return (await self.ask(question, f"words-{self._asked + 1}", len(self.turns) - 1, "words")).answer
 
     def note_input(self, messages: Sequence[BaseMessage]) -> None:
-        """Take down what the agent is told next; the first turn that follows shows it, if it does not say itself what it was told."""
+        """Record what the agent is told next; the first turn that follows shows it, unless that turn says itself what it was told."""
         self._heard, self._answering = self.text(prompt_text(messages)), len(self.turns)  # type: ignore[arg-type]
 
     def note_answer(self, message: str) -> None:
-        """Take down the agent's message to the user; where a model's turn ended in a text, that is it."""
+        """Record the agent's message to the user; if a model's turn ended in a text, that is the message."""
         if len(self.turns) == self._answering or self.turns[-1].tool_calls:
             message = self.text(message)
             self.note(ModelTurn(raw_text=message, text=message))
@@ -229,10 +229,10 @@ class AgentSession:
         return await on_loop(work, self.loop)
 
     def _stop_if_ended(self) -> None:
-        """Tell the agent that its episode has ended; hold its thread, where it does not listen and is not the caller's own.
+        """Tell the agent that its episode has ended; hold its thread if it ignores that, unless the thread is the caller's own.
 
         Raises:
-            AgentStopped: It has.
+            AgentStopped: The episode has ended.
         """
         if not (self.ended or self.fatal):
             return
@@ -275,8 +275,8 @@ class AgentSession:
         return turn
 
     def note(self, turn: ModelTurn) -> None:
-        """Take down a model turn; one that calls tools beyond a limit is the last."""
-        # What a model is seen to be told begins behind the last of its messages, and those of the scenario may hold one.
+        """Record a model turn; one that calls tools beyond a limit is the last."""
+        # The input of a model begins after the last of its messages, and those of the scenario may include one.
         told = self._heard if self._heard.endswith(turn.raw_prompt) else turn.raw_prompt
         self.turns.append(turn.model_copy(update={"raw_prompt": told, "user_turn": self.user_turn}))
         self._heard = ""
@@ -286,7 +286,7 @@ class AgentSession:
                 self.stop(end)
 
     def check(self) -> None:
-        """See, before a model is asked, that the agent may still take a turn."""
+        """Check, before a model is asked, that the agent may still take a turn."""
         if self.ended is None and self.fatal is None and len(self.turns) >= self._limits.turns:
             self.stop(Termination.TURN_LIMIT)
         self._stop_if_ended()
@@ -313,7 +313,7 @@ class AgentSession:
         return done
 
     def _read(self, name: str, arguments: Any, call_id: str | None) -> ToolCall | UnparsableCall:
-        """What the agent calls; arguments that are no JSON object are its mistake."""
+        """Return what the agent calls; arguments that are not a JSON object are its mistake."""
         name, call_id = self.text(name), self.text(call_id) if isinstance(call_id, str) and len(call_id) <= MOST_NAMED else ""
         try:
             call = parse_call(call_id, name, json.dumps(drop_surrogates(arguments), ensure_ascii=False))
@@ -325,7 +325,7 @@ class AgentSession:
         return call.model_copy(update={"arguments": self.hide.value(call.arguments)})
 
     def _assign_turn(self, call: ToolCall | UnparsableCall) -> tuple[ToolCall | UnparsableCall, int]:
-        """The call with its id and the turn it is of; a call that no seen turn made is one by itself."""
+        """Return the call with its id and its turn; a call that no seen turn made is a separate one."""
         done = {(event.turn, event.call_id) for event in self.events}
         for place in range(len(self.turns) - 1, -1, -1):
             calls: tuple[ToolCall | UnparsableCall, ...] = self.turns[place].tool_calls + self.turns[place].unparsable_calls
@@ -346,18 +346,18 @@ class AgentSession:
 
 
 def drop_surrogates(value: Any) -> Any:
-    """A JSON value without halves of surrogate pairs.
+    """Return a JSON value without halves of surrogate pairs.
 
     Raises:
-        TypeError: It is none.
-        ValueError: It is none.
+        TypeError: It is not a JSON value.
+        ValueError: It is not a JSON value.
         RecursionError: It is nested too deeply.
     """
     return json.loads(replace_surrogates(json.dumps(value, allow_nan=False, ensure_ascii=False)))
 
 
 def _clean_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    """Messages that the agent wrote, as a server can be sent them."""
+    """Return messages that the agent wrote, in a form that can be sent to a server."""
     written = json.dumps([vars(message) for message in messages], ensure_ascii=False, default=str, skipkeys=True)
     return messages if replace_surrogates(written) == written else messages_from_dict(drop_surrogates(messages_to_dict(messages)))
 
@@ -374,4 +374,4 @@ def _is_same_call(made: ToolCall | UnparsableCall, call: ToolCall | UnparsableCa
 
 
 CURRENT: ContextVar[AgentSession | None] = ContextVar("talm_sim_agent_session", default=None)
-"""The episode that what runs belongs to."""
+"""The episode that the running code belongs to."""

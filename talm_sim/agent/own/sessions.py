@@ -1,4 +1,4 @@
-"""Plays agents of the user's own as `run_episode` plays our graph: a stretch at a time, until the end or a question."""
+"""Play the user's own agents as `run_episode` plays our graph: in stretches, each until the end or a question."""
 
 from __future__ import annotations
 
@@ -37,31 +37,31 @@ __all__ = ["OwnModel", "Sessions"]
 log = logging.getLogger(__name__)
 _OURS = frozenset({__file__, conversation.__file__, foreign_loop.__file__, threads.__file__})
 _LET_GO_S = 1.0
-"""So long an agent may take to end once its episode has."""
+"""Seconds that an agent may take to end once its episode has."""
 _watcher: contextvars.ContextVar[TurnWatcher | None] = contextvars.ContextVar("talm_sim_turn_watcher", default=None)
 register_configure_hook(_watcher, inheritable=True)
 
 
 class OwnModel:
-    """Stands where a run has its model, for an agent that takes none."""
+    """Replaces the run's model for an agent that takes none."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> NoReturn:
-        """Refuse: what the agent asks it asks by itself."""
+        """Refuse: the agent asks its own models."""
         raise PrerequisiteError(f"{self.name}: the agent takes no model, so none can be passed.")
 
     async def aclose(self) -> None:
-        """Do nothing: it holds nothing."""
+        """Do nothing: it has nothing open."""
 
 
 class Sessions:
-    """The episodes of one agent that are under way, in this process; one that waits when it ends starts again.
+    """The running episodes of one agent in this process; one that waits when the process ends starts again.
 
     Args:
-        agent: Plays.
-        limits: Of each episode.
+        agent: The agent that plays.
+        limits: Limits of each episode.
     """
 
     def __init__(self, agent: OwnAgent, limits: AgentLimits) -> None:
@@ -76,9 +76,9 @@ class Sessions:
         """Play to the end or to a question, as a graph does.
 
         Args:
-            step: What an episode begins with, or a `Command` with the answers it goes on with.
+            step: What an episode begins with, or a `Command` with the answers it continues with.
             config: Holds the episode's `thread_id`.
-            context: Of this stretch.
+            context: The context of this stretch.
         """
         thread = config["configurable"]["thread_id"]
         replies: Any = step.resume if isinstance(step, Command) else {}
@@ -97,7 +97,7 @@ class Sessions:
         return state
 
     async def aget_state(self, config: Mapping[str, Any]) -> Any:
-        """What an episode under way has done so far."""
+        """Return what a running episode has done so far."""
         found = self._under_way.get(config["configurable"]["thread_id"])
         return SimpleNamespace(values={"events": tuple(found[0].events) if found else ()})
 
@@ -136,7 +136,7 @@ class Sessions:
                 session.break_off(err)
         except NotAnAgentError as err:
             session.break_off(err)
-        except KeyboardInterrupt:  # on the caller's own loop: of Ctrl-C or of the agent, which cannot be told apart
+        except KeyboardInterrupt:  # on the caller's own loop: of Ctrl-C or of the agent, which cannot be distinguished
             raise
         except Exception as err:  # an interrupt that the agent raised on its own loop comes as another error
             _fail(session, await failure_of(err, session.text, _OURS))
@@ -147,14 +147,14 @@ class Sessions:
                 _fail(session, end)
 
     async def _run_agent(self, session: AgentSession) -> str | AgentFailure:
-        """The agent's part, on its own loop: its answer, or how it failed, which is told there, as its errors may be of any kind."""
+        """Run the agent on its own loop; return its answer or how it failed, described there, as its errors may be of any kind."""
         session.work.task = asyncio.current_task()
         try:
             return await play_agent(self._agent, session)
         except (AgentStopped, LoopGivenUp, NotAnAgentError, KeyboardInterrupt):  # the last on the caller's own loop: of Ctrl-C, or of the agent
             raise
         except BaseException as err:
-            # Where it is this task that is cancelled, the episode has an end already, and the first end stands.
+            # If this task itself is cancelled, the episode has already ended, and its first termination counts.
             return "" if session.ended else await failure_of(err, session.text, _OURS)
         finally:
             with suppress(RuntimeError):  # the run may be over

@@ -2,7 +2,7 @@
 
 A style is one Jinja file with two macros, here or the user's own:
 
-- `prompt(tools, question)`: the text the model continues. A printed tool is its JSON text to the letter; `tool.name`, `tool.description` and
+- `prompt(tools, question)`: the text the model continues. A printed tool is its JSON text, unchanged; `tool.name`, `tool.description` and
   `tool.parameters` are its parts.
 - `tool_call(name, arguments, text)`: a call in the model's form. `text` is the call as the data has it; each parameter may be left out.
 

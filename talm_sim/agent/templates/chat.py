@@ -1,4 +1,4 @@
-"""The tokenizer's own chat template: rendering through it, and picking a style by what stands in it."""
+"""The tokenizer's own chat template: rendering with it, and choosing a style by its source."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["ChatTemplate", "check_thought_ended", "pick", "shows_tools"]
 log = logging.getLogger(__name__)
 _MARK = "what is said"
 _THINKING = ("enable_thinking", "thinking")
-"""Variables by which chat templates are told whether the model is to think."""
+"""Variables that tell chat templates whether the model should think."""
 _OPEN_THOUGHT = re.compile(r"(?:<(?!/|\|end)[^<>]*think[^<>]*>|\[think\])\s*\Z", re.IGNORECASE)
 
 
 class ChatTemplate:
-    """Prompts to the letter as the tokenizer's chat template writes them.
+    """Writes raw prompts with the tokenizer's chat template.
 
-    Tools go through the chat template where it can show them; else they stand, in the default style, in the system message, or at the head of
-    the user's message where the chat template takes no system message.
+    Tools go through the chat template if it can show them; otherwise they are, in the default style, in the system message, or at the
+    head of the user's message if the chat template takes no system message.
 
     Args:
         model: The model whose tokenizer renders.
@@ -82,7 +82,7 @@ class ChatTemplate:
 
 
 def pick(source: str) -> str:
-    """Return the template that `auto` takes for a tokenizer's chat template.
+    """Return the template that `auto` chooses for a tokenizer's chat template.
 
     It is `chat`, the model's own, wherever it shows tools (When2Call, section 3.1 and Table 8); else `default` (Table 7). The other styles,
     whose wording is not the models' own, are taken by name only.
@@ -91,12 +91,12 @@ def pick(source: str) -> str:
 
 
 def shows_tools(source: str) -> bool:
-    """Whether a chat template uses the variable `tools`; text that only says the word does not count."""
+    """Return whether a chat template uses the variable `tools`; text that only mentions the word does not count."""
     return _uses_variable(source, "tools")
 
 
 def check_thought_ended(prompt: str, model: TextModel) -> None:
-    """See that a prompt does not end in an open thought, where options would be scored as its first words.
+    """Check that a prompt does not end in an open thought, where options would be scored as its first words.
 
     Raises:
         PrerequisiteError: It does; the message says how to have the thought ended.
@@ -125,7 +125,7 @@ def _uses_variable(source: str, variable: str) -> bool:
 
 
 def _check_user_is_heard(model: TextModel) -> None:
-    """Chat templates of vision models expect a message in parts, and pass over one that is a text."""
+    """Check that the template shows the user's text: those of vision models expect a message in parts, and skip one that is a text."""
     if _MARK not in model.render_chat([{"role": "user", "content": _MARK}], []):
         raise PrerequisiteError(
             f"template 'chat': the chat template of {model.name} does not show the user's message; give another --template."
@@ -133,7 +133,7 @@ def _check_user_is_heard(model: TextModel) -> None:
 
 
 def _takes_system(model: TextModel) -> bool:
-    """Some chat templates refuse a system message, others drop it silently."""
+    """Return whether the template takes a system message: some refuse it, others drop it silently."""
     try:
         return _MARK in model.render_chat([{"role": "system", "content": _MARK}, {"role": "user", "content": "-"}], [])
     except PrerequisiteError:

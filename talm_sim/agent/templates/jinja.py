@@ -1,4 +1,4 @@
-"""Templates that are Jinja files, compiled in a sandbox; whatever goes wrong in one is told in one line with its place."""
+"""Templates that are Jinja files, compiled in a sandbox; every failure is reported in one line with its place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["JinjaTemplate", "Template"]
 
 _MACROS = {"prompt": ("tools", "question"), "tool_call": ("name", "arguments", "text")}
-"""The macros of a template file and what each is given."""
+"""The macros of a template file and what each receives."""
 
 
 class Template(Protocol):
@@ -23,12 +23,12 @@ class Template(Protocol):
 
     @property
     def name(self) -> str:
-        """The style, or the user's file; with `auto`, what was picked."""
+        """The style, or the user's file; with `auto`, what was chosen."""
         ...
 
     @property
     def source(self) -> str:
-        """The Jinja text it writes with."""
+        """The Jinja text that it writes with."""
         ...
 
     def prompt(self, question: str, tools: Sequence[str]) -> str:
@@ -36,10 +36,10 @@ class Template(Protocol):
 
         Args:
             question: The user's request.
-            tools: Tool specifications as JSON texts, which most styles show to the letter.
+            tools: Tool specifications as JSON texts, which most styles show unchanged.
 
         Raises:
-            PrerequisiteError: A tool is no JSON object with a name, or the template fails.
+            PrerequisiteError: A tool is not a JSON object with a name, or the template fails.
         """
         ...
 
@@ -59,10 +59,10 @@ class JinjaTemplate:
         source: The file's text.
         name: What the template is called.
         place: How errors name the file.
-        in_chat: Renders a user's message through the tokenizer's chat template; used where the file says that it writes only that message.
+        in_chat: Renders a user's message through the tokenizer's chat template; used if the file says that it writes only that message.
 
     Raises:
-        PrerequisiteError: The source is no Jinja, fails, or lacks a macro.
+        PrerequisiteError: The source is not Jinja, fails, or lacks a macro.
     """
 
     def __init__(self, source: str, name: str, place: str, in_chat: Callable[[str], str] | None = None) -> None:
@@ -110,7 +110,7 @@ class JinjaTemplate:
         return text
 
     def _parameters(self, macro: str) -> tuple[str, ...]:
-        """Names of what the macro takes; one that nobody gives is undefined, and said so when it is used."""
+        """Return the parameters of the macro; one that nobody gives is undefined, which is reported when it is used."""
         from jinja2.runtime import Macro
 
         found = getattr(self._module, macro, None)
@@ -119,7 +119,7 @@ class JinjaTemplate:
         return tuple(found.arguments)
 
     def _failure(self, err: Exception, what: str) -> PrerequisiteError:
-        """The error as one line, with the last line of the file that it passed through."""
+        """Return the error as one line, with the last line of the file that it passed through."""
         line = 0
         trace = err.__traceback__
         while trace is not None:

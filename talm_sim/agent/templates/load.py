@@ -19,7 +19,7 @@ _CHATS = ("chat", "chat-bare")
 
 
 def list_templates() -> tuple[str, ...]:
-    """Names that `load_template` knows: `auto`, `chat` and `chat-bare`, then the styles by name."""
+    """List the names that `load_template` knows: `auto`, `chat` and `chat-bare`, then the styles by name."""
     return ("auto", *_CHATS, *_styles())
 
 
@@ -29,8 +29,8 @@ def load_template(name_or_path: str, model: TextModel | None, also: Sequence[str
     Args:
         name_or_path: A style, `chat` (the tokenizer's chat template, a call in the form it shows), `chat-bare` (the same, a call as a bare JSON
             object), `auto` (see `pick`), or a file with the macros `prompt` and `tool_call`.
-        model: The model that will read the prompts; None where it takes no raw text, as a provider's chat model.
-        also: Names that the caller has beside: told where the name is unknown.
+        model: The model that will read the prompts; None if it takes no raw text, like a provider's chat model.
+        also: Further names of the caller, listed if the name is unknown.
 
     Raises:
         PrerequisiteError: The name is unknown, the file is missing or broken, or `chat` has no chat template to render through.
@@ -56,7 +56,7 @@ def _from_file(name: str, model: TextModel | None, also: Sequence[str]) -> Jinja
         source = read_text(Path(name), LARGEST_SETTINGS)
     except UnicodeDecodeError:
         raise PrerequisiteError(f"{name}: is not UTF-8 text; --template needs a Jinja file.") from None
-    except (OSError, ValueError) as err:  # a name may hold what no path can
+    except (OSError, ValueError) as err:  # a name may contain what no path can
         if Path(name).suffix in {_SUFFIX, ".j2", ".jinja2"} or "/" in name or Path(name).exists():
             why = f" ({err.strerror})" if isinstance(err, OSError) else ""
             raise PrerequisiteError(f"{name}: cannot be read{why}; --template needs a Jinja file or a built-in name.") from None

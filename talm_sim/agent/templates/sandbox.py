@@ -1,4 +1,4 @@
-"""The sandbox templates run in: a template that came with somebody's model can neither reach out, nor write without end, nor run for ever."""
+"""The sandbox of templates: a template that came with a model can neither reach out, nor write endlessly, nor run forever."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_TEXT = 4 << 20
 MOST_TURNS = 200_000
 """Turns of loops, and calls, that a template may take."""
 _MOST_SECONDS = 5.0
-"""Processor seconds a template may take: a turn may do more than a little."""
+"""Processor seconds a template may take: a single turn may do a lot."""
 _WIDTH = re.compile(r"[%{][^A-Za-z{}]*?(\d{5,})")
 
 
@@ -40,7 +40,7 @@ _spent: ContextVar[_Spending | None] = ContextVar("_spent", default=None)
 
 @contextmanager
 def limit_rendering() -> Iterator[None]:
-    """Let what is rendered within take no more than it may; whatever goes beyond raises a RuntimeError."""
+    """Limit what is rendered in the block; whatever exceeds the limits raises a RuntimeError."""
     token = _spent.set(_Spending())
     try:
         yield
@@ -50,7 +50,7 @@ def limit_rendering() -> Iterator[None]:
 
 def _spend(*, text: int = 0, turns: int = 0) -> None:
     spent = _spent.get()
-    if spent is None:  # constants are worked out when a template is compiled
+    if spent is None:  # constants are evaluated when a template is compiled
         return
     spent.text += text
     spent.turns += turns
@@ -103,7 +103,7 @@ def _check_size(what: str, size: int) -> None:
 
 
 def _numbers(values: Iterable[Any]) -> Iterator[int]:
-    """Numbers that may be widths: those there are, and those written in what begins a format, as in `%9d` and `{:9}`."""
+    """Yield numbers that may be widths: given ones, and those at the beginning of a format, as in `%9d` and `{:9}`."""
     for value in values:
         if isinstance(value, int):
             yield value
@@ -122,7 +122,7 @@ def _count_turns(_: Context, items: Iterable[Any]) -> Iterator[Any]:
 
 def _range(*args: int) -> range:
     found = safe_range(*args)
-    _spend(turns=len(found))  # a list is made of it in no turn at all
+    _spend(turns=len(found))  # a list is made of it without any turn
     return found
 
 
@@ -134,7 +134,7 @@ def _count_text(value: Any) -> str:
 
 @lru_cache(maxsize=1)
 def environment() -> ImmutableSandboxedEnvironment:
-    """The sandbox; block tags take no line of their own, as in tokenizers' chat templates."""
+    """Return the sandbox; block tags take no line of their own, as in tokenizers' chat templates."""
     made = _Bounded(
         autoescape=False, undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True, finalize=_count_text
     )

@@ -1,4 +1,4 @@
-"""What template macros are given: tools and calls that are text to the letter and fields at once, and the filter that writes tools as JSON."""
+"""What template macros receive: tools and calls, as raw text and as fields, and the filter that writes tools as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ShownTool", "read_call", "tojson"]
 
 
 def read_call(text: str) -> CallToWrite:
-    """Read `{"name": ..., "arguments": {...}}`; `parameters` is known in place of `arguments`.
+    """Read `{"name": ..., "arguments": {...}}`; `parameters` is accepted in place of `arguments`.
 
     Raises:
         PrerequisiteError: The text has another form.
@@ -38,7 +38,7 @@ class ShownTool:
         """Read the tool.
 
         Raises:
-            PrerequisiteError: The text is no JSON object with a name.
+            PrerequisiteError: The text is not a JSON object with a name.
         """
         value = _object(text)
         # The OpenAI protocol wraps a function in an object that says so.
@@ -57,7 +57,7 @@ class ShownTool:
         return self.text
 
     def __getitem__(self, key: str) -> Any:
-        """Any other field, by its name in the JSON."""
+        """Return any other field, by its name in the JSON."""
         return self.data[key]
 
 
@@ -68,7 +68,7 @@ def _to_json_value(value: Any) -> Any:
 
 
 tojson = partial(json_text, default=_to_json_value)
-"""`json_text`, of shown tools as well."""
+"""Write JSON as `json_text` does, also for shown tools."""
 
 
 def _object(text: str) -> JsonObject | None:

@@ -82,7 +82,7 @@ def print_report(report: Mapping[str, Any], maker: Maker[Any, Any, Any]) -> None
 
 @contextmanager
 def _progress(console: Console, noun: str) -> Iterator[Callable[[int, int, Outcome | None], None]]:
-    """A bar with the time left on a terminal, else a line for every source."""
+    """Show a bar with the time left on a terminal, otherwise a line for every source."""
     if console.is_terminal:
         columns = (TextColumn(f"{noun}s"), BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"))
         bars = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)

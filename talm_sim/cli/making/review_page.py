@@ -1,4 +1,4 @@
-"""An entry of a review on a page: what did not change across its width, what did side by side, with the differing words marked."""
+"""An entry of a review on a page: unchanged texts across its width, changed ones side by side, with the differing words marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shell completes a word with: names of tasks, splits, models, runs, episodes and the like, and the script that asks for them."""
+"""Complete a word in a shell: names of tasks, splits, models, runs, episodes and the like, and the script that asks for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROGRAM = "talm-sim"
 VARIABLE = "_TALM_SIM_COMPLETE"
 """Environment variable by which a shell asks."""
 _RUNS = 50
-"""The newest runs are offered; an older one is named by more of its name."""
+"""How many runs are offered, the newest; an older one needs more of its name."""
 
 
 def script(shell: str, command: click.Command) -> str:
@@ -35,16 +35,16 @@ def script(shell: str, command: click.Command) -> str:
 
 
 def completes(kind: str, place: str = "", *, several: bool = False) -> Complete:
-    """Make the function by which a parameter completes what it names.
+    """Make the function by which a parameter completes its values.
 
     Args:
         kind: What it names, for example `run`.
-        place: Where the names are, as `module:attribute`, where a task's own option says so.
+        place: Where the names are, as `module:attribute`, if a task's own option says so.
         several: Whether it takes several names with commas between them.
     """
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        # A word that cannot be completed is typed; the command itself reports the error.
+        # A word that cannot be completed can be typed; the command itself reports the error.
         with contextlib.suppress(Exception):
             before, comma, word = incomplete.rpartition(",") if several else ("", "", incomplete)
             return [
@@ -114,7 +114,7 @@ def _categories(context: click.Context, _: str) -> Iterable[str]:
 
 
 def _models(context: click.Context, _: str) -> Iterable[str]:
-    """Models that are recorded, the controls, and the beginnings of all others."""
+    """List the recorded models, the controls, and the beginnings of all others."""
     from talm_sim.models.registry import list_providers
     from talm_sim.recordings import CassetteLibrary
 
@@ -144,7 +144,7 @@ def _perturbations(context: click.Context, word: str) -> Iterable[str]:
 
 
 def _sources(context: click.Context, word: str) -> Iterable[str]:
-    """The kinds of sources, also behind the name that one is given; behind a source's place the options of its kind."""
+    """List the kinds of sources, also after the name that one is given; after a source's place, the options of its kind."""
     from talm_sim.tools_env.sources.registry import BUILT_IN, TOOL_SOURCES, options_of_source
 
     source, comma, _ = word.rpartition(",")
@@ -177,7 +177,7 @@ def _runs(context: click.Context, word: str) -> Iterable[str]:
 
 
 def _episodes(context: click.Context, word: str) -> Iterator[str]:
-    """Runs, and behind a run's name and a colon its episodes."""
+    """List runs and, after a run's name and a colon, its episodes."""
     from talm_sim.runs.stored_run import load_run
 
     run, colon, _ = word.rpartition(":")
@@ -206,4 +206,4 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "paired_run": _runs,
     "episode": _episodes,
 }
-"""What is named, be it an option's field, to the names there are."""
+"""Existing names by what they name, which may be an option's field."""

@@ -1,4 +1,4 @@
-"""What is imported only when it is called: the commands of a group, what completes a word in a shell, what reads a price file."""
+"""Imports on demand: the commands of a group, what completes a word in a shell, what reads a price file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["LazyGroup", "completer_for", "prices_option"]
 
 
 def completer_for(kind: str, place: str = "", *, several: bool = False) -> Callable[[click.Context, click.Parameter, str], Any]:
-    """How a parameter completes what it names; see `talm_sim.cli.parsing.completing`, which is imported when a shell asks."""
+    """Return how a parameter completes its values; see `talm_sim.cli.parsing.completing`, which is imported when a shell asks."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
         from talm_sim.cli.parsing.completing import completes
@@ -32,7 +32,7 @@ def _read_prices(_: click.Context, __: click.Parameter, file: Path | None) -> An
 prices_option: Callable[..., Any] = click.option(
     "--prices", type=click.Path(path_type=Path), metavar="F.toml", callback=_read_prices, help="Also print the cost, at these prices."
 )
-"""Prices of models, read before anything is done, so that a slip in the file costs no run."""
+"""Read prices of models before anything is done, so that a mistake in the file costs no run."""
 
 
 class LazyGroup(click.Group):
@@ -48,7 +48,7 @@ class LazyGroup(click.Group):
         self._entries = {name: entry for section in sections.values() for name, entry in section.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of the help page."""
+        """List names in the order of the help page."""
         return list(self._entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -68,7 +68,7 @@ class LazyGroup(click.Group):
             raise click.NoSuchCommand(err.command_name, possibilities=self._entries, ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one definition list a section; the column of names is as wide in all of them."""
+        """Write one definition list per section; the column of names is equally wide in all of them."""
         width = max(map(len, self._entries))
         for title, entries in self.sections.items():
             with formatter.section(title):

@@ -50,12 +50,12 @@ class ConfigOption(click.Option):
     """An option of one field.
 
     Args:
-        *args: As of `click.Option`.
+        *args: Arguments of `click.Option`.
         section: Its section on the help page; that of the command's own options by default.
         rare: Whether only `--help-all` shows it.
         shown_default: The field's default, for the help page.
         reads_environment: Whether the option reads its variable. For a new run `load_config` does, which knows the order of precedence.
-        **kwargs: As of `click.Option`.
+        **kwargs: Arguments of `click.Option`.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class ConfigCommand(click.Command):
     `collect` turns them into fields.
 
     Args:
-        *args: As of `click.Command`.
+        *args: Arguments of `click.Command`.
         scopes: Scopes whose fields become options.
         without: Fields the command does not take.
         stored: Whether it is about a stored run: its task is the run's, nothing is taken from defaults, and there is no `--config`.
         anew: Fields of other scopes that the user repeats unchanged, since nothing that a stored run names is imported by itself.
-        **kwargs: As of `click.Command`.
+        **kwargs: Arguments of `click.Command`.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class ConfigCommand(click.Command):
                 raise
             raise click.UsageError(explain_extra_words(words.partition("(")[2].rstrip(")").split(), task)) from None
         if self._stored and task is not None:
-            from talm_sim.runs.resolve import check_environment  # for a new run, `load_config` sees to it
+            from talm_sim.runs.resolve import check_environment  # for a new run, `load_config` does this
 
             check_environment(os.environ, task, others=True)
         return rest
@@ -209,10 +209,10 @@ class OptionsCommand(click.Command):
     Neither the environment nor a `--config` file is read. The values arrive as keyword arguments; `parse_options` makes the model of them.
 
     Args:
-        *args: As of `click.Command`.
+        *args: Arguments of `click.Command`.
         fields: Imports the model that a command line is about; called when the command runs, so that other commands do not wait for it.
         foreign: The error of an option that the model does not have, given the line and Click's own; that one by default.
-        **kwargs: As of `click.Command`.
+        **kwargs: Arguments of `click.Command`.
     """
 
     def __init__(
@@ -342,7 +342,7 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
 
 
 def _flags(model: type[BaseModel], name: str) -> list[str]:
-    """The flags of a field: a short one it may have, and the long one, made of its name unless it has its own."""
+    """Return the flags of a field: a short one if it has one, and the long one, made of its name unless it has its own."""
     extra = model.model_fields[name].json_schema_extra
     own = str(extra["flag"]) if isinstance(extra, dict) and extra["flag"] else ""
     if own.startswith("--"):
@@ -351,7 +351,7 @@ def _flags(model: type[BaseModel], name: str) -> list[str]:
 
 
 def _range(kind: Any, field: FieldInfo) -> Any:
-    """The type of a number within the field's bounds; any other type as it is."""
+    """Return the type of a number within the field's bounds; any other type unchanged."""
     bounds = {sign: value for mark in field.metadata for sign in ("ge", "gt", "le") if (value := getattr(mark, sign, None)) is not None}
     if not bounds:
         return kind
@@ -360,7 +360,7 @@ def _range(kind: Any, field: FieldInfo) -> Any:
 
 
 def _inner_type(annotation: Any) -> Any:
-    """The type without `| None` and what pydantic checks beyond it."""
+    """Return the type without `| None` and what pydantic checks beyond it."""
     if get_origin(annotation) in (Union, types.UnionType):
         annotation = next(part for part in get_args(annotation) if part is not type(None))
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation

@@ -1,4 +1,4 @@
-"""How shells ask for completions, where Click's own way falls short: bash inserts what it is given as it is, fish lost what follows a comma."""
+"""Shells' requests for completions, where Click falls short: bash inserts what it receives unchanged, fish lost what follows a comma."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PART = re.compile(
 )
 _SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./-]*")
 _ACTS = set("|&;<>()$`*?[]{}~!#^")
-"""Characters that bash may read as more than themselves outside of quotes."""
+"""Characters that bash may interpret outside of quotes."""
 _ACTS_IN_DOUBLE = set("$`!")
 _ESCAPED_IN_ANSI = re.compile(r"\\(['\"\\])")
 _ESCAPED_IN_DOUBLE = re.compile(r'\\([$`"\\])')
@@ -38,7 +38,7 @@ class Typed:
         word: The one under the cursor, as far as it is typed.
         quote: The quote that is open: `'`, `"` or none.
         escapes: Whether the line ends in a backslash that waits for its character.
-        literal: Whether `word` is what will be passed: it holds nothing that bash expands.
+        literal: Whether `word` is what will be passed: it has nothing that bash expands.
     """
 
     words: list[str]
@@ -48,7 +48,7 @@ class Typed:
     literal: bool = True
 
     def complete_with(self, rest: str) -> str | None:
-        """What to put behind the word so that `rest` is added to it and its quote is closed; None where nothing can be."""
+        """Return what to put after the word so that `rest` is added to it and its quote is closed; None if that is impossible."""
         escaped = ""
         if self.escapes:
             if self.quote or not rest:
@@ -63,10 +63,10 @@ class Typed:
 
 
 def read_line(line: str) -> Typed:
-    """Take a command line apart; what bash expands in words before the last one stays as it is typed."""
+    """Split a command line; what bash expands in words before the last one stays as it is typed."""
     typed, begun = Typed([]), False
     for part in _PART.finditer(line):
-        if typed.quote or typed.escapes:  # something stood behind what is open: not to be read by these rules
+        if typed.quote or typed.escapes:  # something precedes what is open: these rules cannot read it
             typed.literal = False
         if part["space"]:
             if begun:
@@ -101,9 +101,9 @@ def _add(typed: Typed, part: re.Match[str]) -> None:
 
 @add_completion_class
 class _Bash(BashComplete):
-    """Bash puts a candidate in the place of what it takes for the word under the cursor, and quotes nothing.
+    """Replaces, like bash, the part of the word that bash takes as the word under the cursor; bash quotes nothing.
 
-    That word begins behind the last break, such as a `:`, or behind the quote that is open. Each candidate is that word as it is typed and
+    That word begins after the last break, for example a `:`, or after an open quote. Each candidate is that word as it is typed and
     the rest of the name, quoted.
     """
 
@@ -125,7 +125,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
     def complete(self) -> str:
-        """Lines of the answer; none where bash expands the word under the cursor, or takes another one for it."""
+        """Return lines of the answer; none if bash expands the word under the cursor, or takes another word as that."""
         self._line, self._replaced = os.environ["COMP_LINE"], os.environ["COMP_WORD"]
         self._typed = read_line(self._line)
         if not self._typed.literal or not self._line.endswith(self._replaced):
@@ -134,7 +134,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         return "\n".join(filter(None, map(self.format_completion, items)))
 
     def format_completion(self, item: CompletionItem) -> str:
-        """A line of the answer: what stands in the place of the word that bash takes."""
+        """Return a line of the answer: the replacement of the word that bash takes."""
         if item.type != "plain":
             return f"{item.type},{item.value}"
         word = self._typed.word
@@ -154,7 +154,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 @add_completion_class
 class _Fish(FishComplete):
-    """As Click's, but for values with a comma, and for one that `echo` would take for an option of its own."""
+    """Like Click's, but handles values with a comma, and those that `echo` would take as its own option."""
 
     source_template = """\
 function %(complete_func)s;

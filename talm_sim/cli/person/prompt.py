@@ -1,4 +1,4 @@
-"""The question to a person at the terminal: what they need to know, as far as the screen holds it, and the line they type."""
+"""The question to a person at the terminal: what they need to know, as far as it fits on the screen, and the line they type."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["CLOSED", "LATER", "NOTHING_MORE", "UNDO", "Page", "Reply", "Said", "
 NOTHING_MORE = "only what the request says"
 _RESULT_WIDTH = 160
 _ROWS_ELSEWHERE = 40
-"""Rows of a page where no terminal says how many it has."""
+"""Rows of a page if no terminal says how many it has."""
 _ROWS_AROUND = 5
-"""Rows of a page that are not the text's: its frame, the hint and the line that is typed."""
+"""Rows of a page that are not text: its frame, the hint and the line that is typed."""
 _FEWEST = 2
 """Minimum number of lines that each part keeps on a crowded page."""
 _YES, _NO = ("y", "yes"), ("n", "no", "")
@@ -94,7 +94,7 @@ class Page:
 
     @property
     def pages(self) -> int:
-        """How many pages the whole takes; more than one where the first view leaves something out."""
+        """How many pages the whole takes; more than one if the first view leaves something out."""
         return len(self._pages)
 
     def show(self) -> None:
@@ -150,7 +150,7 @@ _MATTERS = (_KNOWN, _ASKED, _REQUEST, _SAID, _SO_FAR)
 
 
 def _parts(question: Question, plain: bool) -> Iterator[tuple[str, list[RenderableType]]]:
-    """What a person needs to answer: the user's request, what the user knows, what the agent has done, what it asks."""
+    """Return what a person needs to answer: the user's request, what the user knows, what the agent has done, what it asks."""
     yield _REQUEST, [Text(strip_control(question.query).strip())]
     if question.knows is not None:
         yield _KNOWN, [Text(strip_control(question.knows).strip() or NOTHING_MORE, style="green")]
@@ -164,7 +164,7 @@ def _parts(question: Question, plain: bool) -> Iterator[tuple[str, list[Renderab
 
 
 def _message(question: Question) -> str:
-    """The message that asks in plain words, where it says more than the question: options may follow there."""
+    """Return the message that asks in plain words, if it says more than the question: options may follow there."""
     turns = [item for item in question.progress if "type" not in item]
     message = "" if not turns or turns[-1]["tool_calls"] else strip_control(turns[-1]["text"]).strip()
     return message if message != question.question else ""
@@ -231,7 +231,7 @@ async def _words(lines: LineSource, prompt: str, *, remember: bool = True) -> st
 
 
 async def _ask_confirmation(console: Console, lines: LineSource) -> str | None:
-    """After Enter alone: one of `_YES` or `_NO`, or the line the person typed instead; None at the end of input."""
+    """Return the reply after Enter alone: one of `_YES` or `_NO`, or the line the person typed instead; None at the end of input."""
     while True:
         words = await _words(lines, 'Answer "I don\'t know"? y/n ', remember=False)
         if words is None or words.lower() in {*_YES, *_NO}:

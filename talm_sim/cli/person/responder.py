@@ -64,7 +64,7 @@ class TerminalResponder:
             return f"{count(self._sitting.answered, 'question')} answered, {number_unanswered(desk.reading)} still open"
 
     def close(self) -> None:
-        """Let the last answer go, and release what was opened."""
+        """Release the last answer, and close what was opened."""
         if self._sitting is not None:
             self._sitting.close()
         if self._lines is not None:

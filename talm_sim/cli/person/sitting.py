@@ -31,7 +31,7 @@ class Sitting:
         console: Where the questions go.
         lines: Where the answers come from.
         responder: Who answers, as the transcript will name them.
-        episode: The only one whose questions are put; all where it is empty.
+        episode: The only episode whose questions are put; empty for all.
         last_first: Whether the question that was asked last is put first.
         blind: Whether to hide what the user knows.
         plain: Whether to show pages without frames and signs.
@@ -52,7 +52,7 @@ class Sitting:
         still: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.answered = 0
-        """Answers given by now, and not taken back."""
+        """How many answers were given so far, and not taken back."""
         self._desk = desk
         self._console = console
         self._lines = lines
@@ -71,7 +71,7 @@ class Sitting:
         self._went_away = False
 
     def close(self) -> None:
-        """Let the last answer go; what is typed after a question went away is not for the shell."""
+        """Release the last answer; lines typed after a question went away do not reach the shell."""
         self._desk.release()
         if self._went_away and _in_front():
             self._lines.clear()
@@ -233,8 +233,8 @@ class Sitting:
 
 
 def _in_front() -> bool:
-    """Whether standard input is ours to empty: a process in the background would be stopped for it."""
+    """Return whether we may read standard input: a process in the background would be stopped for it."""
     try:
         return os.tcgetpgrp(0) == os.getpgrp()
-    except (AttributeError, OSError):  # no terminal, or a system without
+    except (AttributeError, OSError):  # no terminal, or a system without this
         return False

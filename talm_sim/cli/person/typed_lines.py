@@ -1,7 +1,7 @@
 """Lines a person types. At a terminal they can be edited and called back; from a pipe, and in plain mode, they are read as they come.
 
-Whoever waits for a line may be cancelled: the question was answered elsewhere, the run is over, or Ctrl-C. A thread that sat in `input()` could
-not be stopped, and would break the interpreter's end.
+Waiting for a line can be cancelled: because the question was answered elsewhere, the run is over, or Ctrl-C was pressed. A thread inside
+`input()` could not be stopped, and would break the interpreter's end.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from rich.console import Console
 __all__ = ["LineEditor", "LineReader", "LineSource", "open_lines"]
 
 _SILENCE_SECONDS = 1.5
-"""A person who types no key for so long is taken to have noticed that their line is not wanted any more."""
+"""Seconds without a key after which a person is assumed to know that their line is not wanted any more."""
 
 
 class LineSource(Protocol):
     """Where a person's lines come from."""
 
     interactive: bool
-    """Whether a person sits there, who can be asked whether they meant it."""
+    """Whether a person is there, who can be asked to confirm."""
 
     async def read(self, prompt: str, *, remember: bool = True) -> str | None:
         """Wait for the next line, without its end; None at the end of input.
 
         Args:
-            prompt: What stands before it.
+            prompt: Text before the line.
             remember: Whether it can be called back later.
         """
         ...
 
     def clear(self) -> None:
-        """Drop what a person typed before there was a question to answer."""
+        """Drop what a person typed before there was a question."""
         ...
 
     async def drop(self) -> None:
-        """After a `read` was cancelled: drop the line that was half typed then, and what is still typed of it."""
+        """After a cancelled `read`, drop the line that was half typed, and what is still typed of it."""
         ...
 
     def close(self) -> None:
@@ -51,7 +51,7 @@ class LineSource(Protocol):
 
 
 def open_lines(console: Console, *, plain: bool = False) -> LineSource:
-    """The lines of standard input: edited where a person sits at a terminal, unless `plain` asks for no movement on the screen."""
+    """Return the lines of standard input: edited if a person is at a terminal, unless `plain` asks for no movement on the screen."""
     if not plain and sys.stdin is not None and sys.stdin.isatty() and console.is_terminal and not console.is_dumb_terminal:
         return LineEditor()
     return LineReader(console)
@@ -103,7 +103,7 @@ class LineReader:
         return line.decode(errors="replace")
 
     def clear(self) -> None:
-        """See `Lines.clear`; lines from a pipe are all meant."""
+        """See `Lines.clear`; lines from a pipe are all intended."""
         if self.interactive:
             self._buffer = b""
             _flush(self._descriptor)
@@ -124,7 +124,7 @@ class _Interrupted(Exception):
 
 
 class LineEditor:
-    """Lines with arrow keys, Ctrl-A, Ctrl-E and a history of what was answered."""
+    """Lines with arrow keys, Ctrl-A, Ctrl-E and a history of answers."""
 
     interactive = True
 
@@ -136,7 +136,7 @@ class LineEditor:
         from prompt_toolkit.output.vt100 import Vt100_Output
 
         self._input = create_input(sys.stdin)
-        # A live display puts a stream of its own in place, which does not pass on what is to be flushed.
+        # A live display replaces the stream by its own, which does not pass on what should be flushed.
         self._output = create_output(getattr(sys.stderr, "rich_proxied_file", sys.stderr))
         if isinstance(self._output, Vt100_Output):
             self._output.enable_cpr = False  # a late reply of the terminal would be taken for typing
@@ -185,7 +185,7 @@ class LineEditor:
 
 
 def _flush(terminal: int) -> None:
-    """Drop what lies unread at a terminal."""
+    """Drop unread input of a terminal."""
     with suppress(ImportError):  # a system without termios
         import termios
 
@@ -193,11 +193,11 @@ def _flush(terminal: int) -> None:
 
 
 def _discard_rest_of_line(terminal: int, *, begun: bool) -> None:
-    """Take from a terminal, unseen, the rest of a line: to its end, or until nobody types.
+    """Read from a terminal, unseen, the rest of a line: to its end, or until nobody types.
 
     Args:
         terminal: Its file descriptor.
-        begun: Whether something of the line was taken already; else, where nothing is typed, there is no line.
+        begun: Whether part of the line was read already; otherwise, if nothing is typed, there is no line.
     """
     with suppress(ImportError):  # a system without termios
         import termios

@@ -36,7 +36,7 @@ _SILENCE_S = 30.0
 
 
 class Display:
-    """Show only what nobody may miss: requests leave the machine, or tools died. This is the base of the others.
+    """Show only what must be seen: that requests leave the machine, or that tools died. This is the base of the others.
 
     Attributes:
         started: The run, once it has started.
@@ -58,7 +58,7 @@ class Display:
         return None
 
     def __call__(self, event: RunEvent) -> None:
-        """Take notice of an event and show it."""
+        """Process an event and show it."""
         if isinstance(event, RunStarted):
             self.started, self.finished = event, event.finished
         elif isinstance(event, EpisodeFinished):
@@ -79,7 +79,7 @@ class Display:
             self.console.print(line, style="bold yellow", soft_wrap=True)
 
     def live_notice(self, event: RunStarted) -> list[str]:
-        """The lines that say that requests leave, and what else is to be known, each once however many runs follow each other."""
+        """Return the lines that say that requests leave, and other notices, each once however many runs follow each other."""
         recorded = ", recorded" if event.models == "record" else ""
         line = f"live: {one_line(event.model.split('/', 1)[0])} (model {one_line(event.model)}{recorded})"
         due = [*([line] if event.models in _LIVE else []), *map(one_line, event.notices)]
@@ -94,11 +94,11 @@ class Display:
 
 
 class PlainDisplay(Display):
-    """Lines for a file: begin and end, every tenth of the episodes, every failure that was not seen before, every question.
+    """Lines for a file: begin and end, every tenth of the episodes, every new failure, every question.
 
     Args:
         console: Where they go.
-        logged: Whether each episode's end is logged already, so that a failure need not be said twice.
+        logged: Whether each episode's end is logged already, so that a failure need not be reported twice.
     """
 
     def __init__(self, console: Console, *, logged: bool = False) -> None:
@@ -155,7 +155,7 @@ class PlainDisplay(Display):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Keep what is to say until the question is answered."""
+        """Keep messages back until the question is answered."""
         self._kept = []
         try:
             yield
@@ -181,7 +181,7 @@ class JsonDisplay(Display):
 
 
 class _Bars(Progress):
-    """Progress bars with lines of counts below: the one that was set, and one asked for whenever the screen is drawn."""
+    """Progress bars with lines of counts below: a fixed one, and one that is asked for whenever the screen is drawn."""
 
     counts = ""
     ask: Callable[[], str] = str
@@ -194,12 +194,12 @@ class _Bars(Progress):
 
 
 class FullDisplay(Display):
-    """A progress bar with the time left, and below it what became of the episodes so far, tokens and retries."""
+    """A progress bar with the time left, and below it the outcomes of episodes so far, tokens and retries."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self._bars = _make_bars(console, self.tally)
-        # Until the run begins: a live tool service takes its time.
+        # Until the run starts: a live tool service takes its time.
         self._tasks: dict[str, TaskID] = {"starting": self._bars.add_task("starting", total=None)}
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Progress of what is called from Python: below a notebook's cell, and in a script where it is asked for."""
+"""Progress of what is called from Python: below a notebook's cell, and in a script if it is asked for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EVERY_S = 0.2
 
 @contextmanager
 def progress(wanted: bool | None) -> Iterator[OnEvent]:
-    """Show progress in a notebook; elsewhere on standard error, where it is `wanted`."""
+    """Show progress in a notebook; elsewhere on standard error, if it is `wanted`."""
     if in_notebook():
         with NotebookDisplay() as display:
             yield display
@@ -32,7 +32,7 @@ def progress(wanted: bool | None) -> Iterator[OnEvent]:
 
 
 def in_notebook() -> bool:
-    """Whether this is a kernel, which shows what a cell displays; nothing is imported to find out."""
+    """Return whether this is a kernel, which shows what a cell displays; nothing is imported to find out."""
     interactive = sys.modules.get("IPython")
     return interactive is not None and hasattr(interactive.get_ipython(), "kernel")
 

@@ -54,13 +54,13 @@ class Tally:
                 self._retries = (*kept, (now + event.wait_s, one_line(event.reason.partition(":")[0], 40)))
 
     def episodes(self) -> str:
-        """Episodes by what became of them."""
+        """Return the number of episodes by outcome."""
         parts = [f"{name} {number:,}" for name, number in self._ended.most_common() if number]
         counts = {"failed": self.failed, "waiting for an answer": len(self._waiting), "running": len(self._running)}
         return " · ".join([*parts, *(f"{name} {number:,}" for name, number in counts.items() if number)])
 
     def requests(self) -> str:
-        """Tokens, retries, and what is being waited for at this moment; safe to call from another thread."""
+        """Return tokens, retries, and what is being waited for at this moment; safe to call from another thread."""
         return " · ".join(self._requests())
 
     def _requests(self) -> Iterator[str]:
@@ -76,7 +76,7 @@ class Tally:
 
 
 def _format_count(number: int) -> str:
-    """A count in few characters.
+    """Return a count in few characters.
 
     >>> _format_count(999), _format_count(12_345), _format_count(3_210_000)
     ('999', '12.3k', '3.2M')

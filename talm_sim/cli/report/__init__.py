@@ -1,1 +1,1 @@
-"""How stored runs and episodes look: tables, Markdown, the page, pictures, transcripts."""
+"""Views of stored runs and episodes: tables, Markdown, the page, pictures, transcripts."""

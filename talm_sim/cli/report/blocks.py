@@ -1,4 +1,4 @@
-"""A stored run as a block of the result table: whose rows they are, and the notes without which they would mislead."""
+"""A stored run as a block of the result table: its title, and the notes without which its rows would mislead."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     Args:
         stored: The run.
         against: `paper` for the published rows below its own.
-        on_screen: Whether it is for a person to look at: the replayed bundled recording, which everybody sees first, is then
-            followed by the published rows without being asked for.
+        on_screen: Whether a person will look at it: the replayed bundled recording, which everybody sees first, is then followed by the
+            published rows even if they are not asked for.
         prices: Model to its price; None where none were given.
     """
     job, summaries = stored.job, stored.summary()
@@ -62,7 +62,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
 
 @contextmanager
 def reading_together(runs: Iterable[StoredRun]) -> Iterator[None]:
-    """Within it, each run is read through one connection; see `StoredRun.at_once`."""
+    """Read each run of the block through one connection; see `StoredRun.at_once`."""
     with ExitStack() as stack:
         for run in runs:
             stack.enter_context(run.at_once())
@@ -75,7 +75,7 @@ def blocks_of(runs: Sequence[StoredRun], config: RunConfig, prices: Mapping[str,
 
 
 def summary_records(runs: Sequence[StoredRun], against: str | None) -> list[dict[str, Any]]:
-    """The runs' summaries as flat data; against the paper, its rows behind them, and each says where it is from."""
+    """Return the runs' summaries as flat data; against the paper, followed by its rows, and each says where it is from."""
     own = [(one, one.summary()) for one in runs]
     found = [record for one, summaries in own for record in one.summary_records(summaries)]
     if against != "paper":
@@ -96,7 +96,7 @@ def judge_hint(stored: StoredRun) -> list[str]:
 
 
 def _uses_shipped_recordings(stored: StoredRun) -> bool:
-    """Whether the run replays the recordings that come with the package."""
+    """Return whether the run replays the recordings that come with the package."""
     config = stored.config
     return config.models is Traffic.REPLAY and config.cassettes is None and not stored.imported
 
@@ -124,7 +124,7 @@ def _traffic(stored: StoredRun) -> str:
 
 
 def _of_agent(stored: StoredRun) -> str:
-    """The model of an agent that takes none: it cannot be known beforehand whether there is one."""
+    """Return the model of an agent that takes none: it cannot be known beforehand whether there is one."""
     return "the agent's own, live, not recorded" if any(episode.saw_model for episode in stored.episodes()) else "none seen"
 
 

@@ -1,4 +1,4 @@
-"""Curves drawn by matplotlib, on axes they are given."""
+"""Draw curves with matplotlib, on given axes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["CURVE_SIZE", "curve_words", "draw_curve"]
 
 CURVE_SIZE = (4.7, 3.7)
-"""Inches."""
+"""Size of a picture in inches."""
 _COLOURS = ("#3f87c9", "#d9822b", "#6b8e5a", "#8d6cab")
 """Colours of the series; visible on white and on near-black, and distinct for colour-blind readers."""
 _HATCHES = ("", "////", "....", "xxxx")
@@ -23,7 +23,7 @@ def draw_curve(axes: Axes, curve: Curve, ink: str) -> None:
     """Draw a histogram as bars beside each other, a reliability diagram as points against the diagonal.
 
     Args:
-        axes: Where.
+        axes: Where to draw.
         curve: The curve.
         ink: Colour of lines and letters.
     """

@@ -14,20 +14,20 @@ from talm_sim.types.figures import DASH, decimal
 __all__ = ["bin_names", "curve_lines", "curve_table"]
 
 _LABEL, _ALL = 13, 79
-"""Columns of a terminal: of a bin's name, and in all."""
+"""Columns of a terminal: for a bin's name, and in all."""
 _COUNT = 7
-"""Of a count and the space behind it."""
+"""Columns of a count and the space after it."""
 _SHARE, _MEAN = "o", "+"
-"""Where a bin's share lies, and where it would lie if the probabilities were right."""
+"""Marks of a bin's share, and of where it would be if the probabilities were right."""
 
 
 def bin_names(curve: Curve) -> list[str]:
-    """The bins by their ends."""
+    """Return the bins by their ends."""
     return [f"{decimal(low)}{DASH}{decimal(high)}" for low, high in zip(curve.edges, curve.edges[1:], strict=False)]
 
 
 def curve_table(curve: Curve) -> Iterator[list[str]]:
-    """A curve as the rows of a table: the bin, then each series' value there."""
+    """Return a curve as the rows of a table: the bin, then each series' value there."""
     for name, *values in zip(bin_names(curve), *(one.values for one in curve.series), strict=True):
         yield [name, *(f"{value:,}" if isinstance(value, int) else decimal(value) for value in values)]
 
@@ -37,7 +37,7 @@ def curve_lines(curve: Curve, group: str = "") -> Iterator[Text]:
 
     Args:
         curve: The curve.
-        group: Whose it is, where that needs saying.
+        group: The group it belongs to, if that needs saying.
     """
     yield Text()
     title = one_line_text(curve.title) + (f", {group}" if group else "")
@@ -46,7 +46,7 @@ def curve_lines(curve: Curve, group: str = "") -> Iterator[Text]:
 
 
 def _histogram(curve: Curve) -> Iterator[Text]:
-    """Bars beside each other, one column of them a series, all to one scale."""
+    """Return bars beside each other, one column per series, all to one scale."""
     width = (_ALL - _LABEL) // max(1, len(curve.series))
     room = max(1, width - _COUNT - 1)
     most = max((value or 0 for one in curve.series for value in one.values), default=0)
@@ -60,7 +60,7 @@ def _histogram(curve: Curve) -> Iterator[Text]:
 
 
 def _occupied_bins(curve: Curve) -> Sequence[int]:
-    """The bins from the first to the last in which anything is."""
+    """Return the bins from the first to the last that has anything."""
     held = [place for place in range(len(curve.edges) - 1) if any(one.values[place] for one in curve.series)]
     return range(held[0], held[-1] + 1) if held else range(len(curve.edges) - 1)
 
@@ -71,7 +71,7 @@ def _bar(value: float, most: float, room: int) -> str:
 
 
 def _reliability(curve: Curve) -> Iterator[Text]:
-    """Each bin's count, mean and share, and where the two lie between 0 and 1."""
+    """Return each bin's count, mean and share, and where the two are between 0 and 1."""
     shares, means, counts = (one.values for one in curve.series)
     names = bin_names(curve)
     left = _LABEL + 25

@@ -37,7 +37,7 @@ class Block:
     is_control: bool = False
     """Whether the model is a script, which must not be read as a language model."""
     terms: Mapping[str, str] = field(default_factory=dict)
-    """Words of the title that a reader may not know, to what they mean."""
+    """Words of the title that a reader may not know, with their meanings."""
     paper: PaperRows | None = None
     """Published rows to show below its own."""
 

@@ -52,7 +52,7 @@ def report_page(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]] = ()
 
     Args:
         blocks: The runs.
-        facts: What else is to be known of each: its name, date, settings; none where there is nothing.
+        facts: Further facts about each: its name, date, settings; none if there are none.
         drawn: Whether matrices and curves are drawn as well as tabled, which needs matplotlib.
 
     Raises:

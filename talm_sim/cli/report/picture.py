@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["PICTURE_FORMATS", "bar_measures", "curve_svg", "matrices_to_draw", "matrix_svg", "picture", "rates_svg"]
 
 PICTURE_FORMATS = ("png", "svg")
-"""How the name of a picture's file may end."""
+"""Extensions of a picture's file name."""
 _MARK = "#3f87c9"
 """Colour of the rates; visible on white and on near-black."""
 _INK = "#010203"
-"""Stands for the page's own text colour, which it is replaced by in a page."""
+"""Placeholder for the page's own text colour, which replaces it in a page."""
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WIDTH = 4.7
 """Inches; small, so that the letters stay readable where a phone shows the picture at its own width."""
@@ -41,7 +41,7 @@ _UPRIGHT = 6
 _MOST_ROWS, _MOST_CLASSES = 24, 40
 """Groups in one picture (their layout takes half a second each, and more the more there are), and classes of a matrix that is drawn."""
 _DOTS, _TALLEST = 160, 60_000
-"""Dots an inch, and what matplotlib can draw, in dots."""
+"""Dots per inch, and the most that matplotlib can draw, in dots."""
 
 
 def bar_measures(summary: Summary) -> list[Measure]:
@@ -56,7 +56,7 @@ def matrices_to_draw(summary: Summary) -> list[Matrix]:
 
 
 def _rates_title(measures: Sequence[Measure]) -> str:
-    """What the bars are, in a word or two."""
+    """Return what the bars are, in a word or two."""
     return clip(", ".join(dict.fromkeys(_words(one.under) for one in measures if one.under)), 40) or "rates"
 
 
@@ -98,10 +98,10 @@ def curve_svg(curve: Curve, name: str) -> str:
 
 
 def picture(file: Path, blocks: Sequence[Block]) -> bytes:
-    """Draw runs below each other, a row a group with its matrices, its curves and its rates, as a file of its own.
+    """Draw runs below each other, one row per group with its matrices, its curves and its rates, as a separate file.
 
     Args:
-        file: Its name says the format; nothing is written.
+        file: Its name gives the format; nothing is written.
         blocks: The runs.
 
     Raises:
@@ -130,7 +130,7 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
             matrices = matrices_to_draw(summary)
             # A matrix needs more of the row, for its labels.
             ratios = [width * (1.15 if place < len(matrices) else 1) for place, (width, _) in enumerate(size)]
-            # What is drawn has one scale in every row: a narrower one leaves room at its end.
+            # The drawing has one scale in every row: a narrower one leaves room at its end.
             room = max(0.01, broad - sum(width for width, _ in size))
             *axes, rest = part.subplots(1, len(size) + 1, squeeze=False, width_ratios=[*ratios, room])[0]
             rest.set_axis_off()
@@ -148,7 +148,7 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
 
 
 def _sizes(summary: Summary) -> list[tuple[float, float]]:
-    """Width and height of what is drawn of a group, in inches."""
+    """Return width and height of a group's drawing, in inches."""
     rates = bar_measures(summary)
     alone = 1.5 if rates and not matrices_to_draw(summary) else 1
     return [
@@ -167,17 +167,17 @@ def _rates_height(measures: Sequence[Measure]) -> float:
 
 
 def _words(text: str) -> str:
-    """Text that XML can hold, on one line."""
+    """Return text that XML can contain, on one line."""
     return _NOT_XML.sub("", one_line_text(text))
 
 
 def _tick(text: str, width: int = 9) -> str:
-    """A label over at most three lines."""
+    """Return a label over at most three lines."""
     return "\n".join(textwrap.wrap(_words(text).replace("_", " "), width, max_lines=3, placeholder="…"))
 
 
 def _format_rate(one: Measure, before: str, behind: str) -> str:
-    """A rate and what it rests on."""
+    """Return a rate and what it rests on."""
     if one.value is None:
         return "no such rows" if one.n == 0 else "not measured"
     return decimal(one.value) + (f"{before}{one.k:,} of {one.n:,}{behind}" if one.k is not None and one.n is not None else "")
@@ -231,7 +231,7 @@ def _draw_matrix(axes: Axes, matrix: Matrix) -> None:
 
 
 def _draw_rates(axes: Axes, measures: Sequence[Measure], slots: int = 0) -> None:
-    """Draw bars below each other; with room for `slots` of them, few do not grow fat."""
+    """Draw bars below each other, with room for `slots` of them, so that few do not become fat."""
     for place, one in enumerate(measures):
         if one.value is None:
             axes.text(0.02, place, _format_rate(one, "", ""), va="center")
@@ -254,12 +254,12 @@ def _draw_rates(axes: Axes, measures: Sequence[Measure], slots: int = 0) -> None
 
 
 def _metadata(kind: str) -> Mapping[str, str | None]:
-    """No date and no version of matplotlib: equal runs, equal bytes."""
+    """Return metadata without date and version of matplotlib: equal runs, equal bytes."""
     return {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
 
 
 def _element(figure: Figure, name: str, title: str, description: str) -> str:
-    """The figure as an element that takes the page's text colour and says what it shows."""
+    """Return the figure as an element that takes the page's text colour and says what it shows."""
     target = StringIO()
     figure.savefig(target, format="svg", transparent=True, metadata=_metadata("svg"))
     drawn = target.getvalue()

@@ -11,7 +11,7 @@ __all__ = ["run_facts"]
 
 
 def run_facts(stored: StoredRun) -> dict[str, str]:
-    """Name, date, sources of tools, settings that are not the defaults, versions and command line, those that are known."""
+    """Return name, date, sources of tools, settings that are not the defaults, versions and command line, as far as known."""
     manifest = stored.manifest
     facts = {
         "run": stored.id,
@@ -26,7 +26,7 @@ def run_facts(stored: StoredRun) -> dict[str, str]:
 
 
 def _settings(stored: StoredRun) -> list[str]:
-    """Each option of what was run and how it was judged that is not as it comes."""
+    """Return each option of the run and its judging that is not the default."""
     job = stored.job
     defaults: dict[str, Any] = {}
     for model in (RunConfig, type(job.options)):

@@ -17,7 +17,7 @@ from talm_sim.types import Termination, Usage
 __all__ = ["RunUsage", "total_usage"]
 
 _CUT_SHORT = (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT, Termination.AGENT_ERROR, Termination.TOOL_ERROR)
-"""Ends that count in the rates, and that explain a low rate."""
+"""Terminations that count in the rates, and that explain a low rate."""
 
 _LEAST = 1.0
 """Seconds; a run that took less in total is not timed, because such figures are noise."""
@@ -29,14 +29,14 @@ class RunUsage:
 
     Attributes:
         usage: Tokens of the agent's model, those of a judge model left out; of a replayed model, as they were recorded.
-        generations: How many were asked for.
+        generations: How many generations were asked for.
         replayed: Whether the model was replayed, so that nothing was spent and no time was the model's.
-        seconds: Of each episode, without what a person took to answer; empty where they say nothing: of replayed models,
-            of scripts, and of a run that took no second.
+        seconds: Seconds of each episode, without a person's time to answer; empty if they mean nothing: for replayed models, for scripts,
+            and for a run of less than a second.
         ends: How many finished episodes ended without an answer, though our machinery did not fail.
         finished: How many finished.
         money: At the given prices; None without a price.
-        currency: Of the money; empty where the prices name none.
+        currency: Currency of the money; empty if the prices name none.
         unpriced: The model without a price; empty if there is none, or if no model is asked.
         judged: Whether a judge model was asked as well, which is not counted.
     """

@@ -26,7 +26,7 @@ def shade(share: float) -> tuple[Colour, Colour]:
 
 
 def contrast(one: Colour, other: Colour) -> float:
-    """Contrast ratio of two colours, 1 to 21 (WCAG 2.2); text needs 4.5.
+    """Return the contrast ratio of two colours, 1 to 21 (WCAG 2.2); text needs 4.5.
 
     >>> contrast((255, 255, 255), (0, 0, 0))
     21.0

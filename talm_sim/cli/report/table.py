@@ -21,11 +21,11 @@ from talm_sim.types.measures import columns
 __all__ = ["figure", "print_table", "table_lines"]
 
 _WIDTH, _TEXT, _LEFT = 80, 77, 27
-"""Columns of a terminal: in all, of notes and titles, and at most of a group's name with its n."""
+"""Columns of a terminal: in all, for notes and titles, and at most for a group's name with its n."""
 _NARROW, _BROAD, _MOST = 9, 12, 6
 """Columns of a measure (`.96–1.00` and a space fit the narrowest), and how many measures fit in one table."""
 _OTHERS = ("see notes", "notes")
-"""Below a head whose groups have several judges; the first that fits."""
+"""Texts below a head whose groups have several judges; the first that fits is used."""
 
 
 def print_table(blocks: Sequence[Block], *, explained: bool = True) -> None:
@@ -71,7 +71,7 @@ def figure(one: Measure | None, width: int) -> str:
 
 
 def _kind(block: Block) -> tuple[bool, tuple[tuple[str, str], ...]]:
-    """Whether a run needs its own head; if not, what its columns are."""
+    """Return whether a run needs its own head; if not, what its columns are."""
     found = columns(block.summaries)
     alone = has_details(block) or len(found) > _MOST
     return alone, () if alone else tuple((name, one.head) for name, one in found.items())
@@ -117,14 +117,14 @@ def _render_block(block: Block) -> Iterator[Text]:
 
 
 def _split(measures: dict[str, Measure]) -> list[dict[str, Measure]]:
-    """Columns as tables that fit the screen, of as many columns each; one without any where there are none."""
+    """Split columns into tables that fit the screen, of as many columns each; one without any if there are none."""
     every = list(measures.items())
     size = max(1, ceil(len(every) / max(1, ceil(len(every) / _MOST))))
     return [dict(every[start : start + size]) for start in range(0, max(1, len(every)), size)]
 
 
 def _further_tables(blocks: Sequence[Block], *, gap: bool = False) -> Iterator[Text]:
-    """The tables below the first one, each over the groups it applies to, below an empty line; with a `gap`, one comes after them as well."""
+    """Render the tables below the first one, each over the groups it applies to, below an empty line; with `gap`, one follows them as well."""
     for title, every in further_tables(blocks).items():
         for measures in _split(every):
             yield Text()

@@ -21,7 +21,7 @@ __all__ = ["AXES", "detail_lines", "figure_counts"]
 AXES = "gold \\ predicted"
 """Axes of every matrix: gold labels as rows, predictions as columns."""
 _LABEL, _SIDE, _CELLS = 19, 7, 54
-"""Columns of a terminal: of a row's label, of the figure beside a matrix, of its cells together."""
+"""Columns of a terminal: for a row's label, for the figure beside a matrix, for its cells together."""
 _NARROW, _BROAD = 6, 10
 _WORDS, _RIGHT = 54, 79
 """Where the words of a figure end, and where its last column does."""
@@ -114,7 +114,7 @@ def _labels(matrix: Matrix, width: int) -> tuple[list[str], list[str], list[str]
     if all(cell_len(head) <= width for head in heads):
         return rows, heads, [f"{row[: _LABEL - 4]}… is {row}" for row in rows if cell_len(row) > _LABEL - 3]
     numbers = {name: str(number) for number, name in enumerate(names, 1)}
-    # A number is not torn from its name.
+    # A number is not separated from its name.
     legend = [f"{number}\N{NO-BREAK SPACE}{name}" for name, number in numbers.items()]
     legend += [row for row in rows if row not in numbers and cell_len(row) > _LABEL - 3]
     return [f"{numbers[row]} {row}" if row in numbers else row for row in rows], [str(number) for number in range(1, len(names) + 1)], legend

@@ -80,12 +80,12 @@ def transcript(
 
     Args:
         episode: The episode to show.
-        scenario: Its scenario; None where the run does not hold it.
+        scenario: Its scenario; None if the run does not have it.
         verdicts: What the judges said.
         sections: What the task adds, shown below the query.
         agent: The user's own agent, if one was run.
-        notes: What a reader of its run should know.
-        led: Whether an agent was taken through the scenario's turns; else the user's last words are the query.
+        notes: What a reader should know of its run.
+        led: Whether an agent was led through the scenario's turns; otherwise the user's last words are the query.
         full: Whether long texts (prompts, awareness questions, tool results) are shown whole.
     """
     parts: list[RenderableType] = [_head(episode, agent), *(Text(strip_control(note), style="dim") for note in notes)]
@@ -101,7 +101,7 @@ def transcript(
         parts += _section("Error", [prose(strip_control(episode.error), "red")])
     if episode.traceback:
         parts += _section("Traceback", [prose(strip_control(episode.traceback), "dim")])
-    scored = bool(episode.details) and not episode.model_turns  # the model was looked at, and said nothing
+    scored = bool(episode.details) and not episode.model_turns  # the model was asked about, and said nothing
     if not _ends_in_answer(episode) and (episode.answer.strip() or not (episode.error or scored)):
         parts += _section("Answer", [_answer(episode)])
     if episode.perturbations:

@@ -30,7 +30,7 @@ def print_page(page: RenderableType, *, paged: bool = False) -> None:
 
     Args:
         page: What to print.
-        paged: Whether it is shown a screen at a time, by the program that `PAGER` names, where it is longer than the terminal.
+        paged: Whether a page longer than the terminal is shown a screen at a time, by the program that `PAGER` names.
     """
     console = stdout()
     if console.is_terminal and not paged:

@@ -28,7 +28,7 @@ class _Handler(logging.Handler):
 
 @contextmanager
 def logging_to(console: Console, level: str | None) -> Iterator[None]:
-    """Print what the package logs within; nothing where no level is given."""
+    """Print what the package logs within the block; nothing if no level is given."""
     if level is None:
         yield
         return

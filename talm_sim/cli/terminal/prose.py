@@ -15,14 +15,14 @@ from rich.text import Text
 __all__ = ["indent", "prose"]
 
 _LONG = 20_000
-"""Characters from which on a text is broken into lines here: rich takes some 40 microseconds a line."""
+"""Characters from which on a text is broken into lines here: rich takes some 40 microseconds per line."""
 
 _AT_ONCE = 200
-"""Lines that are handed on together."""
+"""Lines that are passed on together."""
 
 
 class _Long:
-    """A clean text in one style, broken at spaces where it can be."""
+    """A clean text in one style, broken at spaces if possible."""
 
     def __init__(self, text: str, style: str, indent: int = 0) -> None:
         self._text = text
@@ -45,7 +45,7 @@ class _Long:
 
 
 def prose(text: str, style: str = "") -> RenderableType:
-    """Return a clean text of any length as it is printed."""
+    """Return a clean text of any length in a printable form."""
     return Text(text, style=style) if len(text) < _LONG else _Long(text, style)
 
 

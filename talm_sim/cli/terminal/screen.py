@@ -1,4 +1,4 @@
-"""Text measured in the columns of a terminal: some characters take two, some none."""
+"""Measure text in the columns of a terminal: some characters take two, some none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from talm_sim.cli.terminal.text import one_line_text, strip_control
 __all__ = ["fit_line", "wrap"]
 
 _JOINERS = re.compile("[\u200d\ufe0e\ufe0f]")
-"""What makes a text wider or narrower than its parts."""
+"""Characters that make a text wider or narrower than its parts."""
 
 
 def fit_line(text: str, width: int, *, right: bool = False) -> str:
@@ -31,7 +31,7 @@ def fit_line(text: str, width: int, *, right: bool = False) -> str:
 
 
 def wrap(text: str, width: int, first: str = "", rest: str = "  ") -> Iterator[str]:
-    """Break a text into clean lines of at most `width` columns of a terminal, the first of them behind `first`, the others behind `rest`."""
+    """Break a text into clean lines of at most `width` columns of a terminal, the first of them after `first`, the others after `rest`."""
     lines = textwrap.wrap(_JOINERS.sub("", strip_control(text)), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
     for line in _join_marks(lines, rest):
         # It counts characters; some take two columns.
@@ -39,7 +39,7 @@ def wrap(text: str, width: int, first: str = "", rest: str = "  ") -> Iterator[s
 
 
 def _join_marks(lines: list[str], indent: str) -> Iterator[str]:
-    """The lines, where a word was broken in front of a mark above or below its letter (Thai has no spaces): the mark stays with the letter."""
+    """Return the lines with marks that were separated from their letter (Thai has no spaces) joined to it again."""
     for number, line in enumerate(lines):
         own = line.removeprefix(indent) if number else line
         after = lines[number + 1].removeprefix(indent) if number + 1 < len(lines) else ""
@@ -49,5 +49,5 @@ def _join_marks(lines: list[str], indent: str) -> Iterator[str]:
 
 
 def _marks(text: str) -> str:
-    """The characters at the beginning of a text that take no column of their own."""
+    """Return the characters at the beginning of a text that take no column."""
     return "".join(takewhile(lambda sign: not cell_len(sign), text))

@@ -22,7 +22,7 @@ class StopSignals:
     """The signal that told the command to end.
 
     Attributes:
-        number: The signal; 0 where none came.
+        number: The signal; 0 if none came.
     """
 
     number = 0
@@ -30,14 +30,14 @@ class StopSignals:
     _noted: socket.socket | None = None
 
     def pressed_since(self) -> bool:
-        """Whether Ctrl-C was, since this was asked last: an import that it breaks off may end in any error of the library's own."""
+        """Return whether Ctrl-C was pressed since the last call: an import that it interrupts may end in any error of the library's own."""
         with suppress(OSError):
             return self._noted is not None and signal.SIGINT in self._noted.recv(4096)
         return False
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Within it, see `pressed_since`; not where somebody else has the signals noted, as a program may in which this is called."""
+        """Note signals in the block, for `pressed_since`; not if somebody else handles them, for example a program that calls this."""
         ours, theirs = socket.socketpair()
         with ours, theirs:
             ours.setblocking(False)
@@ -55,11 +55,11 @@ class StopSignals:
                 self._noted = None
 
     def code(self, code: int) -> int:
-        """The exit code of a command that ended with `code`: where a signal interrupted it, that which shells know the signal by."""
+        """Return the exit code of a command that ended with `code`: if a signal interrupted it, the one by which shells know the signal."""
         return 128 + self.number if self.number and code == _INTERRUPTED else code
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Take a signal; another one, a moment later or more, ends the process at once."""
+        """Take a signal; a second one, a moment or more later, ends the process at once."""
         if self.number and time.monotonic() - self._taken < _MOMENT_S:
             return  # a terminal that goes away may send it twice: the kernel and the shell
         if self.number:
@@ -67,14 +67,14 @@ class StopSignals:
             signal.raise_signal(number)
         self.number, self._taken = number, time.monotonic()
         if callable(signal.getsignal(signal.SIGINT)):
-            # Whatever waits for Ctrl-C now knows how to end in order: the event loop, or the line that is edited.
+            # Whatever waits for Ctrl-C can now end in order: the event loop, or the line that is edited.
             signal.raise_signal(signal.SIGINT)
         else:  # a shell starts what it runs in the background with Ctrl-C ignored
             _interrupt()
 
 
 def only_ends() -> None:
-    """After Ctrl-C the command only ends: the same key pressed again breaks off neither its last words nor the interpreter's end.
+    """After Ctrl-C, only end the command: further presses interrupt neither its last words nor the interpreter's end.
 
     One that comes later than `PATIENCE_S` seconds ends the process at once.
     """
@@ -89,7 +89,7 @@ def only_ends() -> None:
 
 
 def _interrupt() -> None:
-    """Interrupt what runs: between two steps of the event loop, as what is raised within one may be lost in a callback of Python's own."""
+    """Interrupt the running code between two steps of the event loop, as an error within one may be lost in a callback of Python's."""
     import asyncio  # not at the top: a help page needs no event loop
 
     def interrupt() -> None:
@@ -107,7 +107,7 @@ def as_ctrl_c() -> Iterator[StopSignals]:
     """Take SIGTERM and SIGHUP as Ctrl-C while a command runs; one that is ignored, as under nohup, or taken already stays so."""
     ending = StopSignals()
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    if threading.current_thread() is not threading.main_thread():  # no place for handlers
+    if threading.current_thread() is not threading.main_thread():  # handlers cannot be set here
         yield ending
         return
     ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]

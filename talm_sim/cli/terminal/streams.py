@@ -14,12 +14,12 @@ __all__ = ["data_alone", "settle_stdout", "silence_stdout", "streams_kept", "tol
 
 
 def silence_stdout() -> None:
-    """Let nothing more be written to it, the interpreter's last flush included."""
+    """Let nothing more be written to standard output, including the interpreter's last flush."""
     _redirect_to_null(sys.stdout)
 
 
 def settle_stdout() -> None:
-    """Write what is left for it, if it still takes it: what the interpreter fails to write at its own end becomes the exit code."""
+    """Write what is left for standard output, if it still accepts it: a failure at the interpreter's own end would become the exit code."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -54,7 +54,7 @@ def tolerate_closed_stderr() -> Iterator[None]:
 
 @contextlib.contextmanager
 def data_alone() -> Iterator[None]:
-    """Let what the user's own agents and modules print go to standard error: standard output is data, and may be read by a program."""
+    """Redirect to standard error what the user's own agents and modules print: standard output is data, and a program may read it."""
     given: Any = sys.stdout
     sys.stdout = _Data(given)
     try:
@@ -65,7 +65,7 @@ def data_alone() -> Iterator[None]:
 
 @contextlib.contextmanager
 def streams_kept() -> Iterator[None]:
-    """Where code of the user's own puts others in their place within it, as `sys.stdout = None` does, they are back at its end."""
+    """Restore the streams at the end of the block, should the user's code have replaced them, as `sys.stdout = None` does."""
     given = sys.stdout, sys.stderr
     try:
         yield
@@ -74,7 +74,7 @@ def streams_kept() -> Iterator[None]:
 
 
 class _Data:
-    """Standard output, but for what code of the user's own writes there."""
+    """Standard output, except for what the user's code writes there."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

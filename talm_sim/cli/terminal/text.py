@@ -11,7 +11,7 @@ __all__ = ["as_json", "clip", "count", "odds_words", "one_line", "one_line_text"
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor moves
     r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # operating-system commands and other strings: titles, clipboard, links
-    r"|\x1b[ -/]*[0-~]"  # the rest
+    r"|\x1b[ -/]*[0-~]"  # all others
 )
 _LINE_ENDS = re.compile(r"\r\n?|[\x85\u2028\u2029]")
 _CONTROLS = re.compile(
@@ -56,7 +56,7 @@ def as_json(value: Any, indent: int | None = None) -> str:
 
 
 def spreadsheet_cell(value: Any) -> Any:
-    """Return a value as a cell of a table that a spreadsheet opens: text is clean, and no formula; numbers stay what they are.
+    """Return a value as a cell of a table that a spreadsheet opens: text is clean, and is never a formula; numbers stay numbers.
 
     >>> spreadsheet_cell("=1+1"), spreadsheet_cell("-1.5"), spreadsheet_cell(-1.5)
     ("'=1+1", '-1.5', -1.5)
@@ -68,7 +68,7 @@ def spreadsheet_cell(value: Any) -> Any:
 
 
 def clip(text: str, width: int) -> str:
-    """Return `text`, cut to `width` characters with an ellipsis where it is longer."""
+    """Return `text`, cut to `width` characters with an ellipsis if it is longer."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 

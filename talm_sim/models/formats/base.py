@@ -1,4 +1,4 @@
-"""What a format is: a family's way to write tool calls."""
+"""A format: a family's way to write tool calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CallToWrite(NamedTuple):
     name: str
     arguments: JsonObject
     text: str = ""
-    """Its JSON object to the letter, where there is one; families that write such an object keep it."""
+    """The raw text of its JSON object, if there is one; families that write such an object keep it."""
 
     @property
     def json(self) -> str:
@@ -36,9 +36,9 @@ class Format:
     """A family's way to write calls.
 
     Attributes:
-        name: What it is called here, and in `Written.form`.
+        name: Its name here, and in `Written.form`.
         write: Writes one call or several.
-        mark: What stands in the source of a chat template whose model writes this way; empty where nothing tells it.
+        mark: A part of the source of chat templates whose models write this way; empty if there is none.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Format:
 
 
 class ParsedCall(NamedTuple):
-    """A call as it was found in a text: `raw` of one that cannot be read is not empty."""
+    """A call as it was found in a text: `raw` is empty unless the call cannot be read."""
 
     name: str
     arguments: Any = None
@@ -56,7 +56,7 @@ class ParsedCall(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A part of a text that is calls; none in it, where it is plain text that need not be looked at again."""
+    """A part of a text with its calls; it has none if it is plain text that need not be looked at again."""
 
     start: int
     end: int

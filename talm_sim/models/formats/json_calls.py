@@ -11,18 +11,18 @@ __all__ = ["JSON_CALL", "MEANT", "calls_of", "form_of"]
 
 _Q = "[\"']"
 JSON_CALL = rf"[\[{{]\s*+(?>(?:\{{\s*+)?){_Q}(?:name|type|function|tool_calls|arguments|parameters|id){_Q}\s*+:"
-"""How a value begins that may be a call, as the source of a regular expression."""
+"""The beginning of a value that may be a call, as the source of a regular expression."""
 MEANT = re.compile(
     rf"[\[{{]\s*+(?>(?:\{{\s*+)?){_Q}(?:tool_calls{_Q}\s*+:\s*+\[\s*+\{{"
     rf"|(?>(?:type{_Q}\s*+:\s*+{_Q}function{_Q}\s*+,\s*+{_Q})?)(?>(?:function{_Q}\s*+:\s*+\{{\s*+{_Q})?)name{_Q}\s*+:\s*+{_Q}[^\"'\n]{{1,256}}+"
     rf"(?:{_Q}\s*+,\s*+{_Q}(?:arguments|parameters|args){_Q}|(?>(?:{_Q}\s*+(?>(?:,\s*+(?>(?:{_Q}\w*+)?))?))?)\Z))"
 )
-"""The beginning of a value that is meant as a call, however it ends; one that ends with the name is taken for one."""
+"""The beginning of a value that is meant as a call, however it ends; one that ends with the name counts as one."""
 _ARGUMENTS = ("arguments", "parameters", "args")
 
 
 def calls_of(value: Any, *, tagged: bool) -> list[ParsedCall]:
-    """The calls a JSON value holds; none where it is something else.
+    """Return the calls in a JSON value; none if it is something else.
 
     Args:
         value: An object with `name` and `arguments` or `parameters`, perhaps inside `function`; a list of such; or a list as `tool_calls`.
@@ -36,7 +36,7 @@ def calls_of(value: Any, *, tagged: bool) -> list[ParsedCall]:
 
 
 def form_of(value: Any) -> str:
-    """The name of the format that writes such a value."""
+    """Return the name of the format that writes such a value."""
     if isinstance(value, list):
         return "xlam"
     if "tool_calls" in value:

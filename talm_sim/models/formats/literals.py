@@ -1,4 +1,4 @@
-"""Values as JSON and Python write them: written to the letter, and read without ever being evaluated.
+"""Write values as JSON and Python do, without changing them, and read them without ever evaluating them.
 
 Reading is lenient about what models mix up: `true` and `True`, quotes of both kinds, commas at the end, raw line breaks in a string. It is one
 pass over the text, whatever the text holds.
@@ -34,18 +34,18 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v
 _PLAIN = re.compile(r"""[^\[\](){}"',]++""")
 _CLOSING = {"[": "]", "(": ")", "{": "}"}
 _LONGEST_NUMBER = 400
-"""Digits; longer ones are no number a tool takes, and Python refuses to print the longest."""
+"""Digits of a number; no tool takes longer ones, and Python refuses to print the longest."""
 _LONGEST_EXPRESSION = 500
-"""Characters; a longer bare word, sum or call as an argument's value is none that was meant as one."""
+"""Characters of an expression; a longer bare word, sum or call is not meant as an argument's value."""
 _WINDOW = 4096
-"""Characters that are decoded at first: an error counts the lines before it, which in a long text with many errors would take for ever."""
+"""Characters that are decoded at first: an error counts the lines before it, which takes very long in a long text with many errors."""
 _TOKEN = 20
 """Characters within which an error may come from where a part was cut off."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
 class BrokenError(ValueError):
-    """The text is no such value; `at` is how far it was read, its length where it ends too early."""
+    """The text is not such a value; `at` is how far it was read, or its length if it ends too early."""
 
     def __init__(self, at: int) -> None:
         super().__init__(f"cannot be read at character {at}")
@@ -71,7 +71,7 @@ def json_text(
 
 
 def python_text(value: Any) -> str:
-    """Write a Python literal; a string stands in double quotes.
+    """Write a Python literal; a string is in double quotes.
 
     >>> python_text("x"), python_text(True), python_text(["a", None])
     ('"x"', 'True', "['a', None]")
@@ -86,7 +86,7 @@ def read_json(text: str, at: int) -> tuple[Any, int]:
         The value, and where it ends.
 
     Raises:
-        BrokenError: There is none.
+        BrokenError: There is no value.
     """
     size = _WINDOW
     while True:
@@ -118,12 +118,12 @@ def read_whole(text: str) -> Any:
 
 
 def read_expression(text: str, at: int) -> tuple[Any, int]:
-    """Read an argument's value in Python's syntax up to the comma or bracket behind it.
+    """Read an argument's value in Python's syntax up to the comma or bracket after it.
 
-    What is no literal is its own text: a bare word, a sum, and a call as well.
+    Anything but a literal is taken as text: a bare word, a sum, even a call.
 
     Raises:
-        BrokenError: The text ends within it, or there is none.
+        BrokenError: The text ends within the value, or there is no value.
     """
     try:
         value, end = _literal(text, at, MOST_DEEP + 2, python=True)
@@ -140,7 +140,7 @@ def read_expression(text: str, at: int) -> tuple[Any, int]:
 
 
 def skip_space(text: str, at: int) -> int:
-    """The place of the next character that is no white space."""
+    """Return the place of the next character that is not white space."""
     if not text[at : at + 1].isspace():  # most often: a search takes three times as long
         return at
     found = _SPACE.match(text, at)
@@ -148,7 +148,7 @@ def skip_space(text: str, at: int) -> int:
 
 
 def _literal(text: str, at: int, deep: int, *, python: bool = False) -> tuple[Any, int]:
-    """Read a value; only `python` knows prefixes of texts, and texts one behind the other that are one."""
+    """Read a value; only `python` has prefixes of texts, and adjacent texts that are one."""
     if not deep or at >= len(text):
         raise BrokenError(len(text))
     first = text[at]
@@ -168,7 +168,7 @@ def _literal(text: str, at: int, deep: int, *, python: bool = False) -> tuple[An
 
 
 def _texts(text: str, at: int) -> tuple[str, int]:
-    """Texts with nothing but space between them, which Python takes for one."""
+    """Read texts with nothing but space between them, which Python takes as one."""
     parts = []
     while True:
         prefix = _PREFIXED.match(text, at)
@@ -196,7 +196,7 @@ def _number(written: str, at: int) -> float:
 
 
 def _sequence(text: str, at: int, deep: int, python: bool) -> tuple[Any, int]:
-    """A list, a tuple (read as a list), or a value in parentheses."""
+    """Read a list, a tuple (as a list), or a value in parentheses."""
     closing, values, commas = _CLOSING[text[at]], [], 0
     at = skip_space(text, at + 1)
     while text[at : at + 1] != closing:
@@ -222,7 +222,7 @@ def _read_mapping(text: str, at: int, deep: int, python: bool) -> tuple[dict[str
 
 
 def _after_value(text: str, at: int, closing: str) -> tuple[int, bool]:
-    """The place behind a value's comma, or of the closing bracket; and whether there was a comma."""
+    """Return the place after a value's comma, or of the closing bracket; and whether there was a comma."""
     at = skip_space(text, at)
     comma = text[at : at + 1] == ","
     at = skip_space(text, at + 1) if comma else at
@@ -256,7 +256,7 @@ def _character(escape: str) -> str:
 
 
 def _expression_end(text: str, at: int) -> int:
-    """Where a source text ends that stands before a comma or a bracket that it did not open."""
+    """Return where a source text ends, before a comma or a bracket that it did not open."""
     opened: list[str] = []
     longest = at + _LONGEST_EXPRESSION
     while at < len(text):

@@ -1,4 +1,4 @@
-"""Calls in Python's syntax, `f(a=1)`: found by walking over the text, so that any name and any cut is told for what it is."""
+"""Calls in Python's syntax, `f(a=1)`, found by walking over the text, so that any name and any cut is recognized."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_list(text: str, at: int) -> tuple[list[ParsedCall], int]:
     """Read `[f(a=1), g()]` from its opening bracket on.
 
     Returns:
-        The calls, and the place behind the closing bracket.
+        The calls, and the place after the closing bracket.
 
     Raises:
         BrokenError: It is something else, or cut off.
@@ -42,7 +42,7 @@ def read_list(text: str, at: int) -> tuple[list[ParsedCall], int]:
 
 
 def read_bare(text: str, at: int) -> tuple[list[ParsedCall], int]:
-    """Read `f(a=1)`, and those behind it that only commas, semicolons or line breaks part from it; arguments and errors as of `read_list`."""
+    """Read `f(a=1)`, and those after it separated only by commas, semicolons or line breaks; arguments and errors are those of `read_list`."""
     found = []
     while True:
         call, end = _call(text, at)
@@ -58,7 +58,7 @@ def _call(text: str, at: int, printed: int = 0) -> tuple[ParsedCall, int]:
     if opened is None:
         raise BrokenError(at)
     at = skip_space(text, opened.end())
-    if opened["name"] == "print" and printed < _DEEPEST_PRINT and BARE_CALL.match(text, at):  # Gemma prints what a call gives
+    if opened["name"] == "print" and printed < _DEEPEST_PRINT and BARE_CALL.match(text, at):  # Gemma prints what a call returns
         call, at = _call(text, at, printed + 1)
         at = skip_space(text, at)
         if text[at : at + 1] != ")":

@@ -1,4 +1,4 @@
-"""What a model wrote, parted into calls and text."""
+"""Separate calls and text in what a model wrote."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ParsedText:
     """What a model wrote.
 
     Attributes:
-        text: Without its calls; to the letter where there is none.
-        calls: In their order.
-        unparsable: What is meant as a call and cannot be read.
-        form: The format of the first of them, a name of `FORMATS`; empty where there is none.
-        place: Where what was written in that format begins and ends.
+        text: The text without its calls; unchanged if there are none.
+        calls: The calls, in order.
+        unparsable: Texts that are meant as calls and cannot be read.
+        form: The format of the first call, a name of `FORMATS`; empty if there is none.
+        place: Where the calls in that format begin and end.
     """
 
     text: str
@@ -41,13 +41,13 @@ class ParsedText:
 def read_calls(text: str, tools: Sequence[JsonObject] = (), turn: int = 0) -> ParsedText:
     """Read the calls in what a model wrote, in whichever format; it never raises, and nothing is evaluated.
 
-    Calls with a mark of their own (a tag, a token) and JSON objects with a name and arguments are read wherever they stand, lists of calls in
-    Python's syntax where they begin a line, and calls in Python's syntax without brackets where the text is nothing else. A call as an
-    argument's value is that value, its text in Python's syntax and its object in JSON, and no call of its own.
+    Calls with a mark of their own (a tag, a token) and JSON objects with a name and arguments are read anywhere, lists of calls in
+    Python's syntax at the beginning of a line, and calls in Python's syntax without brackets if the text is nothing else. A call as an
+    argument's value is only that value: its text in Python's syntax, its object in JSON.
 
     Args:
         text: Without reasoning (`split_reasoning`).
-        tools: Specifications of the tools that were shown: they tell the types of values that a format writes without quotes.
+        tools: Specifications of the tools that were shown: they give the types of values that a format writes without quotes.
         turn: How many turns the model had before; part of the calls' ids.
 
     >>> written = read_calls('<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>')
@@ -75,7 +75,7 @@ def read_calls(text: str, tools: Sequence[JsonObject] = (), turn: int = 0) -> Pa
 
 
 def _tools_name(name: str, shown: ShownParameters) -> str:
-    """A tool's name without what Gemini writes in front of it and Llama behind it; a shown tool's name is its own."""
+    """Return a tool's name without what Gemini adds before it and Llama after it; a shown tool's name stays as it is."""
     if name in shown:
         return name
     bare = name.removeprefix("default_api.")
@@ -91,13 +91,13 @@ def _read(call_id: str, found: ParsedCall) -> ToolCall | UnparsableCall:
 
 
 def _strip_frame(rest: str) -> str:
-    """The text without what only framed the calls."""
+    """Return the text without what only framed the calls."""
     rest = _EMPTY_FENCE.sub("", CLOSING.sub("", _strip_end_tokens(rest)))
     return "" if _SEPARATORS.match(rest) else rest.strip()
 
 
 def _strip_end_tokens(text: str) -> str:
-    """The text without the special tokens at its end."""
+    """Return the text without the special tokens at its end."""
     end = len(text)
     for token in reversed(list(_SPECIAL.finditer(text))):
         if text[token.end() : end].strip():

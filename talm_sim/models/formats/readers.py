@@ -1,4 +1,4 @@
-"""Readers of calls, one for each way in which they begin; a text may hold several, one behind the other."""
+"""Readers of calls, one for each way in which they begin; a text may have several, one after the other."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FENCE_CHARS = 20
 
 
 def _tag(match: re.Match[str], shown: ShownParameters) -> Piece:
-    """`<tool_call>` and its kin, with JSON, Python, `<function=...>` or `<arg_key>` inside."""
+    """Read `<tool_call>` and its variants, with JSON, Python, `<function=...>` or `<arg_key>` inside."""
     text, at = match.string, match.end()
     function = _FUNCTION.match(text, skip_space(text, at))
     if function:
@@ -68,7 +68,7 @@ def _tag(match: re.Match[str], shown: ShownParameters) -> Piece:
 
 
 def _function(match: re.Match[str], shown: ShownParameters) -> Piece:
-    """`<function=NAME>` with a JSON object, or with `<parameter=KEY>` blocks, inside."""
+    """Read `<function=NAME>` with a JSON object, or with `<parameter=KEY>` blocks, inside."""
     text, at, name = match.string, match.end(), match["name"]
     try:
         if text[(inside := skip_space(text, at)) : inside + 1] == "{":
@@ -100,7 +100,7 @@ def _parameters(text: str, at: int, name: str, shown: ShownParameters) -> tuple[
 
 
 def _pairs(match: re.Match[str], named: re.Match[str], shown: ShownParameters) -> Piece:
-    """A name, then `<arg_key>` and `<arg_value>` by turns."""
+    """Read a name, then `<arg_key>` and `<arg_value>` in turn."""
     text, at, name = match.string, named.end(), named["name"]
     arguments = {}
     while pair := _PAIR.match(text, at):
@@ -116,7 +116,7 @@ def _pairs(match: re.Match[str], named: re.Match[str], shown: ShownParameters) -
 
 
 def _read_after_mark(form: str) -> Callable[[re.Match[str], ShownParameters], Piece]:
-    """Of calls that only a mark in front tells."""
+    """Read calls that only a mark before them identifies."""
 
     def read(match: re.Match[str], _: ShownParameters) -> Piece:
         try:
@@ -130,7 +130,7 @@ def _read_after_mark(form: str) -> Callable[[re.Match[str], ShownParameters], Pi
 
 
 def _mistral(match: re.Match[str], shown: ShownParameters) -> Piece:
-    """`[TOOL_CALLS]` with a list of JSON objects, or with a name and `[ARGS]`."""
+    """Read `[TOOL_CALLS]` with a list of JSON objects, or with a name and `[ARGS]`."""
     text = match.string
     named = _MISTRAL.match(text, match.end())
     if named is None:
@@ -144,7 +144,7 @@ def _mistral(match: re.Match[str], shown: ShownParameters) -> Piece:
 
 
 def _arrows(match: re.Match[str], _: ShownParameters) -> Piece:
-    """`>>>NAME`, a line break, and a JSON object."""
+    """Read `>>>NAME`, a line break, and a JSON object."""
     name = match[0].removeprefix(">>>").strip()
     try:
         arguments, end = read_json(match.string, match.end())
@@ -155,7 +155,7 @@ def _arrows(match: re.Match[str], _: ShownParameters) -> Piece:
 
 
 def _json(match: re.Match[str], _: ShownParameters) -> Piece:
-    """A JSON value without a mark; what is no call is text."""
+    """Read a JSON value without a mark; what is not a call is text."""
     text, start = match.string, match.start()
     try:
         value, end = read_json(text, start)
@@ -174,7 +174,7 @@ def _json(match: re.Match[str], _: ShownParameters) -> Piece:
 
 
 def _python(match: re.Match[str], _: ShownParameters) -> Piece:
-    """A list of calls in Python's syntax that begins a line."""
+    """Read a list of calls in Python's syntax that begins a line."""
     text = match.string
     start = text.index("[", match.start())
     opened = CALL_LIST.match(text, start)
@@ -194,7 +194,7 @@ def _python(match: re.Match[str], _: ShownParameters) -> Piece:
 
 
 def _lists_behind(text: str, end: int, found: list[ParsedCall]) -> int:
-    """Add the calls of lists that stand behind a list on its line, `[f(a=1)] [f(a=2)]`, and return where the last one ends."""
+    """Add the calls of further lists on a list's line, `[f(a=1)] [f(a=2)]`, and return where the last one ends."""
     while opened := _LIST_BEHIND.match(text, end):
         start = text.index("[", end)
         try:
@@ -208,7 +208,7 @@ def _lists_behind(text: str, end: int, found: list[ParsedCall]) -> int:
 
 
 def read_alone(text: str) -> Piece | None:
-    """Read a text that is nothing but calls in Python's syntax without brackets, perhaps in a fence; None where it is something else."""
+    """Read a text that is nothing but calls in Python's syntax without brackets, perhaps in a fence; None if it is something else."""
     fence = _FENCE.match(text)
     start = fence.end() if fence else skip_space(text, 0)
     opened = BARE_CALL.match(text, start)
@@ -224,7 +224,7 @@ def read_alone(text: str) -> Piece | None:
 
 
 def _body(text: str, at: int) -> tuple[list[ParsedCall], int]:
-    """Calls behind a mark, as JSON or in Python's syntax, perhaps in a fence.
+    """Read calls after a mark, as JSON or in Python's syntax, perhaps in a fence.
 
     Raises:
         BrokenError: They cannot be read.
@@ -242,7 +242,7 @@ def _body(text: str, at: int) -> tuple[list[ParsedCall], int]:
 
 
 def _values(text: str, at: int) -> tuple[list[ParsedCall], int]:
-    """Calls as JSON values, one behind the other."""
+    """Read calls as JSON values, one after the other."""
     found: list[ParsedCall] = []
     while True:
         value, end = read_json(text, at)
@@ -258,7 +258,7 @@ def _values(text: str, at: int) -> tuple[list[ParsedCall], int]:
 
 
 def _broken_piece(match: re.Match[str], stop: re.Pattern[str], form: str, name: str = "") -> Piece:
-    """A call that its mark tells and that cannot be read, up to where it ends or another begins."""
+    """Return a call that its mark identifies and that cannot be read, up to where it ends or another begins."""
     text, at = match.string, match.end()
     found = stop.search(text, at)
     end = found.start() if found else len(text)
@@ -273,7 +273,7 @@ def _unreadable_call(body: str, name: str = "") -> ParsedCall:
 
 
 _QUOTED = r"(?<![^`]`)"
-"""What stands in single backticks is spoken of, not called."""
+"""Text in single backticks is mentioned, not called."""
 _OPENINGS: tuple[tuple[str, Callable[[re.Match[str], ShownParameters], Piece]], ...] = (
     *((f"{_QUOTED}(?:{pattern})", read) for pattern, read in OPENINGS),
     (f"{_QUOTED}(?:{_TAG})", _tag),
@@ -297,7 +297,7 @@ def _rematch(pattern: re.Pattern[str], match: re.Match[str]) -> re.Match[str]:
 
 
 def pieces_of(text: str, shown: ShownParameters) -> list[Piece]:
-    """The calls in a text, in its order; every character is looked at a bounded number of times."""
+    """Yield the calls in a text, in its order; every character is looked at a bounded number of times."""
     pieces = []
     at = 0
     while match := _OPENING.search(text, at):

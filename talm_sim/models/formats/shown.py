@@ -1,4 +1,4 @@
-"""The tools that were shown, asked for one thing: of which type an argument is whose written form does not say so."""
+"""Types of arguments whose written form does not say so, looked up in the tools that were shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TYPE_NAMES = {
     "set": "array",
     "null": "null",
 }
-"""JSON Schema's names of types, by those that data of tools use: Python's, Java's, JavaScript's."""
+"""JSON Schema's names of types, by the names that tool data use: Python's, Java's, JavaScript's."""
 _WORD = re.compile(r"\s*([a-z]+)")
 _MOST_ALTERNATIVES = 64
 
@@ -43,7 +43,7 @@ class ShownParameters:
     """The parameters of the shown tools.
 
     Args:
-        tools: Their specifications, bare or in the wrapping of the chat-completions protocol; what is none is passed over.
+        tools: Their specifications, bare or in the wrapping of the chat-completions protocol; anything else is skipped.
     """
 
     def __init__(self, tools: Sequence[JsonObject]) -> None:
@@ -60,9 +60,9 @@ class ShownParameters:
         return tool in self._schemas
 
     def parse_bare(self, tool: str, argument: str, written: str) -> Any:
-        """The value of an argument that was written without quotes.
+        """Return the value of an argument that was written without quotes.
 
-        It is read as JSON where the schema allows what comes out, and stays text where the schema allows text alone, or nothing fits. An
+        It is read as JSON if the schema allows the result, and stays text if the schema allows only text, or nothing fits. An
         argument without a schema is text unless it reads as a number, a truth value, null, a list or an object.
         """
         types = set(_types(self._schemas.get(tool, {}).get(argument)))
@@ -78,7 +78,7 @@ class ShownParameters:
 
 
 def _types(schema: Any) -> Iterator[str]:
-    """Types that a schema allows; none where it does not say."""
+    """Return the types that a schema allows; none if it does not say."""
     if not isinstance(schema, dict):
         return
     if isinstance(schema.get("enum"), list):
@@ -96,7 +96,7 @@ def _types(schema: Any) -> Iterator[str]:
 
 
 def _names(value: Any) -> set[str]:
-    """Types of JSON Schema that a value has."""
+    """Return the types of JSON Schema that a value has."""
     if value is None:
         return {"null"}
     if isinstance(value, bool):

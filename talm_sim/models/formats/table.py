@@ -95,5 +95,5 @@ FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL}
 
 
 def format_of_template(source: str) -> Format | None:
-    """How a chat template writes calls, by the first mark that stands in its source; None where none does."""
+    """Return how a chat template writes calls, by the first mark in its source; None if there is none."""
     return next((one for one in _ALL if one.mark and one.mark in source), None)

@@ -1,7 +1,7 @@
-"""One worker thread behind an async queue: the model is touched by that thread alone, and waiting questions are scored together.
+"""One worker thread behind an async queue: only that thread touches the model, and waiting questions are scored together.
 
 A batch is built around one question, the one that has waited longest unless the engine prefers another, from those nearest to it in size, so
-that little is padded. Whoever no longer waits (a cancelled future) is skipped.
+that little is padded. Questions that nobody waits for (a cancelled future) are skipped.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Worker:
     """The thread that owns a model.
 
     Args:
-        prepare: Makes a question ready (tokens, say) and tells its size; its exceptions are the question's own.
-        answer: Answers questions that were made ready, together.
+        prepare: Prepares a question (for example, as tokens) and returns its size; its exceptions are the question's own.
+        answer: Answers prepared questions together.
         batch_size: Most questions in one call of `answer`; fewer once memory ran out.
-        budget: Most that the questions of one call measure, each counted as large as the largest; a larger one goes alone.
-        first: Chooses, among the questions that wait, the one to go on with, by its index; by default the oldest.
+        budget: Largest total size of the questions of one call, each counted as large as the largest; a larger one is answered alone.
+        first: Chooses the next among the waiting questions, by its index; by default the oldest.
         too_much: Whether an exception of `answer` means that memory ran out; the batch is then halved and tried again.
         name: Of the model, for messages.
     """
@@ -82,12 +82,12 @@ class Worker:
         return await self._enqueue(_Batched(asked))
 
     async def run(self, function: Callable[[Callable[[], bool]], T]) -> T:
-        """Run a function alone on the thread; it is handed a function that says whether nobody waits for it any more."""
+        """Run a function alone on the thread; it receives a function that says whether nobody waits for it any more."""
         result: T = await self._enqueue(_Batched(None, function))
         return result
 
     async def aclose(self) -> None:
-        """End the thread after what it is doing; what still waits is cancelled."""
+        """End the thread after its present work; what still waits is cancelled."""
         with self._news:
             self._closed = True
             waiting, self._waiting = self._waiting, []
@@ -123,7 +123,7 @@ class Worker:
                     concerned = self._choose(concerned)
                 self._forget(concerned)
                 self._run_jobs(concerned)
-            except BaseException as err:  # an engine's bug: whoever waits must hear of it, not wait for ever
+            except BaseException as err:  # an engine's bug: those who wait must hear of it, not wait forever
                 self._forget(concerned)
                 for job in concerned:
                     job.settle(err)
@@ -133,7 +133,7 @@ class Worker:
             self._waiting = [job for job in self._waiting if job not in jobs and not job.future.done()]
 
     def _choose(self, waiting: list[_Batched]) -> list[_Batched]:
-        """Make ready what waits, and choose what goes together."""
+        """Prepare what waits, and choose which questions are answered together."""
         for job in waiting:
             if job.ready is None and not job.future.done():
                 try:
@@ -174,12 +174,12 @@ class Worker:
 
 
 def plan_batch(sizes: Sequence[int], batch_size: int, budget: int) -> list[int]:
-    """Choose which of the waiting questions go together: the first, and those nearest to it in size, largest first.
+    """Choose which of the waiting questions are answered together: the first, and those nearest to it in size, largest first.
 
     Args:
-        sizes: Of each question, in the order of their arrival.
+        sizes: Size of each question, in the order of their arrival.
         batch_size: Most questions.
-        budget: Most in all, each question counted as large as the largest; the first goes alone if it must.
+        budget: Largest total, each question counted as large as the largest; the first is answered alone if it must be.
 
     >>> plan_batch([10, 90, 11, 40], batch_size=3, budget=1000)
     [3, 2, 0]

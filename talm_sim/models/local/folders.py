@@ -1,4 +1,4 @@
-"""Where a local model lies: a directory, a name fetched by `models get`, or an id on the model hub."""
+"""Find a local model: in a directory, under a name fetched by `models get`, or under an id on the model hub."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def models_folder(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def download_directory(name: str, environ: Mapping[str, str] | None = None) -> Path:
-    """Where `models get NAME` puts a model."""
+    """Return where `models get NAME` puts a model."""
     return models_folder(environ) / name
 
 
@@ -37,7 +37,7 @@ def find_model(name: str, model: str, environ: Mapping[str, str] | None = None) 
         environ: Environment that names the cache folder.
 
     Raises:
-        PrerequisiteError: It is a directory that holds no usable model, or can be none of the three.
+        PrerequisiteError: It is a directory without a usable model, or cannot be any of the three.
     """
     directory = Path(model).expanduser()
     if directory.is_dir():
@@ -55,10 +55,10 @@ def find_model(name: str, model: str, environ: Mapping[str, str] | None = None) 
 
 
 def check_directory(name: str, directory: Path) -> Path:
-    """See that a directory holds a model's configuration and a tokenizer.
+    """Check that a directory contains a model's configuration and a tokenizer.
 
     Raises:
-        PrerequisiteError: One of them is absent.
+        PrerequisiteError: One of them is missing.
     """
     if not (directory / "config.json").is_file():
         raise PrerequisiteError(f"{name}: {directory} contains no config.json, so it is not a model directory; name the one that does.")

@@ -40,12 +40,12 @@ def open_hf(request: ModelRequest) -> Model:
 
 
 class HFModel(LocalModel):
-    """A model of transformers behind a thread of its own.
+    """A model of transformers in its own thread.
 
     Args:
         engine: The model, loaded.
         options: The user's options.
-        rendering: What conversations are rendered with.
+        rendering: How conversations are rendered.
         constrained: Whether agent turns are constrained actions.
     """
 
@@ -66,7 +66,7 @@ class HFModel(LocalModel):
         self._limits = StopRules(
             self.name, end_tokens(engine.model.generation_config.eos_token_id, engine.tokenizer), engine.max_length, reading.seam
         )
-        # What a model's author would sample by is not what was asked for.
+        # The model author's sampling is not what was asked for.
         engine.model.generation_config = type(engine.model.generation_config)()
         self._grammars: JsonGrammars | None = None
         scorer = Scorer(engine.model, reading)
@@ -103,7 +103,7 @@ class HFModel(LocalModel):
 
     @property
     def _vocabulary(self) -> int:
-        """Width of the model's logits."""
+        """Return the width of the model's logits."""
         width: int = self._engine.model.config.get_text_config().vocab_size
         return width
 
@@ -123,5 +123,5 @@ class HFModel(LocalModel):
 
 
 def size_of(question: ScoringQuestion, vocabulary: int) -> int:
-    """Tokens of a question, an option's counting for as many as its logits weigh: of a large vocabulary they are the larger part."""
+    """Return the tokens of a question; an option's count for as many as its logits weigh, which are the larger part with a large vocabulary."""
     return len(question.prompt) + len(question.options) * question.longest * max(1, vocabulary // TOKEN_BUDGET)

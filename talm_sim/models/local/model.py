@@ -1,6 +1,6 @@
 """A model that runs on this machine, whichever library runs it: a `Model` and a `TextModel`.
 
-It scores and continues prompts to the letter, and acts in agent loops: in the tools' form of its own chat template, or in the constrained
+It scores and continues raw prompts, and acts in agent loops: in the tools' form of its own chat template, or in the constrained
 format, where decoding is held to the schema.
 """
 
@@ -32,14 +32,14 @@ __all__ = ["LocalModel", "Text", "decode_top_tokens", "stop_between_layers"]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What a model wrote, its marks such as the one that opens a tool call included, without the token that ended it."""
+    """What a model wrote, including marks such as the one that opens a tool call, but not the token that ended it."""
 
     text: str
     tokens: tuple[int, ...]
     stop: Literal["stop", "length"]
     usage: Usage
     first: tuple[TokenLogprob, ...] = ()
-    """The likeliest first tokens, before any sampling option; only where they were asked for, and no schema held the text."""
+    """The likeliest first tokens, before any sampling option; only if they were asked for, and no schema held the text."""
 
 
 class LocalModel(ABC):
@@ -55,7 +55,7 @@ class LocalModel(ABC):
     """
 
     precision: Precision | None = None
-    """How scores are computed, known by the time there are any."""
+    """How scores are computed, known once there are any."""
 
     def __init__(
         self, name: str, tokenizer: Any, rendering: Rendering | None, *, batch_size: int, constrained: bool, answer_chars: int | None
@@ -72,7 +72,7 @@ class LocalModel(ABC):
 
     @abstractmethod
     async def write(self, prompt: str, settings: GenerationSettings, schema: JsonObject | None = None) -> Text:
-        """Continue a prompt, held to a JSON schema where one is given.
+        """Continue a prompt, held to a JSON schema if one is given.
 
         Raises:
             ContextOverflowError: The prompt leaves no room for an answer.
@@ -144,25 +144,25 @@ class _SchemaChat:
         return Completion(text=written.text, reasoning="", calls=(), stop=written.stop, logprobs=None, usage=written.usage)
 
     async def aclose(self) -> None:
-        """Leave the model open: it closes itself."""
+        """Leave the model open, which closes itself."""
 
 
 def decode_top_tokens(tokenizer: Any, logprobs: Iterable[tuple[int, float]], most: int) -> tuple[TokenLogprob, ...]:
-    """The `most` likeliest of some tokens, given by their numbers; the impossible are none of them."""
+    """Return the `most` likeliest of some tokens, given by their numbers, without the impossible ones."""
     # A probability of 1 may come out a rounding above it.
     known = [(token, min(logprob, 0.0)) for token, logprob in logprobs if logprob > -inf]
     return top_tokens((TokenLogprob(token=replace_surrogates(tokenizer.decode([token])), logprob=logprob) for token, logprob in known), most)
 
 
 def stop_between_layers(model: Any, closing: threading.Event) -> None:
-    """Let a pass of a torch module end at the next layer once `closing` is set: a long prompt may take minutes on CPU, and Ctrl-C must not."""
+    """Let a pass of a torch module end at the next layer once `closing` is set: a long prompt may take minutes, and Ctrl-C must not."""
     import torch
 
     def stop(*_: Any) -> None:
         if closing.is_set():
             raise ProviderError("the model was closed.")
 
-    # The outermost list is the layers'; those inside them are experts or heads.
+    # The outermost list is that of the layers; those inside them are experts or heads.
     stacks = [(name.count("."), module) for name, module in model.named_modules() if isinstance(module, torch.nn.ModuleList)]
     for layer in min(stacks, key=itemgetter(0), default=(0, ()))[1]:
         layer.register_forward_pre_hook(stop)

@@ -1,4 +1,4 @@
-"""Conversations through a tokenizer's own chat template."""
+"""Render conversations through a tokenizer's own chat template."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 THINKING = "enable_thinking"
-"""The variable by which most chat templates that let a model think first can be told not to."""
+"""The variable by which most chat templates of thinking models can be told not to let them think."""
 _TEMPLATE, _ARGUMENTS = "chat_template", "chat_template_kwargs"
 _TURN, _FINAL = "<|start|>assistant", "<|channel|>final<|message|>"
 """How a prompt of gpt-oss ends, whose model writes first on which channel it speaks; and the one that the user reads."""
@@ -92,12 +92,12 @@ class Rendering:
         return cls(options.chat_template, options.chat_template_kwargs, created)
 
     def without_thought(self) -> Rendering:
-        """The same, for a turn that begins with its answer: a template that knows thinking is told not to, unless the user says otherwise."""
+        """Return the same for a turn that begins with its answer: a thinking template is told not to think, unless the user says otherwise."""
         return replace(self, answers=True)
 
 
 def chat_template_of(tokenizer: Any, rendering: Rendering | None = None) -> str:
-    """The Jinja source that conversations are rendered with: of a tokenizer's several templates the default one; empty where there is none."""
+    """Return the Jinja source that renders conversations: the default one of a tokenizer's several templates; empty if there is none."""
     if rendering is not None and rendering.template is not None:
         return rendering.template
     template = getattr(tokenizer, "chat_template", None)
@@ -153,12 +153,12 @@ def render_whole(
 
 
 def _shows(prompt: str, text: str) -> bool:
-    """Whether a prompt holds a text, however a template escapes or indents its lines."""
+    """Return whether a prompt contains a text, however a template escapes or indents its lines."""
     return text in prompt or all(_NO_WORD.sub("", line) in _NO_WORD.sub("", prompt) for line in text.splitlines())
 
 
 def _texts(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The messages with the arguments of calls as JSON texts, which some templates (DeepSeek V3) join to others."""
+    """Return the messages with the arguments of calls as JSON texts, which some templates (DeepSeek V3) join to others."""
     return [
         {**message, **({"tool_calls": [_text(one) for one in calls]} if (calls := message.get("tool_calls")) else {})} for message in messages
     ]
@@ -170,7 +170,7 @@ def _text(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def warn_unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> None:
-    """Say in one line where a chat template writes tool calls in a form that is not read; arguments as of `unread_form`."""
+    """Say in one line if a chat template writes tool calls in a form that is not read; arguments are those of `unread_form`."""
     form = unread_form(tokenizer, name, rendering)
     if form:
         log.warning(
@@ -182,7 +182,7 @@ def warn_unread_form(tokenizer: Any, name: str, rendering: Rendering | None = No
 
 
 def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -> str:
-    """How a chat template writes a tool call, where that is not read as the call it is; empty where it is, or where none is written.
+    """Return how a chat template writes a tool call if that is not read back as the call; empty if it is, or if none is written.
 
     A model writes calls as its template does, so these would count as text, or as broken.
 
@@ -202,7 +202,7 @@ def unread_form(tokenizer: Any, name: str, rendering: Rendering | None = None) -
     try:
         before = _render(tokenizer, asked, tools, name, rendering)
         after = _render(tokenizer, answered, tools, name, rendering, prompt=False)
-    except Exception:  # what a template cannot take is said when it is needed
+    except Exception:  # what a template cannot take is reported when it is needed
         return ""
     same = next((place for place, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), len(before))
     opened = after.rfind("<", 0, same)
@@ -228,10 +228,10 @@ def _render(
 
 
 def _variables(rendering: Rendering, source: str, name: str) -> dict[str, Any]:
-    """Values of a template's variables; a template is not told what it does not ask for."""
+    """Return the values of a template's variables; a template is only given those it asks for."""
     given = {key: value for key, value in rendering.arguments.items() if _names(source, key)}
     for key, value in rendering.arguments.items():
-        if key not in given and (key, value) != (THINKING, False):  # what knows no thought does not think
+        if key not in given and (key, value) != (THINKING, False):  # a template without thoughts does not think
             raise PrerequisiteError(f"-M {_ARGUMENTS}: the chat template of {name} has no variable '{key}'; leave it out.")
     if rendering.answers and _names(source, THINKING):
         given.setdefault(THINKING, False)
@@ -245,7 +245,7 @@ def _names(source: str, variable: str) -> bool:
 
 
 def template_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
-    """Messages as templates want them: arguments as objects, every content a string, every result with its tool's name."""
+    """Return messages as templates want them: arguments as objects, every content a string, every result with its tool's name."""
     names: dict[str, str] = {}
     shown: list[dict[str, Any]] = []
     for message in openai_messages(messages):

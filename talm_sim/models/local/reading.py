@@ -1,4 +1,4 @@
-"""How the scores of a model may be computed: from a shared cache where that is known to be right, else by one full pass an option."""
+"""How a model's scores may be computed: from a shared cache if that is known to be right, otherwise by one full pass per option."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TESTED = frozenset({
 """Types of models whose scores from a shared cache were compared with full passes, one by one (tests/models/local/test_matrix.py)."""
 
 _WINDOWS = ("sliding_window", "attention_chunk_size", "layer_types")
-"""Settings that the library's cache forgets tokens by."""
+"""Settings by which the library's cache forgets tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Reading:
     """What a model allows.
 
     Attributes:
-        shared: Whether options may go on from their prompt's cache, prompts together in one pass.
-        continued: Whether a prompt may go on from what an earlier one left in the cache.
+        shared: Whether options may continue from their prompt's cache, prompts together in one pass.
+        continued: Whether a prompt may continue from what an earlier one left in the cache.
         seam: Tokens up to which positions are those of a short text; a longer one is read alone, and whole. None where there is no such length.
-        tested: Whether the type of model stands in the test matrix as one that shares.
+        tested: Whether the test matrix lists the type of model as one that shares.
         named: Arguments that the model's forward pass knows.
     """
 
@@ -42,13 +42,13 @@ class Reading:
     tested: bool = True
 
     def arguments(self, keep: int) -> dict[str, Any]:
-        """Arguments of a full pass of which the last `keep` logits are wanted."""
+        """Return the arguments of a full pass of which the last `keep` logits are wanted."""
         wanted = {"use_cache": False, "logits_to_keep": keep}
         return {name: value for name, value in wanted.items() if name in self.named}
 
 
 def reading_of(model: Any) -> Reading:
-    """What a model of transformers allows."""
+    """Return what a model of transformers allows."""
     from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
     config = model.config.get_text_config()
@@ -65,16 +65,16 @@ def reading_of(model: Any) -> Reading:
 
 
 def ropes(config: Any) -> list[dict[str, Any]]:
-    """Settings of a model's rotary positions, one a kind of layer that has its own."""
+    """Return the settings of a model's rotary positions, one for each kind of layer that has its own."""
     rope = getattr(config, "rope_parameters", None) or {}
     return [rope] if "rope_type" in rope else [one for one in rope.values() if isinstance(one, dict)]
 
 
 def drop_stray_windows(config: Any) -> None:
-    """Take a window out of a configuration whose type of model knows none.
+    """Remove a window from a configuration whose type of model has none.
 
-    A converted model often keeps such a key of the type it had before. Its layers ignore the key, but the library's cache obeys it: of a long
-    prompt it would forget what lies beyond the window, without a word.
+    A converted model often keeps such a key of the type it had before. Its layers ignore the key, but the library's cache obeys it: of a
+    long prompt it would silently forget what lies beyond the window.
 
     Args:
         config: Of the text model; it is changed in place.

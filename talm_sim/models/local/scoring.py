@@ -1,10 +1,11 @@
 """How likely are the options of a question? See When2Call, sections 2 and 3.
 
-Where a model allows it (`reading`), the prompt is encoded once and all its options go on from its key-value cache: the last token of the prompt
-and an option without its last token are what predicts the option. Elsewhere each option is read in one pass with its prompt, without a cache.
+Where a model allows it (`reading`), the prompt is encoded once and all its options continue from its key-value cache: the last token of
+the prompt and an option without its last token are what predicts the option. Otherwise each option is read in one pass with its prompt,
+without a cache.
 
-Prompts begin alike: with the same instructions, often with the same tools. A question scored alone goes on from what the one before it left in
-the cache, as far as their prompts agree (`Scorer`).
+Prompts begin alike: with the same instructions, often with the same tools. A question scored alone continues from what the previous one
+left in the cache, as far as their prompts agree (`Scorer`).
 
 Text becomes tokens as in lm-evaluation-harness, so that the figures can be compared: trailing white space of the prompt belongs to the option,
 prompt and option are tokenized together and split where the prompt's own tokens end.
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["Scorer", "ScoringQuestion", "encode_question", "encode_text", "refuse_infinite"]
 
 NEAR, NEAR_HALF = 1e-3, 0.5
-"""Most by which the same option may differ between two passes, in nats: in single precision, and in half."""
+"""Largest difference between two passes for the same option, in nats: in single precision, and in half."""
 WINDOW = 256
-"""Most waiting questions that are looked through for a prompt that begins alike."""
+"""Most waiting questions that are searched for a prompt that begins alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class ScoringQuestion:
 
 
 def encode_text(tokenizer: Any, text: str) -> list[int]:
-    """Tokens of a text with the tokenizer's own special tokens, but no second opening one where the text brings it along."""
+    """Encode a text with the tokenizer's own special tokens, but without a second opening one if the text has it already."""
     opening = _opening_token(tokenizer)
     begun = opening is not None and text.startswith(tokenizer.decode([opening]))
     tokens: list[int] = tokenizer.encode(text, add_special_tokens=False) if begun else tokenizer.encode(text)
@@ -60,7 +61,7 @@ def encode_text(tokenizer: Any, text: str) -> list[int]:
 
 
 def encode_question(tokenizer: Any, prompt: str, options: Sequence[str], *, max_length: int | None, name: str) -> ScoringQuestion:
-    """Tokens of a prompt and of its options.
+    """Encode a prompt and its options.
 
     Args:
         tokenizer: Of transformers.
@@ -110,7 +111,7 @@ def refuse_infinite(scores: list[Continuation], name: str) -> list[Continuation]
     """Return scores as they are.
 
     Raises:
-        ProviderError: One is not a number, as after an overflow of half precision: it would be compared with nothing.
+        ProviderError: One is not a number, for example after an overflow of half precision; it cannot be compared.
     """
     if not all(isfinite(one.logprob) for one in scores):
         raise ProviderError(f"{name}: the log-probability of an option is not a finite number; its dtype overflows: use -M dtype=float32.")
@@ -162,22 +163,22 @@ class Scorer:
             raise PrerequisiteError(f"{name}: it fails on a short text: {type(err).__name__}: {str(err)[:150]}") from err
         kind, half = self._model.config.get_text_config().model_type, self._model.dtype.itemsize < 4
         difference = max(abs(one.logprob - other.logprob) for one, other in zip(together, alone, strict=True))
-        if difference > (NEAR_HALF if half else NEAR):  # what is no number is said where it is scored
+        if difference > (NEAR_HALF if half else NEAR):  # a score that is not a number is reported where it is computed
             raise PrerequisiteError(
                 f"{name}: a token's log-probability depends on later tokens (difference {difference:.2g}); models of type '{kind}' are refused."
             )
 
     def most_similar_prompt(self, questions: Sequence[ScoringQuestion]) -> int:
-        """Index of the question whose prompt begins most like the last one scored alone; the first of equals."""
+        """Return the index of the question whose prompt begins most like the last one scored alone; of equals, the first."""
         if not self._kept:
             return 0
         agreeing = [_common_prefix_length(self._kept, question.prompt) for question in questions[:WINDOW]]
         return agreeing.index(max(agreeing))
 
     def _read_whole(self, question: ScoringQuestion) -> list[Continuation]:
-        """One pass an option from the first token on, padded on the right, which no earlier token sees.
+        """Run one pass per option from the first token on, padded on the right, which no earlier token sees.
 
-        Options on different sides of a seam never share a pass: the longest text decides how all positions turn.
+        Options on different sides of a seam never share a pass: the longest text decides how all positions are rotated.
         """
         import torch
 
@@ -193,7 +194,7 @@ class Scorer:
         return scores
 
     def _score_continuations(self, questions: Sequence[ScoringQuestion]) -> list[list[Continuation]]:
-        """All prompts in one pass, then all options in one, each going on from its prompt's cache."""
+        """Score all prompts in one pass, then all options in one, each continuing from its prompt's cache."""
         import torch
 
         device = self._model.device
@@ -204,13 +205,13 @@ class Scorer:
         tokens = torch.tensor(
             _pad([(questions[at].prompt[-1], *option[:-1]) for at, option in zip(owners, options, strict=True)]), device=device
         )
-        # On CPU: the layers of a model may lie on several devices.
+        # On CPU: the layers of a model may be on several devices.
         select = torch.tensor(owners)
         starts = torch.tensor([len(prompts[at]) for at in owners], device=device)
         steps = torch.arange(tokens.shape[1], device=device)
         fed = steps < torch.tensor([[len(option)] for option in options], device=device)
         mask = torch.cat([seen[select], fed], dim=-1).long()
-        # Padding stands at the first position: further on, it could lie beyond the last one, or beyond a seam.
+        # Padding is at the first position: further on, it could lie beyond the last one, or beyond a seam.
         positions = (starts[:, None] + steps) * fed
         logits = self._model(
             input_ids=tokens, attention_mask=mask, position_ids=positions, past_key_values=_rows_of(cache, select), use_cache=True
@@ -251,7 +252,7 @@ class Scorer:
 
 
 def _common_prefix_length(one: tuple[int, ...], other: tuple[int, ...]) -> int:
-    """How many tokens two texts have in common at their beginning."""
+    """Return how many tokens two texts have in common at their beginning."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -263,7 +264,7 @@ def _common_prefix_length(one: tuple[int, ...], other: tuple[int, ...]) -> int:
 
 
 def _rows_of(cache: Any, select: torch.Tensor) -> Any:
-    """Rows of a cache, as one of its own: what is written into it leaves the first as it was."""
+    """Return rows of a cache as a separate cache: writing to it leaves the first unchanged."""
     rows = copy(cache)
     rows.layers = [copy(layer) for layer in cache.layers]
     if cache.get_seq_length():

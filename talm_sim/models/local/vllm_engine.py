@@ -1,4 +1,4 @@
-"""vLLM in this process: started, stepped, closed; what it says goes to a file."""
+"""vLLM in this process: start, step and close it; its output goes to a file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class VllmEngine:
         )
 
     def start(self) -> None:
-        """Load the model, unless it is loaded; what failed once fails again in the same words.
+        """Load the model, unless it is loaded; what failed once fails again with the same message.
 
         Raises:
             PrerequisiteError: vLLM does not start.
@@ -81,7 +81,7 @@ class VllmEngine:
             random.setstate(state)
 
     def add(self, request_id: str, request: EngineRequest) -> None:
-        """Take a request in.
+        """Add a request.
 
         Raises:
             ProviderError: vLLM refuses it.

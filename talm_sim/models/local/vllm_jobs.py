@@ -1,8 +1,8 @@
-"""What is asked of vLLM, as requests: options to score, text to write.
+"""Jobs for vLLM, as requests: options to score, text to write.
 
-The prompt of a question is encoded once: a request of its own fills vLLM's prefix cache, from which the options read it. Cached tokens have no
-log-probabilities, so the cache is kept short of the options, and each question has a `cache_salt` of its own: equal questions and
-epochs never share. What vLLM says it read from the cache is checked all the same; an option that was spoiled is scored again without the cache.
+The prompt of a question is encoded once: a request of its own fills vLLM's prefix cache, from which the options read it. Cached tokens
+have no log-probabilities, so the cache ends before the options, and each question has its own `cache_salt`: equal questions and epochs
+never share. What vLLM says it read from the cache is still checked; an option that was spoiled is scored again without the cache.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def write(
         engine: Started by the time the job runs.
         tokenizer: Of transformers.
         prompt: To the letter.
-        settings: Sampling; nothing of the model's own generation settings but where a turn ends is taken over.
+        settings: Sampling; of the model's own generation settings, only where a turn ends is used.
         schema: What the text is held to; None for free text.
         sampling: The user's own fields, which `settings` overrides.
 
@@ -93,7 +93,7 @@ def write(
     written = output.outputs[0]
     if not math.isfinite(written.cumulative_logprob):
         raise ProviderError(f"{engine.name}: what it wrote has no finite log-probability; its dtype overflows: use -M dtype=float32.")
-    # The token that was written stands among them, also where it is none of the likeliest.
+    # The token that was written is listed, too, even if it is not one of the likeliest.
     first = [(token, one.logprob) for token, one in written.logprobs[0].items() if one.rank <= settings.alternatives]
     made = tuple(written.token_ids)
     text = made[:-1] if made and made[-1] in ends else made
@@ -109,7 +109,7 @@ def write(
 
 def _check_room(engine: VllmEngine, what: str, tokens: int) -> None:
     length = engine.config.model_config.max_model_len
-    # vLLM keeps room for one token more than it reads.
+    # vLLM keeps room for one more token than it reads.
     if tokens + 1 > length:
         raise ContextOverflowError(f"{engine.name}: {what} has {tokens} tokens, the context {length}; nothing was cut.")
 
@@ -131,25 +131,25 @@ def _scoring_params(*, reuse: bool) -> Any:
 
 
 def _grammar_for(schema: JsonObject) -> Any:
-    """The grammar by which `hf/` models are held to the same schema."""
+    """Return the grammar by which `hf/` models are held to the same schema."""
     from vllm.sampling_params import StructuredOutputsParams
 
     return StructuredOutputsParams(json={**schema, "x-guidance": SEPARATORS})
 
 
 def _end_tokens(engine: VllmEngine, tokenizer: Any) -> frozenset[int]:
-    """Tokens that end a turn."""
+    """Return the tokens that end a turn."""
     return end_tokens(engine.config.model_config.try_get_generation_config().get("eos_token_id"), tokenizer)
 
 
 def _is_spoiled(output: Any, prompt: int, option: Sequence[int]) -> bool:
-    """Whether the cached part of a request reached past the last token but one of its prompt."""
+    """Return whether the cached part of a request went past the last token but one of its prompt."""
     known = output.prompt_logprobs
     return (output.num_cached_tokens or 0) >= prompt or known is None or len(known) < len(option)
 
 
 def _continuation(output: Any, option: Sequence[int]) -> Continuation:
-    # Counted from the end: engines differ in whether they keep a place for each cached token.
+    # Counted from the end: engines differ on whether they keep a place for each cached token.
     known = output.prompt_logprobs
     first = len(known) - len(option)
     return Continuation(sum(known[first + place][token].logprob for place, token in enumerate(option)), len(option))
@@ -160,9 +160,9 @@ class CachePlan:
     """How the requests of a question share what vLLM caches.
 
     Attributes:
-        shared: Tokens of the prompt that a request of its own encodes first, in whole blocks; 0 where there is nothing to share.
-            So no option pays for the prompt, and its log-probabilities, which nobody wants, are never computed.
-        groups: For each option the number of its cache; 0 is the one that holds the shared tokens.
+        shared: Tokens of the prompt that a separate request encodes first, in whole blocks; 0 if there is nothing to share. So no option
+            pays for the prompt, and its log-probabilities, which nobody wants, are never computed.
+        groups: For each option the number of its cache; 0 is the one with the shared tokens.
     """
 
     shared: int
@@ -195,12 +195,12 @@ def plan_cache(prompt: int, options: Sequence[Sequence[int]], block: int) -> Cac
 
 
 def _spoils_cache(prompt: int, first: Sequence[int], second: Sequence[int], block: int) -> bool:
-    """Whether blocks that the prompt and `first` fill could be read for `second` beyond the last token but one of the prompt."""
+    """Return whether blocks that the prompt and `first` fill could be read for `second` beyond the last token but one of the prompt."""
     return (prompt + common_prefix_length(first, second)) // block * block >= prompt
 
 
 def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:
-    """Tokens that two texts begin with alike.
+    """Return how many tokens two texts have in common at their beginning.
 
     >>> common_prefix_length([1, 2, 3], [1, 2, 4, 5])
     2

@@ -1,7 +1,7 @@
 """The thread that owns a vLLM engine: requests join at every step and leave as they end, so that none waits for the slowest of a batch.
 
-What is asked for is a *job*: a generator that yields the requests it needs, gets their outputs, and returns its answer. Jobs under way share
-every step, whether they score options or write an agent's turn. Whoever no longer waits (a cancelled future) has its requests aborted.
+A *job* is a generator that yields the requests it needs, gets their outputs, and returns its answer. Running jobs share every step,
+whether they score options or write an agent's turn. When nobody waits for a job any more (a cancelled future), its requests are aborted.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Stepped(Protocol):
         ...
 
     def add(self, request_id: str, request: EngineRequest) -> None:
-        """Take a request in."""
+        """Add a request."""
         ...
 
     def abort(self, request_ids: Sequence[str]) -> None:
-        """Drop requests; unknown ones are nothing."""
+        """Drop requests; unknown ones are ignored."""
         ...
 
     def step(self) -> Sequence[Any]:
@@ -111,7 +111,7 @@ class Loop:
         return answer
 
     async def aclose(self) -> None:
-        """End the thread after the step it is in; what is under way is cancelled. An engine that is still loading is not waited for."""
+        """End the thread after its current step; unfinished jobs are cancelled. An engine that is still loading is not waited for."""
         with self._news:
             self._closed = True
             self._news.notify()
@@ -131,7 +131,7 @@ class Loop:
                 self._start_job(running)
             try:
                 self._step()
-            except BaseException as err:  # whoever waits must hear of it, not wait for ever
+            except BaseException as err:  # those who wait must hear of it, not wait forever
                 failed, self._running = self._running, {}
                 for running in failed.values():
                     running.settle(err)
@@ -147,7 +147,7 @@ class Loop:
             self._engine.start()
         except BaseException as err:
             failure = err
-        self._loading = False  # before anybody hears of it: who then closes the loop waits for its end
+        self._loading = False  # before anybody hears of it: whoever then closes the loop waits for its end
         if failure is None:
             self._advance_job(running, None)
         else:
@@ -166,7 +166,7 @@ class Loop:
                 self._advance_job(running, list(running.outputs.values()))
 
     def _advance_job(self, running: _Running, outputs: Sequence[Any] | None) -> None:
-        """Hand a job the outputs it waited for, and take in what it asks for next."""
+        """Pass a job the outputs it waited for, and take its next requests."""
         running.outputs = {}
         try:
             requests = next(running.job) if outputs is None else running.job.send(outputs)

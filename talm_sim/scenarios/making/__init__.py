@@ -1,8 +1,8 @@
-"""Making data, whatever it is made for: sources in, outcomes out, a folder that survives being killed, and a person's word on what was made.
+"""Make data, whatever it is for: sources in, outcomes out, a folder that survives being killed, and a person's decisions on the result.
 
     sources -> for each, once: an outcome (rows, what was rejected and why) -> state.jsonl -> items.jsonl, rejected.jsonl, report.json
 
-`options` holds what every making is asked for, `outcome` what goes in and comes out, `state` keeps what was finished, `runner` makes the rest,
-`prompts` reads wordings for a writing model, `review` keeps what people say of what was made. What is made, and of what, a task's maker says
-(`talm_sim.tasks.makers`).
+`options` has the options of every making, `outcome` what goes in and comes out, `state` keeps what was finished, `runner` makes the rest,
+`prompts` reads wordings for a writing model, `review` keeps what people say of the result. A task's maker (`talm_sim.tasks.makers`) says
+what is made, and of what.
 """

@@ -1,4 +1,4 @@
-"""Two people's decisions on the same entries: how far they agree, and what is left to settle."""
+"""Merge two people's decisions on the same entries: how far they agree, and what is left to settle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from talm_sim.scenarios.making.state import write_lines
 __all__ = ["Agreement", "Merge", "open_merge"]
 
 UNNAMED = "no name"
-"""Who decided without `--annotator`."""
+"""Name of a reviewer without `--annotator`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ class Agreement:
     """How far two people agree on what both decided.
 
     Attributes:
-        names: Theirs.
+        names: Their names.
         n: Entries that both decided on.
         agreed: Those on which both said keep, or both said drop.
-        kappa: Cohen's kappa of keep and drop; None where it has no value.
+        kappa: Cohen's kappa of keep and drop; None if it has no value.
     """
 
     names: tuple[str, str]
@@ -41,8 +41,8 @@ class Merge:
 
     Args:
         place: The folder or file.
-        reviewer: Of its task.
-        reviews: Each one's decisions, by name.
+        reviewer: The reviewer of its task.
+        reviews: Each reviewer's decisions, by name.
 
     Attributes:
         agreed: Key to the entry and the decision on which all agree who decided.
@@ -69,7 +69,7 @@ class Merge:
         self.disputed = Review(disputed, reviewer, review_file(place, "settled"), self._kept, " and ".join(reviews))
 
     def agreements(self) -> Iterator[Agreement]:
-        """How far each two of them agree."""
+        """Return how far each two of them agree."""
         for names in combinations(self._reviews, 2):
             one, other = (self._reviews[name] for name in names)
             both = [(a.decision, b.decision) for entry in one.entries if (a := one.decision(entry)) and (b := other.decision(entry))]
@@ -77,7 +77,7 @@ class Merge:
             yield Agreement((names[0], names[1]), len(both), agreed, kappa(both))
 
     def kept_lines(self) -> Iterator[Mapping[str, Any]]:
-        """The lines of what all kept, or what was settled to be kept."""
+        """Return the lines of what all kept, or what was settled to be kept."""
         for entry, said in self.agreed.values():
             if said.decision == "keep":
                 yield from self._reviewer.edited(entry, said.texts, " and ".join(self._reviews)) if said.texts else entry.rows
@@ -105,7 +105,7 @@ def open_merge(place: Path, reviewer: Reviewer, *, rejected: bool = False) -> Me
 
 
 def _disputed_entry(entry: Entry, said: Mapping[str, ReviewDecision]) -> Entry:
-    """An entry with what each said of it; the first text that one of them gave it is proposed."""
+    """Return an entry with what each said of it; the first text that one of them gave it is proposed."""
     told = [Part(f"{name} said", _format_decision(one)) for name, one in said.items()]
     texts = next((one.texts for one in said.values() if one.decision == "keep" and one.texts), {})
     return replace(entry, parts=(*entry.parts, *told), texts=texts)

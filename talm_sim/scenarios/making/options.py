@@ -1,4 +1,4 @@
-"""What every making is asked for. The command's options derive from these fields, and from those a maker adds."""
+"""Options of every making. The command's options derive from these fields, and from those a maker adds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from talm_sim.config import GEN, OPE, Limit, ModelName, ProviderOptions, Scope, 
 __all__ = ["RULES", "MakingOptions"]
 
 RULES = "sim/writer"
-"""The writer that is no model."""
+"""The writer that is not a model."""
 _TRAFFIC = {
     Traffic.LIVE.value: "Ask the model.",
     Traffic.REPLAY.value: "Use recorded answers; the network is never used.",
@@ -21,13 +21,13 @@ _TRAFFIC = {
 
 
 class MakingOptions(OptionsModel):
-    """What decides a making.
+    """Options of a making.
 
     The fields of scope `generation` decide what is made: a folder that was started continues only with the same ones. The others may change.
     """
 
     not_asked: ClassVar[frozenset[str]] = frozenset()
-    """Settings that decide what is written down, and nothing that is asked of a model."""
+    """Settings that decide what is written down, and not what a model is asked."""
 
     out: Path = option(..., OPE, "Folder for items, rejected texts, state and report.", metavar="FOLDER")
     file: Path | None = option(None, OPE, "What to make them from. Default: the bundled scenarios.", flag="--from", metavar="FILE")
@@ -50,14 +50,14 @@ class MakingOptions(OptionsModel):
         return self.model == RULES
 
     def settings(self, wording: str = "") -> dict[str, Any]:
-        """What decides what is made, as JSON values: the options of scope `generation`, by what they come to.
+        """Return what decides the result, as JSON values: the options of scope `generation` with their final values.
 
         Args:
-            wording: Digest of the texts the model is given, which stands for `prompts`; empty where no model writes.
+            wording: Digest of the model's texts, in place of `prompts`; empty if no model writes.
         """
         names = {name for name in type(self).model_fields if scope_of(type(self), name) is Scope.GENERATION}
         return self.model_dump(mode="json", include=names) | {"prompts": wording}
 
     def conversations(self, wording: str = "") -> str:
-        """Part of a recording's name: other settings are other conversations."""
+        """Return a part of a recording's name: other settings are other conversations."""
         return digest({name: value for name, value in self.settings(wording).items() if name not in self.not_asked})

@@ -1,4 +1,4 @@
-"""What goes into a making, and what comes out of it."""
+"""The sources and the outcomes of a making."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MakingSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DroppedSource:
-    """What gave no source, and why."""
+    """A part of the data that gave no source, and why."""
 
     id: str
     reason: str
@@ -31,13 +31,13 @@ class DroppedSource:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What became of one source: a line of the state file.
+    """The result of one source: a line of the state file.
 
     Attributes:
         source: Its id.
         digest: Digest of the source.
-        dropped: Why nothing was made of it; empty where something was tried.
-        failed: What the model's provider failed with; empty where it answered. Such a source is tried again by the next call.
+        dropped: Why nothing was made of it; empty if something was tried.
+        failed: The failure of the model's provider; empty if it answered. Such a source is tried again by the next call.
         rows: What was made: lines of `items.jsonl`.
         rejected: What was not good enough, and why: lines of `rejected.jsonl`.
     """
@@ -51,7 +51,7 @@ class Outcome:
 
     @property
     def summary_text(self) -> str:
-        """What was made, in a few words."""
+        """Summarize what was made, in a few words."""
         return self.dropped or f"{len(self.rows)} made, {len(self.rejected)} rejected"
 
 
@@ -59,7 +59,7 @@ OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
 
 def count_sources(sources: Sequence[MakingSource], outcomes: Mapping[str, OutcomeT]) -> tuple[list[OutcomeT], dict[str, Any]]:
-    """Return what became of the sources that did not fail, and how many were asked for, finished and failed.
+    """Return the outcomes of the sources that did not fail, and how many sources were asked for, finished and failed.
 
     Args:
         sources: Those asked for.

@@ -1,4 +1,4 @@
-"""The wording a writing model is given, and its replacement by the user's."""
+"""The wording for a writing model, and its replacement by the user's."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class WriterPrompts:
         return digest(self.texts)
 
     def messages(self, step: str, **values: str) -> list[BaseMessage]:
-        """The conversation of a step, with `{name}` replaced by each value; its worked examples stand before what is asked."""
+        """Return the conversation of a step, with `{name}` replaced by each value; its worked examples precede the request."""
         told: list[BaseMessage] = []
         for name, example in self.texts.items():
             if (found := _EXAMPLE.fullmatch(name)) and found["step"] == step:
                 told += [HumanMessage(example["user"]), AIMessage(example["assistant"])]
-        # In one pass, not str.format: a question or a specification may hold braces, and even the name of another value.
+        # In one pass, not str.format: a question or a specification may contain braces, and even the name of another value.
         system, user = (_fill(self.texts[step][part], values) for part in ("system", "user"))
         return [SystemMessage(system), *told, HumanMessage(user)]
 

@@ -1,4 +1,4 @@
-"""What people say of what was made: keep or drop, with another text or a reason, one decision after the other, each on disk at once."""
+"""Decisions of people on what was made: keep or drop, with another text or a reason, one after the other, each on disk at once."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Part:
     Attributes:
         label: What it is.
         text: The text.
-        before: What it was in the original; None where there it has no counterpart.
-        name: Under which another text of it is kept; empty where it cannot be edited.
+        before: The original's text; None if it has no counterpart there.
+        name: Name under which another text of it is kept; empty if it cannot be edited.
         right: Whether it is the right one of several.
     """
 
@@ -48,17 +48,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing to decide on.
+    """An entry to decide on.
 
     Attributes:
-        key: Names it; equal content has equal keys.
+        key: Its key; equal content has equal keys.
         title: What it is.
         parts: What the person needs to see.
         passed: Whether the automatic checks let it pass.
-        why: Why they did not.
-        rows: The lines it stands for; none for one that was rejected.
-        reasons: What it may be dropped for.
-        texts: Texts it has in place of its own, by name of the part.
+        why: Why they did not let it pass.
+        rows: The lines it represents; none if it was rejected.
+        reasons: Reasons for which it may be dropped.
+        texts: Texts that replace its own, by name of the part.
     """
 
     key: str
@@ -72,29 +72,29 @@ class Entry:
 
 
 class Reviewer(Protocol):
-    """What a task says of the scenarios made for it."""
+    """A task's view of the scenarios made for it."""
 
     @property
     def question(self) -> str:
         """What is decided of every entry."""
 
     def entries(self, rows: Path, rejected: Path | None) -> list[Entry]:
-        """What there is to decide on, in a file of what was made and, where it is given, one of what the checks rejected.
+        """Return what there is to decide on, in a file of what was made and, if it is given, one of what the checks rejected.
 
         Raises:
-            PrerequisiteError: A file cannot be read, or holds something else.
+            PrerequisiteError: A file cannot be read, or contains something else.
         """
 
     def faults(self, entry: Entry, texts: Mapping[str, str]) -> list[str]:
-        """What the automatic checks say of an entry with other texts."""
+        """Return what the automatic checks say of an entry with other texts."""
 
     def edited(self, entry: Entry, texts: Mapping[str, str], by: str) -> Iterable[Mapping[str, Any]]:
-        """The entry's lines with other texts, marked as edited."""
+        """Return the entry's lines with other texts, marked as edited."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewDecision:
-    """What a person said of an entry, and the texts they gave it."""
+    """A person's decision on an entry, with the texts they gave it."""
 
     key: str
     decision: Verdict
@@ -104,16 +104,16 @@ class ReviewDecision:
 
     @property
     def kept_as(self) -> tuple[str, tuple[tuple[str, str], ...]]:
-        """What two people must agree on: the verdict, and where it is to keep, the texts."""
+        """What two people must agree on: the verdict and, for entries to keep, the texts."""
         return self.decision, tuple(sorted(self.texts.items())) if self.decision == "keep" else ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewCounts:
-    """How far a review is.
+    """The progress of a review.
 
     Attributes:
-        entries: Things to decide on.
+        entries: Entries to decide on.
         kept: Decided to keep.
         dropped: Decided to drop.
         edited: Of the kept ones, those with another text.
@@ -139,10 +139,10 @@ class Review:
 
     Args:
         entries: What to decide on.
-        reviewer: Of their task.
+        reviewer: The reviewer of their task.
         path: The file of decisions; later lines replace earlier ones on the same entry.
         kept: The file that the kept lines go to.
-        by: Who decides; empty where no name was given.
+        by: Who decides; empty if no name was given.
     """
 
     def __init__(self, entries: Sequence[Entry], reviewer: Reviewer, path: Path, kept: Path, by: str = "") -> None:
@@ -154,11 +154,11 @@ class Review:
         self._decisions = _decisions(path)
 
     def decision(self, entry: Entry) -> ReviewDecision | None:
-        """What was said of an entry."""
+        """Return the decision on an entry."""
         return self._decisions.get(entry.key)
 
     def decide(self, entry: Entry, verdict: Verdict, reason: str = "", texts: Mapping[str, str] | None = None) -> None:
-        """Note a decision; it is on disk when this returns.
+        """Save a decision; it is on disk when this returns.
 
         Raises:
             PrerequisiteError: The file cannot be written.
@@ -169,7 +169,7 @@ class Review:
         self._decisions[entry.key] = decision
 
     def undo(self) -> Entry | None:
-        """Take the last decision back; returns its entry, None where there is none.
+        """Take the last decision back; return its entry, or None if there is none.
 
         Raises:
             PrerequisiteError: The file cannot be written.
@@ -183,7 +183,7 @@ class Review:
         return entries[last]
 
     def waiting(self) -> list[Entry]:
-        """Entries nobody has decided on."""
+        """Return the entries nobody has decided on."""
         return [entry for entry in self.entries if entry.key not in self._decisions]
 
     def summary(self) -> ReviewCounts:
@@ -196,14 +196,14 @@ class Review:
         return ReviewCounts(len(self.entries), len(kept), len(made) - len(kept), sum(bool(one.texts) for one in kept), agreed, reasons)
 
     def kept_lines(self) -> Iterable[Mapping[str, Any]]:
-        """The lines of what a person kept, with the texts they gave it."""
+        """Return the lines of what a person kept, with the texts they gave it."""
         for entry in self.entries:
             said = self.decision(entry)
             if said and said.decision == "keep":
                 yield from self.reviewer.edited(entry, said.texts, self._by) if said.texts else entry.rows
 
     def write_kept(self) -> Path:
-        """Write them to their file; returns it."""
+        """Write the kept lines to their file; return it."""
         write_lines(self._kept, self.kept_lines())
         return self._kept
 
@@ -222,12 +222,12 @@ class Review:
 
 
 def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, annotator: str = "") -> Review:
-    """Open what there is to decide on in a folder that `scenarios generate` wrote, or a file of lines.
+    """Open the entries in a folder that `scenarios generate` wrote, or in a file of lines.
 
     Args:
         place: Folder or file.
         reviewer: Of the task it was made for.
-        rejected: Whether what the checks rejected is decided on, too: how far do checks and person agree?
+        rejected: Whether rejected entries are decided on, too, to see how far checks and person agree.
         annotator: Who decides; each has a file of decisions of their own.
 
     Raises:
@@ -243,7 +243,7 @@ def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, anno
 
 
 def items_file(place: Path) -> Path:
-    """The lines of a folder, or the file itself.
+    """Return the file of lines in a folder, or the file itself.
 
     Raises:
         PrerequisiteError: There is none.
@@ -257,10 +257,10 @@ def items_file(place: Path) -> Path:
 
 
 def rejected_file(place: Path) -> Path:
-    """What the checks rejected in a folder.
+    """Return the file of what the checks rejected in a folder.
 
     Raises:
-        PrerequisiteError: It is no folder.
+        PrerequisiteError: It is not a folder.
     """
     if not place.is_dir():
         raise PrerequisiteError(f"{place}: --rejected needs the folder that `talm-sim scenarios generate` wrote.")
@@ -268,12 +268,12 @@ def rejected_file(place: Path) -> Path:
 
 
 def review_file(place: Path, name: str) -> Path:
-    """A file of a review: in the folder, or beside the file with its name before."""
+    """Return a file of a review: in the folder, or beside the file with its name before."""
     return place / f"{name}.jsonl" if place.is_dir() else place.with_name(f"{place.stem}.{name}.jsonl")
 
 
 def _decisions(path: Path) -> dict[str, ReviewDecision]:
-    """The decisions of a file by key, in the order they were made; a line that a kill cut short is passed over."""
+    """Return the decisions of a file by key, in the order they were made; a line that a kill cut short is skipped."""
     try:
         lines = read_bytes(path, LARGEST_DATA).split(b"\n") if path.is_file() else []
     except OSError as err:

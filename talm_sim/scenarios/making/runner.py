@@ -1,4 +1,4 @@
-"""The whole of a making: bounded, resumable, and equal however often it was interrupted."""
+"""Run a making: bounded, resumable, and with the same result however often it was interrupted."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["ITEMS", "MOST_FAILURES", "REJECTED", "REPORT", "OnProgress", "OpenTa
 
 ITEMS, REJECTED, REPORT = "items.jsonl", "rejected.jsonl", "report.json"
 MOST_FAILURES = 5
-"""Sources that may fail in a row: then it is not they that the provider cannot answer."""
+"""Sources that may fail in a row: with more, the fault is the provider's and not theirs."""
 _FORESEEN = (ProviderError, CassetteMissError, PrerequisiteError)
 OpenTape = Callable[[str], AbstractContextManager[object]]
 """Puts the recording of a source in place, given its id."""
 OnProgress = Callable[[int, int, Outcome | None], None]
-"""Hears of sources: how many are finished, of how many, and what became of the last one; None where they were finished before."""
+"""Receives how many sources are finished, of how many, and the last outcome; None for those that were finished before."""
 
 
 class MakesOutcome(Protocol):
@@ -34,7 +34,7 @@ class MakesOutcome(Protocol):
 
     @property
     def outcome(self) -> type[Outcome]:
-        """What becomes of a source."""
+        """Return the outcome of a source."""
 
     async def make(self, source: Any) -> Outcome:
         """Make what can be made of one source."""
@@ -54,21 +54,21 @@ async def make_all(
     on_begin: Callable[[Sequence[MakingSource]], None] = lambda waiting: None,
     on_progress: OnProgress = lambda done, total, outcome: None,
 ) -> dict[str, Any]:
-    """Make something of each source, go on where an earlier call ended, and write the folder's files; returns the report.
+    """Make something of each source, continuing where an earlier call ended, and write the folder's files; return the report.
 
     Args:
-        maker: Makes it.
-        sources: What it is made of.
-        folder: Where the files go.
+        maker: Makes the outcomes.
+        sources: The sources.
+        folder: The folder of the files.
         begun: What decides what is made.
-        max_connections: Sources in work at once.
+        max_connections: Sources that are processed at once.
         open_tape: Puts the recording of a source in place.
-        on_begin: Hears which sources are left, before it begins.
-        on_progress: Hears of finished sources: how many, of how many, and the outcome.
+        on_begin: Receives the sources that are left, before the work begins.
+        on_progress: Receives progress: how many sources are finished, of how many, and the outcome.
 
     Raises:
-        PrerequisiteError: The folder was started otherwise, or the model failed for every source, or for `MOST_FAILURES` in a row; what was
-            finished is kept.
+        PrerequisiteError: The folder was started with other settings, or the model failed for every source, or for `MOST_FAILURES` in a
+            row; what was finished is kept.
     """
     with open_state(folder, begun, sources, maker.outcome) as state:
         waiting = [source for source in sources if source.id not in state.finished or state.finished[source.id].failed]
@@ -95,7 +95,7 @@ async def make_all(
                     group.create_task(work(source))
             if in_a_row and not done:
                 raise ProviderError(f"every {maker.noun} failed, most recently with: {state.finished[waiting[-1].id].failed}")
-        except (ProviderError, BaseExceptionGroup) as failed:  # not except*, out of which older releases of Python raise a group
+        except (ProviderError, BaseExceptionGroup) as failed:  # not except*, from which older releases of Python raise a group
             if isinstance(first := _first_failure(failed), _FORESEEN):
                 raise PrerequisiteError(_explain_failure(first, done)) from None
             raise
@@ -106,7 +106,7 @@ async def make_all(
 
 
 async def _outcome(source: MakingSource, maker: MakesOutcome, open_tape: OpenTape) -> Outcome:
-    """What becomes of a source; one that the provider fails on must not stand in the way of the others."""
+    """Return the outcome of a source; a provider's failure on one must not block the others."""
     try:
         with open_tape(source.id):
             return await maker.make(source)
@@ -115,7 +115,7 @@ async def _outcome(source: MakingSource, maker: MakesOutcome, open_tape: OpenTap
 
 
 def _first_failure(failed: BaseException) -> BaseException:
-    """What failed first; of several, the one that nobody foresaw: it is a bug, and must be seen."""
+    """Return the first failure; of several, the unforeseen one: it is a bug, and must be seen."""
     if not isinstance(failed, BaseExceptionGroup):
         return failed
     all_of_them = [_first_failure(one) for one in failed.exceptions]
@@ -134,7 +134,7 @@ def _summarize_error(err: BaseException) -> str:
 
 
 def _write(folder: Path, outcomes: Sequence[Outcome], report: dict[str, Any]) -> None:
-    """Write what the finished sources gave, in their order: equal states give equal bytes."""
+    """Write what the finished sources gave, in order: equal states give equal bytes."""
     try:
         write_lines(folder / ITEMS, (row for outcome in outcomes for row in outcome.rows))
         write_lines(folder / REJECTED, (one for outcome in outcomes for one in outcome.rejected))

@@ -1,4 +1,4 @@
-"""What was finished stays finished: one line a source, and the files that are made of them."""
+"""Keep what was finished: one line per source, and the files that are made of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FixedSettings:
-    """What stays fixed for a folder once it is started.
+    """What is fixed for a folder once it is started.
 
     Attributes:
         task: What it is made for.
@@ -42,9 +42,9 @@ class State:
 
     Args:
         path: The file.
-        begun: Of the first call.
+        begun: Settings of the first call.
         finished: Outcomes by source id.
-        length: Bytes of the file that are whole lines; what follows was cut off by a kill.
+        length: Bytes of complete lines in the file; the rest was cut off by a kill.
     """
 
     def __init__(self, path: Path, begun: FixedSettings, finished: dict[str, Any], length: int) -> None:
@@ -69,7 +69,7 @@ class State:
         self._file.close()
 
     def add(self, outcome: Outcome) -> None:
-        """Note what became of a source; it is on disk when this returns."""
+        """Save the outcome of a source; it is on disk when this returns."""
         self.finished[outcome.source] = outcome
         self._append(asdict(outcome))
 
@@ -84,10 +84,10 @@ def open_state(folder: Path, begun: FixedSettings, sources: Sequence[MakingSourc
     """Open the state of a folder, new or already started.
 
     Args:
-        folder: The folder of `--out`; made where it is not there.
-        begun: What this call is about.
+        folder: The folder of `--out`; created if it does not exist.
+        begun: Settings of this call.
         sources: The sources of this call.
-        kind: What its lines contain.
+        kind: The content of its lines.
 
     Raises:
         PrerequisiteError: The folder was started for another task, with other settings, rules or sources, or by an earlier version; it contains

@@ -1,4 +1,4 @@
-"""How good the probabilities of a Yes are (the study's appendix B.5, figure 3; calibration is ours): measures, and their curves."""
+"""Measures and curves of how good the probabilities of a Yes are (the study's appendix B.5, figure 3; calibration is ours)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TITLES = {SHARE: "P(Yes), the share Yes / (Yes + No)", OWN: "P(Yes), the probab
 
 
 def columns(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
-    """What a table has room for; nothing where no row has a probability."""
+    """Return what a table has room for; nothing if no row has a probability."""
     known = _known_chances(scored)
     if known:
         note = "P(Yes) is higher where nothing is missing"
@@ -29,7 +29,7 @@ def columns(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
 
 
 def mean_column(scored: Sequence[Row]) -> Iterator[Measure]:
-    """The mean probability, of instances that are all complete or all incomplete."""
+    """Return the mean probability, of instances that are all complete or all incomplete."""
     known = _known_chances(scored)
     if known:
         yield Measure(name="p_yes", head="P(Yes)", kind="score", value=_mean(known), note="mean Yes / (Yes + No) over those that have one")
@@ -43,7 +43,7 @@ def _mass(scored: Sequence[Row]) -> Measure:
 
 
 def lines(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
-    """What stands below the row: how good the share of Yes is, and the same of the probability of Yes itself, as far as that says anything."""
+    """Return what is shown below the row: how good the share of Yes is, and also the probability of Yes itself if that says anything."""
     known, own = _known_chances(scored), _known_chances(scored, OWN)
     if not known:
         return
@@ -70,7 +70,7 @@ def _score(name: str, head: str, value: float | None, limits: Interval | None, *
 
 
 def curves(scored: Sequence[Row]) -> tuple[Curve, ...]:
-    """The distributions of both probabilities, and the reliability diagram of the share."""
+    """Return the distributions of both probabilities, and the reliability diagram of the share."""
     known = _known_chances(scored)
     return (_histogram(SHARE, known), _histogram(OWN, _known_chances(scored, OWN)), _reliability(known)) if known else ()
 

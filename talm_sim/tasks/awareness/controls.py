@@ -9,7 +9,7 @@ True values over as many originals as manipulated ones:
 | cautious       | .50 | .67     | 0         | .50   |
 | asker          | .50 | .67     | 0         | .50   |
 
-The asker asks the user for more, whatever was said: it calls nothing now.
+The asker asks the user for more, whatever was said, and calls nothing now.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class YesNoPolicy(ControlPolicy):
         self._relevant = target.relevant
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
-        """Answer the question; where tools are offered, call one in place of a Yes."""
+        """Answer the question; if tools are offered, call one in place of a Yes."""
         if not tools:
             return await self.complete("", settings)
         await self.wait()

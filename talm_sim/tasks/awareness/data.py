@@ -1,4 +1,4 @@
-"""The instances of a run: read and checked, and those that belong together kept together."""
+"""The instances of a run: read and checked, with related ones kept together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_instance(line: Any, where: str, task: str) -> Scenario:
     """Read a line as an instance: a conversation that waits for the AI, the tools there are, and whether they serve.
 
     Raises:
-        PrerequisiteError: It is none; the message names `where` and the field.
+        PrerequisiteError: It is not an instance; the message names `where` and the field.
     """
     scenario = read_line(line, where, task)
     if not isinstance(scenario.target, YesNo):
@@ -39,20 +39,20 @@ def read_instance(line: Any, where: str, task: str) -> Scenario:
 
 
 def gold_of(scenario: Scenario) -> str:
-    """What is right: `yes` or `no`."""
+    """Return what is right: `yes` or `no`."""
     return scenario.target.gold if isinstance(scenario.target, YesNo) else ""
 
 
 def choose(pool: Sequence[Scenario], groups: Sequence[str], limit: str | None) -> list[Scenario]:
-    """The instances of some groups: manipulated ones within the limit, each once, and with `complete` the originals they come from.
+    """Choose the instances of some groups: manipulated ones within the limit, each once, and with `complete` the originals they come from.
 
-    Where nothing of these groups is manipulated, the originals themselves, within the limit. An original nothing was made of is left out
-    beside manipulated ones: it would tip the balance.
+    If nothing in these groups is manipulated, the originals themselves are chosen, within the limit. Beside manipulated instances, an
+    original without one is left out, as it would upset the balance.
 
     Args:
-        pool: What the data holds.
+        pool: All instances of the data.
         groups: The groups.
-        limit: `N` or `A-B`, of each manipulated group.
+        limit: `N` or `A-B`, for each manipulated group.
     """
     start, stop = parse_limit(limit)
     manipulated = [one for name in groups if name != COMPLETE for one in [one for one in pool if one.group == name][start:stop]]

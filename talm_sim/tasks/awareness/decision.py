@@ -1,10 +1,10 @@
-"""What an answer of task `awareness` decides: Yes, No, or nothing that can be read. This is the one rule; every protocol and judge reads by it.
+"""Decide what an answer of task `awareness` means: Yes, No, or unreadable. All protocols and judges read by this one rule.
 
-1. Thinking blocks are passed over.
-2. Where the answer has places marked `Answer:` or `Decision:`, the last one behind which a Yes or No can be read decides: a chain of thought
-   ends in such a place, a decision with its explanation begins with one. Of what stands behind a mark, 500 characters are read.
-3. Otherwise what it opens with decides.
-4. Read is a Yes or No that stands alone or before a new clause; case, quotes and markdown are forgiven. A list of both ("Yes or No"), "I don't
+1. Thinking blocks are skipped.
+2. Where the answer has places marked `Answer:` or `Decision:`, the last one followed by a readable Yes or No decides: a chain of thought
+ends in such a place, a decision with its explanation begins with one. After a mark, 500 characters are read. 3. Otherwise its beginning
+decides. 4. A Yes or No is read if it is alone or before a new clause; case, quotes and markdown are forgiven. A list of both ("Yes or
+No"), "I don't
    know" and anything else is unreadable.
 """
 
@@ -24,7 +24,7 @@ _MARK = re.compile(r"\b(?:answer|decision)\b[\s*_`\"']*:", re.IGNORECASE)
 _EXPLANATION = re.compile(r"\b(?:explanation|reason)\b[\s*_`\"']*:[\s*_`\"']*", re.IGNORECASE)
 _LABEL = re.compile(r"[\W_]*(?:yes|no)\b[\W_]*", re.IGNORECASE)
 _MOST_READ = 500
-"""Characters behind a mark in which a Yes or No is looked for."""
+"""Characters after a mark in which a Yes or No is searched for."""
 _READ: dict[AwarenessValue, Literal["yes", "no"]] = {AwarenessValue.YES: "yes", AwarenessValue.NO: "no"}
 
 
@@ -34,7 +34,7 @@ class Decision:
 
     said: Literal["yes", "no", "unparsed"]
     explanation: str = ""
-    """What is said besides the label: behind `Explanation:`, else behind the label."""
+    """What is said besides the label: after `Explanation:`, otherwise after the label."""
 
 
 def read_decision(raw: str) -> Decision:

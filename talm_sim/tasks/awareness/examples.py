@@ -1,4 +1,4 @@
-"""Solved examples that go before a question (few-shot): two originals and two manipulated instances, drawn by seed."""
+"""Solved examples before a question (few-shot): two originals and two manipulated instances, drawn by seed."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ _EACH = 2
 def add_examples(scenarios: Sequence[Scenario], pool: Sequence[Scenario], way: AskingStyle, seed: int) -> list[Scenario]:
     """Put solved examples before each scenario's conversation.
 
-    They are kept with the scenario, so that a run that goes on, or is read again, has them whatever becomes of the file. They are drawn anew
-    for each original; it and what was made of it have the same ones. None is of the same original, nor are two of them.
+    They are kept with the scenario, so that a run that is resumed or read again has them whatever becomes of the file. They are drawn
+    anew for each original, and its manipulated instances have the same ones. No example comes from the same original, and no two share
+    one.
 
     Args:
-        scenarios: What is asked.
-        pool: What examples are drawn from: all that the data holds, so that a limit changes none.
+        scenarios: The scenarios.
+        pool: Where examples are drawn from: all of the data, so that a limit changes none.
         way: How an example is asked.
         seed: Seed of the draw.
 
     Raises:
-        PrerequisiteError: The pool holds too few.
+        PrerequisiteError: The pool has too few.
     """
     of_gold = {gold: sorted((one for one in pool if gold_of(one) == gold), key=lambda one: one.id) for gold in ("yes", "no")}
     return [_prepend_examples(scenario, _draw_examples(scenario, of_gold, seed), way) for scenario in scenarios]

@@ -1,4 +1,4 @@
-"""The `explanation` judge: is the reason right for which a model says that it cannot? (the study of incomplete conditions, appendix B.4)."""
+"""The `explanation` judge: is the reason right that a model gives for saying it cannot? (the study of incomplete conditions, appendix B.4)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class ExplanationJudge(Judge):
     """Lets a model say whether an explanation names what is missing; it passes where it does.
 
     Only instances from which something was taken away, and which were rightly answered No, have an explanation to judge; to others it does not
-    apply. The model is shown four solved examples, two of each label, and asked once, at temperature 0. A reply that opens with neither word
-    leaves the verdict open.
+    apply. The model is shown four solved examples, two of each label, and asked once, at temperature 0. A reply that begins with neither
+    word leaves the verdict open.
     """
 
     name = "explanation"

@@ -1,4 +1,4 @@
-"""What a model learns from a call it made before (the study's appendix B.2, Table 5): three conditions.
+"""Three conditions on what a model learns from a call it made before (the study's appendix B.2, Table 5).
 
 - `removed-failed`: part of the user's words is gone; the call lacked what they said and failed. A No is right.
 - `removed-invented`: the same words are gone; the call was made all the same, with values nobody had said, and succeeded. A No is right.
@@ -57,7 +57,7 @@ def conditions(pool: Sequence[Scenario], seed: int, limit: str | None) -> list[S
 
 
 def _call_of_removed(removed: Scenario, original: Scenario) -> GoldCall | None:
-    """The gold call that the removed words are needed for; None where no gold call has arguments."""
+    """Return the gold call that the removed words are needed for; None if no gold call has arguments."""
     calls = [call for call in original.gold_calls if call.arguments]
     name = removed.missing.name if removed.missing else ""
     return next((call for call in calls if name in call.arguments), calls[0] if calls else None)
@@ -77,7 +77,7 @@ def _make_three(removed: Scenario, original: Scenario, call: GoldCall) -> tuple[
 
 
 def _unsaid_arguments(removed: Scenario, original: Scenario, call: GoldCall) -> list[str]:
-    """Names of the call's arguments that the removed words gave: the one that is known, else those no longer said, else the first."""
+    """Return the names of the arguments that the removed words gave: the known one, otherwise those no longer said, otherwise the first."""
     name = removed.missing.name if removed.missing else ""
     if name in call.arguments:
         return [name]

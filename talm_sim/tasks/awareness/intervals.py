@@ -1,4 +1,4 @@
-"""Intervals for what P(Yes) is worth: an original and what was made of it are drawn together."""
+"""Intervals for measures of P(Yes): an original and its manipulated instances are drawn together."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ __all__ = ["Chance", "area_interval", "brier_interval", "calibration_interval"]
 
 
 class Chance(NamedTuple):
-    """How likely a Yes was found."""
+    """The probability that a model gave Yes."""
 
     value: float
     complete: bool
     """Whether Yes is right."""
     base: str
-    """What it was made of: those of one base are drawn together."""
+    """The original it comes from: instances of one base are drawn together."""
 
 
 def area_interval(chances: Sequence[Chance], seed: int) -> Interval | None:
-    """The interval of `auroc`."""
+    """Return the interval of `auroc`."""
     place = _places(chances)
     downs = sorted((one.value, place[one.base]) for one in chances if not one.complete)
     ups = [one for one in sorted(chances) if one.complete]
     values, down_clusters = [value for value, _ in downs], [cluster for _, cluster in downs]
     up_clusters = [place[one.base] for one in ups]
-    # How many incomplete ones lie below each complete one, and below it or level with it.
+    # How many incomplete ones are below each complete one, and below it or equal to it.
     lower, level = ([find(values, one.value) for one in ups] for find in (bisect_left, bisect_right))
 
     def area(times: Sequence[int]) -> float | None:
@@ -45,7 +45,7 @@ def area_interval(chances: Sequence[Chance], seed: int) -> Interval | None:
 
 
 def brier_interval(chances: Sequence[Chance], seed: int) -> Interval | None:
-    """The interval of `brier`."""
+    """Return the interval of `brier`."""
     sums: dict[str, tuple[float, int]] = {}
     for one in sorted(chances):
         error, n = sums.get(one.base, (0.0, 0))
@@ -54,7 +54,7 @@ def brier_interval(chances: Sequence[Chance], seed: int) -> Interval | None:
 
 
 def calibration_interval(chances: Sequence[Chance], seed: int) -> Interval | None:
-    """The interval of `calibration_error`."""
+    """Return the interval of `calibration_error`."""
     place = _places(chances)
     sizes = [0] * len(place)
     gaps = [[0.0] * len(place) for _ in range(BINS)]

@@ -35,11 +35,11 @@ _PROMPTS = "talm_sim.tasks.awareness.making"
 """The package whose `prompts.toml` holds the wordings."""
 _SOURCES = {"api-bank": load_apibank, "toolbench": load_toolbench, "study": load_study}
 _TOLD = 5
-"""Of what a source holds that cannot be used, so many are named at the terminal; the report has all."""
+"""How many unusable parts of a source are named at the terminal; the report has all."""
 
 
 class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome]):
-    """The needed tools are replaced by near ones, or words of the user's removed; each is checked by appendix A.2's criteria."""
+    """Replaces the needed tools by near ones, or removes words of the user's, and checks each result by appendix A.2's criteria."""
 
     options_model = ManipulateOptions
     outcome = ManipulationOutcome
@@ -56,7 +56,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         self._manipulator: Manipulator | None = None
 
     def load(self) -> Sequence[Original]:
-        """Read the source; what of it is broken is counted."""
+        """Read the source; broken parts of it are counted."""
         loaded = _load_source(self.options.file)
         self.dropped = [DroppedSource(one.where, one.fault) for one in loaded.problems]
         self._all = [Original(one) for one in loaded.scenarios if one.group == "complete"]
@@ -64,7 +64,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         return self._all
 
     def open(self, sources: Sequence[Original], open_model: OpenModel) -> None:
-        """Embed the tools of the whole source, also of what lies outside the limit; open the model."""
+        """Embed the tools of the whole source, even beyond the limit; open the model."""
         from talm_sim.tasks.awareness.retrieval import find_embedder  # not at the top: removing words needs no embeddings
 
         replaces = "replaced" in self.options.groups
@@ -73,12 +73,12 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         self._manipulator = Manipulator(self.options, [one.scenario for one in self._all], pool, self._model, self._prompts)
 
     async def make(self, source: Original) -> ManipulationOutcome:
-        """Manipulate it in each way asked for."""
+        """Manipulate the scenario in each way asked for."""
         assert self._manipulator is not None
         return await self._manipulator.make(source)
 
     def bound(self, source: Original) -> Bound:
-        """For removed words, a request an attempt; for replaced tools, one; each once more where it is cut off."""
+        """Count one request per attempt for removed words, and one for replaced tools; each once more if it is cut off."""
         if self._prompts is None:
             return Bound()
         read, most = max_tokens_of(*values_of(source.scenario).values()), self.options.max_new_tokens
@@ -87,7 +87,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         for group, step, tries in (("removed", REMOVAL, self.options.attempts), ("replaced", SERVING, 1)):
             if group in self.options.groups:
                 told = max_tokens_of(*(text for name, part in self._prompts.texts.items() if name.startswith(step) for text in part.values()))
-                # Any tool of the source may stand in a needed one's place.
+                # Any tool of the source may replace a needed one.
                 tools = max_tokens_of(*shown) + len(shown) * self._longest if group == "replaced" else 0
                 one = Bound(0, ASKED_AGAIN, ASKED_AGAIN * (told + read + tools), (1 + ASKED_AGAIN) * most)
                 bound += one.times(tries)
@@ -98,7 +98,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         return count_manipulated(sources, self.dropped, outcomes, begun, "rules" if self._model is None else self._model.name)
 
     def listings(self, report: Mapping[str, Any]) -> list[Listing]:
-        """What was made, rejected and kept of each manipulation; the checks it failed; what a person must read."""
+        """Return what was made, rejected and kept of each manipulation; the checks it failed; what a person must read."""
         rows = [
             {"group": group, **{key: f"{found[key]:,}" for key in ("made", "rejected", "kept", "to_read")}, "skipped": f"{_sum(found):,}"}
             for group, found in report["manipulations"].items()
@@ -119,7 +119,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         ]
 
     def notes(self, report: Mapping[str, Any]) -> list[str]:
-        """Why scenarios were skipped, what could not be used, and the licence of what was made."""
+        """Say why scenarios were skipped, what could not be used, and the licence of what was made."""
         unusable = report["sources"]["not_usable"]
         more = [f"... and {len(unusable) - _TOLD:,} more; the report has them"] if len(unusable) > _TOLD else []
         return [

@@ -1,4 +1,4 @@
-"""The metrics of task `awareness`: what each episode counts as, and what a manipulation's instances and their originals add up to.
+"""The metrics of task `awareness`: what each episode counts as, and the totals of a manipulation's instances and their originals.
 
 "Can Tool-augmented Large Language Models be Aware of Incomplete Conditions?", section 4 and appendix B: accuracy, and F1 with No as positive
 class. An answer that cannot be read is wrong: it is neither a Yes nor a No.
@@ -23,13 +23,13 @@ from talm_sim.types import UNPARSED, Episode, Matrix, Measure, Row, Scenario, Su
 __all__ = ["ALL", "rows", "summarize"]
 
 ALL = "all"
-"""The group of everything, where more than one thing was done to the originals."""
+"""The group of everything, if there is more than one manipulation."""
 _LABELS = ("yes", "no", UNPARSED)
 _JUDGE = "explanation"
 
 
 def rows(run: RunView) -> Iterator[Row]:
-    """What each finished episode counts as, in the order of the plan.
+    """Return what each finished episode counts as, in the order of the plan.
 
     Values: `accuracy`; `yes_ratio`; `unreadable`; `asked_again`; where the model tells them `p_yes` (Yes / (Yes + No)), `p_yes_token` (Yes
     alone) and `yes_no_mass` (Yes + No); of the implicit protocol `agreement` with the explicit answer; of the explanation protocol
@@ -39,7 +39,7 @@ def rows(run: RunView) -> Iterator[Row]:
     items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, YesNo)}
     whole = _overall_group({one.group for one, _ in items.values()})
     verdicts = {one.episode_id: one for one in run.verdicts() if one.judge == _JUDGE}
-    protocol = run.job.options.protocol  # once: a stored run reads its job from the file
+    protocol = run.job.options.protocol  # once, because a stored run reads its job from the file
     for episode in run.episodes():
         if episode.scenario_id in items:
             scenario, target = items[episode.scenario_id]
@@ -47,7 +47,7 @@ def rows(run: RunView) -> Iterator[Row]:
 
 
 def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
-    """Add the rows up: of each manipulation its instances with the originals they come from, by source as well, then all."""
+    """Add up the rows: for each manipulation its instances with their originals, also by source, then all."""
     ordered = sorted(rows, key=lambda row: row.episode)
     if run.job.options.protocol == "feedback":
         of = {name: [row for row in ordered if row.group == name] for name in CONDITIONS}
@@ -62,13 +62,13 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
 
 
 def _overall_group(kinds: set[str]) -> str:
-    """The group that holds every row: the only thing that was done, or all."""
+    """Return the group with every row: the only manipulation, or all."""
     done = kinds - {COMPLETE}
     return (done or {COMPLETE}).pop() if len(done) < 2 else ALL
 
 
 def _of_kind(rows: Sequence[Row], kind: str) -> list[Row]:
-    """What was manipulated in a way, and the originals it comes from, each once."""
+    """Return the instances of a manipulation, and the originals they come from, each once."""
     bases = {row.base for row in rows if row.labels["kind"] == kind}
     return [row for row in rows if row.labels["kind"] == kind or (row.labels["kind"] == COMPLETE and row.base in bases)]
 
@@ -113,7 +113,7 @@ def _summary(name: str, rows: Sequence[Row], run: RunView, *, derived: bool, det
     f1_no = Measure(name="f1", head="F1 (No)", kind="score", value=_f1(scored), low=limits[0], high=limits[1], note="F1 of No")
     own = (
         Measure.of(share(scored, "accuracy"), "accuracy", "Acc", note="right"),
-        # A condition has one right answer: an F1 over it would say nothing more.
+        # A condition has one right answer: an F1 over it would add nothing.
         *((f1_no,) if protocol != "feedback" else ()),
         Measure.of(share(scored, "yes_ratio"), "yes_ratio", "Yes", note="said Yes"),
         Measure.of(share(scored, "unreadable"), "unreadable", "Unread", note="neither Yes nor No; counted as wrong"),
@@ -138,7 +138,7 @@ def _summary(name: str, rows: Sequence[Row], run: RunView, *, derived: bool, det
 
 
 def _columns(protocol: str, scored: Sequence[Row], seed: int) -> Iterator[Measure]:
-    """What a table has room for besides: how well P(Yes) tells the two apart, and of a condition, which holds one of them, its mean."""
+    """Return what a table has further room for: how well P(Yes) separates the two and, for a condition, which has one of them, its mean."""
     yield from chances.mean_column(scored) if protocol == "feedback" else chances.columns(scored, seed)
 
 
@@ -149,7 +149,7 @@ def _f1(scored: Sequence[Row]) -> float | None:
 
 
 def _clusters(scored: Sequence[Row]) -> list[tuple[int, int]]:
-    """Of each original and what was made of it, right Noes, and missed and wrong ones together."""
+    """Return for each original and its manipulated instances the right Noes, and the missed and wrong ones together."""
     found: dict[str, tuple[int, int]] = {}
     for row in scored:
         hits, wrong = found.get(row.base, (0, 0))

@@ -1,4 +1,4 @@
-"""What stands beside the table of task `awareness`: the published results, notes, and the sections of an episode's page."""
+"""Additions to the table of task `awareness`: the published results, notes, and the sections of an episode's page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["beside", "notes", "sections"]
 
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
-    """The parts this task adds to the page, below the query."""
+    """Return the parts this task adds to the page, below the query."""
     said = dialogue(scenario)
     if len(said) > 1:
         yield Section.of("Conversation", [shorten(line) for line in as_text(said).splitlines()])
@@ -62,7 +62,7 @@ _ASKED = {
 
 
 def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
-    """The lines below the table."""
+    """Return the lines below the table."""
     options = run.job.options
     if options.protocol in _ASKED:
         yield _ASKED[options.protocol].format(seed=run.job.config.seed)
@@ -92,13 +92,13 @@ _DATA = {"stabletoolbench": "ToolBench"}
 _MODELS = ("GPT-4o", "GPT-4o mini", "Llama3.1 8B", "Phi-3 small")
 _FIGURES = {"accuracy": "Acc", "f1": "F1"}
 _TABLES = {"zero-shot": ("2", "0-shot"), "few-shot": ("2", "4-shot"), "cot": ("11", "CoT")}
-"""Protocol to the table that tells sources and prompts apart, and its prompt."""
+"""For a protocol, the table that distinguishes sources and prompts, and its prompt."""
 _PLAIN = {
     "implicit": ("4", "free answers", {**_FIGURES, "agreement": "Corr"}, ("GPT-4", "GPT-3.5-T")),
     "completion": ("6", "Llama 2, base models and tuned ones", _FIGURES, ("13B base", "70B base", "7B base")),
     "explanation": ("7", "explanations", {"explanation": "Acc"}, ("GPT-4", "GPT-3.5-T", "Mistral-7B")),
 }
-"""Protocol to the table that tells only manipulations apart, what it is about, its figures and its models."""
+"""For a protocol, the table that distinguishes only manipulations, its subject, its figures and its models."""
 _CONDITIONS = {
     "removed-failed": {"scenario": "utterance removed, call failed"},
     "removed-invented": {"scenario": "utterance removed, call succeeded"},
@@ -107,7 +107,7 @@ _CONDITIONS = {
 
 
 def beside(run: RunView) -> Beside:
-    """The table of the run's protocol."""
+    """Return the table of the run's protocol."""
     protocol = run.job.options.protocol
     if protocol == "feedback":
         return Beside(_PAPER, "5", {"accuracy": "Acc"}, _CONDITIONS, ("GPT-4o", "GPT-3.5 Turbo"), "feedback")

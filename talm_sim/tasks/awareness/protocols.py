@@ -1,4 +1,4 @@
-"""How a model is asked: one function a protocol makes the request, from the wording and the scenario (the study's section 4, appendix B)."""
+"""Requests to a model: one function per protocol makes them from the wording and the scenario (the study's section 4, appendix B)."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ Protocol = Literal["zero-shot", "few-shot", "cot", "explanation", "implicit", "c
 Probability = Literal["first-tokens", "scores"]
 ANSWERS = ("Yes", "No")
 ALTERNATIVES = 20
-"""Likeliest first tokens that are kept: as many as servers tell."""
+"""Likeliest first tokens that are kept: as many as servers give."""
 LABEL_FIRST = frozenset({"zero-shot", "few-shot", "feedback"})
 """Protocols that ask for a label and nothing else."""
 LABEL_TOKENS = 32
 TELLS_FIRST_TOKEN = LABEL_FIRST | {"implicit", "completion"}
 """Protocols whose answer begins with its label, so that the first token's probabilities are those of Yes and No."""
 _ASKED = 2
-"""Times an answer is asked for at most: one that cannot be read is asked for once more, in the same conversation."""
+"""How often an answer is asked for at most: one that cannot be read is asked for once more, in the same conversation."""
 _COMPLETED = 8
-"""Tokens a text model goes on for: it does not end of itself."""
+"""Most tokens of a text model's continuation, which does not end by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskingStyle:
-    """How a run asks: its protocol, in which words, and where the probability of a Yes is from."""
+    """How a run asks: its protocol, its wording, and the source of the probability of a Yes."""
 
     protocol: Protocol
     wording: Wording
     probability: Probability = "first-tokens"
 
     def texts(self, key: str) -> str:
-        """A text of the table that asks explicitly; few examples and the implicit protocol ask as without any."""
+        """Texts of the table that asks explicitly; the protocols with few examples and the implicit one use those of plain asking."""
         return self.wording["zero-shot" if self.protocol in {"few-shot", "implicit"} else self.protocol][key]
 
 
 def first_request(way: AskingStyle, scenario: Scenario) -> Request:
-    """The first thing a model is asked for a scenario."""
+    """Return the first request for a scenario."""
     if way.protocol == "implicit":
         return _free_request(way, scenario)
     if way.protocol == "completion":
@@ -67,7 +67,7 @@ def first_request(way: AskingStyle, scenario: Scenario) -> Request:
 
 
 def next_request(way: AskingStyle, scenario: Scenario, turns: Sequence[ModelTurn]) -> Request | None:
-    """What follows: after the implicit protocol's free turn the question itself; after an answer that cannot be read, the question again."""
+    """Return the next request: after the implicit protocol's free turn the question itself; after an unreadable answer, the question again."""
     answers = explicit_turns(way.protocol, turns)
     if not answers:
         return _explicit_request(way, scenario)
@@ -77,17 +77,17 @@ def next_request(way: AskingStyle, scenario: Scenario, turns: Sequence[ModelTurn
 
 
 def explicit_turns(protocol: Protocol, turns: Sequence[ModelTurn]) -> Sequence[ModelTurn]:
-    """The turns that answer the question: all but the free one, which the implicit protocol begins with."""
+    """Return the turns that answer the question: all but the free one, with which the implicit protocol begins."""
     return turns[1:] if protocol == "implicit" else turns
 
 
 def decision_of(turn: ModelTurn) -> Decision:
-    """What a turn says that answers the question."""
+    """Return the decision of a turn that answers the question."""
     return read_decision(turn.text or turn.raw_text)
 
 
 def question(way: AskingStyle, scenario: Scenario) -> str:
-    """The text that asks about a scenario."""
+    """Return the text that asks about a scenario."""
     attempt = part_of(scenario, ATTEMPT)
     key = ("failed" if attempt[-1].get("failed") else "succeeded") if way.protocol == "feedback" and attempt else "question"
     said, tools = as_text(dialogue(scenario)), "\n".join(scenario.shown_tools)
@@ -95,7 +95,7 @@ def question(way: AskingStyle, scenario: Scenario) -> str:
 
 
 def _free_request(way: AskingStyle, scenario: Scenario) -> Request:
-    """The conversation to go on with, and its tools."""
+    """Return the conversation to continue, and its tools."""
     from langchain_core.messages import SystemMessage
 
     from talm_sim.agent.shown_tools import tool_specs
@@ -113,9 +113,9 @@ def _explicit_request(way: AskingStyle, scenario: Scenario) -> Request:
 
 
 def _probability_request(way: AskingStyle, before: str = "") -> Request:
-    """What is asked about the answer's first word: what it may be, and how likely each is; `before` stands before the word."""
+    """Return a request for the first word of the answer: what it may be, and how likely each is; `before` precedes the word."""
     if way.protocol not in TELLS_FIRST_TOKEN:
-        # A constrained model would have to answer before it thinks: it thinks freely, and is held to a label when it is asked again.
+        # A constrained model would have to answer before it thinks: it thinks freely, and is held to a label when asked again.
         return Request(choices=() if way.protocol == "cot" else ANSWERS)
     if way.probability == "scores":
         return Request(choices=ANSWERS, scored=tuple(before + word for word in ANSWERS))

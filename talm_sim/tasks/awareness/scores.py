@@ -13,7 +13,7 @@ BINS = 10
 
 
 def f1(hits: int, misses: int, false_alarms: int) -> float | None:
-    """F1 of a class: `2 hits / (2 hits + misses + false alarms)`; None where the class is neither there nor found.
+    """Return the F1 of a class: `2 hits / (2 hits + misses + false alarms)`; None if the class neither occurs nor is found.
 
     >>> f1(3, 1, 2)
     0.6666666666666666
@@ -23,10 +23,10 @@ def f1(hits: int, misses: int, false_alarms: int) -> float | None:
 
 
 def f1_interval(clusters: Iterable[tuple[int, int]], seed: int = 0) -> Interval | None:
-    """Return the bootstrap interval of an F1 over independent clusters; None where it knows no spread.
+    """Return the bootstrap interval of an F1 over independent clusters; None if it has no spread.
 
     Args:
-        clusters: Of each cluster its hits, and its misses and false alarms together; their order does not matter.
+        clusters: For each cluster its hits, and its misses and false alarms together; their order does not matter.
         seed: Seed of the draws.
     """
     return ratio_interval([(2 * hits, 2 * hits + wrong) for hits, wrong in clusters], seed)
@@ -69,5 +69,5 @@ def calibration_error(chances: Sequence[float], positive: Sequence[bool]) -> flo
 
 
 def bin_of(chance: float) -> int:
-    """The bin of a chance, counted from 0; the last one holds 1 as well."""
+    """Return the bin of a chance, counted from 0; the last one includes 1 as well."""
     return min(int(chance * BINS), BINS - 1)

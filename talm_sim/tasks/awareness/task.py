@@ -61,7 +61,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     read_line = staticmethod(read_instance)
 
     def load(self, job: Job[AwarenessOptions]) -> list[Scenario]:
-        """The originals, then what was made of them; with what the protocol adds to each."""
+        """Load the originals, then what was made of them; each with the additions of the protocol."""
         pool = self.read(job.groups, job.config.scenarios)
         if job.options.protocol == "feedback":
             from talm_sim.tasks.awareness.feedback import conditions
@@ -77,9 +77,9 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return found
 
     def settle(self, job: Job[AwarenessOptions], recorded: Recorded) -> Job[AwarenessOptions]:
-        """Answers are free text unless a constrained form is asked for, of weak models too: whether they can be read is part of the result.
+        """Settle the form of answers: free text unless a constrained form is asked for, even for weak models, as readability counts.
 
-        One that begins with its label takes few tokens where the user names no number: beside each stand the likeliest others.
+        An answer that begins with its label takes few tokens if the user gives no number, because each is stored with the likeliest others.
         """
         job = super().settle(job, recorded)
         job = job.having(tool_format="native") if job.config.tool_format == "auto" else job
@@ -87,26 +87,26 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return job.having(max_new_tokens=LABEL_TOKENS) if short else job
 
     def request(self, scenario: Scenario, job: Job[AwarenessOptions]) -> Request:
-        """What the protocol asks first."""
+        """Return the protocol's first request."""
         from talm_sim.tasks.awareness.protocols import first_request
 
         return first_request(_way_of(job), scenario)
 
     def then(self, scenario: Scenario, job: Job[AwarenessOptions], turns: Sequence[ModelTurn]) -> Request | None:
-        """What the protocol asks next."""
+        """Return the protocol's next request."""
         from talm_sim.tasks.awareness.protocols import next_request
 
         return next_request(_way_of(job), scenario, turns)
 
     def wording(self, job: Job[AwarenessOptions]) -> Mapping[str, str]:
-        """Every text of the prompts."""
+        """Return every text of the prompts."""
         from talm_sim.tasks.awareness.wording import load_wording
 
         tables = load_wording(job.config.prompts)
         return {f"prompt {table}.{key}": text for table, texts in tables.items() for key, text in texts.items()}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AwarenessOptions], recorded: Recorded) -> Iterator[Bound]:
-        """One request, of the implicit protocol two; one more where an answer cannot be read."""
+        """Count one request, or two for the implicit protocol; one more if an answer cannot be read."""
         protocol = job.options.protocol
         least = 2 if protocol == "implicit" else 1
         most = least + (protocol != "completion")
@@ -115,11 +115,11 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
             yield replace(one, least=least, most=most, input_tokens=one.input_tokens + more, output_tokens=most * one.output_tokens)
 
     def judges(self, job: Job[AwarenessOptions]) -> tuple[str, ...]:
-        """The judge of explanations, where there are any and a model to judge them."""
+        """Return the judge of explanations, if there are any and a model to judge them."""
         return ("explanation",) if job.options.protocol == "explanation" and job.config.judge_model else ()
 
     def control(self, name: str, scenario: Scenario) -> Model | None:
-        """Yes or No, as the control always does."""
+        """Answer Yes or No, as the control always does."""
         from talm_sim.tasks.awareness.controls import YesNoPolicy
 
         return YesNoPolicy(name, scenario.target) if isinstance(scenario.target, YesNo) else None
@@ -129,7 +129,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         return str(run.job.options.protocol)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
-        """How the model was asked, where the probabilities are from, and what could not be read."""
+        """Say how the model was asked, where the probabilities are from, and what could not be read."""
         return page.notes(summaries, run)
 
 

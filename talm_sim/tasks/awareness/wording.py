@@ -12,7 +12,7 @@ from talm_sim.errors import PrerequisiteError, did_you_mean
 __all__ = ["Wording", "fill", "load_wording"]
 
 Wording = dict[str, dict[str, str]]
-"""Table to key to text; the tables are the protocols with words of their own, and `again`."""
+"""Text by table and key; the tables are the protocols with their own words, and `again`."""
 _TASK = "awareness"
 _PLACE = re.compile(r"\{(conversation|tools|call)\}")
 
@@ -20,8 +20,8 @@ _PLACE = re.compile(r"\{(conversation|tools|call)\}")
 def load_wording(file: Path | None = None) -> Wording:
     """Return the built-in texts, with those of the user's `file` in their place.
 
-    The texts stand in tables within `[awareness]`. What stands there as a text itself is task talm's, whose awareness questions have their
-    place there since before there was this task.
+    The texts are in tables within `[awareness]`. Texts directly in it belong to task talm, whose awareness questions were there before
+    this task existed.
 
     Args:
         file: TOML file with tables such as `[awareness.zero-shot]`.
@@ -34,7 +34,7 @@ def load_wording(file: Path | None = None) -> Wording:
 
 @lru_cache(maxsize=8)
 def _load_file(file: Path | None, changed: int | None) -> Wording:
-    """The texts of a file as it was when it was changed last: each request is made of them."""
+    """Read the texts of a file once after each change, as every request is made of them."""
     wording = {name: dict(texts) for name, texts in _packaged_wording().items()}
     if file is None:
         return wording
@@ -48,7 +48,7 @@ def _load_file(file: Path | None, changed: int | None) -> Wording:
 
 
 def fill(text: str, **places: str) -> str:
-    """The text with its places filled, in one pass: what is filled in may hold braces itself."""
+    """Return the text with its places filled, in one pass: the values may contain braces themselves."""
     return _PLACE.sub(lambda found: places.get(found[1], found[0]), text)
 
 

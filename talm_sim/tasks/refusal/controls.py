@@ -37,7 +37,7 @@ _SAYS = {"asker": "Could you tell me more about what you need?"}
 _DECLINES = "I cannot do that with what I have."
 _NO_TOOL = "a_function"
 _LEFT_OUT = ""
-"""Among an argument's accepted values it says that the argument may be left out."""
+"""Marks, among an argument's accepted values, that it may be left out."""
 
 
 class CallPolicy(ControlPolicy):
@@ -69,7 +69,7 @@ def _text(control: str, scenario: Scenario, target: Calls, form: Format) -> str:
 
 
 def _right_call(accepted: AcceptedCall, scenario: Scenario, syntax: str) -> CallToWrite:
-    """A call with an accepted value of each argument that may not be left out."""
+    """Return a call with an accepted value of each argument that may not be left out."""
     spec = next((one for tool in scenario.shown_tools if (one := spec_of(tool)).get("name") == accepted.name), {})
     schemas, required = parameters_of(spec), required_of(spec)
     arguments = {}
@@ -81,7 +81,7 @@ def _right_call(accepted: AcceptedCall, scenario: Scenario, syntax: str) -> Call
 
 
 def _pick_accepted(values: Sequence[Any]) -> Any:
-    """One of some accepted values; an object's keys hold accepted values themselves."""
+    """Return one of some accepted values; an object's keys have accepted values themselves."""
     value = next((one for one in values if one != _LEFT_OUT), values[0])
     return _pick_plain(value)
 
@@ -101,7 +101,7 @@ def _first_tool(scenario: Scenario) -> str:
 
 
 def source_of(value: Any, schema: Mapping[str, Any], syntax: str) -> str:
-    """Write a value in the syntax that its function is of.
+    """Write a value in the syntax of its function.
 
     Args:
         value: JSON's; a text is source code already.

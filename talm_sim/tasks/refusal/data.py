@@ -28,7 +28,7 @@ _TRANSLATION = "bfcl_single_turn_"
 
 
 def load(job: Job[RefusalOptions]) -> list[Scenario]:
-    """The scenarios of a job: language by language, and of each subset or group by group.
+    """Load the scenarios of a job: language by language, and within each subset by subset or group by group.
 
     Raises:
         PrerequisiteError: They cannot be read, options contradict each other, or nothing is left to run.
@@ -63,7 +63,7 @@ def read_case(line: Any, where: str, task: str) -> Scenario:
     """Read a line of a scenario file.
 
     Raises:
-        PrerequisiteError: It is no scenario of this task; the message names `where` and the field.
+        PrerequisiteError: It is not a scenario of this task; the message names `where` and the field.
     """
     scenario = read_line(line, where, task)
     if not isinstance(scenario.target, Calls):
@@ -93,13 +93,13 @@ def _choose(
 
 
 def _is_translation(file: Path) -> bool:
-    """Whether a file holds rows of a translated BFCL, by its first line; what is wrong with one is said when it is read."""
+    """Return whether a file has rows of a translated BFCL, by its first line; a fault in one is reported when it is read."""
     _, first = next(iter(json_lines(file)), ("", None))
     return is_row(first)
 
 
 def _available_parts(place: Path | None, subsets: Sequence[str], languages: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The subsets and languages to read: those asked for, else all that a translation has; BFCL's own files are English."""
+    """Return the subsets and languages to read: those asked for, otherwise all that a translation has; BFCL's own files are English."""
     if place is not None and place.is_file():
         rows = [line for _, line in json_lines(place) if isinstance(line, dict)]
         known = [name for name in SUBSETS if any(row.get("subset") in (name, V3_NAMES.get(name, name)) for row in rows)]

@@ -1,4 +1,4 @@
-"""The gap of task `refusal`: how many rows pass only because the call that was attempted cannot be read."""
+"""The gap of task `refusal`: how many rows pass only because the attempted call cannot be read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["gap_of"]
 
 
 def gap_of(rows: Sequence[Row], by_format: str) -> tuple[float | None, float | None, float | None]:
-    """A share by format less H-I, over the rows where no call is right: where one is, a malformed attempt passes by intent and fails by format.
+    """Return a share by format minus H-I, over the rows where no call is right: elsewhere, a malformed attempt fails by format.
 
     Args:
         rows: Rows of a group.

@@ -33,7 +33,7 @@ from talm_sim.types import Calls, Episode, Measured, ModelTurn, Scenario, Verdic
 __all__ = ["NO_ATTEMPT", "Attempt", "IntentJudge", "attempt_of", "find_attempt"]
 
 NO_ATTEMPT = "none"
-"""Label of an answer that attempts no call; the label of another one is the rule by which it does."""
+"""Label of an answer that attempts no call; any other label is the rule by which one does."""
 
 
 class IntentJudge(Judge):
@@ -62,7 +62,7 @@ def attempt_of(episode: Episode, scenario: Scenario) -> Attempt | None:
     turns = episode.model_turns or (ModelTurn(raw_text=episode.answer),)
     found = next((found for turn in turns if (found := _attempt_in(turn, shown))), None)
     if found is None and isinstance(scenario.target, Calls) and scenario.target.syntax != "python":
-        calls = calls_of(episode, shown.tools, scenario.target.syntax)  # Java and JavaScript have a reader of their own
+        calls = calls_of(episode, shown.tools, scenario.target.syntax)  # Java and JavaScript have their own reader
         return Attempt("read", 0, 0, ", ".join(call.name for call in calls)) if calls else None
     return found
 
@@ -74,7 +74,7 @@ def _attempt_in(turn: ModelTurn, shown: ShownTools) -> Attempt | None:
 
 @lru_cache(maxsize=1024)
 def _parse_shown_tools(tools: tuple[str, ...]) -> ShownTools:
-    """The shown tools by their JSON texts; what is no JSON shows none. Kept, as a run asks for the same ones again."""
+    """Return the shown tools from their JSON texts; anything else shows none. Kept, because a run asks for the same ones again."""
     specs = []
     for tool in tools:
         with suppress(ValueError):

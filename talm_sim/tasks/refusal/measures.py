@@ -1,4 +1,4 @@
-"""The metrics of task `refusal`: what each episode counts as, and what the rows of a subset, and of all subsets together, add up to.
+"""The metrics of task `refusal`: what each episode counts as, and the totals of each subset and of all together.
 
 "Teaching Small Models When Not to Call Functions" (SIGIR 2026): AST over rows with calls that are right; Irr, H-I and H-S over rows where no
 call is, as shares of rows without one: higher is better, though two are named hallucination. By format a row is without a call where none can
@@ -24,9 +24,9 @@ __all__ = ["ALL", "BFCL", "FORMAT", "INTENT", "MALFORMED", "rows", "summarize"]
 ALL = "all"
 """The group of everything in a language."""
 FORMAT, INTENT, BFCL = "calls", "intent", "calls-bfcl"
-"""The judges that are read here."""
+"""The judges whose verdicts are read here."""
 CALLED, MALFORMED, REFUSED = "call", "malformed", "no call"
-"""What was found where no call, or any call, is right: one that can be read, an attempt at one that cannot, neither."""
+"""What was found if no call, or any call, is right: one that can be read, an unreadable attempt, or neither."""
 RIGHT = "right"
 _COMPOSITE = ("live_irrelevance", "live_relevance")
 """The study's live hallucination: 900 rows, each by its own subset's rule."""
@@ -53,12 +53,12 @@ _HEADS = {
     "gap_bfcl": "Gap(BFCL)",
 }
 _GAPS = {"gap": "h_s", "gap_bfcl": "h_s_bfcl"}
-"""Gaps, and which reader's share by format H-I is taken from."""
+"""Gaps, and the reader whose share by format H-I is subtracted from."""
 _FAULT_HEADS = {"wrong_function": "name", "missing": "absent", "unexpected": "extra", "wrong_type": "type", "wrong_value": "value"}
 
 
 def rows(run: RunView) -> Iterator[Row]:
-    """What each finished episode counts as, in the order of the plan.
+    """Return what each finished episode counts as, in the order of the plan.
 
     Values: `ast`, where calls are right; `h_i` and `h_s`, where none is; `relevance` (by format) and `relevance_intent`, where any is;
     `ast_bfcl`, `h_s_bfcl` and `relevance_bfcl`, as BFCL reads raw text; `cut_off`, whether the output ends at the token limit. What no judge
@@ -92,7 +92,7 @@ def _row(episode: Episode, scenario: Scenario, target: Calls, verdicts: Sequence
 
 
 def _answer_kind(target: Calls, read: Verdict | None, meant: Verdict | None) -> str:
-    """What an answer was taken for; empty where nobody judged it."""
+    """Return what an answer was labelled as; empty if nobody judged it."""
     if read is None or read.value is None:
         return ""
     if target.expected == "calls":
@@ -104,7 +104,7 @@ def _answer_kind(target: Calls, read: Verdict | None, meant: Verdict | None) -> 
 
 
 def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
-    """Add the rows up: each subset by itself, of each language; then, where a language has several, all of them."""
+    """Add up the rows: each subset by itself, for each language; then all of them if a language has several."""
     order = {name: place for place, name in enumerate((*run.job.task.splits["all"], *SUBSETS))}
     ordered = sorted(
         rows, key=lambda row: (row.labels["language"], order.get(row.labels["subset"], len(order)), row.labels["subset"], row.episode)
@@ -128,7 +128,7 @@ def _subset(name: str, rows: Sequence[Row], *, alone: bool) -> Summary:
 
 
 def _overall_summary(name: str, rows: Sequence[Row], run: RunView) -> Summary:
-    """All rows of a language: the study's figures where they are BFCL's, of our own what stands in the subsets together."""
+    """Return all rows of a language: the study's figures if they are BFCL's; for our own, those of the subsets together."""
     published = any(row.labels["subset"] in SUBSETS for row in rows)
     gold = {row.labels["gold"] for row in rows}
     rates: dict[str, Rate | None] = {}
@@ -147,7 +147,7 @@ def _overall_summary(name: str, rows: Sequence[Row], run: RunView) -> Summary:
 
 
 def _composite(rows: Sequence[Row]) -> dict[str, Rate | None]:
-    """H-I and H-S over live_irrelevance and live_relevance together; without a value where only one of them was run."""
+    """Return H-I and H-S over live_irrelevance and live_relevance together; without a value if only one of them was run."""
     own = [row for row in rows if row.labels["subset"] in _COMPOSITE]
     whole = {row.labels["subset"] for row in own} == set(_COMPOSITE)
     pairs = {"h_i": "relevance_intent", "h_s": "relevance", "h_s_bfcl": "relevance_bfcl"}
@@ -155,7 +155,7 @@ def _composite(rows: Sequence[Row]) -> dict[str, Rate | None]:
 
 
 def _rates_by_subset(rows: Sequence[Row]) -> Mapping[str, Rate]:
-    """What BFCL's own scores are made of: the pass rate of each subset that was run, by format."""
+    """Return what BFCL's own scores are made of: the pass rate of each subset that was run, by format."""
     return {
         name: share([row for row in rows if row.labels["subset"] == name], "ast", "h_s", "relevance")
         for name in dict.fromkeys(row.labels["subset"] for row in rows)
@@ -163,7 +163,7 @@ def _rates_by_subset(rows: Sequence[Row]) -> Mapping[str, Rate]:
 
 
 def _columns(rates: Mapping[str, Rate | None], unfitting: Sequence[Row]) -> Iterator[Measure]:
-    """Those of our reader, then those of BFCL's."""
+    """Return the columns of our reader, then those of BFCL's."""
     gaps = _GAPS if "h_i" in rates else {}
     for name in sorted((*rates, *gaps), key=lambda one: one.endswith("_bfcl")):
         if name in gaps:
@@ -183,7 +183,7 @@ def _facts(rows: Sequence[Row]) -> dict[str, int]:
 
 
 def _matrices(rows: Sequence[Row]) -> Iterator[Matrix]:
-    """What was found in each subset: of calls what was wrong with them, elsewhere whether there was one."""
+    """Return what was found in each subset: if calls are right, what was wrong with them; otherwise whether there was one."""
     from talm_sim.tasks.refusal.call_checks import CallFault
 
     made = [row for row in rows if row.scored and row.labels["gold"] == "calls"]

@@ -1,4 +1,4 @@
-"""What stands beside the table of task `refusal`: the published results, notes, and the sections of an episode's page."""
+"""Additions to the table of task `refusal`: the published results, notes, and the sections of an episode's page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RIGHT = {"none": "no call: no function shown serves", "any": "a call, whichever
 
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
-    """The parts this task adds to the page, below the query."""
+    """Return the parts this task adds to the page, below the query."""
     said = dialogue(scenario)
     if len(said) > 1:
         yield Section.of("Conversation", [shorten(line) for line in as_text(said).splitlines()])
@@ -38,7 +38,7 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
 
 
 def _format_accepted(call: AcceptedCall) -> str:
-    """A call that is right, with every value that counts."""
+    """Return a right call, with every value that counts."""
     arguments = [f"{name}={' or '.join(_value(value) for value in values) or '(nothing is right)'}" for name, values in call.arguments.items()]
     return shorten(f"{call.name}({', '.join(arguments)})")
 
@@ -67,7 +67,7 @@ _SOURCES = {
 
 
 def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
-    """The lines below the table."""
+    """Return the lines below the table."""
     template = run.job.options.template
     yield f"tools shown by template {template}" + (f" ({_SOURCES[template]})" if template in _SOURCES else "")
     own = [summary for summary in summaries if not summary.derived]
@@ -99,7 +99,7 @@ def _data(run: RunView) -> Iterator[str]:
 
 
 def _examples(run: RunView) -> Iterator[str]:
-    """The first malformed attempts, in the words of the judge that found them."""
+    """Return the first malformed attempts, in the words of the judge that found them."""
     refusals = {one.id for one in run.scenarios() if isinstance(one.target, Calls) and one.target.expected == "none"}
     of = {one.id: one.scenario_id for one in run.episodes()}
     unread = {one.episode_id for one in run.verdicts() if one.judge == FORMAT and one.value}
@@ -113,13 +113,13 @@ def _examples(run: RunView) -> Iterator[str]:
 
 
 _FIGURES = {"ast_bfcl": "AST", "irr": "Irr", "h_i": "H-I", "h_s_bfcl": "H-S"}
-"""The study's AST and H-S are those of BFCL's own command, so they stand beside the columns that BFCL's reader gives."""
+"""The study's AST and H-S are those of BFCL's own command, so they are beside the columns that BFCL's reader gives."""
 _VARIANT = "Baseline"
-"""The study's models before its training; what training did to them stands in the same table."""
+"""The study's models before its training; the effect of training is in the same table."""
 
 
 def beside(run: RunView) -> Beside | None:
-    """The study's table, in each language that was run; None of rows that are not BFCL's."""
+    """Return the study's table, in each language that was run; None for rows that are not BFCL's."""
     languages = list(dict.fromkeys(one.language for one in run.scenarios() if one.group in SUBSETS))
     if not languages:
         return None

@@ -1,4 +1,4 @@
-"""How a scenario is put to a model: one template writes the prompt to the letter, or the messages of a chat.
+"""Put a scenario to a model: one template writes the raw prompt, or the messages of a chat.
 
 | template | tools stand | calls are |
 |---|---|---|
@@ -36,12 +36,12 @@ _MARK = "who says this"
 
 
 def asking(model: Model, template: str, texts: Mapping[str, str]) -> Asking:
-    """How a template puts scenarios to an opened model.
+    """Return how a template puts scenarios to an opened model.
 
     Args:
         model: The model.
         template: Its name, or a file.
-        texts: The wording of the templates that tell of tools in a system message.
+        texts: The wording of the templates that show tools in a system message.
 
     Raises:
         PrerequisiteError: There is no such template, or it cannot be used with this model.
@@ -100,7 +100,7 @@ def _described_tools_prompt(model: TextModel, name: str, text: str) -> Callable[
 
 
 def _message_converter(model: TextModel) -> Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]:
-    """Messages as the model's chat template takes them: some refuse a system message, others drop it silently; the user says it there."""
+    """Return a function that adapts messages to the chat template: if it refuses or drops system messages, the user says them."""
     try:
         system = _MARK in model.render_chat([{"role": "system", "content": _MARK}, {"role": "user", "content": "-"}], [])
     except PrerequisiteError:
@@ -111,7 +111,7 @@ def _message_converter(model: TextModel) -> Callable[[Sequence[Mapping[str, Any]
 
 
 def _style_prompt(name: str, model: TextModel | None) -> tuple[Callable[[Scenario], str], str]:
-    """A style's prompt of a scenario, and the style's text."""
+    """Return a style's prompt of a scenario, and the style's text."""
     from talm_sim.agent.templates import load_template
 
     template: Template = load_template(name, model, TOLD)
@@ -122,7 +122,7 @@ def _style_prompt(name: str, model: TextModel | None) -> tuple[Callable[[Scenari
 
 
 def _default_style(model: str) -> str:
-    """What `auto` means where no chat template can be looked at: native tools; of a model known to have been taught none, a system message."""
+    """Return what `auto` means without a chat template: native tools; for a model known to lack them, a system message."""
     return TOLD[0] if is_constrained(model, AUTO) else CHAT
 
 
@@ -161,6 +161,6 @@ def _as_chat(name: str, texts: Mapping[str, str]) -> Asking:
 
 
 def _question(scenario: Scenario) -> str:
-    """The request as one text: what the user says, or, where there is more, the conversation with its speakers."""
+    """Return the request as one text: what the user says or, if there is more, the conversation with its speakers."""
     said = merge_neighbours(dialogue(scenario))
     return str(said[0]["content"]) if len(said) == 1 else as_text(said)

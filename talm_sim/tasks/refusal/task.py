@@ -61,9 +61,9 @@ class RefusalTask(AskingTask[RefusalOptions]):
         return f"contains a BFCL row; {fix}" if is_row(line) else ""
 
     def settle(self, job: Job[RefusalOptions], recorded: Recorded) -> Job[RefusalOptions]:
-        """Calls are free text or a provider's own, of weak models too: whether they can be read is part of the result.
+        """Settle the form of calls: free text or a provider's own, even for weak models, as readability is part of the result.
 
-        Our own rows, of which none needs more than two short calls, take fewer tokens than BFCL's where the user names no number.
+        Our own rows, none of which needs more than two short calls, take fewer tokens than BFCL's if the user gives no number.
         """
         if job.config.tool_format == "constrained":
             raise PrerequisiteError("--tool-format constrained: is for agents; task refusal describes tools with --template, so leave it out.")
@@ -72,15 +72,15 @@ class RefusalTask(AskingTask[RefusalOptions]):
         return job.having(max_new_tokens=_OWN_TOKENS) if own and job.config.max_new_tokens is None else job
 
     def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
-        """The calls that can be read, the attempts at one, and, where its reader is made for them, the calls that BFCL reads."""
+        """Return the judges of readable calls, of attempts and, if its reader is made for them, of the calls that BFCL reads."""
         return self.own_judges if self.calls_as(job) else self.own_judges[:2]
 
     def calls_as(self, job: Job[RefusalOptions]) -> str:
-        """One template asks for Python's list syntax, as BFCL's prompt mode does."""
+        """Return the syntax of calls: one template asks for Python's list syntax, as BFCL's prompt mode does."""
         return job.options.template if job.options.template == "pythonic" else ""
 
     def control(self, name: str, scenario: Scenario, *, pythonic: bool = False) -> Model | None:
-        """Calls or words, as the control always answers; None of a scenario that says nothing of calls."""
+        """Return the control's policy, which calls or writes words as it always does; None if a scenario says nothing of calls."""
         from talm_sim.tasks.refusal.controls import CallPolicy
 
         return CallPolicy(name, scenario, scenario.target, pythonic=pythonic) if isinstance(scenario.target, Calls) else None

@@ -16,12 +16,12 @@ _LANGUAGES = {"java": "Java", "javascript": "JavaScript"}
 
 
 def tool_texts(scenario: Scenario) -> tuple[str, ...]:
-    """The tools' JSON texts, to the letter; of Java and JavaScript functions every value is asked for as a text of source code.
+    """Return the tools' JSON texts unchanged, except that Java and JavaScript functions ask for every value as source code.
 
-    A parameter's type is no JSON type there (`HashMap`, `ArrayList`), so BFCL shows it as a string and names the type in its description.
+    A parameter's type is not a JSON type there (`HashMap`, `ArrayList`), so BFCL shows it as a string and names the type in its description.
 
     Raises:
-        PrerequisiteError: A tool is no JSON object with a name.
+        PrerequisiteError: A tool is not a JSON object with a name.
     """
     syntax = scenario.target.syntax if isinstance(scenario.target, Calls) else "python"
     if syntax not in _LANGUAGES:
@@ -30,10 +30,10 @@ def tool_texts(scenario: Scenario) -> tuple[str, ...]:
 
 
 def functions(tools: Sequence[str]) -> list[JsonObject]:
-    """Tools as chat templates want them: every type by its JSON Schema name.
+    """Return tools as chat templates want them: every type by its JSON Schema name.
 
     Raises:
-        PrerequisiteError: A tool is no JSON object with a name.
+        PrerequisiteError: A tool is not a JSON object with a name.
     """
     found = []
     for tool in tools:

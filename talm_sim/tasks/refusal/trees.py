@@ -41,9 +41,9 @@ class Reach(NamedTuple):
     """How much of a subset was run."""
 
     judged: int
-    """Its rows that have an outcome."""
+    """Number of its rows that have an outcome."""
     rows: int
-    """All that it has."""
+    """Number of all its rows."""
 
 
 _UNKNOWN: Mapping[str, Reach] = {}
@@ -54,10 +54,10 @@ class Shape:
     """What a score is computed from.
 
     Attributes:
-        name: Its own; a subset's where it has no parts.
+        name: Its name; a subset's if it has no parts.
         rule: `subset`: what was measured; `mean`: every part counts the same; `rows`: every row counts the same; `weights`: by `weights`.
         parts: The scores it is computed from.
-        weights: Of each part, in percent.
+        weights: Weight of each part, in percent.
     """
 
     name: str
@@ -72,22 +72,22 @@ class Node(FrozenModel):
     name: str
     rule: Rule
     value: float | None
-    """Share from 0 to 1; None where a subset it needs was not run, or not with all of its rows."""
+    """Share from 0 to 1; None if a subset it needs was not run, or not with all of its rows."""
     rate: Rate | None = None
-    """The rows behind it with their interval; None where rows do not count the same, or none were run."""
+    """The rate of its rows with an interval; None if rows do not count the same, or none were run."""
     missing: tuple[str, ...] = ()
     """The subsets it needs that were not run."""
     partial: tuple[str, ...] = ()
-    """The subsets it needs that were run with some of their rows alone."""
+    """The subsets it needs that were run with only some of their rows."""
     reach: Reach | None = None
-    """Over the subsets it needs; None where it is not known of all of them."""
+    """Total over the subsets it needs; None if it is not known of all of them."""
     weight: int | None = None
-    """Percent it has in the node above; None where that has no weights."""
+    """Percent it has in the node above; None if that has no weights."""
     parts: tuple[Node, ...] = ()
 
     @property
     def state(self) -> Literal["scored", "incomplete", "not run"]:
-        """Whether it has a value, and whether any of the subsets it needs was run where it has none."""
+        """Whether it has a value and, if not, whether any of the subsets it needs was run."""
         if not self.missing and not self.partial:
             return "scored"
         if not self.parts:
@@ -96,12 +96,12 @@ class Node(FrozenModel):
 
 
 def evaluate(shape: Shape, rates: Mapping[str, Rate], weight: int | None = None, *, reach: Mapping[str, Reach] = _UNKNOWN) -> Node:
-    """Compute a score and all beneath it.
+    """Compute a score and all below it.
 
     Args:
         shape: What it is computed from.
         rates: The pass rate of each subset that was run, by name; one without rows counts as not run.
-        weight: Percent it has in the node above.
+        weight: Its percent in the node above.
         reach: How much of each subset was run, by name; one that is not in it was run whole if it has a rate.
     """
     if shape.rule == "subset":
@@ -129,7 +129,7 @@ def evaluate(shape: Shape, rates: Mapping[str, Rate], weight: int | None = None,
 
 
 def score_tree(version: TreeVersion, rates: Mapping[str, Rate], reach: Mapping[str, Reach] = _UNKNOWN) -> Node:
-    """Compute the overall score of a version of the leaderboard, and all beneath it; arguments as of `evaluate`."""
+    """Compute the overall score of a version of the leaderboard, and all below it; arguments are those of `evaluate`."""
     return evaluate(TREES[version], rates, reach=reach)
 
 
@@ -149,7 +149,7 @@ def _leaf(name: str, rate: Rate | None, weight: int | None, reach: Reach | None)
 
 
 def _mean(parts: tuple[Node, ...]) -> float:
-    """The mean of parts that all have values, by their weights where they have any."""
+    """Return the mean of parts that all have values, by their weights if they have any."""
     weights = [1 if part.weight is None else part.weight for part in parts]
     return fsum((part.value or 0.0) * weight for part, weight in zip(parts, weights, strict=True)) / sum(weights)
 
@@ -217,10 +217,10 @@ study sums its one figure for AST it does not say either."""
 
 
 def tree_lines(version: TreeVersion, rates: Mapping[str, Rate], reach: Mapping[str, Reach]) -> Iterator[Measure]:
-    """The scores that subsets add up to, from the overall one down; the subsets themselves are rows of the table.
+    """Render the scores that subsets add up to, from the overall one down; the subsets themselves are rows of the table.
 
     Args:
-        version: Of the leaderboard.
+        version: Version of the leaderboard.
         rates: The pass rate of each subset that was run.
         reach: How much of each of them was run.
     """
@@ -260,11 +260,11 @@ def _describe_node(node: Node) -> str:
 
 _OUTCOMES = ("ast", "h_s", "relevance")
 _VERSIONS: Mapping[str, Version] = {"BFCL v3": "v3", "BFCL v4": "v4"}
-"""Of the data, by the source that BFCL's own rows name."""
+"""Version of the data, by the source that BFCL's own rows name."""
 
 
 def reach_of(rows: Sequence[Row], run: RunView) -> dict[str, Reach]:
-    """Count, of each subset, the rows that were judged.
+    """Count, for each subset, the rows that were judged.
 
     Args:
         rows: Those of one language.
@@ -280,7 +280,7 @@ def reach_of(rows: Sequence[Row], run: RunView) -> dict[str, Reach]:
 
 
 def _version(planned: Sequence[Scenario], counts: Mapping[str, int]) -> Version:
-    """The version of the data; of a translation, which does not name it, the one whose rows of the two subsets that differ were planned."""
+    """Return the version of the data; for a translation, which does not name it, the one whose differing subsets' rows were planned."""
     named = {_VERSIONS.get(one.source.name) for one in planned}
     if len(named) == 1 and (version := named.pop()):
         return version

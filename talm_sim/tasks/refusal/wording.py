@@ -12,7 +12,7 @@ __all__ = ["TOLD", "insert_tools", "load_wording"]
 
 _TASK = "refusal"
 TOLD = ("injected", "pythonic")
-"""Templates that tell of the tools in a system message: as Qwen's and Hermes' chat templates write it, and as BFCL's prompt mode does."""
+"""Templates that show the tools in a system message: as Qwen's and Hermes' chat templates write it, and as BFCL's prompt mode does."""
 _PLACE = "{tools}"
 
 
@@ -33,7 +33,7 @@ def load_wording(file: Path | None = None) -> dict[str, str]:
 
 
 def insert_tools(text: str, tools: str) -> str:
-    """The text with the tools in their place; braces in them mean nothing."""
+    """Return the text with the tools in place; braces in them have no meaning."""
     return text.replace(_PLACE, tools)
 
 

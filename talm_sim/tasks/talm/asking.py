@@ -26,7 +26,7 @@ class AskScores(FrozenModel):
     asking_in_need: int = 0
     questions: int = 0
     questions_in_need: int = 0
-    """Questions in episodes whose missing thing is known, so that their relevance can be told."""
+    """Questions in episodes whose missing thing is known, so that their relevance can be decided."""
     relevant_questions: int = 0
     """Those among them that are about it."""
 
@@ -61,7 +61,7 @@ class AskScores(FrozenModel):
         return _share(self.questions, self.episodes)
 
     def words(self) -> str:
-        """The shares as a table's note says them."""
+        """Return the shares as a table's note says them."""
         scores = [
             f"precision {decimal(self.precision)} ({self.asking_in_need}/{self.asking})",
             f"recall {decimal(self.recall)} ({self.asking_in_need}/{self.needing})",
@@ -78,7 +78,7 @@ def _share(part: int, whole: int) -> float | None:
 
 
 def needs_help(scenario: Scenario) -> bool:
-    """Tell whether the scenario lacks something a person can supply.
+    """Return whether the scenario lacks something a person can supply.
 
     An imported scenario does not say what is missing; there the group decides, as published: under-specified queries, replaceable tools.
     """
@@ -88,18 +88,18 @@ def needs_help(scenario: Scenario) -> bool:
 
 
 def asked_in_words(episode: Episode) -> tuple[str, ...]:
-    """The questions that an episode's final answer leaves open; the rule is in docs/asking.md."""
+    """Return the questions that an episode's final answer leaves open; the rule is in docs/asking.md."""
     return asking_sentences(episode.answer) if episode.termination is Termination.ANSWERED else ()
 
 
 def ask_scores(episode: Episode, scenario: Scenario | None, description: str = "", left_open: Sequence[str] = ()) -> AskScores | None:
-    """Score one episode; None where nobody could be asked or the episode was not completed.
+    """Score one episode; None if nobody could be asked or the episode was not completed.
 
     Args:
         episode: The episode.
         scenario: Its scenario.
         description: What the tool specification says of the missing argument or tool; the same text the simulated person goes by.
-        left_open: Questions that nobody was given to answer, and that count all the same.
+        left_open: Questions that nobody was asked to answer, and that still count.
     """
     if scenario is None or episode.human == "none" or not episode.termination.completed:
         return None
@@ -118,7 +118,7 @@ def ask_scores(episode: Episode, scenario: Scenario | None, description: str = "
 
 
 def total_ask_scores(scores: Iterable[AskScores | None]) -> AskScores | None:
-    """Add counts up, over episodes or over the groups of a run; None where there are none to add."""
+    """Add up counts, over episodes or over the groups of a run; None if there are none to add."""
     counts = dict.fromkeys(AskScores.model_fields, 0)
     found = False
     for score in scores:

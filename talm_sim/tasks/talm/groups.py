@@ -1,4 +1,4 @@
-"""What the scenario groups are: one table of what each is asked, what counts as aware there, what it lacks."""
+"""The scenario groups: one table of what each is asked, what counts as aware there, and what it lacks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Group:
 
     Attributes:
         asked: Awareness questions it is asked before it acts.
-        question: The one it is measured by; None where none is asked.
+        question: The question it is measured by; None if none is asked.
         aware: Answers to it that count as aware.
         unexpected: What is unexpected here: `success` (said Yes and passed), `refusal` (said No), or `unaided` (passed without tools, failed
             with them).
-        needs_help: Whether it lacks something a person can supply, where the scenario itself does not say.
+        needs_help: Whether it lacks something a person can supply, if the scenario itself does not say.
         has_tools: Whether its scenarios offer tools, so that there is tool traffic.
     """
 
@@ -43,7 +43,7 @@ GROUPS = {
 }
 """The groups by name, in the order in which they are run."""
 UNKNOWN = Group()
-"""A group this task does not know has the rates that every group has."""
+"""The rates of an unknown group, which are those that every group has."""
 AVERAGED = ("unavailable", ("replaceable", "non-replaceable"))
 """The group that is the plain average of two others, as the papers print it."""
 SPLITS = {
@@ -63,6 +63,6 @@ PAPER = {
     "non-replaceable": "non-replaceable",
     "no-tools": "No-tools",
 }
-"""What the paper's tables call the groups."""
+"""Names of the groups in the paper's tables."""
 ORDER = ("perfect", "underspecified", "unavailable", "replaceable", "non-replaceable", "no-tools")
 """Groups in the order of the papers' tables."""

@@ -21,7 +21,7 @@ from talm_sim.types.figures import decimal, interval
 __all__ = ["HEADS", "asking_of", "summarize"]
 
 HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
-"""Name of a rate to the head of its column, as the literature abbreviates them; in the order of a table's columns."""
+"""Head of a rate's column, as the literature abbreviates it; in the order of a table's columns."""
 _ABOUT = {
     "pass_rate": "passed",
     "awareness": "noticed what is missing (perfect: that nothing is)",
@@ -33,7 +33,7 @@ _ABOUT = {
 
 
 def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
-    """Add the rows up by group; `unavailable` is the plain average of its halves where both are there.
+    """Add up the rows by group; `unavailable` is the plain average of its halves if both are there.
 
     Returns:
         Summaries in the order of the paper's tables; groups this task does not know follow by name.
@@ -49,7 +49,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
 
 
 def asking_of(rows: Iterable[Row]) -> AskScores | None:
-    """The counts of asking for help, added up; None where nobody could be asked."""
+    """Return the counts of asking for help, added up; None if nobody could be asked."""
     return total_ask_scores(
         AskScores(**{name: row.values[name] for name in AskScores.model_fields}) for row in rows if row.scored and "questions" in row.values
     )
@@ -77,7 +77,7 @@ def _summary(name: str, group: Sequence[Row], *, own: bool) -> Summary:
 
 
 def _skips(group: str, scored: Sequence[Row]) -> bool:
-    """Whether an episode of a group can be skipped: with tools, and with a question that may be answered with No."""
+    """Return whether an episode of a group can be skipped: with tools, and with a question that may be answered with No."""
     return GROUPS.get(group, UNKNOWN).has_tools and (not scored or any("skip" in row.values for row in scored))
 
 
@@ -87,7 +87,7 @@ def _measures(rates: Mapping[str, Rate | None], judge: str | None) -> tuple[Meas
 
 
 def _rate_or_none(rate: Rate) -> Rate | None:
-    """The rate; None where no row has a value, as of a question that was not asked."""
+    """Return the rate; None if no row has a value, for example for a question that was not asked."""
     return rate if rate.n else None
 
 

@@ -1,4 +1,4 @@
-"""Which `perfect` episode a no-tools episode is compared with."""
+"""Find the `perfect` episode that a no-tools episode is compared with."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class PerfectPairs(Generic[T]):
-    """What is known of `perfect` episodes, found by the scenario another one was derived from.
+    """What is known of `perfect` episodes, by the scenario that another one was derived from.
 
-    A pair shares the base scenario and, where the perfect run has it, the epoch; else the earliest epoch stands in.
+    A pair shares the base scenario and, if the perfect run has it, the epoch; otherwise the earliest epoch is used.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Which judge's word counts as passing."""
+"""Decide which judge's verdict counts as passing."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from talm_sim.types import Verdict
 __all__ = ["PassVerdicts", "VerdictTable"]
 
 _RAW_JUDGES = ("llm", "reference", "published")
-"""Judges of an answer by itself, the first that decided anything in a group counts. `published`: the grade that came with imported outputs."""
+"""Judges of an answer by itself; the first that decided anything in a group counts. `published`: the grade that came with imported outputs."""
 _PREFERENCES = ("preference", "published-preference")
 
 
 @dataclass(frozen=True, slots=True)
 class PassVerdicts:
-    """Passing, for the episodes of one group."""
+    """Verdicts on passing, for the episodes of one group."""
 
     judge: str | None
     values: Mapping[str, bool]
     """Episode id to whether it passed; episodes left open by the judge are not in it."""
     reason: str = ""
-    """Why there is no judge, where there is none."""
+    """Why there is no judge, if there is none."""
     raw_judge: str | None = None
-    """Where a comparison decides: the judge of the answers by themselves."""
+    """The judge of the answers by themselves, if a comparison decides."""
     raw: Mapping[str, bool] | None = None
 
 
@@ -56,7 +56,7 @@ class VerdictTable:
         return next((judge for judge in judges if self._decided_values(judge, ids)), None)
 
     def _reason(self, ids: Iterable[str]) -> str:
-        """The first explanation of a judge that decided nothing."""
+        """Return the first explanation of a judge that decided nothing."""
         wanted = set(ids)
         for judge in sorted({*_RAW_JUDGES, *_PREFERENCES} & set(self._values)):
             for one, verdict in self._values[judge].items():

@@ -1,4 +1,4 @@
-"""Reader of what the authors of Fail-TaLMs published: model outputs with their grades, queries and tool schemas.
+"""Read what the authors of Fail-TaLMs published: model outputs with their grades, queries and tool schemas.
 
 Expected folders, each of which may be missing: `outputs/<Setting>/<model>/answers.json`, `benchmark/<Setting>/all_<Setting>_queries.json`,
 `tools/<Category>/<tool>.json`. A model folder's name ends in `_auto_eval` or `_human_eval` (who graded) and then, with Ask-and-Help, in
@@ -49,7 +49,7 @@ PUBLISHED = "published"
 PUBLISHED_PREFERENCE = "published-preference"
 """Judge name of their comparison of no-tools answers (`win_rate`)."""
 _HUMAN = "published"
-"""Responder of imported Ask-and-Help runs: people the authors sat at the keyboard."""
+"""Responder of imported Ask-and-Help runs: people that the authors placed at the keyboard."""
 _GROUPS = {
     "original": "perfect",
     "underspecified": "underspecified",
@@ -76,7 +76,7 @@ class PublishedRun:
 
     @property
     def name(self) -> str:
-        """A name that tells the runs of one folder apart."""
+        """A name that distinguishes the runs of one folder."""
         return "-".join([self.model, *(["human-graded"] if self.grading == "human" else []), *(["aah"] if self.human != "none" else [])])
 
 
@@ -92,7 +92,7 @@ class CoincidingGrades:
     group: str
     same: int
     both: int
-    """Queries that stand in both files."""
+    """Queries that are in both files."""
 
 
 def read_outputs(directory: Path) -> list[PublishedRun]:
@@ -272,7 +272,7 @@ def _folder(directory: Path, name: str) -> Path:
 
 
 def _entries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a JSON list, each with a place to name in messages."""
+    """Return the objects of a JSON list, each with a place to name in messages."""
     for number, entry in enumerate(_objects(_json(file), str(file)), start=1):
         yield f"{file}, entry {number}", entry
 
@@ -301,7 +301,7 @@ def _objects(value: Any, where: str) -> list[dict[str, Any]]:
 
 
 def _functions(directory: Path) -> Iterator[tuple[FunctionKey, dict[str, Any]]]:
-    """The functions of all tool files; nothing where the folder is missing."""
+    """Yield the functions of all tool files; nothing if the folder is missing."""
     for file in sorted(_folder(directory, "tools").glob("*/*.json")):
         tool = _json(file)
         # Other folders of the release hold lists, or no functions.

@@ -1,4 +1,4 @@
-"""What an agent does when a tool fails, and when something is missing: read from the events and the final answer alone, of any agent."""
+"""What an agent does when a tool fails, or when something is missing: read only from the events and the final answer, for any agent."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _TABLES = {"something missing": _MISSING, "a tool failed": _FAULT}
 
 
 def declined_first(episode: Episode) -> bool:
-    """Whether the agent declined before it tried."""
+    """Return whether the agent declined before it tried."""
     return episode.termination is Termination.SKIPPED or any(answer.value is AwarenessValue.NO for answer in episode.awareness)
 
 
 def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_open: Sequence[str]) -> dict[str, bool]:
-    """What the agent did about what was missing; empty where nothing was, or where the scenario does not say what.
+    """Return what the agent did about what was missing; empty if nothing was, or if the scenario does not say what.
 
-    `find_uninformed_call` is only there where an argument is missing.
+    The result of `find_uninformed_call` is only included if an argument is missing.
 
     Args:
         episode: What happened.
@@ -58,10 +58,11 @@ def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_ope
 
 
 def behaviour_after_fault(episode: Episode) -> dict[str, bool]:
-    """What the agent did after a tool had failed; empty where it saw no fault.
+    """Return what the agent did after a tool had failed; empty if it saw no fault.
 
-    A fault is a call that failed, unless by the agent's own mistake, or whose result a perturbation changed. An episode recovered where each
-    tool that failed answered in a later turn than its last fault; of the others one that ended with an answer told of the failure or went on.
+    A fault is a call that failed, unless by the agent's own mistake, or whose result a perturbation changed. An episode recovered if each
+    tool that failed answered in a later turn than its last fault; otherwise, one that ended with an answer either reported the failure or
+    ignored it.
     """
     faults = [event for event in episode.tool_events if _is_fault(event)]
     if not faults:
@@ -75,14 +76,14 @@ def behaviour_after_fault(episode: Episode) -> dict[str, bool]:
     answers = {event.name for event in episode.tool_events if event.ok and event.turn > last.get(event.name, event.turn)}
     recovered = answers >= last.keys()
     ended = episode.termination is Termination.ANSWERED and bool(episode.answer.strip()) and not recovered
-    # A result that was only damaged is told of by saying that nothing was found, too.
+    # A result that was only damaged is also reported by saying that nothing was found.
     admits = reports_nothing_found if any(event.ok for event in faults) else admits_failure
     told = ended and admits(episode.answer)
     return {"retried": retried, "recovered": recovered, "told": told, "went_on": ended and not told}
 
 
 def behaviour_measures(scored: Sequence[Row]) -> Iterator[Measure]:
-    """The columns over the rows they apply to; none where they apply to no row."""
+    """Return the columns over the rows they apply to; none if they apply to no row."""
     for title, names in _TABLES.items():
         rates: Mapping[str, tuple[str, str]] = names if any(next(iter(names)) in row.values for row in scored) else {}
         for name, (head, about) in rates.items():

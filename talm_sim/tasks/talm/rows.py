@@ -1,4 +1,4 @@
-"""What each episode of task `talm` counts as: its row, from which every number of a table is added up."""
+"""What each episode of task `talm` counts as: its row, from which every number of a table is computed."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class _Seen:
 
 
 _Partner = Callable[[_Seen], bool | None]
-"""Whether the perfect episode that an episode is paired with passed; None where it is not there or not judged."""
+"""Return whether the perfect episode that an episode is paired with passed; None if there is none, or it is not judged."""
 
 
 def rows(run: RunView) -> list[Row]:
-    """What each finished episode counts as, in the order of the plan.
+    """Return what each finished episode counts as, in the order of the plan.
 
     Values: the rates of `measures.HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; what
     `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; and, where somebody could be asked,

@@ -1,4 +1,4 @@
-"""What an episode's page shows of task `talm`: what was missing, and the answers to the awareness questions."""
+"""Sections of an episode's page for task `talm`: what was missing, and the answers to the awareness questions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["sections"]
 
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
-    """The parts this task adds to the page, below the query."""
+    """Return the parts this task adds to the page, below the query."""
     if scenario.missing is not None:
         helped = scenario.missing.human_answer
         help_line = f"a person would say: {shorten(helped)}" if helped else "no person could help"

@@ -47,7 +47,7 @@ class TalmTask(AgentTask[TalmOptions]):
     sections = staticmethod(sections.sections)
 
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
-        """Read a scenario; one of a group that is not known here would never be run, and a target of another type never be judged.
+        """Read a scenario; refuse an unknown group, which would never be run, and a target of another type, which would never be judged.
 
         Raises:
             PrerequisiteError: It cannot be read, has such a group or target, or turns that cannot be played; the message names `where`.
@@ -64,7 +64,7 @@ class TalmTask(AgentTask[TalmOptions]):
         return scenario
 
     def prove(self, scenarios: Sequence[Scenario], call: ToolCaller | None, *, packaged: bool) -> Sequence[Problem]:
-        """Make the gold calls, and look for what a metric relies on."""
+        """Make the gold calls, and check what a metric relies on."""
         from talm_sim.tasks.talm.making.check import check_scenarios
 
         assert call is not None
@@ -72,38 +72,38 @@ class TalmTask(AgentTask[TalmOptions]):
         return check_scenarios(scenarios, call.specs, call, packaged=packaged, begin=begin)
 
     def guessing_odds(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | None:
-        """How many values the descriptions of the tools list for the argument that the user left out."""
+        """Return how many values the descriptions of the tools list for the argument that the user left out."""
         from talm_sim.tasks.talm.making.giveaways import guessing_odds
 
         return guessing_odds(scenario, specs)
 
     def questions(self, group: str) -> tuple[AwarenessKind, ...]:
-        """As the paper asks each group (Fail-TaLMs, Section 4.2)."""
+        """Return the questions that the paper asks each group (Fail-TaLMs, Section 4.2)."""
         found = groups.GROUPS.get(group)
         return found.asked if found else ()
 
     def categories(self, scenarios: Sequence[Scenario], job: Job[TalmOptions], recorded: Recorded) -> Mapping[str, frozenset[str]]:
-        """The categories of the tools that are offered; without tools, those the paired `perfect` query needs."""
+        """Return the categories of the tools that are offered; without tools, those the paired `perfect` query needs."""
         if all(scenario.tools for scenario in scenarios):
             return super().categories(scenarios, job, recorded)
         paired: dict[str, tuple[str, ...]] = {}
-        with contextlib.suppress(PrerequisiteError):  # a file of the user's may hold none
+        with contextlib.suppress(PrerequisiteError):  # a user's file may have none
             paired = {scenario.id: scenario.tools for scenario in self.read(("perfect",), job.config.scenarios)}
         offered = [one if one.tools else one.model_copy(update={"tools": paired.get(one.base, ())}) for one in scenarios]
         return super().categories(offered, job, recorded)
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:
-        """Without the task's name: recordings of this task lie in no folder of their own."""
+        """Return the key without the task's name: recordings of this task have no folder of their own."""
         return {name: value for name, value in super().key(job).items() if name != "task"}
 
     def judges(self, job: Job[TalmOptions]) -> tuple[str, ...]:
-        """The facts; with a judge model its word, and for no-tools the comparison with the answer given with tools."""
+        """Return the judges: the facts; with a judge model also that and, for no-tools, the comparison with the answer given with tools."""
         if job.config.judge_model is None:
             return ("reference",)
         return ("reference", "llm", *(["preference"] if "no-tools" in job.groups else []))
 
     def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:
-        """The `perfect` episode of the same query, of this run or of the one named."""
+        """Return the `perfect` episode of the same query, of this run or of the one named."""
         perfect: PerfectPairs[Episode] = PerfectPairs()
         for episode in (run.paired or run).episodes("perfect"):
             if episode.termination.completed:
@@ -111,7 +111,7 @@ class TalmTask(AgentTask[TalmOptions]):
         return lambda episode, scenario: perfect.of(scenario.base, episode.epoch)
 
     def beside(self, run: RunView) -> Beside:
-        """The paper's table without a person to ask, or with one."""
+        """Return the paper's table without a person to ask, or with one."""
         alone = run.job.options.human == "none"
         heads = {name: head for name, head in measures.HEADS.items() if name != ("interaction" if alone else "skip")}
         settings = {group: {"setting": name} for group, name in groups.PAPER.items()}
@@ -119,7 +119,7 @@ class TalmTask(AgentTask[TalmOptions]):
         return Beside("fail-talms", table, heads, settings, ("GPT4o", "Llama 8B", "Claude-3.5-sonnet"), about)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
-        """Which judge the pass rates are from; what was no answer to an awareness question."""
+        """Say which judge the pass rates are from, and what was not an answer to an awareness question."""
         said_by: dict[str, list[str]] = {}
         real = [summary for summary in summaries if not summary.derived]
         for summary in real:
@@ -140,4 +140,4 @@ _PUBLISHED = {
     "published": "the grades that came with the outputs",
     "published-preference": "the win rates that came with the outputs",
 }
-"""What the judges of imported runs say."""
+"""Verdicts of the judges of imported runs."""

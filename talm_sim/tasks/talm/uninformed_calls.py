@@ -1,6 +1,6 @@
-"""Called without knowing: a call that gives the missing argument its right value before anybody or anything had said it.
+"""Find a call that gives the missing argument its right value before anybody or anything had said it.
 
-Such a value was guessed, or copied from a description; an episode may even pass with it. It is read from the events alone.
+Such a value was guessed, or copied from a description; an episode may even pass with it. Only the events are read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["find_uninformed_call", "lacks_an_argument"]
 
 
 def lacks_an_argument(scenario: Scenario | None) -> bool:
-    """Tell whether a scenario says which argument is missing, and its value."""
+    """Return whether a scenario says which argument is missing, and its value."""
     missing = scenario.missing if scenario else None
     return missing is not None and missing.kind is MissingKind.ARGUMENT and missing.value is not None
 
@@ -28,15 +28,15 @@ def find_uninformed_call(episode: Episode, scenario: Scenario) -> ToolEvent | No
 
     A value is known once it was in a message of the scenario that the agent had been told, in a person's answer or in a tool's result that
     came before the turn of the call: what the user says only later is not known yet.
-    A person's answer also counts if it says in other words what was left out. Calls count whatever became of them, those of other tools as
-    well: a text in any argument, any other value in an argument of the missing one's name.
+    A person's answer also counts if it says in other words what was left out. Calls count whatever their result, including those of other
+    tools: a text in any argument, any other value in an argument of the missing one's name.
 
     Args:
         episode: What happened.
         scenario: It lacks an argument.
 
     Returns:
-        The call; None where there is none.
+        The call; None if there is none.
     """
     missing = scenario.missing
     if missing is None or not lacks_an_argument(scenario):
@@ -55,7 +55,7 @@ def find_uninformed_call(episode: Episode, scenario: Scenario) -> ToolEvent | No
 
 
 def _texts_before(episode: Episode, scenario: Scenario, turn: int) -> Iterator[str]:
-    """The texts of the scenario's messages that came before a model turn, and what earlier calls in them were made with."""
+    """Yield the texts of the scenario's messages that came before a model turn, and the arguments of earlier calls in them."""
     user_turns = scenario.user_turns
     last = episode.model_turns[turn].user_turn if turn < len(episode.model_turns) else len(user_turns) - 1
     for message in (message for one in user_turns[: last + 1] for message in one.messages):
@@ -69,7 +69,7 @@ def _uses_value(event: ToolEvent, missing: Missing) -> bool:
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """A value and all values in it, each with the name it has there."""
+    """Yield a value and all values in it, each with its name there."""
     yield name, value
     if isinstance(value, Mapping):
         for key, part in value.items():
@@ -80,7 +80,7 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _text_has_value(text: str, value: Any) -> bool:
-    """Whether a text holds a value, or every text and number of a list."""
+    """Return whether a text contains a value, or every text and number of a list."""
     leaves = [part for _, part in _parts("", value) if isinstance(part, str | int | float)]
     return bool(leaves) and all(mentions(text, leaf) for leaf in leaves)
 
@@ -96,7 +96,7 @@ def _shows(event: ToolEvent, missing: Missing) -> bool:
 
 
 def _reveals(event: HumanEvent, missing: Missing) -> bool:
-    """Whether a person's answer says the value, or shares a word with what was left out that is not only the argument's name."""
+    """Return whether a person's answer says the value, or shares a word with what was left out that is not only the argument's name."""
     if event.declined:
         return False
     if isinstance(missing.value, bool) or _text_has_value(event.answer, missing.value):

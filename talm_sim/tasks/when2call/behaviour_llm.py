@@ -1,4 +1,4 @@
-"""The `behaviour-llm` judge: which of the four behaviours an answer shows, told by a model (When2Call, section 4)."""
+"""The `behaviour-llm` judge: a model decides which of the four behaviours an answer shows (When2Call, section 4)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _CLASSES = {
 """The published names of the classes; the data calls the first one `direct`."""
 _CHOICES = tuple(f'{{"classification": "{name}"}}' for name in _CLASSES)
 _TEMPERATURE = 0.0
-"""One reading decides, so it should be the likeliest one."""
+"""One reading decides, so it should be the likeliest."""
 _MAX_NEW_TOKENS = 512
 _ATTEMPTS = 2
-"""The first reply and, where it cannot be read, one more in the same conversation (section 4)."""
+"""The first reply and, if it cannot be read, one more in the same conversation (section 4)."""
 _REPAIR = (
     "That could not be read. Reply again with nothing but the JSON object, for example "
     f"{_CHOICES[0]}; the other names are {', '.join(list(_CLASSES)[1:])}."
@@ -114,7 +114,7 @@ def first_call(episode: Episode) -> str:
 
 
 def answer_for_judge(episode: Episode) -> str:
-    """The answer as the judge sees it: what was written, and each native tool call, readable or not, that is not in it already as JSON."""
+    """Return the answer as the judge sees it: what was written, and each native tool call that is not in it already as JSON."""
     parts = [split_reasoning(episode.answer)[0]]
     for turn in episode.model_turns:
         calls = [json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False) for call in turn.tool_calls]
@@ -124,7 +124,7 @@ def answer_for_judge(episode: Episode) -> str:
 
 
 def read_classification(reply: str) -> Behaviour | None:
-    """Return the class a reply names in a JSON object, alone, fenced or amid words; None where none, or more than one, is named.
+    """Return the class a reply names in a JSON object, alone, fenced or amid words; None if it names none, or more than one.
 
     >>> read_classification('The class is {"classification": "direct_answer"}.')
     <Behaviour.DIRECT: 'direct'>

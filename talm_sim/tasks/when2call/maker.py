@@ -40,7 +40,7 @@ _GROUPS = ("perfect", "underspecified")
 
 
 class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
-    """Each source question becomes up to three items, shown with no, one and many tools (When2Call, section 2.2)."""
+    """Makes up to three items of each source question, shown with no, one and many tools (When2Call, section 2.2)."""
 
     options_model = GenerateOptions
     outcome = ItemOutcome
@@ -61,7 +61,7 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         return self._all
 
     def open(self, sources: Sequence[SourceQuestion], open_model: OpenModel) -> None:
-        """Open the writer, and where labels are decoded under a grammar, a second model for these."""
+        """Open the writer and, if labels are decoded under a grammar, a second model for these."""
         if self._prompts is None:
             self._writer = RuleWriter(self._all, self.options.seed)
             return
@@ -76,7 +76,7 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         return await make_items(source, self._writer, seed=options.seed, attempts=options.attempts, every=options.variants == "all")
 
     def bound(self, source: SourceQuestion) -> Bound:
-        """A label, two questions, and for each of three items three answers; all may be written twice, and each attempt anew."""
+        """Count a label, two questions, and for each of three items three answers; all may be written twice, and each attempt anew."""
         if self._prompts is None:
             return Bound()
         told = max(max_tokens_of(*texts.values()) for texts in self._prompts.texts.values())
@@ -93,7 +93,7 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         return make_report(sources, self.dropped, outcomes, begun, self._writer.name)
 
     def listings(self, report: Mapping[str, Any]) -> list[Listing]:
-        """Items by right answer, and the checks that texts failed."""
+        """Return items by right answer, and the checks that texts failed."""
         rows = [
             {"item": name, "made": str(item["made"]), "rejected": str(item["rejected"]), "not_tried": str(sum(item["not_tried"].values()))}
             for name, item in report["items"].items()
@@ -108,7 +108,7 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         ]
 
     def notes(self, report: Mapping[str, Any]) -> list[str]:
-        """What could not be split, the rows, and what was dropped."""
+        """Say what could not be split, how many rows there are, and what was dropped."""
         lost = len(report["sources"]["not_derived"])
         shown = report["rows"]["tools_shown"]
         parts = ", ".join(f"{number:,} with {name} tool{'' if name == '1' else 's'}" for name, number in shown.items()) or "none"
@@ -125,7 +125,7 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
 
 
 def _scenarios(file: Path | None) -> list[Scenario]:
-    """The scenarios with gold calls: plain ones, or multiple-choice items, whichever the first line of `file` is."""
+    """Return the scenarios with gold calls: plain ones, or multiple-choice items, as the first line of `file` shows."""
     if file is None:
         return find_task("talm").read(_GROUPS)
     _, first = next(json_lines(local_file(file)), ("", None))

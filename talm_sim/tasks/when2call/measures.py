@@ -26,7 +26,7 @@ JUDGES = ("behaviour-llm", "behaviour-llm-first-call", "behaviour")
 GROUP = "all"
 """The rows of all gold behaviours are measured together."""
 _UNSETTLED = 1.2
-"""Nats by which the score of an option was seen to move with its batch in half precision."""
+"""Nats by which the score of an option was seen to change with its batch in half precision."""
 _HALLUCINATIONS = {
     "tool": "tool call where no tools are shown",
     "answer": "direct answer",
@@ -48,22 +48,22 @@ _NO_TOOLS, _ASK, _CALL, _DIRECT = Behaviour.CANNOT_ANSWER, Behaviour.REQUEST_FOR
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What the classifying judge of a run said, and how often the other one agrees."""
+    """The labels of a run's classifying judge, and how often the other one agrees."""
 
     judge: str | None
     of: Mapping[str, str]
-    """Episode id to a behaviour, or `unparsed`."""
+    """A behaviour, or `unparsed`, by episode id."""
     notes: tuple[str, ...] = ()
 
 
 def rows(run: RunView) -> Iterator[Row]:
-    """What each finished episode counts as, in the order of the plan.
+    """Return what each finished episode counts as, in the order of the plan.
 
     Values: `accuracy`; `accuracy_norm` by log-probability a byte, in mode logprob; `<name>_hallucination` where the row is one it is over.
     Labels: `gold`, `chosen` and, in mode logprob, `chosen_per_byte`; in mode judge, `judge`.
     """
     items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, Choice)}
-    scored_options = run.job.options.mode == "logprob"  # once: a stored run reads its job from the file
+    scored_options = run.job.options.mode == "logprob"  # once, because a stored run reads its job from the file
     labels = Labels(None, {}) if scored_options else labels_of(run)
     for episode in run.episodes():
         if episode.scenario_id in items:
@@ -161,7 +161,7 @@ def _notes(scored: Sequence[Row]) -> Iterator[str]:
 
 
 def _precision(run: RunView) -> dict[str, str]:
-    """How the scores were computed, where it is known: of a run that was resumed otherwise, both."""
+    """Return how the scores were computed, if that is known: for a run that was resumed differently, both."""
     known = {Scored.of(episode).precision for episode in run.episodes()} - {None}
     return {name: ", ".join(sorted({str(getattr(one, name)) for one in known})) for name in Precision.model_fields} if known else {}
 

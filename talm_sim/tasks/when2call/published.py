@@ -1,7 +1,7 @@
 """When2Call's published files: multiple-choice rows (test set and judge subset) as scenarios, and its training rows.
 
-A multiple-choice row becomes a `Scenario` with a `Choice` and back without a loss. Tools stay the JSON text they were published as, because
-prompts hold them to the letter. Rows made elsewhere may add `tool_use`, `language`, `licence` and `url`.
+A multiple-choice row becomes a `Scenario` with a `Choice` and back without a loss. Tools stay the JSON text they were published as,
+because prompts contain them unchanged. Rows made elsewhere may add `tool_use`, `language`, `licence` and `url`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _TRAINING_KEYS = ("tools", "messages", "chosen_response", "rejected_response", "
 
 
 class LineKind(StrEnum):
-    """What a line of a JSONL file holds; the value is how a message calls it."""
+    """Kinds of lines in a JSONL file; the value is a kind's name in messages."""
 
     SCENARIO = "a scenario"
     ROW = "a When2Call row"
@@ -73,7 +73,7 @@ class SftRow(FrozenModel):
     """JSON texts of the tools shown."""
     messages: tuple[dict[str, str], ...]
     behaviour: Behaviour | None
-    """`tool_call` where the response is one; None where only reading it would tell."""
+    """`tool_call` if the response is one; None if only reading it would tell."""
 
 
 class PreferenceRow(FrozenModel):
@@ -89,7 +89,7 @@ class PreferenceRow(FrozenModel):
 
 
 def kind_of(line: Any) -> LineKind:
-    """Tell what a parsed line of a file is by its keys, also where one of them is left out."""
+    """Return the kind of a parsed line of a file by its keys, even if one of them is missing."""
     if not isinstance(line, dict):
         return LineKind.UNKNOWN
     keys = line.keys()
@@ -125,7 +125,7 @@ def read_rows(path: Path | Traversable) -> list[Scenario]:
 
 
 def read_training(path: Path | Traversable) -> list[SftRow | PreferenceRow]:
-    """Read a file of training rows; which kind it holds is found from the rows.
+    """Read a file of training rows; their kind is found from the rows.
 
     Raises:
         PrerequisiteError: The file cannot be read, or a line is broken or of another kind; names file, line and key.
@@ -151,7 +151,7 @@ def scenario_of(row: Any, where: str = "the row") -> Scenario:
         where: File and line, for messages.
 
     Raises:
-        PrerequisiteError: Something is missing, empty or of the wrong form; names `where` and the key.
+        PrerequisiteError: Something is missing, empty or of the wrong form; the message names `where` and the key.
     """
     if not isinstance(row, Mapping):
         raise PrerequisiteError(f"{where}: is not a JSON object; write one When2Call row per line.")
@@ -195,7 +195,7 @@ def row_of(scenario: Scenario) -> dict[str, Any]:
     """Turn a scenario of this task into a row as published, keys in the published order.
 
     Raises:
-        PrerequisiteError: It is no question of one turn with an answer of each of the four kinds.
+        PrerequisiteError: It is not a question of one turn with an answer of each of the four kinds.
     """
     choice = scenario.target
     if not isinstance(choice, Choice):
@@ -227,13 +227,13 @@ def row_of(scenario: Scenario) -> dict[str, Any]:
 
 
 def rough_length(scenario: Scenario) -> int:
-    """Characters a prompt of this scenario holds at least: question and tools, without options. For sorting, not for limits."""
+    """Return the characters that a prompt of this scenario has at least: question and tools, without options. For sorting, not for limits."""
     said = sum(len(message["content"]) for turn in scenario.turns for message in turn.messages)
     return said + sum(map(len, scenario.shown_tools))
 
 
 def behaviour_of(response: str) -> Behaviour | None:
-    """Tell what a published training response shows: a tool call bears its mark, the other kinds do not."""
+    """Return what a published training response shows: a tool call has its mark, the other kinds do not."""
     return Behaviour.TOOL_CALL if _CALL_MARK in response else None
 
 
@@ -246,7 +246,7 @@ def _gold(row: Mapping[str, Any], where: str) -> Behaviour:
 
 
 def _answers(row: Mapping[str, Any], where: str) -> dict[Behaviour, str]:
-    """The options, in the order of the data."""
+    """Return the options, in the order of the data."""
     answers = row.get("answers")
     if not isinstance(answers, dict) or not answers:
         raise PrerequisiteError(f"{where}: answers: missing or no object; write an answer for each of {', '.join(Behaviour)}.")
@@ -290,7 +290,7 @@ def _tool_text(tool: Any, key: str, where: str) -> str:
 
 
 def _missing(gold: Behaviour, held_out: str, tools: tuple[str, ...], original: tuple[str, ...] | None, target: str) -> Missing | None:
-    """What was taken away: a parameter of the question, or the tool that would have fitted it."""
+    """Return what was taken away: a parameter of the question, or the tool that would have fitted it."""
     if held_out:
         return Missing(kind=MissingKind.ARGUMENT, name=held_out)
     if gold is not Behaviour.CANNOT_ANSWER:
@@ -301,7 +301,7 @@ def _missing(gold: Behaviour, held_out: str, tools: tuple[str, ...], original: t
 
 
 def _text(row: Mapping[str, Any], key: str, where: str, *, filled: bool = False, default: str | None = None) -> str:
-    """A text of the row; None counts as absent."""
+    """Return a text of the row; None counts as absent."""
     value = row.get(key)
     if value is None:
         if default is None:

@@ -38,9 +38,9 @@ class Scored(FrozenModel):
     """`Episode.details` of the task; empty where the model answered freely."""
 
     option_scores: tuple[OptionScore, ...] = ()
-    """In the order of the item's options."""
+    """Scores in the order of the item's options."""
     precision: Precision | None = None
-    """None where the model does not say."""
+    """How they were computed; None if the model does not say."""
 
     @classmethod
     def of(cls, episode: Episode) -> Self:
@@ -58,7 +58,7 @@ class Scored(FrozenModel):
 
     @property
     def chosen(self) -> Behaviour | None:
-        """The option the model finds likeliest, of equal ones the first; None where none was scored."""
+        """The option the model finds likeliest, the first of equal ones; None if none was scored."""
         return max(self.option_scores, key=lambda one: one.logprob).behaviour if self.option_scores else None
 
     @property

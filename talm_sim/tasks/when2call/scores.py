@@ -1,4 +1,4 @@
-"""Scores of a confusion matrix: precision, recall and F1 a class, and the macro F1 with its interval."""
+"""Scores of a confusion matrix: precision, recall and F1 per class, and the macro F1 with its interval."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ BEHAVIOURS = tuple(Behaviour)
 """The four classes, in the order of a matrix's rows and columns."""
 
 Counts = tuple[tuple[int, ...], ...]
-"""One row a gold class and one column a predicted one, both in the order of `BEHAVIOURS`; a fifth column holds the unparsed."""
+"""One row per gold class and one column per predicted one, both in the order of `BEHAVIOURS`; a fifth column is for the unparsed."""
 
 
 class ClassScores(FrozenModel):
     """How one class was found: shares without a denominator are None, but F1 is 0, as the macro average needs four terms."""
 
     precision: float | None
-    """Of the answers taken for this class, the share that was right."""
+    """Share of the answers labelled as this class that was right."""
     recall: float | None
-    """Of the rows of this class, the share that was found."""
+    """Share of the rows of this class that was found."""
     f1: float
     support: int
     """Scored rows whose gold class this is."""
@@ -35,11 +35,11 @@ def confusion(golds: Sequence[Behaviour], predicted: Sequence[Behaviour | str], 
 
     Args:
         golds: What is right, row by row.
-        predicted: What was chosen; a label that is no behaviour counts as unparsed.
+        predicted: What was chosen; a label that is not a behaviour counts as unparsed.
         with_unparsed: Whether there is a fifth column, for the unparsed.
 
     Raises:
-        ValueError: The two have not the same length, or a label is no behaviour and there is no column for it.
+        ValueError: The two differ in length, or a label is not a behaviour and there is no column for it.
     """
     counts = Counter(zip(golds, (BEHAVIOURS.index(one) if one in BEHAVIOURS else len(BEHAVIOURS) for one in predicted), strict=True))
     if not with_unparsed and any(column == len(BEHAVIOURS) for _, column in counts):
@@ -48,7 +48,7 @@ def confusion(golds: Sequence[Behaviour], predicted: Sequence[Behaviour | str], 
 
 
 def class_scores(matrix: Counts) -> dict[Behaviour, ClassScores]:
-    """Precision, recall and F1 of each class. An unparsed answer lowers the recall of its gold class and no precision."""
+    """Return precision, recall and F1 of each class. An unparsed answer lowers the recall of its gold class and no precision."""
     found = {}
     for place, behaviour in enumerate(BEHAVIOURS):
         right, support, taken = matrix[place][place], sum(matrix[place]), sum(row[place] for row in matrix)
@@ -62,7 +62,7 @@ def class_scores(matrix: Counts) -> dict[Behaviour, ClassScores]:
 
 
 def macro_f1(matrix: Counts) -> float | None:
-    """Plain mean of the F1 of all four classes, a class without rows and choices counting as 0; None for an empty matrix."""
+    """Return the plain mean of the F1 of all four classes, a class without rows and choices counting as 0; None for an empty matrix."""
     if not any(map(sum, matrix)):
         return None
     return sum(scores.f1 for scores in class_scores(matrix).values()) / len(BEHAVIOURS)
@@ -71,7 +71,7 @@ def macro_f1(matrix: Counts) -> float | None:
 def macro_f1_interval(matrix: Counts, confidence: float = 0.95) -> tuple[float, float] | None:
     """Return an interval for the macro F1 by the delta method over the matrix as one multinomial draw (Takahashi et al. 2022).
 
-    Where the method knows no spread (nothing right, everything right, no rows) there is none: an interval of no width would read as proof.
+    If the method has no spread (nothing right, everything right, no rows) there is none: an interval of no width would look like proof.
 
     Args:
         matrix: Counts.

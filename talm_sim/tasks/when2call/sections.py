@@ -1,4 +1,4 @@
-"""What an episode's page shows of task `when2call`: what is missing, the tools that were shown, and the options with what was made of them."""
+"""Sections of an episode's page for task `when2call`: what is missing, the tools that were shown, and the options with their results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN = 300
 
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
-    """The parts this task adds to the page, below the query."""
+    """Return the parts this task adds to the page, below the query."""
     if scenario.missing is not None:
         yield missing_section(scenario.missing)
     if isinstance(scenario.target, Choice):

@@ -89,7 +89,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
     read_line = staticmethod(read_item)
 
     def control(self, name: str, scenario: Scenario) -> Model | None:
-        """The option that shows the control's behaviour."""
+        """Return a policy that takes the option that shows the control's behaviour."""
         from talm_sim.tasks.when2call.controls import ChoicePolicy
 
         return ChoicePolicy(name, scenario.target) if isinstance(scenario.target, Choice) else None
@@ -102,9 +102,9 @@ class When2CallTask(AskingTask[When2CallOptions]):
         return f"contains {kind.value}; add --task {self.name} to run it." if kind is LineKind.ROW else ""
 
     def load(self, job: Job[When2CallOptions]) -> list[Scenario]:
-        """The items, long prompts first: where memory does not suffice, that is known at once.
+        """Load the items, long prompts first, so that too little memory is noticed at once.
 
-        Those that show the same tools stand together: their prompts begin alike, and a local model reads on from there.
+        Items that show the same tools are next to each other: their prompts begin alike, and a local model continues from there.
         """
         scenarios = super().load(job)
         longest: dict[tuple[str, ...], int] = {}
@@ -113,7 +113,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
         return sorted(scenarios, key=lambda one: (-longest[one.shown_tools], one.shown_tools, -rough_length(one)))
 
     def key(self, job: Job[When2CallOptions]) -> Mapping[str, Any]:
-        """How the request is written; of a template file its text, and of one that cannot be read its name: opening the task says so."""
+        """Return how the request is written; for a template file its text, or its name if it cannot be read, which opening the task reports."""
         from pathlib import Path
 
         from talm_sim.agent.templates import list_templates
@@ -142,7 +142,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
             yield replace(bound, **read) if scored else bound
 
     def judges(self, job: Job[When2CallOptions]) -> tuple[str, ...]:
-        """None where the model chooses among given answers; the rules, and with a judge model its word, where it answers freely."""
+        """Return no judges if the model chooses among given answers; otherwise the rules and, with a judge model, its verdict."""
         if job.options.mode == "logprob":
             return ()
         if job.config.judge_model is None:
@@ -162,7 +162,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
         return super().settle(job, recorded)
 
     def asking(self, job: Job[When2CallOptions], model: Model) -> Asking:
-        """Score the given answers, or let the model answer, by the template that suits it."""
+        """Score the given answers, or let the model answer, with the template that suits it."""
         from talm_sim.tasks.when2call.scored import score_graph
 
         scores = job.options.mode == "logprob"
@@ -176,7 +176,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
         )
 
     def beside(self, run: RunView) -> Beside:
-        """The paper's table of scored options, or that of free answers."""
+        """Return the paper's table of scored options, or that of free answers."""
         scored = run.job.options.mode == "logprob"
         columns = {"accuracy_norm": "Acc-Norm"} if scored else {"accuracy": "Acc"}
         columns |= {"macro_f1": "F1", "tool_hallucination": "Tool Hall"}
@@ -185,7 +185,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
         return Beside("when2call", table, columns, {measures.GROUP: {}}, models, about)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
-        """How the model was asked, what decided, and what was no answer."""
+        """Say how the model was asked, what decided, and what was not an answer."""
         options = run.job.options
         shown = f"template: {options.template}" if options.template != "auto" else "messages and native tools, no template"
         yield shown
@@ -214,7 +214,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
 
 
 def _template(job: Job[When2CallOptions], model: Model) -> Template | None:
-    """The template of a run; None where a chat model is to be given messages and native tools."""
+    """Return the template of a run; None if a chat model gets messages and native tools."""
     from talm_sim.agent.templates import load_template
     from talm_sim.models.base import ScenarioModel, ScoringModel, TextModel
 
@@ -240,7 +240,7 @@ def _no_logprobs_error(job: Job[When2CallOptions]) -> PrerequisiteError:
 
 
 def _ask(template: Template | None) -> Any:
-    """Let the model answer: to the very prompt that is scored, or, without a template, to messages and native tools."""
+    """Let the model answer: the very prompt that is scored or, without a template, messages and native tools."""
     from langchain_core.messages import HumanMessage
 
     from talm_sim.agent.shown_tools import tool_specs
@@ -263,7 +263,7 @@ def _ask(template: Template | None) -> Any:
 
 
 def _check(scenario: Scenario, template: Template | None, scorer: Model | None) -> None:
-    """See that an item can be written for the model, and, where there is a `scorer`, scored by it.
+    """Check that an item can be written for the model and, if there is a `scorer`, scored by it.
 
     Raises:
         PrerequisiteError: The template fails on it, a tool cannot be read, or the prompt ends in an open thought.
@@ -285,7 +285,7 @@ def _check(scenario: Scenario, template: Template | None, scorer: Model | None) 
 
 @contextmanager
 def _allow_interrupt() -> Iterator[None]:
-    """Let Ctrl-C end work that never yields, such as a user's template that loops; an event loop's own handler waits for its next turn."""
+    """Let Ctrl-C end work that never yields, for example a user's template that loops; an event loop's own handler waits for its next turn."""
     if threading.current_thread() is not threading.main_thread() or not callable(before := signal.getsignal(signal.SIGINT)):
         yield
         return

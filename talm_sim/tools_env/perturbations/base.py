@@ -26,10 +26,10 @@ class Call:
 
     Attributes:
         spec: The tool.
-        arguments: What it is called with; they fit the tool's schema.
+        arguments: Its arguments, which fit the tool's schema.
         number: 1-based number of this call in the episode; calls of unknown tools are not counted.
-        pool: Every tool of the environment, by name, also those the episode does not offer.
-        clock: Waits, or pretends to where tools are replayed.
+        pool: Every tool of the environment, by name, including those the episode does not offer.
+        clock: Waits, or pretends to if tools are replayed.
         episode: `<scenario>@<epoch>`.
     """
 
@@ -59,7 +59,7 @@ class Outcome:
 
     @classmethod
     def of(cls, response: HttpResponse) -> Self:
-        """What a tool answered; a success without a body, such as a 204, says its status."""
+        """Return what a tool answered; a success without a body, such as a 204, says its status."""
         body = response.body
         if 200 <= response.status < 300 and not body.strip():
             body = json.dumps({"status": response.status}).encode()
@@ -118,7 +118,7 @@ class Perturbation(ABC):
         return None
 
     async def after(self, call: Call, outcome: Outcome) -> Outcome:
-        """Damage what came back. What is returned depends on the arguments alone: it may be asked twice, to tell what the model saw."""
+        """Damage the answer. What is returned depends on the arguments alone: it may be called twice, to find out what the model saw."""
         return outcome
 
     def let_through(self) -> bool:

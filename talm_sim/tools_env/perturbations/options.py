@@ -1,4 +1,4 @@
-"""What is written after a perturbation's name: typed, refused in one line, and told of by `talm-sim perturbations show`."""
+"""Options after a perturbation's name: typed, refused in one line, and described by `talm-sim perturbations show`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PerturbationOptions(OptionsModel):
 
 @dataclass(frozen=True, slots=True)
 class OptionHelp:
-    """What is said of one option.
+    """The description of one option.
 
     Attributes:
         name: As it is written.
@@ -95,7 +95,7 @@ def _as_written(field: FieldInfo) -> str:
 
 
 def _describe_type(kind: type[PerturbationOptions], name: str) -> str:
-    """What may be written for an option, in words; empty where its type has none."""
+    """Return what may be written for an option, in words; empty if its type has none."""
     field = kind.model_fields[name]
     schema: dict[str, Any] = kind.model_json_schema(by_alias=False)["properties"][name]
     schema = next((one for one in schema.get("anyOf", ()) if one.get("type") != "null"), schema)

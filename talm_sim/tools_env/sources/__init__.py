@@ -1,1 +1,1 @@
-"""Where tools come from: each kind of source in a file, under one protocol."""
+"""Sources of tools: each kind in its own file, under one protocol."""

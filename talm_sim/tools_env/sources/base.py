@@ -1,4 +1,4 @@
-"""What a source of tools is: it says what its tools are, how their calls are written down, and makes them."""
+"""The protocol of a source of tools: it says what its tools are, how their calls are recorded, and makes them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class NotTaken(NamedTuple):
 
 
 def tool_spec(fields: Mapping[str, object]) -> ToolSpec:
-    """What is shown of a tool.
+    """Describe a tool.
 
     Raises:
-        PrerequisiteError: It cannot be written down, or is no description of a tool.
+        PrerequisiteError: It cannot be stored, or is not a description of a tool.
     """
     try:
         return ToolSpec.model_validate(fields)
@@ -41,7 +41,7 @@ class SourceOptions(OptionsModel):
     """Options of a kind of source, each written behind the place as `,NAME=VALUE`. A subclass adds them as fields."""
 
     place_has_commas: ClassVar[bool] = False
-    """Whether `,NAME=VALUE` belongs to the place where there is no such option, as in a command. Otherwise it is refused."""
+    """Whether `,NAME=VALUE` belongs to the place if there is no such option, as in a command. Otherwise it is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class SourceRequest:
     """A source that is to be opened.
 
     Attributes:
-        name: What it is called: part of its recordings, and of names that two sources have.
+        name: Its name: part of its recordings, and of names that two sources share.
         place: Where it is: a module and an object, a file, a folder, an address, a command.
-        options: Those of its kind: an object of the class that the kind was registered with.
+        options: Options of its kind: an object of the class that the kind was registered with.
         trusted: Whether the user said that code that came with data may run.
     """
 
@@ -62,27 +62,27 @@ class SourceRequest:
 
 
 class ToolSource(Protocol):
-    """A source of tools, opened. What it has left open is closed by `aclose`. Its attributes are only read, so plain ones do.
+    """A source of tools, opened. What it has left open is closed by `aclose`. Its attributes are only read, so plain ones suffice.
 
-    It may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing; `executes`,
+    It may have `reading` besides: names of tools that change nothing although they are not reached with GET; `executes`,
     False where its tools are only described; and what a `StatefulSource` has.
     """
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the source."""
 
     @property
     def specs(self) -> Mapping[str, ToolSpec]:
-        """What is shown of each of its tools, by the name the source has for it."""
+        """Descriptions of its tools, by the names that the source has for them."""
 
     @property
     def routes(self) -> Mapping[str, Route]:
-        """How each tool's calls are written down; `routes.posted` makes those of a source without HTTP."""
+        """How each tool's calls are recorded; `routes.posted` makes the routes of a source without HTTP."""
 
     @property
     def responses(self) -> Mapping[str, JsonObject]:
-        """JSON Schema of what a tool gives back, where the source says it."""
+        """JSON Schemas of the tools' answers, if the source gives them."""
 
     @property
     def not_taken(self) -> Sequence[NotTaken]:
@@ -103,7 +103,7 @@ class ToolSource(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """End what was started for it."""
+        """End everything that was started for it."""
         ...
 
 
@@ -115,14 +115,14 @@ class EpisodeCalls(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """End what was started for the episode."""
+        """End everything that was started for the episode."""
         ...
 
 
 @runtime_checkable
 class StatefulSource(Protocol):
-    """What a `ToolSource` has besides where episodes have tools of their own, whose routes have a `state`: what one changes, no other sees."""
+    """What a `ToolSource` has in addition if episodes have their own tools, whose routes have a `state`: one does not see another's changes."""
 
     def begin(self) -> EpisodeCalls:
-        """These tools for a new episode."""
+        """Start these tools for a new episode."""
         ...

@@ -1,4 +1,4 @@
-"""Python tools that every episode has of its own: made by a class or a factory before its first call, closed at its end."""
+"""Python tools that every episode has for itself: made by a class or a factory before its first call, closed at its end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLOSE_S = 10.0
 _MARK = "talm_sim_makes_tools"
 _CLOSING = ("aclose", "close")
 _NOT_THEIRS = sys.stdlib_module_names | {"pydantic"}
-"""Modules whose base classes bring documented methods that nobody means as tools."""
+"""Modules whose base classes have documented methods that nobody means as tools."""
 
 log = logging.getLogger(__name__)
 
@@ -32,25 +32,25 @@ Factory = TypeVar("Factory", bound=Callable[..., Any])
 def tool_factory(function: Factory) -> Factory:
     """Mark a function that makes the tools of one episode; it takes no arguments and may be async.
 
-    It returns functions, LangChain tools, an object whose public methods are the tools, or a list of these. What has an `aclose` or a
-    `close` method is closed when the episode ends.
+    It returns functions, LangChain tools, an object whose public methods are the tools, or a list of these. Anything with an `aclose` or
+    a `close` method is closed when the episode ends.
     """
     setattr(function, _MARK, True)
     return function
 
 
 def makes_tools(one: Any) -> bool:
-    """Whether it is a class or a factory, so that each episode has tools of its own."""
+    """Return whether this is a class or a factory, so that each episode has its own tools."""
     return isinstance(one, type) or getattr(one, _MARK, False) is True
 
 
 def name_of(one: Any) -> str:
-    """What a message calls a tool, a class or a factory."""
+    """Return what a message calls a tool, a class or a factory."""
     return str(getattr(one, "name", None) or getattr(one, "__name__", None) or repr(one)[:60])
 
 
 def check_maker(maker: Any) -> None:
-    """See that a class or factory can be called without arguments.
+    """Check that a class or factory can be called without arguments.
 
     Raises:
         PrerequisiteError: It cannot.
@@ -90,7 +90,7 @@ class Made:
                     self.undocumented.append(name)
 
     async def aclose(self) -> None:
-        """Close what can be closed. What fails is said, and keeps nothing else from being closed."""
+        """Close what can be closed. A failure is reported, and keeps nothing else from being closed."""
         for thing in self._things:
             method = next((found for name in _CLOSING if callable(found := getattr(thing, name, None))), None)
             if method is None or inspect.isroutine(thing):
@@ -124,7 +124,7 @@ async def make_tools(maker: Any) -> Made:
 
 
 class EndedError(Exception):
-    """The user's code raised what would end more than its call.
+    """The user's code raised an error that would end more than its call.
 
     Args:
         raised: What it raised.
@@ -136,7 +136,7 @@ class EndedError(Exception):
 
 
 async def run_apart(function: Callable[[], Any]) -> Any:
-    """Call code of the user's own, and await what it returns where that is to be awaited.
+    """Call the user's code, and await its result if that is awaitable.
 
     Raises:
         Ended: It raised, in its thread, something other than an `Exception`.
@@ -161,7 +161,7 @@ def _is_tool(thing: Any) -> bool:
 
 
 def _public_methods(thing: Any) -> Iterator[str]:
-    """In the order in which they are written, those of base classes first; those that close it are none."""
+    """Yield public methods in the order in which they are written, base classes first, without those that close the object."""
     written = [kind for kind in reversed(type(thing).__mro__) if kind.__module__.partition(".")[0] not in _NOT_THEIRS]
     names = dict.fromkeys(name for kind in written for name in vars(kind))
     for name in names:

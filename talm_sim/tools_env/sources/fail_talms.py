@@ -1,4 +1,4 @@
-"""A tool folder in the form of Fail-TaLMs and ToolBench: JSON files that describe tools, and beside them the code (`api.py`) of them."""
+"""A tool folder in the form of Fail-TaLMs and ToolBench: JSON files that describe tools, and their code (`api.py`) beside them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Function(NamedTuple):
 
     @property
     def key(self) -> FunctionKey:
-        """What tells it from all others."""
+        """What distinguishes it from all others."""
         return function_key(self.file.parent.name, self.tool, self.name)
 
     @property
@@ -50,14 +50,14 @@ class _Function(NamedTuple):
 
 
 class ToolFolder:
-    """The tools of a folder; attributes as of `ToolSource`. One without code is described and not executed.
+    """The tools of a folder; attributes are those of `ToolSource`. A tool without code is described and not executed.
 
     Args:
         name: The source's.
         folder: The folder.
 
     Raises:
-        PrerequisiteError: It holds no tools.
+        PrerequisiteError: It contains no tools.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -80,7 +80,7 @@ class ToolFolder:
 
     @property
     def code_folders(self) -> set[Path]:
-        """Where there is code that could be run."""
+        """Return the folders with code that could be run."""
         return {function.code.parent for function in self._functions.values() if function.code}
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
@@ -95,7 +95,7 @@ class ToolFolder:
         return await call_in_sandbox(function.code, function.name, arguments)
 
     async def aclose(self) -> None:
-        """Nothing was started."""
+        """Do nothing: nothing was started."""
 
     def _read(self) -> Iterator[_Function]:
         for file in sorted(_files(self._folder)):
@@ -135,10 +135,10 @@ class ToolFolder:
 
 
 def _files(top: Path) -> Iterator[Path]:
-    """What is named as a file of tools, in folders however deep; links to folders are not followed."""
+    """Return files whose names are those of tools, in folders of any depth; links to folders are not followed."""
     folders = [top]
     while folders:
-        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # one that cannot be read holds nothing
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # an unreadable one contains nothing
             for entry in entries:
                 if entry.name.endswith(".json"):
                     yield Path(entry)
@@ -150,7 +150,7 @@ async def open_fail_talms(request: SourceRequest) -> ToolFolder:
     """Read a folder.
 
     Raises:
-        PrerequisiteError: It holds no tools; or it holds code that the user does not trust, or that cannot be shut in here.
+        PrerequisiteError: It contains no tools, or code that the user does not trust or that cannot be sandboxed here.
     """
     folder = Path(request.place).resolve()
     if not folder.is_dir():

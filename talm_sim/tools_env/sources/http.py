@@ -22,12 +22,12 @@ from talm_sim.types import JsonObject, Route, ToolSpec
 __all__ = ["HttpSource", "HttpTools", "Proof"]
 
 _BROKEN = (httpx2.NetworkError, httpx2.RemoteProtocolError)
-"""What a call meets whose server cannot be reached, or goes away before it has answered to the end."""
+"""Errors of a call whose server cannot be reached, or goes away before it has answered completely."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpTools:
-    """What a description of an HTTP service says of its tools; attributes as of `ToolSource`."""
+    """A description of the tools of an HTTP service; attributes are those of `ToolSource`."""
 
     specs: Mapping[str, ToolSpec]
     routes: Mapping[str, Route]
@@ -37,7 +37,7 @@ class HttpTools:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What every request proves its sender by; it enters no recording.
+    """Credentials of every request; they enter no recording.
 
     Attributes:
         headers: Sent with each request.
@@ -55,11 +55,11 @@ class HttpSource:
 
     Args:
         base_url: Address of the tools.
-        tools: What they are.
-        name: The source's; it stands before the paths in `tools.routes`, and is not sent.
+        tools: What the tools are.
+        name: The source's name; it precedes the paths in `tools.routes`, and is not sent.
         connections: Requests in flight.
         timeout: Seconds one request may take.
-        recover: Told an address that does not answer, says where to send a reading call again; None: it is not sent again.
+        recover: Receives an address that does not answer, and returns where to send a reading call again; None: it is not sent again.
         proof: What proves the sender.
     """
 
@@ -93,8 +93,8 @@ class HttpSource:
 
         Raises:
             ProviderError: The tools cannot be reached, or broke the connection of a call that must not be made twice.
-            ToolsGoneError: They died, and do so again.
-            TimeoutError: The tool's answer was not whole in time.
+            ToolsGoneError: They died repeatedly.
+            TimeoutError: The tool's answer was not complete in time.
         """
         what = f"source '{self.name}'" if self.name else "tool service"
         while True:
@@ -121,13 +121,13 @@ class HttpSource:
         target = request.url.removeprefix(self._logical)
         if self._proof.query:
             target += ("&" if "?" in target else "?") + urlencode(self._proof.query)
-        # A redirection is not followed: another address may be another host, which nobody named, and would be told the proof.
+        # A redirection is not followed: it may lead to another host, which nobody named, and which would receive the credentials.
         headers = {**request.headers, **self._proof.headers}
         try:
             answer = await self._client.ask(server_at(address), request.method, target, headers, request.body)
-        except httpx2.InvalidURL:  # what is longer than 64 KiB is sent by no client, and taken by hardly a server
+        except httpx2.InvalidURL:  # no client sends more than 64 KiB, and hardly any server takes it
             return failure(414, "The address of the call is too long.")
-        # A redirection may name the address that was asked, and the proof in it.
+        # A redirection may contain the address that was asked, with its credentials.
         told = tuple((name, self._hide.text(value)) for name, value in answer.headers)
         return replace(answer, reason=self._hide.text(answer.reason), headers=told, body=self._hide.body(answer.body))
 

@@ -1,4 +1,4 @@
-"""Requests to one server: nothing is sent to another one, and an answer has a limit of size and one of time, its head included."""
+"""Requests to one server: nothing is sent to another one, and an answer, including its head, is limited in size and time."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ __all__ = ["HttpClient", "WrongAddressError", "server_at"]
 
 _AGENT = "talm-sim"
 _LITERAL = "/?%:@!$&'()*+,;=~-._"
-"""What stays in a target as it is; anything else is percent-encoded."""
+"""Characters that are kept in a target; anything else is percent-encoded."""
 _ONE_CONNECTION = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
 _YIELD_EVERY = 64
-"""Pieces of one answer after which others on the loop have their turn: a server may send it byte by byte."""
+"""Pieces of one answer after which others on the loop get their turn: a server may send it byte by byte."""
 
 
 class WrongAddressError(Exception):
-    """An address is none, or is not the server's."""
+    """An address is not valid, or is not the server's."""
 
 
 @lru_cache(maxsize=64)
 def server_at(address: str) -> httpx2.URL:
-    """Read a server's address; only what it says of scheme, host, port and path counts.
+    """Read a server's address; only its scheme, host, port and path count.
 
     Raises:
-        WrongAddressError: It is no plain address of HTTP.
+        WrongAddressError: It is not a plain HTTP address.
     """
     if not re.fullmatch(r"https?://[^\s\\@?#%{}/]+(/[^\s\\?#{}]*)?", address) or leads_away(address.split("://", 1)[1]):
         raise WrongAddressError
@@ -48,41 +48,41 @@ def server_at(address: str) -> httpx2.URL:
 
 
 class HttpClient:
-    """Sends requests to a server over connections that are used again.
+    """Sends requests to a server over connections that are reused.
 
     Args:
         connections: Requests in flight.
-        timeout: Seconds from the first byte sent to the last one read, also where a request is sent again.
-        most: Bytes of an answer; None for those of a tool's.
+        timeout: Seconds from the first byte sent to the last one read, even if a request is sent again.
+        most: Bytes of an answer; None for the limit of a tool's.
     """
 
     def __init__(self, *, connections: int, timeout: float, most: int | None = None) -> None:
         self._gate = asyncio.Semaphore(connections)
         self._timeout = timeout
         self._most = most
-        # A pool of many connections is searched with every request; of these, the one used last is the next.
+        # A pool of many connections is searched with every request; with these, the last one used is tried first.
         self._idle: list[httpx2.AsyncHTTPTransport] = []
 
     async def ask(
         self, server: httpx2.URL, method: str, target: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> HttpResponse:
-        """Send a request; a reading one is sent again where the connection breaks: the server may have closed it while it was idle.
+        """Send a request; send a reading one again if the connection breaks, because the server may have closed it while it was idle.
 
         Args:
             server: Made by `server_at`.
-            method: In capitals.
+            method: The method, in capitals.
             target: Path below the server's, and query.
-            headers: Those that only this request has.
-            body: Sent with it.
+            headers: Headers that only this request has.
+            body: The body of the request.
 
         Returns:
-            The answer, or `routes.oversized_response` in the place of one.
+            The answer, or `routes.oversized_response` in its place.
 
         Raises:
             WrongAddressError: The target leads away from the server.
-            TimeoutError: The answer is not whole in time.
+            TimeoutError: The answer is not complete in time.
             zlib.error: It cannot be unpacked.
-            httpx2.TransportError: There is none.
+            httpx2.TransportError: There is no answer.
         """
         fields = httpx2.Headers({"Accept": "*/*", "Accept-Encoding": ACCEPTED_ENCODINGS, "User-Agent": _AGENT})
         fields.update({name.encode(): value.encode(errors="replace") for name, value in (headers or {}).items()})
@@ -113,7 +113,7 @@ class HttpClient:
         return HttpResponse(answer.status_code, answer.reason_phrase, tuple(answer.headers.items()), body)
 
     async def _body(self, answer: httpx2.Response) -> bytes:
-        """The body, unpacked, read to its end, so that the connection can be used again."""
+        """Return the body, decompressed and read to its end, so that the connection can be reused."""
         assert isinstance(answer.stream, httpx2.AsyncByteStream)
         unpacker = Unpacker(answer.headers.get("content-encoding", ""), self._most)
         body, pieces = bytearray(), 0
@@ -133,7 +133,7 @@ class HttpClient:
 
 
 def _join_address(server: httpx2.URL, target: str) -> httpx2.URL:
-    """The address of a target, compared with the server's as it is about to be sent."""
+    """Return the address of a target, compared with the server's as it will be sent."""
     prefix = server.raw_path.rstrip(b"/")
     if not target.startswith("/") or leads_away(target.partition("?")[0]):
         raise WrongAddressError
@@ -156,5 +156,5 @@ def _certificates() -> ssl.SSLContext:
 
 @cache
 def _empty_ssl_context() -> ssl.SSLContext:
-    """For plain HTTP; a context that knows the authorities takes 17 ms to make."""
+    """Return a context for plain HTTP; one that knows the authorities takes 17 ms to make."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

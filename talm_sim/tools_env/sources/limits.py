@@ -1,4 +1,4 @@
-"""How much of a tool's answer is read: a compressed or endless one must not fill the memory."""
+"""Limit how much of a tool's answer is read: a compressed or endless one must not fill the memory."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import zlib
 __all__ = ["ACCEPTED_ENCODINGS", "MOST_BYTES", "AnswerTooLarge", "Unpacker"]
 
 MOST_BYTES = 4_000_000
-"""Of an answer, as it is sent and as it is unpacked."""
+"""Largest size in bytes of an answer, both as sent and as decompressed."""
 ACCEPTED_ENCODINGS = "gzip, deflate"
 _EITHER = 32 + zlib.MAX_WBITS
-"""The header tells gzip from deflate."""
+"""Setting of zlib by which the header distinguishes gzip from deflate."""
 _GZIP = b"\x1f\x8b"
 _MOST_MEMBERS = 100
 """Files that one gzip may be made of; each costs time, and may be empty."""
 
 
 class AnswerTooLarge(Exception):
-    """An answer is longer than is read."""
+    """An answer is longer than may be read."""
 
 
 class Unpacker:
-    """Unpacks the body of an answer piece by piece, up to a limit.
+    """Decompresses the body of an answer piece by piece, up to a limit.
 
     Args:
         encoding: The answer's `Content-Encoding`; what is neither gzip nor deflate is left as it is.
@@ -38,7 +38,7 @@ class Unpacker:
         self._given = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Return what the next piece unpacks to.
+        """Return the decompressed next piece.
 
         Raises:
             AnswerTooLarge: It is more than may be read.
@@ -53,7 +53,7 @@ class Unpacker:
         return data
 
     def finish(self) -> None:
-        """See that nothing is missing at the end.
+        """Check that nothing is missing at the end.
 
         Raises:
             zlib.error: It breaks off.

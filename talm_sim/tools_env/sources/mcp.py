@@ -37,10 +37,10 @@ __all__ = ["MCP", "McpOptions", "McpSource", "open_mcp"]
 START_S = 30.0
 CALL_S = 30.0
 RESTART_S = 25.0
-"""Less than a call may take: it waits for this."""
+"""Seconds for a restart, fewer than a call may take, because the call waits for it."""
 STEPS_OF_ONE = 600_000.0
 STEPS_OF_ALL = 6_000_000.0
-"""Of checking the schemas of all tools: about 35,000 parts."""
+"""Steps of checking the schemas of all tools: about 35,000 parts."""
 
 
 class McpOptions(SourceOptions):
@@ -53,10 +53,10 @@ class McpOptions(SourceOptions):
 
 
 class McpSource:
-    """The tools of one MCP server; attributes as of `ToolSource`. Its resources and prompts are left out.
+    """The tools of one MCP server; attributes are those of `ToolSource`.
 
-    What is offered is what the server had when it was first asked. One that has ended is started, or connected to, anew at the next call; the
-    episodes that may have changed something in it before fail at theirs.
+    What is offered is what the server had when it was first asked. A server that has ended is started, or connected to, again at the next
+    call; the calls of episodes that may have changed something in it fail.
 
     Args:
         request: What to start, or where it is.
@@ -148,7 +148,7 @@ class McpSource:
         return Connection(self._request.place, self._given, self._hide, CALL_S)
 
     async def _live_connection(self) -> Connection:
-        """The connection, made anew where it has ended; whoever asks meanwhile waits for the same."""
+        """Return the connection, made anew if it has ended; callers in between wait for the same one."""
         if self._connection.ended:
             if self._again is None or self._again.done():
                 self._again = asyncio.create_task(self._reconnect())
@@ -227,7 +227,7 @@ MCP = SourceKind(open_mcp, McpOptions)
 
 
 def _read_options(options: McpOptions) -> dict[str, str]:
-    """Variables a program is given, or the credential an address is sent."""
+    """Return the variables that a program receives, or the credential that an address is sent."""
     names = [name for name in options.env.split("+") if name]
     for name in filter(None, [*names, options.auth]):
         if not os.environ.get(name):
@@ -237,7 +237,7 @@ def _read_options(options: McpOptions) -> dict[str, str]:
 
 
 def _value_of(result: Any) -> Any:
-    """What a tool gave back: its structured value, else its text, read as JSON where it is that."""
+    """Return what a tool returned: its structured value, else its text, read as JSON if possible."""
     if result.structured_content is not None:
         return result.structured_content
     texts = [part.text if part.type == "text" else f"[{part.type}]" for part in result.content]
@@ -249,13 +249,13 @@ def _value_of(result: Any) -> Any:
 
 
 def _printable_name(name: str) -> str:
-    """A server's name for something, with all that cannot be seen written out, and not too long for a line."""
+    """Return a server's name for something, with all that cannot be seen written out, and short enough for a line."""
     shown = "".join(one if one.isprintable() else f"U+{ord(one):04X}" for one in name[:81])
     return shown if len(name) <= 80 else f"{shown[:80]}..."
 
 
 def _names_in(schema: Any) -> Iterator[str]:
-    """Every name in a schema."""
+    """Yield every name in a schema."""
     if isinstance(schema, dict):
         yield from schema
     for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():

@@ -26,10 +26,10 @@ __all__ = ["Connection"]
 
 STOP_S = 10.0
 MOST_LISTED = limits.MOST_BYTES
-"""Bytes of all pages of the list of tools."""
+"""Largest size in bytes of all pages of the list of tools."""
 _PAGES = 1_000
 _ASIDE_S = 5.0
-"""For what no agent is offered."""
+"""Seconds for requests that no agent is offered."""
 _QUIET = logging.NullHandler()
 
 
@@ -47,9 +47,9 @@ class Connection:
 
         self.client: Client | None = None
         self.tools: list[tuple[Any, str]] = []
-        """Its tools, as it describes them, each with why the client does not take it."""
+        """The tools, as the server describes them, each with the reason why the client refuses it, if any."""
         self.has: list[str] = []
-        """What else it has."""
+        """What else the server has."""
         self._place, self._given, self._hide, self._seconds = place, given, hide, seconds
         self._said = bytearray()
         self._wall = Wall()
@@ -62,7 +62,7 @@ class Connection:
         return self.client is None or self._wall.ended.is_set()
 
     async def open(self, seconds: float) -> None:
-        """Start it and ask for its tools.
+        """Start the server and ask for its tools.
 
         Args:
             seconds: How long that may take.
@@ -70,7 +70,7 @@ class Connection:
         Raises:
             PrerequisiteError: It does not start or does not answer.
         """
-        for logger in ("mcp", "client"):  # they log, with tracebacks, what a server says beside the protocol; failures are told by us
+        for logger in ("mcp", "client"):  # they log, with tracebacks, what a server says beside the protocol; we report failures ourselves
             logging.getLogger(logger).addHandler(_QUIET)
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # The client must be closed by the task that opened it.
@@ -82,7 +82,7 @@ class Connection:
             raise PrerequisiteError(f"the MCP server did not answer within {seconds:g} s{self.last_words()}.") from None
 
     async def aclose(self) -> None:
-        """End it."""
+        """End the connection."""
         self._stop.set()
         if self._task is None:
             return
@@ -94,7 +94,7 @@ class Connection:
             await asyncio.wait([self._task], timeout=STOP_S)
 
     def last_words(self) -> str:
-        """The last line the server wrote to standard error, as the end of a message."""
+        """Return the last line that the server wrote to standard error, as the end of a message."""
         lines = [line.strip() for line in self._said.decode(errors="replace").splitlines() if line.strip()]
         return f"; it said: {self._hide.text(lines[-1])[:300]}" if lines else ""
 
@@ -181,13 +181,13 @@ class Connection:
         else:
             raise PrerequisiteError(f"its list of tools has more than {_PAGES:,} pages")
         for what, ask in (("resources", client.list_resources), ("prompts", client.list_prompts)):
-            with contextlib.suppress(Exception):  # most servers have none and say so in ways of their own
+            with contextlib.suppress(Exception):  # most servers have none and say so in their own way
                 async with asyncio.timeout(_ASIDE_S):
                     self.has += [what] if getattr(await ask(), what) else []
 
 
 def _first_error_line(err: BaseException) -> str:
-    """The first of what a group of errors holds, in a line."""
+    """Return the first of a group of errors, in a line."""
     while isinstance(err, BaseExceptionGroup):
         err = err.exceptions[0]
     return " ".join(str(err).split())[:200] or type(err).__name__

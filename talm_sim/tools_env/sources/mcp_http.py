@@ -1,4 +1,4 @@
-"""The HTTP transport below the MCP client: it reads no answer for longer, nor more of it, than it may, and one that breaks fails alone."""
+"""The HTTP transport below the MCP client: it limits the time and size of each answer, and one that breaks fails alone."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from talm_sim.tools_env.sources.mcp_lists import Mender
 __all__ = ["LimitedTransport"]
 
 UNASKED_S: Final = 5.0
-"""For a message that no answer is expected to: all others wait for it."""
+"""Seconds for a message that expects no answer: all others wait for it."""
 _RESUMED_S: Final = 0.5
-"""Before an answer that broke off is asked for again."""
+"""Seconds before an answer that broke off is asked for again."""
 _FAILED: Final = -32603
 
 
 class BrokenStreamError(httpx2.SSEError, httpx2.StreamError):
-    """Both, as the client takes the one from a stream of events for the end of a call, and the other from a JSON answer."""
+    """An error of both kinds: the client takes one as the end of a call from a stream of events, and the other from a JSON answer."""
 
     def __init__(self, message: str) -> None:
         httpx2.SSEError.__init__(self, message)
 
 
 class LimitedTransport(httpx2.AsyncHTTPTransport):
-    """Reads answers within limits. Only a server that cannot be reached breaks the client's connection, and with it the calls of others.
+    """Reads answers within limits.
 
     Args:
         seconds: How long a whole answer may take.
@@ -50,7 +50,7 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
             self._last_asked = now
             return await self._answer(request, asked, now + self._seconds, of_a_list=method == "tools/list")
         if request.method == "GET":
-            # The client looks for the rest of an answer for ever; without an answer's mark it asks for what nobody asked for.
+            # The client looks for the rest of an answer forever; without an answer's mark it asks for something nobody asked for.
             if "last-event-id" not in request.headers or now > self._last_asked + self._seconds:
                 return httpx2.Response(405, request=request)
             await asyncio.sleep(_RESUMED_S)
@@ -113,6 +113,6 @@ class _Limited(httpx2.AsyncByteStream):
 
 
 def _read_request_id(content: bytes) -> tuple[Any, str]:
-    """The id and the method of a request that is sent; None for a message that is answered by nothing."""
+    """Return the id and the method of a request; None for a message that expects no answer."""
     message = json.loads(content)
     return (message.get("id"), message["method"]) if "method" in message else (None, "")

@@ -1,4 +1,4 @@
-"""A list of tools over HTTP, of which one cannot be read: the client, which reads whole messages, would take none of them."""
+"""Rewrite a list of tools over HTTP that has an unreadable one: the client, which reads whole messages, would take none of them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pydantic_core import from_json
 __all__ = ["UNREADABLE", "Mender"]
 
 UNREADABLE: Final = "talm-sim: cannot be read"
-"""The key of what stands in the list in place of such a tool."""
+"""The key of the entry that replaces such a tool in the list."""
 _END: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-"""Of an event."""
+"""End of an event."""
 
 
 class Mender:
-    """Writes an answer anew where a tool in it cannot be read.
+    """Rewrites an answer if a tool in it cannot be read.
 
     Args:
-        kind: The answer's content type: one message, or events that hold one each.
+        kind: The answer's content type: one message, or events with one each.
     """
 
     def __init__(self, kind: str) -> None:
@@ -28,7 +28,7 @@ class Mender:
         self._rest = bytearray()
 
     def feed(self, piece: bytes) -> bytes:
-        """What the next piece completes."""
+        """Return what the next piece completes."""
         begin, seen = 0, max(0, len(self._rest) - 3)
         self._rest += piece
         found = b""
@@ -39,7 +39,7 @@ class Mender:
         return found
 
     def finish(self) -> bytes:
-        """What is left at the end."""
+        """Return what is left at the end."""
         rest, self._rest = bytes(self._rest), bytearray()
         return rest if self._events else _message(rest)
 
@@ -54,7 +54,7 @@ def _event(event: bytes) -> bytes:
 
 
 def _message(text: bytes) -> bytes:
-    """The message; with what stands for each tool that cannot be read, where there is one."""
+    """Return the message, with a replacement for each tool that cannot be read."""
     if _is_json(text):
         return text
     try:

@@ -1,4 +1,4 @@
-"""The MCP client's transport to a program beside this process: what it writes is read within limits, and it ends with us."""
+"""The MCP client's transport to a program beside this process: its output is read within limits, and it ends when we do."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ __all__ = ["run_program"]
 
 _WATCHER = Path(__file__).with_name("mcp_watcher.py")
 _INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-"""Variables that every program is given."""
+"""Variables that every program receives."""
 PATIENCE_S = 2.0
-"""How long it has to end by itself, and again after SIGTERM."""
+"""Seconds it has to end by itself, and again after SIGTERM."""
 _ENDED_S = 8.0
 _PIECE = 65_536
 _LAST_WORDS = 2_000
 _PAUSE_S = 0.01
-"""Between pieces that hold no answer: whoever floods us waits, and not the other episodes."""
+"""Pause between pieces without an answer: the program that floods us waits, not the other episodes."""
 _ENDS = 200
-"""Bytes of a line that cannot be read in which the id of its request is looked for."""
+"""Bytes of an unreadable line in which the id of its request is searched for."""
 _ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"[\d.]*"\s*,\s*)?"id"\s*:\s*"?(\d{1,18})\b')
 _ID_LAST = re.compile(rb'[,{]\s*"id"\s*:\s*"?(\d{1,18})"?\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 
 @asynccontextmanager
 async def run_program(words: Sequence[str], given: Mapping[str, str], said: bytearray) -> AsyncIterator[tuple[Any, Any]]:
-    """Start a program, and end it with all that it started.
+    """Start a program, and end it with everything that it started.
 
     Args:
         words: The program and its arguments.
-        given: Variables it is given beside the few that every program is.
-        said: Is kept to the end of what the program wrote to standard error.
+        given: Variables it receives beside the few that every program does.
+        said: Is kept filled with the end of the program's standard error.
 
     Yields:
         The streams of the client's messages: those from the server, and those to it.
@@ -92,7 +92,7 @@ async def _read(stdout: asyncio.StreamReader, heard: MemoryObjectSendStream[Any]
 
 
 class _Lines:
-    """Reads messages, one a line; of a line that is too long only its ends are kept.
+    """Reads messages, one per line; of a line that is too long only its ends are kept.
 
     Attributes:
         skipping: Whether it is in the middle of such a line.
@@ -103,7 +103,7 @@ class _Lines:
         self._line = bytearray()
 
     def feed(self, piece: bytes) -> Iterator[SessionMessage]:
-        """The messages that the next piece completes."""
+        """Return the messages that the next piece completes."""
         *ended, rest = piece.split(b"\n")
         for part in ended:
             line = bytes(self._line + part)
@@ -123,7 +123,7 @@ class _Lines:
 
 
 def _message(line: bytes) -> SessionMessage | None:
-    """What a line says; None for what is no message and belongs to no request of ours, as what a program prints beside the protocol."""
+    """Return a line's message; None for anything that is not a message and belongs to no request of ours, such as a program's own output."""
     from mcp.shared.message import SessionMessage
     from mcp.types import jsonrpc_message_adapter
 
@@ -152,7 +152,7 @@ def _value(line: bytes) -> Any:
 
 
 def _refused(line: bytes, reason: str) -> SessionMessage | None:
-    """The failure of the request that a line answers; None where its beginning and end do not tell which."""
+    """Return the failure of the request that a line answers; None if its beginning and end do not show which."""
     from mcp.shared.message import SessionMessage
     from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError
 
@@ -163,7 +163,7 @@ def _refused(line: bytes, reason: str) -> SessionMessage | None:
 
 
 async def _write(stdin: asyncio.StreamWriter, unsent: Any) -> None:
-    with contextlib.suppress(OSError):  # it has ended, which its output tells
+    with contextlib.suppress(OSError):  # it has ended, as its output shows
         async for one in unsent:
             stdin.write(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             await stdin.drain()
@@ -184,11 +184,11 @@ async def _stop_program(process: asyncio.subprocess.Process, at_work: Sequence[a
     process.stdin.close()
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
-            # The watcher, which goes on by itself should this be cut off. Not `process.terminate()`, which takes the exit status of one that
-            # has just ended away from whoever waits for it.
+            # The watcher, which continues by itself should this be cut off. Not `process.terminate()`, which takes the exit status of one that
+            # has just ended away from those who wait for it.
             os.kill(process.pid, signal.SIGTERM)
     await asyncio.gather(*at_work, return_exceptions=True)
-    # What is not read to its end would be waited for without end; that its input broke is told on standard error unless somebody asks.
+    # If this is not read to its end, it is waited for forever; a broken input is reported on standard error unless somebody asks.
     ends = (process.wait(), _drain(process.stdout), _drain(process.stderr), process.stdin.wait_closed())
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_ENDED_S):

@@ -1,4 +1,4 @@
-"""Structured results of MCP tools, checked against the schema that the server gives of them."""
+"""Check structured results of MCP tools against the schema that the server gives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["explain_misfit"]
 
 
 def explain_misfit(schema: JsonObject, value: Any) -> str:
-    """Why a structured result is not what its tool's schema says; empty where it is, or where that cannot be told.
+    """Say why a structured result does not fit its tool's schema; empty if it does, or if that cannot be decided.
 
     Args:
         schema: Empty for a tool that has none.

@@ -1,4 +1,4 @@
-"""What passes between the MCP client and a server: each answer once, in a form that the client cannot fail at or spend much on."""
+"""Filter what passes between the MCP client and a server: each answer once, in a form that cannot break or burden the client."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from talm_sim.types import JsonObject
 __all__ = ["MOST_OF_A_TOOL", "IncomingStream", "OutgoingStream", "Wall", "explain_refusal"]
 
 _REFUSALS: Final = 20
-"""Requests of the server, as for a model's answer, that are refused for each of ours; more are not heard."""
+"""Requests of the server, for example for a model's answer, that are refused per request of ours; further ones are ignored."""
 _HOLDS: Final = {"tools/list": "tools", "tools/call": "content", "resources/list": "resources", "prompts/list": "prompts"}
 MOST_OF_A_TOOL: Final = 100_000
 """Bytes that the description of one tool may have, its schema included."""
 
 
 class Wall:
-    """Stands between one server and the client.
+    """Filters between one server and the client.
 
     Attributes:
         listed: The tools of the last page of a list, as the server sent them; the client is shown those of them that it can take.
@@ -37,7 +37,7 @@ class Wall:
         self._refusals = 0
 
     def asks(self, message: Any) -> None:
-        """Take notice of what the client sends."""
+        """Note what the client sends."""
         if isinstance(message, JSONRPCRequest):
             self._asked[message.id] = message.method
             self._refusals = _REFUSALS
@@ -45,7 +45,7 @@ class Wall:
             self._asked.pop((message.params or {}).get("requestId"), None)
 
     def filter_incoming(self, message: Any) -> Any:
-        """What the client is to read of a message; None for progress, logs, changes of the list of tools, and answers to nothing."""
+        """Return what the client should read of a message; None for progress, logs, changes of the list of tools, and answers to nothing."""
         if isinstance(message, JSONRPCRequest):
             self._refusals -= 1
             return message if self._refusals >= 0 else None  # the client refuses it, which the server waits for
@@ -61,7 +61,7 @@ class Wall:
             return JSONRPCError(jsonrpc="2.0", id=message.id, error=told)
 
     def _result(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
-        """A result, shortened to what is needed of it."""
+        """Return a result, reduced to what is needed of it."""
         held = _HOLDS.get(method, "")
         items = result.get(held)
         if not isinstance(items, list):
@@ -73,7 +73,7 @@ class Wall:
 
 
 def explain_refusal(tool: Any) -> str:
-    """Why a tool cannot be shown to the client, which would take none of its page; empty where it can."""
+    """Say why a tool cannot be shown to the client, which would refuse its whole page; empty if it can."""
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
         return "it has no name."
     try:
@@ -91,13 +91,13 @@ def explain_refusal(tool: Any) -> str:
 
 
 def _minimal_tool(tool: Mapping[str, Any]) -> JsonObject:
-    """What the client needs of a tool: its name, and which arguments go to headers."""
+    """Return what the client needs of a tool: its name, and which arguments go to headers."""
     properties = {name: one for name, one in tool["inputSchema"].get("properties", {}).items() if isinstance(one, dict)}
     return {"name": tool["name"], "inputSchema": {"type": "object", "properties": properties}}
 
 
 def _join_parts(content: list[Any]) -> list[dict[str, str]]:
-    """The parts of an answer as one: the client makes an object of each."""
+    """Join the parts of an answer into one: the client makes an object of each."""
     texts = [str.__str__(part["text"]) if part["type"] == "text" else f"[{part['type']}]" for part in content]
     return [{"type": "text", "text": "\n".join(texts)}] if texts else []
 
@@ -109,7 +109,7 @@ class IncomingStream:
         self._stream, self._wall = stream, wall
 
     async def receive(self) -> Any:
-        """The next message that passes."""
+        """Return the next message that passes."""
         while True:
             try:
                 item = await self._stream.receive()

@@ -17,9 +17,9 @@ from typing import Final
 _HEARD: Final = {signal.SIGCHLD, signal.SIGTERM, signal.SIGALRM, signal.SIGINT, signal.SIGHUP}
 _ADOPT_ORPHANS: Final = 36  # PR_SET_CHILD_SUBREAPER
 _LOOK_S: Final = 1.0
-"""How often it looks whether talm-sim lives."""
+"""Seconds between two looks at whether talm-sim lives."""
 _LEFTOVERS_S: Final = 0.3
-"""How long those have after SIGTERM whose server has ended by itself: until they are gone they may hold its output."""
+"""Seconds that leftover processes have after SIGTERM if the server has ended by itself: until they are gone they may hold its output."""
 _KILLED_S: Final = 5.0
 
 
@@ -34,7 +34,7 @@ def main(parent: int, patience: float, words: list[str]) -> None:
     if server == 0:
         _become(words)
     nothing = os.open(os.devnull, os.O_RDWR)
-    for number in range(3):  # whoever waits for the end of a stream must not wait for this process
+    for number in range(3):  # those who wait for the end of a stream must not wait for this process
         os.dup2(nothing, number)
     signal.setitimer(signal.ITIMER_REAL, _LOOK_S, _LOOK_S)
     heard = None
@@ -66,7 +66,7 @@ def _is_alive(server: int) -> bool:
 
 
 def _signal_all(server: int, how: signal.Signals, seconds: float) -> None:
-    """Send all that is left a signal, and wait until it is gone; what comes after SIGKILL is killed as well."""
+    """Send all that is left a signal, and wait until it is gone; processes that appear after SIGKILL are killed as well."""
     until = time.monotonic() + seconds
     first = True
     while time.monotonic() < until:
@@ -82,7 +82,7 @@ def _signal_all(server: int, how: signal.Signals, seconds: float) -> None:
 
 
 def _living_descendants(server: int) -> list[int]:
-    """What lives of the server and its descendants; the dead ones of them are taken away."""
+    """Return the living processes among the server and its descendants; dead ones are reaped."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

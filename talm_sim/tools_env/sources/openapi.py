@@ -1,4 +1,4 @@
-"""An OpenAPI 3 document of anybody's as a source of tools: a file, or an address."""
+"""Any OpenAPI 3 document as a source of tools: a file, or an address."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class OpenApiOptions(SourceOptions):
 async def open_openapi(request: SourceRequest) -> Any:
     """Read the document and make its operations callable.
 
-    Its server is asked only where it is on this machine, where the document came from, or where the user names it (`server=ADDRESS`). A
+    Its server is used only if it is on this machine, if the document came from it, or if the user names it (`server=ADDRESS`). A
     credential is read from the environment variable the user names (`auth=VARIABLE`), by default `<NAME>_API_KEY`.
 
     Raises:
@@ -97,7 +97,7 @@ async def _fetch(url: str) -> str:
 
 
 def _server(document: Mapping[str, Any], origin: str, named: str) -> str:
-    """Address of the service; only one that the user named, here or by the document's own address, or one on this machine."""
+    """Return the service's address: only one that the user named, here or by the document's own address, or one on this machine."""
     if named:
         if not named.startswith(("http://", "https://")):
             raise PrerequisiteError(f"server={named}: is not an address; write http://... or https://...")
@@ -122,7 +122,7 @@ def _server(document: Mapping[str, Any], origin: str, named: str) -> str:
 
 
 def _read_address(address: str) -> httpx2.URL:
-    """Read an address as what sends the calls reads it."""
+    """Read an address exactly as the client that sends the calls does."""
     try:
         if "@" in urlsplit(address).netloc:
             raise PrerequisiteError("an address with a user or password would be written into the run; name a variable: ,auth=VARIABLE.")
@@ -148,7 +148,7 @@ def _is_here(host: str) -> bool:
 
 
 def _proof(document: Mapping[str, Any], tools: HttpTools, request: SourceRequest) -> tuple[Proof, HttpTools]:
-    """What proves the sender, by the document's first security scheme; without the credential, what wants one is not taken."""
+    """Return the credentials of the document's first security scheme; without them, operations that need any are not taken."""
     variable = request.options.auth or f"{request.name.upper().replace('-', '_')}_API_KEY"
     secret = os.environ.get(variable, "").strip()
     schemes = _as_mapping(_as_mapping(document.get("components")).get("securitySchemes"))
@@ -181,7 +181,7 @@ def _make_proof(schemes: Mapping[str, Any], variable: str, secret: str) -> Proof
 
 
 def _drop_secured(document: Mapping[str, Any], tools: HttpTools, reason: str) -> HttpTools:
-    """Leave out the operations that need a credential; one that may be called without stays."""
+    """Leave out the operations that need a credential; one that can be called without it stays."""
     secured = set()
     for name, route in tools.routes.items():
         path = "/" + route.path.split("/", 2)[2] if route.path.count("/") > 1 else "/"

@@ -1,4 +1,4 @@
-"""ToolSpecs out of an OpenAPI 3 document: the service's own, or anybody's."""
+"""Make ToolSpecs of an OpenAPI 3 document, the service's own or any other."""
 
 import re
 from collections import Counter
@@ -42,16 +42,16 @@ KEPT = (
     "uniqueItems",
     "required",
 )
-"""Schema keywords that are copied as they stand; the structural ones are rebuilt, titles and the rest are dropped."""
+"""Schema keywords that are copied unchanged; the structural ones are rebuilt, titles and the rest are dropped."""
 
 
 MOST_TOOLS = 1_000
-"""Operations of one document; a model is never shown as many."""
+"""Most operations of one document; a model is never shown as many."""
 _MOST_TAGS, _LONGEST_TAG = 2_000, 100
-"""Of what is offered in the place of an unknown tag."""
+"""Number and length of tags offered in place of an unknown one."""
 _LONGEST_REASON = 500
 _KEYS = 16
-"""Keys of what a reference leads to that count as a part."""
+"""Keys in the target of a reference that count as one part."""
 _STYLES = {"path": "simple", "query": "form", "header": "simple"}
 
 
@@ -72,14 +72,14 @@ def tools_from_openapi(document: Mapping[str, Any], source: str = "", *, only: s
 
     Args:
         document: The parsed document.
-        source: Name of the source, which stands before the paths in recordings.
+        source: Name of the source, which precedes the paths in recordings.
         only: The one tag whose operations are taken; empty for all.
 
     Returns:
         Tools by name, in the document's order. The name is the operation id, or method and path where there is none.
 
     Raises:
-        PrerequisiteError: The document is no OpenAPI 3 document, or no operation, or too many, can be expressed as a tool.
+        PrerequisiteError: It is not an OpenAPI 3 document, or it has no operation, or too many, that can be expressed as a tool.
     """
     operations = list(_operations(document, only))
     if len(operations) > MOST_TOOLS:
@@ -120,7 +120,7 @@ def _operations(document: Mapping[str, Any], only: str) -> Iterator[tuple[Method
 
 
 def _tags(document: Mapping[str, Any]) -> list[str]:
-    """Some tags of the document, to be compared with one that it does not have."""
+    """Return some tags of the document, to be compared with an unknown one."""
     every = (str(tag) for *_, operation in _operations(document, "") for tag in list(operation.get("tags") or ())[:_MOST_TAGS])
     return sorted({tag for tag in islice(every, _MOST_TAGS) if len(tag) <= _LONGEST_TAG})
 
@@ -141,7 +141,7 @@ def _tool(
         }
     )
     at = {place: tuple(argument.name for argument in arguments if argument.place == place) for place in ("path", "query", "header")}
-    # Up to the last bracket that closes, so that none that stays open is looked for to the end again and again.
+    # Up to the last closing bracket, so that one that stays open is not searched for again and again.
     if undeclared := set(re.findall(r"\{([^}]*)\}", path[: path.rfind("}") + 1])) - set(at["path"]):
         raise PrerequisiteError(f"its path has '{min(undeclared)}', which is not a path parameter.")
     if source:
@@ -156,7 +156,7 @@ def _check_server(document: Reading, item: Mapping[str, Any], operation: Mapping
 
 
 def _response(document: Reading, operation: Mapping[str, Any]) -> JsonObject:
-    """Schema of what an operation answers when all is well; its references are read within the document."""
+    """Return the schema of an operation's successful answer; its references are resolved within the document."""
     try:
         named = operation.get("responses", {})
         told: Mapping[str, Any] = next((named[code] for code in named if str(code).startswith("2")), {})
@@ -176,7 +176,7 @@ def _category(path: str, operation: Mapping[str, Any]) -> str:
 
 
 def _description(item: Mapping[str, Any], operation: Mapping[str, Any]) -> str:
-    """Summary and description on one line each, without saying the same thing twice."""
+    """Return summary and description on one line each, without saying the same thing twice."""
     summary, details = (
         " ".join(str(part.get(key, "")).split()) for part, key in (({**item, **operation}, "summary"), (operation, "description"))
     )
@@ -232,7 +232,7 @@ def _is_json(kind: str) -> bool:
 
 
 def _of_json(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Schema of the JSON form of a parameter or body; empty where it has none."""
+    """Return the schema of a parameter's or body's JSON form; empty if it has none."""
     forms = [media for kind, media in content.items() if _is_json(kind)]
     schema: Mapping[str, Any] = forms[0].get("schema", {}) if forms else {}
     return schema
@@ -264,10 +264,10 @@ def _resolve(document: Reading, node: Mapping[str, Any], seen: tuple[str, ...] =
 
 
 def simplify_schema(schema: Mapping[str, Any]) -> JsonObject:
-    """A JSON Schema as a tool's arguments are shown: references within it written out, titles dropped.
+    """Return a JSON Schema as a tool's arguments are shown: references written out, titles dropped.
 
     Raises:
-        PrerequisiteError: A reference leads nowhere or out of it, or it is too large.
+        PrerequisiteError: A reference leads nowhere or out of the schema, or it is too large.
     """
     try:
         short = _simplify(Reading(schema), schema)
@@ -278,10 +278,10 @@ def simplify_schema(schema: Mapping[str, Any]) -> JsonObject:
 
 
 def check_schema(schema: JsonObject) -> None:
-    """See that arguments can be checked against a schema.
+    """Check that arguments can be checked against a schema.
 
     Raises:
-        PrerequisiteError: It is no JSON Schema; the message says where and why.
+        PrerequisiteError: It is not a JSON Schema; the message says where and why.
     """
     try:
         fault = fault_of_schema(schema)
@@ -293,7 +293,7 @@ def check_schema(schema: JsonObject) -> None:
 
 
 def _simplify(document: Reading, schema: Mapping[str, Any], seen: tuple[str, ...] = ()) -> JsonObject:
-    """Rewrite a schema as short as it can be: references inlined, allOf merged, "or null" and titles dropped."""
+    """Rewrite a schema as briefly as possible: references inlined, allOf merged, "or null" and titles dropped."""
     document.spend(1)
     if "$ref" in schema:
         seen = (*seen, schema["$ref"])
@@ -323,7 +323,7 @@ def _simplify(document: Reading, schema: Mapping[str, Any], seen: tuple[str, ...
 
 
 def _merge_schemas(parts: list[JsonObject]) -> JsonObject:
-    """What the schemas of an allOf say together: the last one that has a keyword counts, but all properties and all required ones."""
+    """Merge the schemas of an allOf: for each keyword the last schema counts, but all properties and all required ones are kept."""
     whole: JsonObject = {}
     for part in parts:
         whole |= part

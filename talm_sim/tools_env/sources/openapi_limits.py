@@ -1,4 +1,4 @@
-"""What of an OpenAPI document is not taken: requests that are not what they seem, and more than can be read."""
+"""Parts of an OpenAPI document that are not taken: requests that are not what they seem, and more than can be read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from talm_sim.tools_env.routes import leads_away
 __all__ = ["Reading", "check_path", "is_header_name", "is_reserved", "is_transport"]
 
 _MOST_PARTS = 30_000
-"""Parts of all operations, their references written out: a short document can hold one without end. All of GitHub's hold 25,300."""
+"""Most parts of all operations, with references written out: a short document can have endlessly many. GitHub's has 25,300."""
 _MOST_PARTS_EACH = 10_000
-"""Parts of one operation."""
+"""Most parts of one operation."""
 _LETTERS = 200
-"""Letters of a text in a schema that count as a part."""
+"""Letters of a text in a schema that count as one part."""
 _LONGEST_PATH = 2_000
 _TRANSPORT_HEADERS = frozenset(
     (
@@ -28,12 +28,13 @@ _TRANSPORT_HEADERS = frozenset(
         *("forwarded", "host", "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url"),
     )
 )
-"""Headers that are never arguments. Of the first two OpenAPI says so, as it does of `Authorization`; the others say how a request is written,
-or make of it another request to another host."""
+"""Headers that are never arguments. OpenAPI says so of the first two and of `Authorization`; the others say how a request is written, or
+turn it into another request to another host.
+"""
 
 
 class Reading:
-    """A document that is being read, and how many parts all its operations, and the one that is read, may still take."""
+    """A document that is being read, with how many parts all its operations, and the current one, may still take."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
@@ -42,15 +43,15 @@ class Reading:
         self._sizes: dict[int, tuple[int, Any]] = {}
 
     def begin(self) -> None:
-        """Begin with another operation."""
+        """Start another operation."""
         self.left_of_one = _MOST_PARTS_EACH
         self.spend(1)
 
     def spend(self, parts: int) -> None:
-        """Take so many parts more.
+        """Take a number of further parts.
 
         Raises:
-            PrerequisiteError: They are too many.
+            PrerequisiteError: There are too many.
         """
         self.left_of_one -= parts
         self.left -= parts
@@ -60,7 +61,7 @@ class Reading:
             raise PrerequisiteError(f"its schemas contain more than {_MOST_PARTS_EACH:,} parts.")
 
     def size(self, value: Any) -> int:
-        """Parts of a value that is copied as it stands; one that many operations refer to is counted once, and added each time."""
+        """Return the parts of a value that is copied unchanged; one that many operations refer to is counted once, and added each time."""
         if isinstance(value, str):
             return len(value) // _LETTERS
         if not isinstance(value, list | dict):
@@ -72,7 +73,7 @@ class Reading:
 
     @cached_property
     def proofs(self) -> frozenset[tuple[str, str]]:
-        """Where the document's credentials travel, and under which name, in small letters."""
+        """Return where the document's credentials are sent, and under which name, in small letters."""
         components = self.root.get("components")
         schemes = components.get("securitySchemes") if isinstance(components, Mapping) else None
         found = [one for one in schemes.values() if isinstance(one, Mapping)] if isinstance(schemes, Mapping) else []
@@ -80,7 +81,7 @@ class Reading:
 
 
 def check_path(path: str) -> None:
-    """See that a path stays below the server's address, whoever reads it.
+    """Check that a path stays below the server's address, whoever reads it.
 
     Raises:
         PrerequisiteError: It does not.
@@ -94,7 +95,7 @@ def check_path(path: str) -> None:
 
 
 def is_transport(where: str, name: str) -> bool:
-    """Whether a parameter is a header that is the transport's affair: it proves the sender, or says how a request is written and where it goes.
+    """Return whether a parameter is a header of the transport: one with credentials, or one on how and where a request is sent.
 
     Raises:
         PrerequisiteError: It is a header that HTTP does not have.
@@ -107,10 +108,10 @@ def is_transport(where: str, name: str) -> bool:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a header is one that nobody but the transport writes; what proves the sender is none of these."""
+    """Return whether only the transport may write a header; headers with credentials are not among these."""
     return name.lower() in _TRANSPORT_HEADERS or name.lower().startswith("proxy-")
 
 
 def is_header_name(name: str) -> bool:
-    """Whether HTTP takes a header of this name."""
+    """Return whether HTTP allows a header of this name."""
     return re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is not None

@@ -1,4 +1,4 @@
-"""The text of an OpenAPI document, JSON or YAML, as JSON values: of any text, within bounded memory and time."""
+"""Read the text of an OpenAPI document, JSON or YAML, as JSON values: any text, within bounded memory and time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _DEEPEST = 200
 _MOST_MEMORY = 220_000_000
 """Bytes that a text and its values may take; GitHub's document of 13 MB takes 150 million by this count."""
 _LIST, _OBJECT, _VALUE = 64, 240, 120
-"""Bytes that each takes at most, beside its letters; a value stands behind each comma."""
+"""Most bytes that each takes, beside its letters; a value follows each comma."""
 _MOST_EVENTS = 1_000_000
-"""Of YAML: each value is one, and each list and object two."""
+"""Most YAML events: each value is one, and each list and object two."""
 _LONGEST_WORD = 100
-"""Of YAML that may be something else than a text: to read a number takes longer than it is long."""
+"""Longest YAML word that may be something other than a text: reading a number takes longer than linear time."""
 _TOO_DEEP = "nested too deeply to be an OpenAPI document."
 _TOO_MUCH = "larger than can be read within 250 MB of memory; cut it down."
 _PLAIN = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float"))
@@ -65,9 +65,9 @@ def _of_yaml(text: str) -> Any:
 
 
 class _Values:
-    """Makes values of YAML's events as they come: its own loader first makes a tree of them all, which takes ten times the memory.
+    """Makes values of YAML events as they come: YAML's own loader first builds a tree of them all, with ten times the memory.
 
-    They are as JSON has them: a key is a text, and so is a date.
+    They are JSON's values: a key is a text, and so is a date.
     """
 
     def __init__(self, yaml: Any, events: Iterator[Any]) -> None:
@@ -78,7 +78,7 @@ class _Values:
         self._reader = yaml.SafeLoader("")
 
     def document(self) -> Any:
-        """The value of the first document; None where there is none."""
+        """Return the value of the first document; None if there is none."""
         next(self._events)
         if isinstance(next(self._events), self._yaml.StreamEndEvent):
             self._events = iter(())

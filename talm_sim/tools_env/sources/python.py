@@ -33,11 +33,11 @@ __all__ = ["PythonSource", "hand_over", "open_given", "open_python"]
 TIMEOUT_S = 30.0
 _LONGEST_MESSAGE = 500
 _MOST_ITEMS = 10_000
-"""Items of a generator, which may have no end."""
+"""Items that are read of a generator, which may have no end."""
 _RESERVED = frozenset({"args", "callbacks", "config", "kwargs", "run_manager", "self"})
-"""Parameters that never reach a function by these names: LangChain strips them, fills them in, or calls them otherwise."""
+"""Parameters that never reach a function under these names: LangChain strips them, fills them in, or renames them."""
 GIVEN_NAME = "tools"
-"""Name of the source of tools that were handed over in Python."""
+"""Name of the source of tools that were passed as objects."""
 
 _UNDOCUMENTED = "has no docstring; write one, because models read it as the tool's description."
 
@@ -45,15 +45,15 @@ _given: dict[str, Sequence[Any]] = {}
 
 
 class PythonSource:
-    """Tools that run in this process; attributes as of `ToolSource`. Those of classes and factories are each episode's own.
+    """Tools that run in this process; attributes are those of `ToolSource`. Tools of classes and factories belong to one episode each.
 
     Args:
         name: The source's.
         objects: Functions, LangChain tools, classes and factories.
-        timeout: Seconds a call may take; a function that is not async goes on in its thread after that.
+        timeout: Seconds a call may take; a function that is not async continues in its thread after that.
 
     Raises:
-        PrerequisiteError: Two have one name, or none of them can be a tool.
+        PrerequisiteError: Two have the same name, or none of them can be a tool.
     """
 
     def __init__(self, name: str, objects: Sequence[Any], *, timeout: float = TIMEOUT_S) -> None:
@@ -70,7 +70,7 @@ class PythonSource:
             self._finish_setup()
 
     async def look(self) -> PythonSource:
-        """Make what each class and factory makes, once, to see what its tools are.
+        """Call each class and factory once, to see what its tools are.
 
         Raises:
             PrerequisiteError: It fails, a name is taken twice, or no tool is among what it makes.
@@ -103,11 +103,11 @@ class PythonSource:
         return await _answer_call(self._tools.tools[tool], arguments, self._timeout)
 
     def begin(self) -> EpisodeCalls:
-        """The tools of one episode; what makes them is called before the first call of one of them."""
+        """Return the tools of one episode; classes and factories are called before the first call of one of their tools."""
         return _Episode(self._makers, self._timeout)
 
     async def aclose(self) -> None:
-        """Nothing was started."""
+        """Do nothing: nothing was started."""
 
 
 class _Episode:
@@ -173,13 +173,13 @@ class _Toolset:
         return self
 
     def rebuild(self, objects: Sequence[Any]) -> Mapping[str, BaseTool]:
-        """Objects of the same names, made for another episode, as tools: what they are was read before, which takes milliseconds."""
+        """Turn objects of the same names, made for another episode, into tools without reading them again, which takes milliseconds."""
         by_name = {tool.name: (name, tool) for name, tool in self.tools.items()}
         return {by_name[name_of(one)][0]: _copy_with_function(by_name[name_of(one)][1], one) for one in objects if name_of(one) in by_name}
 
 
 async def _answer_call(tool: BaseTool, arguments: Mapping[str, object], timeout: float) -> HttpResponse:
-    """What a tool answers, in time; what it raises is its failure."""
+    """Return what a tool answers, in time; an error is its failure."""
     agents = working_for.get()
     work = agents or Work()
     try:
@@ -188,7 +188,7 @@ async def _answer_call(tool: BaseTool, arguments: Mapping[str, object], timeout:
                 found, failed = await on_foreign_loop(_run_tool(tool, dict(arguments)), work)
             return failure(500, failed) if failed else answer(found)
     except TimeoutError:
-        if agents is None:  # an agent of the user's own has a time of its own, and the loop is needed until then
+        if agents is None:  # a user's agent has its own time limit, and the loop is needed until then
             await abandon_loop_of(work)
         raise
     except Exception as err:  # what it answers may be nothing that can be written
@@ -196,7 +196,7 @@ async def _answer_call(tool: BaseTool, arguments: Mapping[str, object], timeout:
 
 
 async def open_python(request: SourceRequest) -> PythonSource:
-    """Import `module:object`; the working directory is looked in first.
+    """Import `module:object`; the working directory is searched first.
 
     Raises:
         PrerequisiteError: There is no such module or object, or it contains no tool.
@@ -207,7 +207,7 @@ async def open_python(request: SourceRequest) -> PythonSource:
 
 
 def hand_over(objects: Sequence[Any]) -> str:
-    """Keep tools that were handed over in Python for the runs of this process; return how such a source is written.
+    """Keep tools that were passed as objects for the runs of this process; return how such a source is written.
 
     Raises:
         PrerequisiteError: One of them cannot be a tool.
@@ -252,7 +252,7 @@ def _as_tool(one: Any) -> BaseTool:
 
 
 def _copy_with_function(tool: BaseTool, one: Any) -> BaseTool:
-    """The tool with another function of the same kind in it; a LangChain tool is one by itself."""
+    """Return the tool with another function of the same kind in it; a LangChain tool stands alone."""
     from langchain_core.tools import BaseTool
 
     if isinstance(one, BaseTool):
@@ -277,7 +277,7 @@ async def _invoke(tool: BaseTool, arguments: JsonObject) -> Any:
 
 
 async def _run_tool(tool: BaseTool, arguments: JsonObject) -> tuple[Any, str]:
-    """What a tool gives back, or how it failed; that is told here, on the loop of foreign code, as its errors may be of any kind."""
+    """Return a tool's result, or how it failed; that is described here, on the loop of the user's code, as its errors may be of any kind."""
     try:
         return await _collect_result(tool, arguments), ""
     except (TimeoutError, LoopGivenUp, KeyboardInterrupt):  # the last on the caller's own loop, where it may be Ctrl-C
@@ -313,7 +313,7 @@ def _check_length(items: list[Any]) -> list[Any]:
 
 
 def _contain_exit(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """The function, which ends no event loop: LangChain gives it a task of its own, out of which `SystemExit` would go straight through."""
+    """Wrap a function so that it cannot end the event loop: LangChain runs it in a task, which `SystemExit` would pass straight through."""
 
     @wraps(function)
     async def contained(*args: Any, **kwargs: Any) -> Any:
@@ -355,7 +355,7 @@ def _spec(tool: BaseTool, category: str, replaceable: bool) -> ToolSpec:
 
 
 def _declared_read_only(one: Any, tool: BaseTool) -> bool:
-    """Whether its owner says so: by an attribute of the function, or in a LangChain tool's metadata, where MCP adapters put their hint."""
+    """Return whether the owner says so: by an attribute of the function, or in a LangChain tool's metadata, as MCP adapters do."""
     metadata = tool.metadata or {}
     return True in (getattr(one, "read_only", None), metadata.get("read_only"), metadata.get("readOnlyHint"))
 

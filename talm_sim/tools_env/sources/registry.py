@@ -90,7 +90,7 @@ def read_source(text: str, *, trusted: bool = False) -> tuple[str, SourceRequest
     folder Fail-TaLMs.
 
     Raises:
-        PrerequisiteError: It is none of these, or its kind has no such option.
+        PrerequisiteError: It is none of these, or its kind does not have such an option.
     """
     _refuse_secrets(text)
     if not text.strip():
@@ -197,7 +197,7 @@ def _kind_of(rest: str, text: str) -> str:
 
 
 def _tools_in(module: Path) -> str:
-    """What holds the tools of a module, as far as its text tells: its first list, else its first public function."""
+    """Return the object with a module's tools, as far as its text shows: its first list, otherwise its first public function."""
     try:
         body = ast.parse(read_text(module, LARGEST_SETTINGS)).body
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
@@ -214,7 +214,7 @@ def _tools_in(module: Path) -> str:
 
 
 def _name_of(kind: str, place: str) -> str:
-    """A name for a source that was given none: of its module, file, folder, host or program."""
+    """Return a name for a source without one: that of its module, file, folder, host or program."""
     if kind == BUILT_IN:
         return ""
     if kind == "python":
@@ -223,6 +223,6 @@ def _name_of(kind: str, place: str) -> str:
         stem = place.split("/")[2].partition(":")[0].removeprefix("[")
     else:
         words = place.split()
-        # Of a program that runs another one (`npx -y server`, `python server.py`), the other one's name says more.
+        # For a program that runs another one (`npx -y server`, `python server.py`), the other one's name says more.
         stem = PurePath(next((word for word in words[1:] if not word.startswith("-")), words[0]) if kind == "mcp" else place).stem
     return re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower() or kind

@@ -1,4 +1,4 @@
-"""Code that came with data, run in a sandbox of the kernel's: a process of its own for each call, behind namespaces and limits."""
+"""Run code that came with data in a kernel sandbox: a separate process for each call, behind namespaces and limits."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ _ROOM, _FILES, _PROCESSES = 64 << 20, 1_000, 32
 _MOST_ANSWER = 1 << 20
 _LONGEST_MESSAGE = 500
 _TO_START_S = 30
-"""Seconds beyond its own that a call is waited for: the first process in the sandbox keeps the time, and this holds should it not do so."""
+"""Seconds that a call is waited for beyond its own limit: the first process in the sandbox keeps the time, and this applies if it fails to."""
 _STANDS = b"\0"
-"""Is sent once the walls stand; what comes before says why they do not, what comes after is the answer."""
+"""Byte that is sent once the walls are up; what precedes it says why they are not, what follows it is the answer."""
 _NOT_STARTED = "The sandbox could not be started: "
 _UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child")
 _CHILD = Path(__file__).with_name("sandbox_child.py")
 _READABLE = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/dev/null", "/dev/urandom")
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/tmp", "TMPDIR": "/tmp"}
 _NOWHERE = (Path("/"), Path("/tmp"))
-"""Folders that cannot be shown by themselves: the root of the sandbox, and its one writable place."""
+"""Folders that cannot be shown by themselves: the root of the sandbox, and its only writable place."""
 
 
 def check_sandbox(folders: Iterable[Path]) -> None:
-    """See that the kernel can shut code in here.
+    """Check that the kernel can sandbox code here.
 
     Args:
         folders: Those of the code.
 
     Raises:
-        PrerequisiteError: It cannot, and says why, or a folder cannot be shown by itself; nothing is run without that.
+        PrerequisiteError: It cannot, for the reason given, or a folder cannot be shown by itself; nothing is run without a sandbox.
     """
     for folder in folders:
         if folder in _NOWHERE:
@@ -59,10 +59,10 @@ def check_sandbox(folders: Iterable[Path]) -> None:
 
 @lru_cache(maxsize=1)
 def explain_no_sandbox() -> str:
-    """Why code cannot be shut in here; empty where it can. The walls are put up once to see."""
+    """Say why code cannot be sandboxed here; empty if it can. The walls are put up once to find out."""
     if sys.platform != "linux" or shutil.which(_UNSHARE[0]) is None:
         return "it needs Linux and the program `unshare`"
-    with ThreadPoolExecutor(1) as apart:  # from the event loop of whoever asks
+    with ThreadPoolExecutor(1) as apart:  # from the event loop of the caller
         try:
             tried = apart.submit(asyncio.run, call_in_sandbox(_CHILD, "works", {})).result()
         except ProviderError as err:
@@ -71,12 +71,12 @@ def explain_no_sandbox() -> str:
 
 
 async def call_in_sandbox(code: Path, function: str, arguments: Mapping[str, object], *, seconds: float = SECONDS) -> HttpResponse:
-    """Call a function of a file, shut in. What it raises, which wall it ran into, and what is no answer, is the tool's failure.
+    """Call a function of a file in the sandbox.
 
     Args:
-        code: The file; its folder is all that the code sees beside the Python installation, and nothing that it writes is kept.
+        code: The file; the code sees only its folder and the Python installation, and nothing that it writes is kept.
         function: The function's name.
-        arguments: By name.
+        arguments: The arguments, by name.
         seconds: How long it may take.
 
     Raises:
@@ -108,9 +108,9 @@ def _command() -> list[str]:
 
 
 async def _exchange(order: bytes, seconds: float) -> bytes:
-    """Start the sandbox, and return what it says until its end, or until the time is up.
+    """Start the sandbox, and return its output until it ends, or until the time is up.
 
-    What it hears is a pipe that stays open: by its end the sandbox knows that this process has ended.
+    Its input is a pipe that stays open, whose end tells the sandbox that this process has ended.
     """
     hearing, saying = os.pipe()
     with contextlib.ExitStack() as opened:
@@ -125,7 +125,7 @@ async def _exchange(order: bytes, seconds: float) -> bytes:
         said = bytearray()
         try:
             reader = asyncio.StreamReader()
-            # Not a pipe of `process`, which would be waited for until its end.
+            # Not a pipe of `process`, which would be waited for until it ends.
             transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), hears)
             opened.callback(transport.close)
             process.stdin.write(order)
@@ -135,7 +135,7 @@ async def _exchange(order: bytes, seconds: float) -> bytes:
                         said += more
         finally:
             with contextlib.suppress(ProcessLookupError):
-                # Not `process.kill()`, which takes the exit status of one that has just ended away from whoever waits for it.
+                # Not `process.kill()`, which takes the exit status of one that has just ended away from those who wait for it.
                 os.kill(process.pid, signal.SIGKILL)
             process.stdin.close()
             await process.wait()

@@ -1,8 +1,8 @@
 """What runs inside the sandbox: it shuts itself in, then makes one call of a tool's code, under the eyes of the first process.
 
 It is run as a script and imports nothing of this package. The walls are the kernel's: a root of its own that holds the interpreter and the
-code's folder, read-only, and a small `/tmp` that ends with the call; no network; no other process in sight but the one that watches, and none
-to be started; limits; no capability left. Only when they stand is the code read.
+code's folder, read-only, and a small `/tmp` that ends with the call; no network; no other process visible but the one that watches, and
+none can be started; limits; no capability left. The code is read only when they are up.
 
 What is written to standard output: what kept the walls from standing; or a zero byte, once they stand, and then the answer. The code holds a
 pipe to the watching process, not this output, so it can write neither.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # importing it takes a tenth of a call
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _ROOT = "/proc"
-"""A folder that is always there, over which the root is mounted: it is seen in here alone, so nothing is left behind outside."""
+"""A folder that always exists, on which the root is mounted: it is seen only in here, so nothing is left behind outside."""
 _TMP = "/tmp"
 _ORDER, _OUTPUT, _ANSWER = 0, 1, 3
 """File descriptors: where the order comes from, whose other end the caller holds as long as it lives; the output; the code's answer."""
@@ -46,23 +46,24 @@ _SYSTEM_CALLS = {
     "x86_64": (0xC000003E, 56, 41, 250, (57, 58, 29, 319, 248, 249)),
     "aarch64": (0xC00000B7, 220, 198, 219, (194, 279, 217, 218)),
 }
-"""By processor: its number, those of `clone`, `socket`, `keyctl`, and of what is refused besides: `fork`, `vfork`, `shmget`, `memfd_create`,
-`add_key`, `request_key`, where it has them."""
+"""By processor: its number, those of `clone`, `socket`, `keyctl`, and of the other calls that are refused, where it has them: `fork`,
+`vfork`, `shmget`, `memfd_create`, `add_key`, `request_key`.
+"""
 _IO_URING = (425, 426, 427)
-"""On every architecture: what is asked for through a ring passes by the filter."""
+"""Numbers on every architecture; what is asked for through a ring bypasses the filter."""
 _CLONE3 = 435
-"""Its flags lie in memory, where no filter can look; who is told that it does not exist uses `clone`."""
+"""Its flags are in memory, where no filter can look; a program that is told it does not exist uses `clone`."""
 _TO_WRITE_S = 10
 
 
 def main() -> None:
-    """Shut in, and stay behind as the first process, which watches the other one make the call."""
+    """Shut this process in, and stay behind as the first process, which watches the other one make the call."""
     order = json.loads(_line())
     try:
         _build_root(order)
-        # Not to be traced or read by the code, which has the same user.
+        # Not to be traced or read by the code, which runs as the same user.
         _check(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the kernel lets no signal without a handler reach the first process
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the kernel delivers no signal without a handler to the first process
         os.dup2(os.open("/dev/null", os.O_WRONLY), 2)
         answers, answering = os.pipe()
         code = os.fork()
@@ -93,7 +94,7 @@ def _fail(err: OSError) -> NoReturn:
 
 
 def _watch_answers(answers: int, order: dict[str, Any]) -> bytes:
-    """What the code answers, in time and not too long; nobody waits for it any more when the caller is gone."""
+    """Return what the code answers, in time and not too long; nobody waits for it any more when the caller is gone."""
     ends = time.monotonic() + order["seconds"]
     poll = select.poll()
     for descriptor in (answers, _ORDER):
@@ -152,7 +153,7 @@ def _bind(place: str, inside: str) -> None:
 
 
 def _show(folder: str, inside: str) -> None:
-    """Let a folder be seen without what is the user's in it: piece by piece where there is any, as nothing can be taken out of a whole."""
+    """Make a folder visible without the user's parts of it: piece by piece if there are any, as nothing can be taken out of a whole."""
     pieces = _shown_parts(folder)
     if pieces is None:
         _bind(folder, inside)
@@ -169,7 +170,7 @@ def _show(folder: str, inside: str) -> None:
 
 
 def _shown_parts(folder: str) -> list[str] | None:
-    """What of a folder is shown, each piece as large as can be; None for all of it."""
+    """Return what is shown of a folder, each piece as large as possible; None for all of it."""
     whole, pieces = True, []
     for entry in os.scandir(folder):
         shown = [] if entry.name.startswith(".") else _shown_parts_of(entry)
@@ -179,7 +180,7 @@ def _shown_parts(folder: str) -> list[str] | None:
 
 
 def _shown_parts_of(entry: os.DirEntry[str]) -> list[str] | None:
-    """The same of what lies in a folder: nothing of a virtual environment, a run, what holds runs, or what is neither folder nor file."""
+    """Return the same for a folder's content: no virtual environment, no run, no folder of runs, and only folders and files."""
     if entry.is_symlink() or entry.is_file():
         return None
     try:
@@ -224,10 +225,10 @@ def _run_order(order: dict[str, Any], answering: int) -> NoReturn:
         found = json.dumps({"value": _call_code(order)})
     except MemoryError:
         found = json.dumps({"error": f"MemoryError: it wanted more than {order['memory'] >> 20:,} MiB"})
-    except BaseException as err:  # code of anybody's, which may also exit
+    except BaseException as err:  # anybody's code, which may also exit
         found = json.dumps({"error": f"{type(err).__name__}: {_text_of(err)}"})
     os.write(_ANSWER, found.encode())
-    os._exit(0)  # and with it whatever threads the code started
+    os._exit(0)  # and with it any threads that the code started
 
 
 def _text_of(err: BaseException) -> str:
@@ -261,7 +262,7 @@ def _drop_capabilities() -> None:
 
 
 def _filter_system_calls() -> None:
-    """Refuse to start anything but threads, memory that belongs to no process, keys, rings, and sockets that reach other programs here."""
+    """Refuse to start anything but threads; refuse memory that belongs to no process, keys, rings, and sockets that reach programs here."""
     processor, clone, socket, keyctl, others = _SYSTEM_CALLS[os.uname().machine]
     load, equal, at_least, any_of, end = 0x20, 0x15, 0x35, 0x45, 0x06
     allow, kill, refuse, unknown = 0x7FFF0000, 0x80000000, 0x00050000 | _EPERM, 0x00050000 | _ENOSYS
@@ -285,7 +286,7 @@ def _check(result: int, place: str) -> None:
 
 
 def _call_code(order: dict[str, Any]) -> Any:
-    module = sys.modules["api"] = type(sys)("api")  # by its name it is found again, as by `dataclass` and `pickle`
+    module = sys.modules["api"] = type(sys)("api")  # it can be found again by name, as `dataclass` and `pickle` do
     module.__file__ = order["code"]
     sys.path.insert(0, os.path.dirname(order["code"]))
     with open(order["code"], encoding="utf-8") as file:
@@ -294,7 +295,7 @@ def _call_code(order: dict[str, Any]) -> Any:
 
 
 def works() -> bool:
-    """Is called, by its name, to see whether the walls can be put up."""
+    """Do nothing; it is called to see whether the walls can be put up."""
     return True
 
 

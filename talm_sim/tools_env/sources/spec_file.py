@@ -1,4 +1,4 @@
-"""A file of ToolSpecs, as `talm-sim import --tools-to` writes it: what tools are shown as; nobody but a person or a recording executes them."""
+"""A file of ToolSpecs, as `talm-sim import --tools-to` writes it: descriptions of tools, which only a person or a recording executes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["SpecList", "open_spec_file", "open_spec_list"]
 
 
 class SpecList:
-    """Tools that are shown and not executed; attributes as of `ToolSource`.
+    """Tools that are shown and not executed; attributes are those of `ToolSource`.
 
     Args:
         name: The source's.
         specs: The tools.
-        not_taken: Those that could not be taken.
+        not_taken: Tools that could not be taken.
     """
 
     executes = False
@@ -48,14 +48,14 @@ class SpecList:
         raise ProviderError(f"Tool '{tool}' of source '{self.name}' is only described: nothing executes it; mask it, or replay it.")
 
     async def aclose(self) -> None:
-        """Nothing was started."""
+        """Do nothing: nothing was started."""
 
 
 async def open_spec_file(request: SourceRequest) -> SpecList:
     """Read the file.
 
     Raises:
-        PrerequisiteError: It cannot be read, or is no list of tools.
+        PrerequisiteError: It cannot be read, or is not a list of tools.
     """
     try:
         tools = json.loads(read_text(Path(request.place), LARGEST_DOCUMENT))
@@ -67,10 +67,10 @@ async def open_spec_file(request: SourceRequest) -> SpecList:
 
 
 def open_spec_list(name: str, tools: Any) -> SpecList:
-    """A source of the tools in a list.
+    """Return a source of the tools in a list.
 
     Raises:
-        PrerequisiteError: It is no list of tools, or no tool of it can be taken; the message names the place of the first fault.
+        PrerequisiteError: It is not a list of tools, or none of its tools can be taken; the message names the place of the first fault.
     """
     if not isinstance(tools, list) or not tools:
         raise PrerequisiteError("is not a list of tools; give the file that `talm-sim import --tools-to` writes.")

@@ -1,4 +1,4 @@
-"""Families whose calls begin with a mark of their own: one file for those that are kin, with what writes them and what reads them."""
+"""Families whose calls begin with a mark of their own: one file for related families, with their writers and readers."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ OPENINGS: tuple[Opening, ...] = (
     *pythonic.OPENINGS,
     *named.OPENINGS,
 )
-"""How their calls begin, and what reads them; a mark that holds another one stands before it."""
+"""How their calls begin, and what reads them; a mark that contains another one comes before it."""

@@ -1,4 +1,4 @@
-"""What the readers of families share: how an opening is told, and a call that cannot be read."""
+"""What the readers of families share: how an opening is recognized, and calls that cannot be read."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Opening = tuple[str, Callable[[re.Match[str], ShownParameters], Piece]]
 
 
 def cut(match: re.Match[str], at: int, stop: re.Pattern[str], form: str, name: str = "") -> Piece:
-    """A call that its mark tells and that cannot be read.
+    """Return a call that its mark identifies and that cannot be read.
 
     Args:
-        match: Of its opening.
+        match: Match of its opening.
         at: Where to look for its end.
-        stop: What ends it: a closing mark, in the group `end`, which belongs to it, or the mark of another call.
+        stop: What ends it: its closing mark, in the group `end`, or the mark of another call.
         form: The name of its format.
-        name: Of the tool, where it could be read.
+        name: The tool's name, if it could be read.
     """
     text, found = match.string, stop.search(match.string, at)
     end = len(text) if found is None else found.end() if found["end"] else found.start()
@@ -33,15 +33,15 @@ def cut(match: re.Match[str], at: int, stop: re.Pattern[str], form: str, name: s
 
 
 def unreadable_call(written: str, name: str = "") -> ParsedCall:
-    """A call that cannot be read, as it was written."""
+    """Return a call that cannot be read, as it was written."""
     return ParsedCall(name or "unknown", raw=written.strip() or "(empty)")
 
 
 def arguments_at(text: str, at: int, ends: re.Pattern[str]) -> tuple[object, int]:
-    """Read the JSON object of arguments that begins at `at`, up to what must follow it; where only that follows, there are none.
+    """Read the JSON object of arguments that begins at `at`, up to what must follow it; if only that follows, there are no arguments.
 
     Returns:
-        The arguments, and the place behind `ends`.
+        The arguments, and the place after `ends`.
 
     Raises:
         BrokenError: There is something else, or it was cut off.

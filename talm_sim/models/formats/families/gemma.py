@@ -27,7 +27,7 @@ class Family(NamedTuple):
     opening: str
     closing: str
     quote: str
-    """What stands on either side of a text."""
+    """Mark on either side of a text."""
 
     def write(self, calls: Sequence[CallToWrite]) -> str:
         """Write calls; keys are sorted, as the chat template does."""
@@ -75,13 +75,13 @@ def _reader(family: Family) -> Callable[[re.Match[str], ShownParameters], Piece]
 
 
 class _Values:
-    """Reads values; every character once."""
+    """Reads values; every character is read once."""
 
     def __init__(self, text: str, quote: str) -> None:
         self.text, self.quote = text, quote
 
     def read_mapping(self, at: int, deep: int, tool: str = "", shown: ShownParameters | None = None) -> tuple[dict[str, Any], int]:
-        """Read from behind an opening brace to behind its closing one; of the outermost, the shown tools tell the types of bare words."""
+        """Read from after an opening brace to after its closing one; the shown tools give the types of bare words in the outermost."""
         values: dict[str, Any] = {}
         at = skip_space(self.text, at)
         while self.text[at : at + 1] != "}":
@@ -146,7 +146,7 @@ class _Values:
         return self.text[begun:end], end + len(self.quote)
 
     def _after_value(self, at: int, closing: str) -> int:
-        """The place behind a value's comma, or of the closing bracket."""
+        """Return the place after a value's comma, or of the closing bracket."""
         at = skip_space(self.text, at)
         if self.text[at : at + 1] == ",":
             return skip_space(self.text, at + 1)

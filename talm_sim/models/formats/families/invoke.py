@@ -35,14 +35,14 @@ class Family(NamedTuple):
 
     name: str
     before: str
-    """Stands before the first call."""
+    """Text before the first call."""
     after: str
     prefix: str = ""
-    """Of the tags' names."""
+    """Prefix of the tags' names."""
     line: str = "\n"
-    """Stands behind each tag."""
+    """Text after each tag."""
     each: tuple[str, str] = ("", "")
-    """Stands around each call."""
+    """Text around each call."""
     typed: bool = False
     """Whether a tag says that its value is a text."""
 

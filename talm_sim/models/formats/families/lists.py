@@ -16,7 +16,7 @@ __all__ = ["OPENINGS", "write_apertus", "write_command_r", "write_command_r7b"]
 _TOOL_NAME = re.compile(r"\"tool_name\"\s*+:\s*+\"(?P<name>[^\"\n]{1,256}+)")
 _FIRST_KEY = re.compile(r"\[\s*+\{\s*+\"(?P<name>[^\"\n]{1,256}+)")
 _NAME_CHARS = 600
-"""Characters behind a mark in which the name of the first call is looked for."""
+"""Characters after a mark in which the name of the first call is searched for."""
 _DIRECTLY = "directly-answer"
 """The tool of Command R that calls nothing."""
 
@@ -40,7 +40,7 @@ def write_apertus(calls: Sequence[CallToWrite]) -> str:
 
 
 def _read_named(value: Any) -> list[ParsedCall]:
-    """Calls of `{"tool_name": f, "parameters": {...}}`.
+    """Read calls of `{"tool_name": f, "parameters": {...}}`.
 
     Raises:
         BrokenError: They are something else.
@@ -55,7 +55,7 @@ def _read_named(value: Any) -> list[ParsedCall]:
 
 
 def _read_keyed(value: Any) -> list[ParsedCall]:
-    """Calls of `{f: {...}}`.
+    """Read calls of `{f: {...}}`.
 
     Raises:
         BrokenError: They are something else.

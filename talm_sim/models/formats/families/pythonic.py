@@ -1,4 +1,4 @@
-"""Calls in Python's syntax between tags: OLMo 3, and SmolLM3 where its tools are Python functions."""
+"""Calls in Python's syntax between tags: OLMo 3, and SmolLM3 if its tools are Python functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_olmo_3(calls: Sequence[CallToWrite]) -> str:
 
 
 def write_smollm3_code(calls: Sequence[CallToWrite]) -> str:
-    """Write calls as SmolLM3 does where its tools are Python functions."""
+    """Write calls as SmolLM3 does if its tools are Python functions."""
     return f"<code>\n{_lines(calls, repr)}\n</code>"
 
 
@@ -59,7 +59,7 @@ def _olmo(match: re.Match[str], _: ShownParameters) -> Piece:
 
 
 def _read_unescaped(body: str) -> list[ParsedCall]:
-    """Calls whose texts hold quotes that are not escaped, as the chat template writes them: a text ends before what can only follow one.
+    """Read calls whose texts have unescaped quotes, as the chat template writes them: a text ends before what can only follow one.
 
     Raises:
         BrokenError: They are something else.
@@ -95,7 +95,7 @@ def _arguments(body: str, at: int) -> tuple[dict[str, Any], int]:
 
 
 def _code(match: re.Match[str], shown: ShownParameters) -> Piece:
-    """Nothing but calls with keywords; any other code is text."""
+    """Read calls with keywords and nothing else; any other code is text."""
     text, start = match.string, skip_space(match.string, match.end())
     named = BARE_CALL.match(text, start)
     if named is None or not (named["name"] in shown or _KEYWORD.match(text, named.end())):

@@ -1,4 +1,4 @@
-"""Calls in sections of special tokens, each a name and a JSON object: DeepSeek V3 (R1 and its distilled models too), V3.1, and Kimi K2."""
+"""Calls in sections of special tokens, each a name and a JSON object: DeepSeek V3 (also R1 and models distilled from it), V3.1, and Kimi K2."""
 
 from __future__ import annotations
 

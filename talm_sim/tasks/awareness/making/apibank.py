@@ -38,12 +38,12 @@ _PERSONAL = frozenset(
 )
 """Parameters whose values nobody could guess or work out."""
 _READING = re.compile(r"""['"]value['"]:\s*['"]([^'"]+)""")
-"""A measured value of `health_data`; its names (blood pressure) are said where the value is not."""
+"""A measured value of `health_data`; its names (blood pressure) are said even if the value is not."""
 _UNSERVED = dict.fromkeys(
     ("DeleteReminder-level-3-1", "QueryReminder-level-3-1", "QueryReminder-level-3-2"),
     "the user asks to set a reminder, and no API of the dialogue sets one",
 )
-"""Dialogues whose calls do not serve what is asked, by name."""
+"""Dialogues whose calls do not do what is asked, by name."""
 _Rows = list[tuple[int, JsonObject]]
 """Lines of a dialogue, each with its number."""
 
@@ -78,7 +78,7 @@ def load_apibank(folder: Path) -> LoadedSource:
 
 
 def _read(path: Path) -> _Rows | SourceProblem:
-    """A dialogue's lines, or what is wrong with it: one broken line breaks what comes after it."""
+    """Read a dialogue's lines, or say what is wrong with it: one broken line breaks what follows it."""
     try:
         lines = read_text(path, LARGEST_DATA).split("\n")
     except (OSError, UnicodeDecodeError) as err:
@@ -146,7 +146,7 @@ def _is_said(messages: Sequence[JsonObject], value: Any) -> bool:
 
 
 def _messages(rows: Sequence[JsonObject]) -> list[dict[str, Any]]:
-    """A dialogue as chat messages, without what the assistant says last."""
+    """Return a dialogue as chat messages, without what the assistant says last."""
     end = len(rows)
     while end and rows[end - 1]["role"] == "AI":
         end -= 1
@@ -166,7 +166,7 @@ def _messages(rows: Sequence[JsonObject]) -> list[dict[str, Any]]:
 
 
 def _result(result: Any) -> str:
-    """What a call gave: its output, or its exception."""
+    """Return the result of a call: its output, or its exception."""
     if isinstance(result, dict):
         result = {"exception": result["exception"]} if result.get("exception") else result.get("output")
     return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)

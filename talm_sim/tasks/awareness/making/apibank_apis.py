@@ -1,9 +1,9 @@
-"""What API-Bank says of its APIs: three places, of which the best one that knows an API is taken.
+"""Descriptions of API-Bank's APIs: of three places, the best one that has an API is used.
 
-1. `apis/*.py`, the benchmark's own code, where the folder is a whole checkout: the descriptions its evaluation shows. Read, never run.
+1. `apis/*.py`, the benchmark's own code, if the folder is a whole checkout: the descriptions that its evaluation shows. It is read, never run.
 2. Results of its tool search inside the dialogues: most of the same texts.
 3. `data/all_apis.csv`, an early draft: half of its parameters have other names than the calls in the dialogues. There an API's parameters
-   are those its calls give, described where the draft knows the name.
+are those its calls give, described if the draft has the name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from talm_sim.types import JsonObject
 __all__ = ["TOOL_SEARCH", "read_apis", "to_api_object"]
 
 TOOL_SEARCH = "ToolSearcher"
-"""API-Bank's tool-retrieval module, which is no tool of a scenario (section 3.1)."""
+"""API-Bank's tool-retrieval module, which is not a tool of a scenario (section 3.1)."""
 _CATALOGUE = Path("data") / "all_apis.csv"
 _FIELDS = ("description", "input_parameters", "output_parameters")
 _NAME_COLUMN = "类名"
@@ -57,7 +57,7 @@ def read_apis(folder: Path, rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str
 
 
 def to_api_object(name: str, found: Mapping[str, Any]) -> JsonObject:
-    """An API as a scenario shows it, from API-Bank's description of it."""
+    """Describe an API as a scenario shows it, from API-Bank's description."""
     return {
         "name": name,
         "description": str(found.get("description") or ""),
@@ -73,7 +73,7 @@ def _schema(parameters: Any) -> JsonObject:
 
 
 def _as_called(draft: JsonObject, given: Mapping[str, Any] | None) -> JsonObject:
-    """A drafted API with the parameters that calls in the dialogues give."""
+    """Return a drafted API with the parameters that calls in the dialogues give."""
     if given is None:
         return draft
     known = draft.get("input_parameters")
@@ -89,13 +89,13 @@ def _from_search(row: Mapping[str, Any]) -> dict[str, JsonObject]:
 
 
 def _from_code(folder: Path) -> dict[str, JsonObject]:
-    """Literals assigned in classes that describe an API."""
+    """Return literals assigned in classes that describe an API."""
     found: dict[str, JsonObject] = {}
     for path in sorted(folder.glob("*.py")):
         try:
             tree = ast.parse(read_text(path, LARGEST_SETTINGS))
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            continue  # the other two places know the API, or its instances are counted as unusable
+            continue  # the other two places have the API, or its instances are counted as unusable
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 fields = _read_assignments(node.body)
@@ -127,7 +127,7 @@ def _from_catalogue(path: Path) -> tuple[dict[str, JsonObject], list[SourceProbl
 
 
 def _read_assignments(body: Iterable[ast.stmt]) -> JsonObject:
-    """Names of `_FIELDS` with the literals assigned to them."""
+    """Return names of `_FIELDS` with the literals assigned to them."""
     fields: JsonObject = {}
     for node in body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in _FIELDS:

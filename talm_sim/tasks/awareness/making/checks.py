@@ -1,7 +1,7 @@
-"""Whether a manipulated scenario really cannot be served (appendix A.2): its two and five criteria, as far as text shows them.
+"""Check whether a manipulated scenario really cannot be served (appendix A.2): its two and five criteria, as far as text shows them.
 
-They look at what was made, not at who made it: a rule, a model or a person. Each is a small function, and says in a line what it looks for.
-What only a person can tell is a failure marked `review`: the scenario may be right.
+They look at what was made, not at who made it: a rule, a model or a person. Each is a small function, and says in a line what it looks
+for. What only a person can decide is a failure marked `review`: the scenario may be right.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class FailedCheck:
     Attributes:
         check: Name of the check.
         words: What was found.
-        review: Whether a person must look; else the scenario is wrong.
+        review: Whether a person must look; otherwise the scenario is wrong.
     """
 
     check: str
@@ -40,7 +40,7 @@ class FailedCheck:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """What is checked: a scenario, what was made of it, and what compares APIs."""
+    """What is checked: a scenario, its manipulated version, and what compares APIs."""
 
     original: Scenario
     changed: Scenario
@@ -58,14 +58,14 @@ class _Pair:
         return [api_of(text, scenario) for text in scenario.shown_tools]
 
     def likeness(self, api: Api, needed: Api) -> float:
-        """How well an API can do a needed one's work: 1 for one of the same name, 0 for one that does something else by its name."""
+        """Return how well an API can do a needed one's work: 1 for one of the same name, 0 for one with another action in its name."""
         if api.own_name == needed.own_name:
             return 1.0
         return self.pool.cosine(needed, api) if self.pool and not is_other_action(api, needed) else 0.0
 
     @property
     def said(self) -> list[tuple[str, str]]:
-        """What the user said before and says now, message by message; only for conversations of equal length."""
+        """Return what the user said before and says now, message by message; only for conversations of equal length."""
         pairs = zip(_messages(self.original), _messages(self.changed), strict=False)
         return [(before["content"], after["content"]) for before, after in pairs if before["role"] == "user"]
 
@@ -75,9 +75,9 @@ class Check:
     """A criterion.
 
     Attributes:
-        name: Names it in counts.
+        name: Its name in counts.
         about: A line that says what it looks for.
-        group: `replaced` or `removed`: what it is asked of.
+        group: `replaced` or `removed`: what it applies to.
         find: Looks at a pair; yields what it finds and whether a person must look.
     """
 
@@ -88,13 +88,13 @@ class Check:
 
 
 def check_manipulated(original: Scenario, changed: Scenario, pool: Pool | None = None, limit: float = SERVES_LIMIT) -> list[FailedCheck]:
-    """Look for what is wrong with a manipulated scenario; empty where nothing is found.
+    """Return what is wrong with a manipulated scenario; empty if nothing is found.
 
     Args:
         original: The complete scenario.
-        changed: What was made of it: group `replaced` or `removed`.
+        changed: Its manipulated version: group `replaced` or `removed`.
         pool: Compares APIs; without it those checks are left out.
-        limit: Cosine from which an API is held to do another's work.
+        limit: Cosine from which an API is assumed to do another's work.
     """
     pair = _Pair(original, changed, pool, limit)
     return [
@@ -138,7 +138,7 @@ def _substitute_serves(pair: _Pair) -> Iterator[tuple[str, bool]]:
 
 
 def _check_no_substitute(pair: _Pair) -> Iterator[tuple[str, bool]]:
-    """A request that needs several APIs is only served if each of them has one like it in the list."""
+    """Check that not all needed APIs have one like them in the list: a request is only served if each of them does."""
     needed, left = {api.text for api in pair.needed}, set(pair.changed.shown_tools)
     kept = [api for api in pair.shown_apis(pair.original) if api.text not in needed and api.text in left]
     best = [max(((pair.likeness(api, one), api.name, one.name) for api in kept), default=(0.0, "", "")) for one in pair.needed]
@@ -184,7 +184,7 @@ def _words_added(pair: _Pair) -> Iterator[tuple[str, bool]]:
 
 
 MOST_NEW_WORDS = 3
-"""Content words a rewriting may add to a message before it counts as another message; a person looks at it even so."""
+"""Content words that a rewriting may add to a message before it counts as another message; a person looks at it anyway."""
 
 
 def _check_value_unsaid(pair: _Pair) -> Iterator[tuple[str, bool]]:
@@ -255,12 +255,12 @@ _REQUEST = re.compile(
 
 
 def _asks(text: str) -> int:
-    """How many sentences of a text ask for something."""
+    """Return how many sentences of a text ask for something."""
     return sum(_REQUEST.search(sentence) is not None for sentence in re.split(r"(?<=[.?!])\s+", text))
 
 
 def _lost_arguments(pair: _Pair) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Tool, argument and required parameters for every gold argument that could be read before, and no longer can."""
+    """Yield tool, argument and required parameters for every gold argument that could be read before, and no longer can."""
     specs = {str(spec.get("name")): spec for spec in map(spec_of, pair.original.shown_tools)}
     before, after = list(readable_texts(pair.original.turns)), list(readable_texts(pair.changed.turns))
     return [

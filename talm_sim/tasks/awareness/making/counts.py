@@ -1,4 +1,4 @@
-"""What a manipulation of scenarios made, rejected and left out, counted."""
+"""Count what a manipulation of scenarios made, rejected and left out."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def count_manipulated(
     begun: FixedSettings,
     writer: str,
 ) -> dict[str, Any]:
-    """Count what became of `sources`.
+    """Count the outcomes of `sources`.
 
     Args:
         sources: The complete scenarios asked for.
-        dropped: What of the source could not be used.
+        dropped: Parts of the source that could not be used.
         outcomes: What was finished, by scenario id, or failed.
         begun: Settings, command and version of the rules.
         writer: Who removed words.

@@ -1,4 +1,4 @@
-"""Words cut out of what somebody said, so that what is left is still a sentence; and whether it is."""
+"""Cut words out of what somebody said so that a sentence is left, and check whether it is one."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ _JOINS_NOUN = re.compile(
 )
 _PRONOUN_CLAUSE = re.compile(r"\b(?:what|which|who|how|where|when|why|there|it|this|that|he|she|they|i|you|we|and)\b", re.IGNORECASE)
 _MOST_PLACES = 50
-"""Places that are cut out of one text."""
+"""Places that may be cut out of one text."""
 _MOST_LEADING = 400
-"""Characters before a place in which the words are looked for that lead to it."""
+"""Characters before a place in which its leading words are searched for."""
 _FAULTS = (
     (re.compile(r"[\"“]\s*[\"”]|(?<!\w)'\s*'(?!\w)|\(\s*\)"), "empty quotation marks or brackets"),
     (re.compile(r"[,;:]\s*[,;:.?!]|\s[,.;?!](?!\w)|\.\s*\.(?!\.)|^\s*[,.;:]"), "punctuation without words"),
@@ -92,7 +92,7 @@ class _Cut:
     Attributes:
         begin: Where they begin.
         stop: Where they end.
-        joint: What stands in their place.
+        joint: What replaces them.
         comma: A comma before them that becomes an "and".
     """
 
@@ -107,12 +107,12 @@ def cut(text: str, spans: Collection[tuple[int, int]], about: Collection[str]) -
 
     Args:
         text: What somebody said.
-        spans: Places to cut, as of `spans_of`.
+        spans: Places to cut, as `spans_of` returns them.
         about: Stems of words that name what is cut: those of the argument and its description.
 
     Returns:
-        What is left, and the words cut out, in order; None where a place has no words that could go with it, nothing would be left, or
-        there are more than 50 places.
+        What is left, and the words cut out, in order; None if a place has no words that could go with it, nothing would be left, or there
+        are more than 50 places.
     """
     if len(spans) > _MOST_PLACES:
         return None
@@ -130,7 +130,7 @@ def cut(text: str, spans: Collection[tuple[int, int]], about: Collection[str]) -
 
 
 def _join_around_cut(left: str, joint: str, right: str) -> str:
-    """What stood on both sides of a cut, with the blanks, punctuation and capitals of a sentence."""
+    """Join both sides of a cut, with the blanks, punctuation and capitals of a sentence."""
     opens = re.search(r"(?:^|[.?!]\s*)$", left.strip()) is not None
     right = re.sub(r"^[\s,;]*(?:and\s+)?", "", joint + right, flags=re.IGNORECASE) if opens else joint + right
     if opens:
@@ -144,7 +144,7 @@ def _join_around_cut(left: str, joint: str, right: str) -> str:
 
 
 def _clause(text: str, start: int, end: int) -> _Cut | None:
-    """A clause like "my password is ..."."""
+    """Find a clause like "my password is ..."."""
     before = _CLAUSE.search(text, max(0, start - _MOST_LEADING), start)
     after = re.match(r"\s*(?:[.!?;]|$|(?P<joint>,\s*(?:and\s+)?|\s+and\s+))", text[end:], re.IGNORECASE)
     if before is None or after is None or _PRONOUN_CLAUSE.match(before["clause"]) or not _is_clause(before, text):
@@ -166,14 +166,14 @@ def _clause(text: str, start: int, end: int) -> _Cut | None:
 
 
 def _is_clause(before: re.Match[str], text: str) -> bool:
-    """Whether what leads to a value is a clause of its own; in "which month and year was ..." it is not."""
+    """Return whether what leads to a value is a separate clause; in "which month and year was ..." it is not."""
     sentence = re.split(r"[.?!]\s", text[: before.start()])[-1]
     alone = before["lead"].strip() in {"", ":", "with"} or before["article"] or not sentence
     return bool(alone or _HAS_BE.search(sentence))
 
 
 def _article(article: str, rest: str) -> str:
-    """What the next clause begins with, where it leaned on the one that is gone: "My name is A and password is B"."""
+    """Return the beginning of the next clause if it relied on the removed one: "My name is A and password is B"."""
     leaning = _BARE_CLAUSE.match(rest)
     if not article or leaning is None:
         return ""
@@ -181,7 +181,7 @@ def _article(article: str, rest: str) -> str:
 
 
 def _phrase(text: str, start: int, end: int, about: Collection[str]) -> _Cut | None:
-    """A phrase like "at ..." or "with the title ..."."""
+    """Find a phrase like "at ..." or "with the title ..."."""
     before = _PHRASE.search(text, max(0, start - _MOST_LEADING), start)
     if before is None:
         return None
@@ -206,11 +206,11 @@ def _phrase(text: str, start: int, end: int, about: Collection[str]) -> _Cut | N
 
 
 def find_unnatural(text: str, before: str) -> str:
-    """What in a changed text no person would write; empty where nothing is found.
+    """Return what in a changed text no person would write; empty if nothing is found.
 
     Args:
         text: The text as it is now.
-        before: The text it was made from: what stood there already is not held against it.
+        before: The text it was made from: what was there already does not count.
     """
     if not re.search(r"\w\W+\w", text):
         return "fewer than two words"

@@ -1,4 +1,4 @@
-"""A file of scenario lines, of which broken ones are left out and counted."""
+"""Read a file of scenario lines; broken ones are left out and counted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def load_lines(path: Path) -> LoadedSource:
     """Read a JSONL file of scenarios of task `awareness`, originals and manipulated ones.
 
     Raises:
-        PrerequisiteError: The file cannot be read or is no UTF-8.
+        PrerequisiteError: The file cannot be read or is not UTF-8.
     """
     try:
         text = read_text(path, LARGEST_DATA)

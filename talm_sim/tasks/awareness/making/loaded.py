@@ -1,4 +1,4 @@
-"""What a source gave: the scenarios, and what of it could not be used."""
+"""The result of reading a source: the scenarios, and the parts that could not be used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TASK = "awareness"
 
 @dataclass(frozen=True, slots=True)
 class SourceProblem:
-    """Something of a source that could not be used.
+    """A part of a source that could not be used.
 
     Attributes:
         where: File and line, or file and key.
@@ -33,7 +33,7 @@ class SourceProblem:
 
 @dataclass(frozen=True, slots=True)
 class LoadedSource:
-    """The scenarios of a source in its order, and what could not be used."""
+    """The scenarios of a source in order, and what could not be used."""
 
     scenarios: tuple[Scenario, ...]
     problems: tuple[SourceProblem, ...] = ()
@@ -55,7 +55,7 @@ def complete_scenario(
         tools: Specifications of the tools shown.
         relevant: Names of the tools the request needs.
         source: Where it comes from.
-        gold_calls: The calls that serve it, where the source has them.
+        gold_calls: The calls that serve it, if the source has them.
 
     Raises:
         ValueError: It is not such a scenario; the message says why, and how to fix it.
@@ -81,7 +81,7 @@ def complete_scenario(
 
 
 def turns_of(messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
-    """Cut a conversation before each thing the user says; empty where the user says nothing."""
+    """Split a conversation before each thing the user says; empty if the user says nothing."""
     if not any(message.get("role") == "user" for message in messages):
         return ()
     parts: list[list[dict[str, Any]]] = [[]]
@@ -111,7 +111,7 @@ def fault_in(scenario: Scenario) -> str:
 
 
 def _fault_in_tools(scenario: Scenario, names: list[str]) -> str:
-    """Why the tools shown cannot be read; puts their names into `names`."""
+    """Say why the tools shown cannot be read; add their names to `names`."""
     for number, text in enumerate(scenario.shown_tools):
         try:
             name = spec_of(text).get("name")
@@ -126,5 +126,5 @@ def _fault_in_tools(scenario: Scenario, names: list[str]) -> str:
 
 
 def tool_names(scenario: Scenario) -> tuple[str, ...]:
-    """Names of the tools a scenario shows, in order."""
+    """List the names of the tools a scenario shows, in order."""
     return tuple(str(spec_of(text).get("name", "")) for text in scenario.shown_tools)

@@ -1,4 +1,4 @@
-"""One complete scenario made such that the tools shown cannot serve it: replaced tools, removed words, checked and kept or given up."""
+"""Manipulate one complete scenario so that the tools shown cannot serve it: replaced tools, removed words, checked and kept or given up."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from talm_sim.types import Scenario, YesNo
 __all__ = ["REMOVAL", "SERVING", "ManipulationOutcome", "Manipulator", "Original", "line_of", "values_of"]
 
 REMOVAL, SERVING = "removal", "serving"
-"""What a model is asked: to remove something, and whether what is shown can serve."""
+"""Tasks of a model: to remove something, and to say whether what is shown can serve."""
 _LONGEST = 8_000
-"""Characters of a model's answer that are kept where it was rejected."""
+"""Characters of a model's answer that are kept if it was rejected."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Original:
 
     @property
     def id(self) -> str:
-        """The scenario's."""
+        """Id of the scenario."""
         return self.scenario.id
 
     @cached_property
@@ -49,12 +49,12 @@ class Original:
 
 @dataclass(slots=True, kw_only=True)
 class ManipulationOutcome(Outcome):
-    """What became of one complete scenario.
+    """The result for one complete scenario.
 
     Attributes:
-        skipped: Manipulation to the reason why it was not tried.
-        given_up: Manipulations of which nothing passed.
-        to_read: Manipulation that was kept to what its checks leave to a person, by check.
+        skipped: Reason why a manipulation was not tried, by manipulation.
+        given_up: Manipulations without a result that passed.
+        to_read: What the checks of a kept manipulation leave to a person, by check.
     """
 
     skipped: dict[str, str] = field(default_factory=dict)
@@ -63,21 +63,21 @@ class ManipulationOutcome(Outcome):
 
     @property
     def summary_text(self) -> str:
-        """What was made and what was not."""
+        """Summarize what was made and what was not."""
         said = [f"{row['group']} made" for row in self.rows if row["group"] not in ("complete",)]
         said += [f"{group} given up" for group in self.given_up] + [f"{group} skipped ({why})" for group, why in self.skipped.items()]
         return ", ".join(said)
 
 
 class Manipulator:
-    """Makes what can be made of a scenario.
+    """Makes all manipulations of a scenario.
 
     Args:
         options: What is asked for.
         scenarios: All scenarios of the source: how often a swap occurs is seen over all.
-        pool: Where substitutes come from; None where no tools are replaced.
-        model: Removes words, and says whether what is shown can serve; None where rules do.
-        prompts: What it is told.
+        pool: Where substitutes come from; None if no tools are replaced.
+        model: Removes words, and says whether what is shown can serve; None if rules do.
+        prompts: The wording for it.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Manipulator:
         self._prompts = prompts
 
     async def make(self, original: Original) -> ManipulationOutcome:
-        """Try each manipulation asked for; the original is kept with what was made of it."""
+        """Try each manipulation asked for; the original is kept with its results."""
         outcome = ManipulationOutcome(source=original.id, digest=original.digest)
         kept = [changed for group in self._options.groups if (changed := await self._manipulate(group, original.scenario, outcome))]
         outcome.rows = [line_of(one) for one in ([original.scenario, *kept] if kept else [])]
@@ -118,7 +118,7 @@ class Manipulator:
         return None
 
     async def _remove_by_model(self, scenario: Scenario, outcome: ManipulationOutcome) -> Scenario | None:
-        """What a model leaves of the user's words (section 3.2, figure 16)."""
+        """Let a model remove some of the user's words (section 3.2, figure 16)."""
         if scenario.turns[-1].messages[-1]["role"] != "user":
             outcome.skipped["removed"] = "it ends with a result, not with the user"
             return None
@@ -134,7 +134,7 @@ class Manipulator:
         return None
 
     async def _find_serving_tools(self, changed: Scenario) -> list[FailedCheck]:
-        """A model's word on whether a tool that is shown can serve after all; nothing where there is no model."""
+        """Ask a model whether a tool that is shown can serve after all; return nothing without a model."""
         if self._model is None:
             return []
         values = {"apis": described_apis(changed), "conversation": conversation_text(changed)}
@@ -156,7 +156,7 @@ class Manipulator:
     def _passes(
         self, original: Scenario, changed: Scenario, outcome: ManipulationOutcome, more: Sequence[FailedCheck], attempt: int = 0, text: str = ""
     ) -> bool:
-        """Whether nothing is wrong; what only a person can tell is noted."""
+        """Return whether nothing is wrong; what only a person can decide is noted."""
         found = [*check_manipulated(original, changed, self._pool), *more]
         wrong = [one for one in found if not one.review]
         for one in wrong:
@@ -168,13 +168,13 @@ class Manipulator:
 
 
 def values_of(scenario: Scenario) -> dict[str, str]:
-    """What a model reads when it removes something: the tools the request needs, the calls, the conversation."""
+    """Return what a model reads when it removes something: the tools the request needs, the calls, the conversation."""
     names = scenario.target.relevant if isinstance(scenario.target, YesNo) else ()
     return {"apis": described_apis(scenario, names), "calls": gold_calls_text(scenario), "conversation": conversation_text(scenario)}
 
 
 def line_of(scenario: Scenario) -> dict[str, Any]:
-    """A scenario as a line of a file, without the fields that hold their default."""
+    """Return a scenario as a line of a file, without the fields that have their default."""
     line = scenario.model_dump(mode="json", exclude_defaults=True)
     assert isinstance(scenario.target, YesNo)
     return line | {"target": {"type": scenario.target.type, **line["target"]}}

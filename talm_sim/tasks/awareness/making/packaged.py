@@ -11,14 +11,14 @@ __all__ = ["from_talm"]
 
 
 def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> LoadedSource:
-    """Turn scenarios in which nothing is missing into such of task `awareness`.
+    """Turn scenarios in which nothing is missing into scenarios of task `awareness`.
 
     Args:
         scenarios: Any scenarios; only those of group `perfect` are taken.
         specs: The tools they name.
 
     Returns:
-        A scenario each, with the tools offered and all its gold calls, under the id `<id>.complete`.
+        One scenario for each, with the tools offered and all its gold calls, under the id `<id>.complete`.
     """
     found: list[Scenario] = []
     problems: list[SourceProblem] = []

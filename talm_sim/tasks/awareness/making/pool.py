@@ -1,4 +1,4 @@
-"""The APIs that can stand in for a needed one, and whether one API can do another's work."""
+"""APIs that can replace a needed one, and whether one API can do another's work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from talm_sim.types import Scenario
 __all__ = ["SERVES_LIMIT", "UNSURE_LIMIT", "Api", "Pool", "api_of", "is_other_action", "pool_of"]
 
 SERVES_LIMIT = 0.5
-"""Cosine of two APIs' names and descriptions from which one is held to do the other's work.
+"""Cosine of two APIs' names and descriptions from which one is assumed to do the other's work.
 
 For the default embeddings, read from neighbours in StableToolBench's pool: above .7 nearly all pairs do the same ("Verify Email" of five
 tools, website screenshots), between .5 and .7 many ("Get Company Cash Flow" and "Cash flow statement" .62, two autocompletions of addresses
@@ -33,9 +33,9 @@ _ACTIONS = tuple(
         "query get search find list fetch check retrieve show",
     )
 )
-"""What an API does with its object, by the words of its name: none of these can stand in for another."""
+"""Actions of an API, by the words of its name: APIs with different ones cannot replace each other."""
 _GENERAL = re.compile(r"\b(?:search engine|web search|google search|wiki(?:pedia)?)\b", re.IGNORECASE)
-"""What finds anything by a free text, and so answers most questions."""
+"""Words of APIs that find anything by a free text, and so answer most questions."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Api:
 
     @cached_property
     def tool(self) -> str:
-        """The tool it belongs to, without case; empty where its source has no tools above APIs."""
+        """The tool it belongs to, without case; empty if its source has no tools above APIs."""
         return str(spec_of(self.text).get("tool", "")).casefold()
 
     @cached_property
@@ -85,7 +85,7 @@ class Api:
 
 
 class Pool:
-    """APIs of some sources, each once, embedded once.
+    """APIs of some sources, each listed and embedded once.
 
     Args:
         apis: The APIs.
@@ -97,19 +97,19 @@ class Pool:
         for api in apis:
             sources.setdefault(api.source, {}).setdefault(api.text, api)
         self.apis: Mapping[str, Sequence[Api]] = {source: tuple(known.values()) for source, known in sources.items()}
-        """By source: an API only stands in for one of its own source, as others are written another way."""
+        """APIs by source: an API only replaces one of its own source, as others are written differently."""
         self._indices = {source: TextIndex([api.words for api in known], embedder) for source, known in self.apis.items()}
         self._embedder = embedder
 
     def nearest(self, api: Api) -> Iterable[tuple[Api, float]]:
-        """The APIs of the same source with their cosine to `api`, nearest first; of equally near ones the first in the pool."""
+        """Return the APIs of the same source with their cosine to `api`, nearest first; equally near ones in the order of the pool."""
         if api.source not in self.apis:
             return
         for neighbour in self._indices[api.source].nearest(api.words):
             yield self.apis[api.source][neighbour.place], neighbour.cosine
 
     def cosine(self, one: Api, other: Api) -> float:
-        """How near the names and descriptions of two APIs are; they need not be of the pool."""
+        """Return how near the names and descriptions of two APIs are; they need not be in the pool."""
         index = self._indices.get(one.source)
         place = self._places.get((one.source, one.text)) if index else None
         if index is None or place is None:
@@ -127,12 +127,12 @@ def pool_of(scenarios: Iterable[Scenario], embedder: Embedder) -> Pool:
 
 
 def api_of(text: str, scenario: Scenario) -> Api:
-    """An API that a scenario shows."""
+    """Return an API that a scenario shows."""
     return Api(text, scenario.source.name)
 
 
 def is_other_action(one: Api, other: Api) -> bool:
-    """Whether the names of two APIs say that they do different things: one adds, the other deletes.
+    """Return whether the names of two APIs say that they do different things: one adds, the other deletes.
 
     >>> is_other_action(Api('{"name": "AddReminder"}'), Api('{"name": "DeleteReminder"}'))
     True

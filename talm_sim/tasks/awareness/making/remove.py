@@ -24,17 +24,17 @@ __all__ = ["make_removed_scenario", "readable_texts", "remove_by_rules"]
 
 @dataclass(frozen=True, slots=True)
 class _Removal:
-    """One argument's words cut out: the turns as they are then, and what is missing from them."""
+    """The result of cutting out one argument's words: the changed turns, and what is missing from them."""
 
     turns: tuple[Turn, ...]
     missing: Missing
 
 
 def remove_by_rules(scenario: Scenario, seed: int) -> Scenario | Skipped:
-    """Cut out what the user said of one argument that a gold call requires; which one of several is drawn by lot.
+    """Cut out what the user said of one argument that a gold call requires; one of several is drawn by lot.
 
-    Only such an argument is cut whose every mention stands in the user's own words, and goes without leaving a broken sentence: one that the
-    assistant repeats, or that a result holds, would still be known.
+    An argument is only cut if all mentions of it are in the user's own words and no broken sentence is left: one that the assistant
+    repeats, or that a result contains, would still be known.
 
     Args:
         scenario: A complete scenario.
@@ -72,7 +72,7 @@ _REASONS = [_BROKEN, _KNOWN, _UNSAID, _OPTIONAL]
 
 
 def make_removed_scenario(original: Scenario, turns: tuple[Turn, ...], missing: Missing, made_by: str) -> Scenario:
-    """The variant of a complete scenario in which some of what the user said is gone.
+    """Return the variant of a complete scenario in which some of what the user said is gone.
 
     Args:
         original: The complete scenario.
@@ -94,7 +94,7 @@ def make_removed_scenario(original: Scenario, turns: tuple[Turn, ...], missing: 
 
 
 def _removal(scenario: Scenario, call: GoldCall, name: str, spec: JsonObject) -> _Removal | str:
-    """The scenario without one argument's words, or why not."""
+    """Return the scenario without one argument's words, or why that is impossible."""
     value = call.arguments[name]
     if name not in required_of(spec):
         return _OPTIONAL

@@ -11,7 +11,7 @@ from talm_sim.types import Missing, MissingKind, Scenario, YesNo
 __all__ = ["Skipped", "Swap", "replace_tools"]
 
 Swap = tuple[str, str]
-"""Name of an API, and of what stands in its place."""
+"""Name of an API, and of the one that replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Skipped:
 
     Attributes:
         id: The scenario's.
-        reason: In a few words, the same for all skipped for it.
+        reason: The reason in a few words, the same for all scenarios skipped for it.
     """
 
     id: str
@@ -28,11 +28,11 @@ class Skipped:
 
 
 def replace_tools(scenario: Scenario, pool: Pool, limit: float = SERVES_LIMIT, used_up: Collection[Swap] = ()) -> Scenario | Skipped:
-    """Swap the needed APIs of a complete scenario for irrelevant ones; each substitute takes the place of the one it stands for.
+    """Swap the needed APIs of a complete scenario for irrelevant ones; each substitute takes the place of the one it replaces.
 
-    A substitute is the nearest API of the pool that is none of the scenario's own, has neither tool nor name in common with a needed one, is
-    not yet taken for another needed one, does not search the whole web, and is not near enough to any needed one to do its work, unless its
-    name says that it does something else; and the swap is not used up. What is deterministic stays so: there is no draw.
+    A substitute is the nearest API of the pool that is not one of the scenario's own, has neither tool nor name in common with a needed
+    one, does not yet replace another needed one, does not search the whole web, and is not near enough to any needed one to do its work,
+    unless its name says that it does something else; and the swap is not used up. There is no draw, so the result is deterministic.
 
     Args:
         scenario: A complete scenario.

@@ -1,4 +1,4 @@
-"""What a person decides on of manipulated scenarios: original and changed conversation and tools, against the study's criteria (A.2)."""
+"""Review of manipulated scenarios: original and changed conversation and tools, against the study's criteria (A.2)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _REASONS = {
         "the user no longer has the last word",
     ),
 }
-"""Appendix A.2's two and five criteria, and that what was removed is gone."""
+"""Appendix A.2's two and five criteria, and that the removed value is gone."""
 
 
 class ManipulationReviewer:
@@ -57,7 +57,7 @@ class ManipulationReviewer:
         return [*found, *(self._read_rejected(rejected, originals) if rejected else ())]
 
     def faults(self, entry: Entry, texts: Mapping[str, str]) -> list[str]:
-        """What the checks say of other words of the user's; embeddings are not loaded for it."""
+        """Return what the checks say of other words of the user's; embeddings are not loaded for it."""
         original, changed = _pair_of(entry)
         if original is None:
             return ["the original is not in this file, so the checks cannot compare"]
@@ -85,7 +85,7 @@ class ManipulationReviewer:
             if not isinstance(one, dict) or not isinstance(one.get("reason"), str):
                 raise PrerequisiteError(f"{where}: is not a rejected scenario; restore the file, or leave out --rejected.")
             if one.get("scenario") is None:
-                continue  # an answer that could not be read is nobody's to judge
+                continue  # nobody can judge an answer that could not be read
             changed = read_scenario(one["scenario"], where, TASK)
             made = self._entry(changed, originals.get(changed.source.base), one["scenario"], why=one["reason"])
             before = entries.get(made.key)
@@ -95,7 +95,7 @@ class ManipulationReviewer:
 
 
 def _doubts(report: Path) -> dict[str, str]:
-    """Id of each scenario to what the checks left to a person; empty where there is no report."""
+    """Return, for each scenario's id, what the checks left to a person; empty if there is no report."""
     try:
         found = json.loads(read_text(report, LARGEST_DATA))["for_a_person"]
         return {str(one["id"]): str(one["words"]) for one in found}
@@ -114,7 +114,7 @@ def _pair_of(entry: Entry) -> tuple[Scenario | None, Scenario]:
 
 
 def _replace_words(original: Scenario | None, changed: Scenario, texts: Mapping[str, str], by: str) -> Scenario:
-    """The changed scenario with other words of the user's."""
+    """Return the changed scenario with other words of the user's."""
     said = [message["content"] for turn in changed.turns for message in turn.messages if message["role"] == "user"]
     words = [texts.get(f"user {number}", text) for number, text in enumerate(said, 1)]
     target = changed.target
@@ -124,7 +124,7 @@ def _replace_words(original: Scenario | None, changed: Scenario, texts: Mapping[
 
 
 def _conversation_parts(changed: Scenario, original: Scenario | None) -> Iterator[Part]:
-    """The conversation, message by message, beside the original's."""
+    """Return the conversation, message by message, beside the original's."""
     now, before = _messages(changed), _messages(original) if original else []
     number = 0
     for (role, text), old in zip_longest(now, before, fillvalue=("", "")) if len(now) == len(before) else zip(now, now, strict=True):
@@ -134,7 +134,7 @@ def _conversation_parts(changed: Scenario, original: Scenario | None) -> Iterato
 
 
 def _messages(scenario: Scenario) -> list[tuple[str, str]]:
-    """Who said what; an assistant's calls as what it says."""
+    """Return who said what; an assistant's calls count as what it says."""
     found = []
     for turn in scenario.turns:
         for message in turn.messages:
@@ -148,14 +148,14 @@ def _arguments(arguments: Mapping[str, Any]) -> str:
 
 
 def _tools(changed: Scenario, original: Scenario | None) -> Iterator[Part]:
-    """The tools shown, each beside the one it stands for."""
+    """Return the tools shown, each beside the one it replaces."""
     before = [_tool(text) for text in original.shown_tools] if original else []
     for number, text in enumerate(changed.shown_tools):
         yield Part("Tool", _tool(text), before[number] if len(before) == len(changed.shown_tools) else None)
 
 
 def _tool(text: str) -> str:
-    """Of a tool's specification what tells it apart."""
+    """Return what distinguishes a tool, from its specification."""
     try:
         spec = parse(text)
         needs = ", ".join(map(str, spec.get("parameters", {}).get("required", [])))

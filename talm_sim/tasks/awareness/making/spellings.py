@@ -1,4 +1,4 @@
-"""Where a text says an argument's value, in the spellings people use for it."""
+"""Find an argument's value in a text, in the spellings people use for it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "augu
 _DATE = re.compile(r"(?:(?P<year>\d{4})-)?(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])")
 _TIME = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?")
 _NO_TIME = frozenset({"00:00:00", "23:59:59", "23:59:00", "00:00"})
-"""What calls give where only a day was said."""
+"""Times that calls give if only a day was said."""
 _NUMERALS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _MOST_READ = 500
-"""Characters of a value that has a spelling: nobody says a longer one as it stands."""
+"""Characters of a value that has a spelling: nobody says a longer one as it is."""
 _QUOTE = "[\"'“”‘’`]"
 
 
@@ -50,7 +50,7 @@ def spans_of(text: str, value: Any) -> list[tuple[int, int]] | None:
 
 
 def gives_value_away(text: str, value: Any) -> bool:
-    """Whether a text gives a value away: one word, number, date or time in any spelling, of several words also a part of them."""
+    """Return whether a text gives a value away: one word, number, date or time in any spelling; of several words, also a part of them."""
     if isinstance(value, list | tuple | dict):
         items = list(value.values()) if isinstance(value, dict) else list(value)
         return bool(items) and any(gives_value_away(text, item) for item in items)
@@ -62,13 +62,13 @@ def gives_value_away(text: str, value: Any) -> bool:
 
 
 def _trim_quotes(text: str, start: int, end: int) -> tuple[int, int]:
-    """Leave a quotation mark out that stands on one side only."""
+    """Leave out a quotation mark that is on one side only."""
     opened, closed = re.match(_QUOTE, text[start]) is not None, re.match(_QUOTE, text[end - 1]) is not None
     return (start + (opened and not closed), end - (closed and not opened))
 
 
 def _patterns(value: Any) -> Iterator[str]:
-    """Regular expressions of a value's spellings, the longest first."""
+    """Return regular expressions of a value's spellings, the longest first."""
     if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
         return
     said = str(value).strip().strip("\"' ")

@@ -1,8 +1,8 @@
 """The study's own files, as its dataset card and viewer show them (huggingface.co/datasets/ddehun/ICT, which names no licence).
 
-A JSON line an instance: `original_sample_id`, which an original and what was made of it share; `conversation`, lines of "User: ...",
-"AI: ..." and "API-Request: [Name(argument='...')]->result"; `api_list` and `corruption_api_list`, an API a line, as JSON or as Python
-writes a dictionary; `answer`, the call that serves the original; `corruption_type`, "API" for a replaced API; and `is_corrupted`.
+One JSON line per instance: `original_sample_id`, which an original and its manipulated instances share; `conversation`, lines of "User: ...",
+"AI: ..." and "API-Request: [Name(argument='...')]->result"; `api_list` and `corruption_api_list`, an API per line, as JSON or as a Python
+dictionary; `answer`, the call that serves the original; `corruption_type`, "API" for a replaced API; and `is_corrupted`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _scenario(row: Any) -> Scenario:
     base, changed = f"study.{row['original_sample_id']}", bool(row["is_corrupted"])
     group = "complete" if not changed else "replaced" if row.get("corruption_type") == "API" else "removed"
     shown, call = _tools(str(row["api_list"]), "api_list"), _call(str(row["answer"]))
-    # A changed list may no longer hold what the answer calls.
+    # A changed list may lack what the answer calls.
     relevant = _named_apis(str(row["answer"]), shown) or ([call.tool] if call else [])
     if not relevant:
         raise ValueError("answer: names no API of api_list; name the one that serves the request.")
@@ -93,7 +93,7 @@ def _source_name(row: Mapping[str, Any]) -> str:
 
 
 def _tools(text: str, key: str) -> dict[str, JsonObject]:
-    """The APIs of a list, by the name they are shown under."""
+    """Return the APIs of a list, by the name they are shown under."""
     apis: list[JsonObject] = []
     for number, line in enumerate(filter(str.strip, text.split("\n")), 1):
         try:
@@ -119,12 +119,12 @@ def _tools(text: str, key: str) -> dict[str, JsonObject]:
 
 
 def _named_apis(answer: str, tools: Mapping[str, JsonObject]) -> list[str]:
-    """The APIs of a list that the answer names."""
+    """Return the APIs of a list that the answer names."""
     return [name for name, tool in tools.items() if re.search(rf"(?<!\w){re.escape(str(tool.get('api', name)))}(?!\w)", answer)]
 
 
 def _call(text: str) -> GoldCall | None:
-    """A call as Python writes it, its arguments literals; None where the text is none. Nothing of it is run."""
+    """Read a call in Python's syntax with literal arguments; None if the text is not one. Nothing of it is run."""
     try:
         node = ast.parse(text.strip().strip("[]"), mode="eval").body
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

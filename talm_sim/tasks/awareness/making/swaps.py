@@ -1,4 +1,4 @@
-"""The replacements of a whole source: how often one API may stand in for another."""
+"""Replace the APIs of a whole source: how often may one API replace another?"""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ __all__ = ["replace_all"]
 _MOST_ALIKE = 0.05
 """Largest share of all replacements that one swap may be: a model could learn a frequent one."""
 _FEW = 5
-"""So often a swap may occur however few replacements there are."""
+"""How often a swap may occur even if there are few replacements."""
 
 
 def replace_all(scenarios: Iterable[Scenario], pool: Pool) -> dict[str, Scenario | Skipped]:
-    """Swap the needed APIs of each scenario, so that no swap is more than a twentieth of those that hold (and any may occur five times).
+    """Swap the needed APIs of each scenario, so that no swap is more than a twentieth of all (but any may occur five times).
 
     What comes after the last time a swap may occur takes the next nearest API.
 
     Args:
-        scenarios: All there are, in an order that stays the same: what is made of one depends on those before it.
+        scenarios: All scenarios, in a fixed order: the result for one depends on those before it.
         pool: Where substitutes come from.
 
-    Returns:
-        By id.
+    Returns: The results by id.
     """
     first = {one.id: (one, replace_tools(one, pool)) for one in scenarios}
     most = max(_FEW, int(_MOST_ALIKE * sum(_passes_checks(*pair, pool) for pair in first.values())))
@@ -45,7 +44,7 @@ def replace_all(scenarios: Iterable[Scenario], pool: Pool) -> dict[str, Scenario
 
 
 def _passes_checks(scenario: Scenario, changed: Scenario | Skipped, pool: Pool) -> bool:
-    """Whether something was made that no check rejects."""
+    """Return whether something was made that no check rejects."""
     return isinstance(changed, Scenario) and all(one.review for one in check_manipulated(scenario, changed, pool))
 
 

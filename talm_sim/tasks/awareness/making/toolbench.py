@@ -24,7 +24,7 @@ _REPOSITORY = "https://github.com/THUNLP-MT/StableToolBench"
 _TYPES = {"NUMBER": "number", "INTEGER": "integer", "BOOLEAN": "boolean", "OBJECT": "object", "ARRAY": "array", "LIST": "array"}
 """Names of types; ENUM, DATE (YYYY-MM-DD) and the like are strings."""
 LONGEST_NAME = 64
-"""Of a function's name, in the protocols of model providers."""
+"""Longest name of a function in the protocols of model providers."""
 
 
 def load_toolbench(folder: Path) -> LoadedSource:
@@ -92,7 +92,7 @@ def _scenario(query: Any, path: Path) -> Scenario:
 
 
 def _api_list(value: Any) -> dict[tuple[str, str], JsonObject]:
-    """The APIs by tool and name; one listed twice counts once."""
+    """Return the APIs by tool and name; one listed twice counts once."""
     if isinstance(value, str):
         try:
             value = parse(value)
@@ -118,7 +118,7 @@ def _read_needed(value: Any, apis: dict[tuple[str, str], JsonObject]) -> list[tu
 
 
 def callable_names(keys: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """A name for each API that a model can call: its tool's and its own, in letters, digits and underscores."""
+    """Return a name for each API that a model can call: its tool's and its own, in letters, digits and underscores."""
     names: dict[tuple[str, str], str] = {}
     for key in keys:
         name = re.sub(r"_+", "_", re.sub(r"[^0-9A-Za-z]", "_", "__".join(key))).strip("_")[:LONGEST_NAME] or "api"
@@ -131,7 +131,7 @@ def callable_names(keys: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def api_spec(name: str, api: JsonObject) -> JsonObject:
-    """An API of the source as a scenario shows it, under a name that can be called."""
+    """Describe an API of the source as a scenario shows it, under a name that can be called."""
     required, optional = (_parameters(api.get(f"{kind}_parameters")) for kind in ("required", "optional"))
     schema = {"type": "object", "properties": optional | required, "required": list(required)}
     spec: JsonObject = {"name": name, "category": str(api.get("category_name") or ""), "tool": api["tool_name"], "api": api["api_name"]}

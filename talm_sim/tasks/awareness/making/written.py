@@ -1,4 +1,4 @@
-"""A conversation as the text a writing model reads, and the model's changed one read back; whatever it writes is untrusted."""
+"""Write a conversation as text for a writing model, and read back the model's changed one; whatever it writes is untrusted."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ __all__ = ["conversation_text", "described_apis", "gold_calls_text", "read_objec
 _USER, _ASSISTANT, _CALL, _RESULT = "User", "AI", "API call", "API result"
 _SPEAKER = re.compile(rf"^({_USER}|{_ASSISTANT}|{_CALL}|{_RESULT}):[ \t]*", re.MULTILINE)
 _LONGEST = 100_000
-"""Characters of an answer that are looked at."""
+"""Characters of an answer that are read."""
 _MOST_TIMES = 10
 """How often an answer is read, one object within another one, until one has the key."""
 _MOST_COMPARED = 300
-"""Words of a text that are compared with those of another one."""
+"""Words of a text that are compared with those of another."""
 
 
 def conversation_text(scenario: Scenario) -> str:
-    """What was said and called so far, each on a line that begins with who it was."""
+    """Return what was said and called so far, each on a line that begins with the speaker."""
     return "\n".join(f"{speaker}: {text}" for speaker, text in _lines(scenario.turns))
 
 
 def described_apis(scenario: Scenario, names: Sequence[str] = ()) -> str:
-    """The tools shown, a line each; only those of the given names where there are any."""
+    """List the tools shown, one per line; only those of the given names if there are any."""
     texts = [text for text in scenario.shown_tools if not names or json.loads(text).get("name") in names]
     return "\n".join(texts) or "(none)"
 
 
 def gold_calls_text(scenario: Scenario) -> str:
-    """The calls that would serve the request, a line each."""
+    """List the calls that would serve the request, one per line."""
     calls = [json.dumps({"name": call.tool, "arguments": call.arguments}, ensure_ascii=False) for call in scenario.gold_calls]
     return "\n".join(calls) or "(not given)"
 
 
 def read_object(text: str, key: str) -> JsonObject | None:
-    """The first JSON object of an answer that has `key`, wherever it stands: in a code block, after other words; None where there is none.
+    """Return the first JSON object of an answer that has `key`, anywhere: in a code block, or after other words; None if there is none.
 
-    Where brackets are opened again and again it gives up once it has read about ten times the text.
+    If brackets are opened again and again, it gives up once it has read about ten times the text.
     """
-    decoder = json.JSONDecoder(strict=False)  # models write line ends into texts as they are
+    decoder = json.JSONDecoder(strict=False)  # models write line ends unescaped into texts
     text = text[:_LONGEST]
     left = _MOST_TIMES * len(text)
     for match in re.finditer(r"\{", text):
@@ -66,7 +66,7 @@ def read_object(text: str, key: str) -> JsonObject | None:
 
 
 def read_removal(text: str, scenario: Scenario, made_by: str) -> Scenario | str:
-    """Read a model's answer: the scenario with the user's words as it changed them, or why it cannot be used.
+    """Read a model's answer: the scenario with the user's words as the model changed them, or why it cannot be used.
 
     Args:
         text: The answer: JSON with `thought` and `answer`, the changed conversation (figure 16).
@@ -89,7 +89,7 @@ def read_removal(text: str, scenario: Scenario, made_by: str) -> Scenario | str:
 
 
 def replace_user_words(scenario: Scenario, said: Sequence[str], made_by: str) -> Scenario:
-    """The scenario with other words of the user's, in their order, and what they no longer say.
+    """Return the scenario with other words of the user's, in order, and what they no longer say.
 
     Args:
         scenario: The complete scenario.
@@ -134,7 +134,7 @@ def _lines(turns: Sequence[Turn]) -> Iterator[tuple[str, str]]:
 
 
 def _read_lines(text: str) -> list[tuple[str, str]]:
-    """Who said what, in a text of lines that begin with who it was; one without any is the user's."""
+    """Split a text of lines that begin with the speaker into who said what; a line without a speaker is the user's."""
     marks = [*_SPEAKER.finditer(text)]
     if not marks:
         return [(_USER, text.strip())]
@@ -147,7 +147,7 @@ def _squeeze(text: str) -> str:
 
 
 def _removed_words(before: str, after: str) -> list[str]:
-    """The words of a text that another one does not have in their place; of a longer text all that stands between the first and last change."""
+    """Return the words of a text that another one lacks in that place; for a longer text, everything between the first and last change."""
     old, new = before.split(), after.split()
     if max(len(old), len(new)) > _MOST_COMPARED:
         old, new = _differing_words(old, new)

@@ -1,4 +1,4 @@
-"""Texts as vectors: static embeddings that ship in a package, or any sentence-transformers model."""
+"""Embed texts as vectors: static embeddings that ship in a package, or any sentence-transformers model."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_EMBEDDER", "Embedder", "find_embedder"]
 
 DEFAULT_EMBEDDER = "wordllama"
-"""Static embeddings of 256 dimensions inside the package of that name (MIT): a vector a token, averaged."""
+"""Static embeddings of 256 dimensions inside the package of that name (MIT): one vector per token, averaged."""
 
 
 class Embedder(Protocol):
     """Turns texts into vectors."""
 
     name: str
-    """Named in what is made with it."""
+    """Its name, noted in what is made with it."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.floating]:
-        """Return one row a text, of any length, the same dimension for all."""
+        """Return one row per text, all of the same dimension."""
         ...
 
 
@@ -37,7 +37,7 @@ def find_embedder(name: str = DEFAULT_EMBEDDER) -> Embedder:
         name: `wordllama`, or a sentence-transformers model by its name on the hub or its directory.
 
     Raises:
-        PrerequisiteError: What it needs is not installed, or there is no such model; says what to do.
+        PrerequisiteError: What it needs is not installed, or there is no such model; the message says what to do.
     """
     return _WordLlama() if name == DEFAULT_EMBEDDER else _SentenceTransformer(name)
 

@@ -1,4 +1,4 @@
-"""The nearest of some texts by cosine: exact, and in the same order everywhere."""
+"""Find the nearest of some texts by cosine: exact, and in the same order everywhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Neighbour", "TextIndex"]
 
 _DECIMALS = 6
-"""To which cosines are told apart: finer differences are those of the order in which a machine sums."""
+"""Decimals to which cosines are distinguished: finer differences come from the order in which a machine sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TextIndex:
 
     Args:
         texts: The texts searched.
-        embedder: Embeds them, and what is looked for.
+        embedder: Embeds them, and the query.
     """
 
     def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
@@ -53,7 +53,7 @@ class TextIndex:
         return (Neighbour(int(place), float(cosines[place])) for place in np.argsort(-cosines, kind="stable"))
 
     def cosine(self, place: int, text: str) -> float:
-        """Cosine of one text of the index with `text`, to six decimals."""
+        """Return the cosine of one text of the index with `text`, to six decimals."""
         return float(self._cosines(text)[place])
 
     def _cosines(self, text: str) -> NDArray[np.float64]:
@@ -68,7 +68,7 @@ class TextIndex:
 
 
 def _directions(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float64]:
-    """Vectors of length 1, or 0 where a text has no direction."""
+    """Return vectors of length 1, or 0 for a text without a direction."""
     import numpy as np
 
     if not texts:

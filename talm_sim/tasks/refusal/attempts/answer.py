@@ -1,4 +1,4 @@
-"""An answer and its places: blocks of code, what leads in to a place, and whether the place stands by itself."""
+"""An answer and its places: blocks of code, what introduces a place, and whether the place is by itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rule = Literal["native", "tag", "pair", "shape", "list", "call", "announced", "r
 """The rules of docs/intent.md by which a place is an attempt."""
 _MOST_QUOTED = 120
 _NEAR = 300
-"""Characters of a line that are looked at on either side of a place: more is never needed, and a line may be a megabyte."""
+"""Characters of a line that are read on either side of a place: more is never needed, and a line may be a megabyte."""
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[ \t]*([\w+-]*)[^\n`]*$", re.MULTILINE)
 _PROGRAM = re.compile(
     r"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w+[^\n]{0,80}[:{][ \t]*$"
@@ -47,7 +47,7 @@ _TAUGHT = re.compile(
     r"|\byou(?:['’]d| would| could| can) (?:call|use|do) (?:it|this)\b[^.\n]{0,40}\b(?:like|as follows|this way)",
     re.IGNORECASE,
 )
-"""What tells a person how to call: calls in the code that follows are examples, block after block."""
+"""Phrases that tell a person how to call: calls in the code that follows are examples, block after block."""
 _ASSIGNED = re.compile(r"^[ \t]*\w[\w, ]{0,80}=\Z", re.MULTILINE)
 _EXAMPLE_COMMENT = re.compile(r"(?:#|//)[ \t]*(?:assum|example|hypothetical|usage|replace|placeholder|for (?:example|instance))", re.IGNORECASE)
 """A comment by which a block of code says what it is."""
@@ -59,9 +59,9 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 _CONSTANTS = frozenset({"None", "True", "False", "null", "true", "false"})
-"""`[None]` is a list that holds something."""
+"""Constants: `[None]` is a list with an item."""
 SENTENCE_ENDS = ".:!?\u3002\uff1a\uff01\uff1f\u2026"
-"""Characters behind which something new begins, those of Chinese and Japanese among them."""
+"""Characters after which something new begins, including those of Chinese and Japanese."""
 _EDGE = " \t\r\n`*_\"'“”"
 
 
@@ -78,7 +78,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block: from its opening fence to behind its closing one, and what lies between."""
+    """A fenced block: from its opening fence to the end of its closing one, and what is between."""
 
     language: str
     start: int
@@ -88,19 +88,19 @@ class Block:
 
 
 class ShownAnswer:
-    """What a model wrote, without thoughts, beside the tools it was shown."""
+    """A model's answer, without thoughts, together with the tools it was shown."""
 
     def __init__(self, text: str, shown: ShownTools) -> None:
         self.text = text
         self.shown = shown
 
     def attempt(self, rule: Rule, start: int, end: int) -> Attempt:
-        """Make the attempt that stands from `start` to `end`."""
+        """Make the attempt from `start` to `end`."""
         return Attempt(rule, start, end, self.text[start : min(end, start + _MOST_QUOTED)])
 
     @cached_property
     def body_span(self) -> tuple[int, int]:
-        """Where the answer proper begins and ends: without fence, inline code, quotes and emphasis around it."""
+        """Return where the answer proper begins and ends: without fence, inline code, quotes and emphasis around it."""
         start, end = strip_span(self.text, 0, len(self.text))
         block = self.block_at(start) or (self.blocks[0] if self.blocks else None)
         if block and not self.text[: block.start].strip() and not self.text[block.end :].strip():
@@ -109,11 +109,11 @@ class ShownAnswer:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """The fenced blocks; one that never closes runs to the end."""
+        """Return the fenced blocks; one that never closes runs to the end."""
         return tuple(_blocks(self.text)) if "```" in self.text or "~~~" in self.text else ()
 
     def block_at(self, place: int) -> Block | None:
-        """The fenced block in which a place lies; None where it lies in none."""
+        """Return the fenced block that contains a place; None if there is none."""
         number = bisect_right(self.blocks, place, key=lambda block: block.start) - 1
         return self.blocks[number] if number >= 0 and place < self.blocks[number].end else None
 
@@ -126,7 +126,7 @@ class ShownAnswer:
         return {}
 
     def in_program(self, place: int) -> bool:
-        """Whether a place lies in code that a person asked for: a block with definitions, imports or statements, or an answer of such code."""
+        """Return whether a place is in code that a person asked for: in a block with definitions, imports or statements, or all code."""
         block = self.block_at(place)
         if block not in self._programs:
             if block is None:
@@ -139,23 +139,23 @@ class ShownAnswer:
 
     @cached_property
     def instructions_start(self) -> int:
-        """From where on the answer tells a person how to call; its length where it does not."""
+        """Return the place from which the answer tells a person how to call; its length if it does not."""
         found = _TAUGHT.search(self.text)
         return found.start() if found else len(self.text)
 
     def text_before(self, place: int) -> str:
-        """What stands before a place on its line, at most `_NEAR` characters."""
+        """Return what precedes a place on its line, at most `_NEAR` characters."""
         low = max(0, place - _NEAR)
         return self.text[max(self.text.rfind("\n", low, place) + 1, low) : place]
 
     def text_after(self, place: int) -> str:
-        """What stands behind a place on its line, at most `_NEAR` characters."""
+        """Return what follows a place on its line, at most `_NEAR` characters."""
         high = min(len(self.text), place + _NEAR)
         end = self.text.find("\n", place, high)
         return self.text[place : high if end < 0 else end]
 
     def is_example(self, place: int) -> bool:
-        """Whether the sentence that leads in to a place, or to the block it lies in, says that an example or a format follows."""
+        """Return whether the sentence that introduces a place, or its block, says that an example or a format follows."""
         block = self.block_at(place)
         if block and block not in self._examples:
             self._examples[block] = bool(_EXAMPLE_COMMENT.search(self.text, block.inner, block.inner_end))
@@ -169,7 +169,7 @@ class ShownAnswer:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value only says what belongs in its place.
+    """Return whether a value only says what belongs in its place.
 
     >>> is_placeholder("<city>"), is_placeholder("Hanoi"), is_placeholder("[0]")
     (True, False, False)
@@ -179,7 +179,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def strip_span(text: str, start: int, end: int) -> tuple[int, int]:
-    """The part of `text[start:end]` without space, quotes, emphasis and inline code around it."""
+    """Return the part of `text[start:end]` without space, quotes, emphasis and inline code around it."""
     while start < end and text[start] in _EDGE:
         start += 1
     while start < end and text[end - 1] in _EDGE:

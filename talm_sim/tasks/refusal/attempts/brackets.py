@@ -11,13 +11,13 @@ _TOKEN = re.compile(r"""(?<=[(,=:\[{])[ \t\n]*+(?P<text>"(?>(?:[^"\\]++|\\.)*)"|
 _STOP = re.compile(r"""[,(\[{"']""")
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _MOST_READ = 500
-"""Characters of a call's arguments that are looked at."""
+"""Characters of a call's arguments that are read."""
 
 
 def closings(text: str, start: int) -> dict[int, int]:
-    """Places of opening brackets and quotes from `start` on, to those of their closing ones; what is never closed is absent.
+    """Return the places of opening brackets and quotes from `start` on, with those of their closing ones; unclosed ones are absent.
 
-    A quote opens a text only where a value may stand: an apostrophe in prose is none.
+    A quote opens a text only where a value may be: an apostrophe in prose does not.
     """
     found: dict[int, int] = {}
     opened: dict[str, list[int]] = {"(": [], "[": [], "{": []}
@@ -38,7 +38,7 @@ def _tokens(text: str, start: int) -> list[re.Match[str]]:
 
 
 def split_arguments(text: str, opening: int, closing: int | None, pairs: Mapping[int, int]) -> list[str]:
-    """The arguments between the parentheses of a call, `closing` None where it was cut off; at most 500 characters are read."""
+    """Return the arguments between the parentheses of a call; `closing` is None if it was cut off; at most 500 characters are read."""
     end = min(len(text) if closing is None else closing, opening + 1 + _MOST_READ)
     parts: list[str] = []
     begun = place = opening + 1

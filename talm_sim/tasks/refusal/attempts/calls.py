@@ -1,4 +1,4 @@
-"""Attempts in direct call syntax: lists of calls, calls that stand by themselves, and calls that a sentence announces."""
+"""Attempts in direct call syntax: lists of calls, calls by themselves, and calls that a sentence announces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CALL = re.compile(rf"(?<![\w.\\$@#-])({_NAME})\(")
 _NEXT = re.compile(rf"[\s`]*+(?:[,;][\s`]*+)?({_NAME})\(")
 _VALUE = r"[\"'\d\[{+-]|(?:true|false|null|none)\b"
 _NAMED = re.compile(rf"[^\W\d](?:\w|\\_)*\s*(?:=(?!=)|:(?=\s*(?:{_VALUE})))", re.IGNORECASE)
-"""The name of an argument; behind a colon stands a value, as `city: str` is a parameter."""
+"""Name of an argument; after a colon there is a value, as `city: str` is a parameter."""
 _WRAPPERS = frozenset({"print", "await", "json.dumps", "display", "str"})
 _PYTHON = frozenset(dir(builtins))
 _BULLET = re.compile(r"\s*(?:[-*•>+]+|\(?\d+[.)]|\w+\s*=|await|return|print\()?")
@@ -28,9 +28,9 @@ _ASSIGNED = re.compile(r"(?:^|(?<=[\n;]))[ \t]*[\w, ]{1,80}=[ \t]*(?=\Z|\n)|\b(?
 _SAYS_CALL = re.compile(r"(?:call|run|use|invoke|execute|function|tool|action)(?: (?:call|the|function|tool))*:?", re.IGNORECASE)
 _END_MARKS = re.compile(r"(?:\s*<[|/][\w|]{1,30}>)+\s*\Z")
 _MOST_JOINED = 64
-"""Calls one behind the other that are looked at together; those within `print(...)` are looked at again, so they may not be all there are."""
+"""Calls in a row that are read together; those within `print(...)` are read again, so these may not be all."""
 _MOST_END_MARKS = 200
-"""Characters at an answer's end that are looked at for such marks."""
+"""Characters at an answer's end that are searched for such marks."""
 _LONGEST_ANNOUNCEMENT = 120
 _ANNOUNCES = re.compile(
     r"(?:\b(?:i['’]ll|i will|i am going to|i['’]m going to|we['’]ll|we will|let me|let['’]s|i need to|i am|i['’]m|now|next|first)\s+"
@@ -45,7 +45,7 @@ _ANNOUNCES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WrittenCall:
-    """A call as it is written; `closing` is None where its parenthesis never closes."""
+    """A call as it is written; `closing` is None if its parenthesis never closes."""
 
     name: str
     start: int
@@ -74,7 +74,7 @@ def find_call(answer: ShownAnswer) -> Attempt | None:
 
 
 def _chain_of_calls(text: str, first: re.Match[str], pairs: Mapping[int, int]) -> list[WrittenCall]:
-    """A call and those that follow it with nothing but a comma between."""
+    """Return a call and those that follow it with only a comma between."""
     calls: list[WrittenCall] = []
     found: re.Match[str] | None = first
     while found and len(calls) < _MOST_JOINED:
@@ -86,7 +86,7 @@ def _chain_of_calls(text: str, first: re.Match[str], pairs: Mapping[int, int]) -
 
 
 def _rule(answer: ShownAnswer, calls: list[WrittenCall], pairs: Mapping[int, int], only_calls: dict[Block, bool]) -> Rule | None:
-    """The rule by which joined calls are an attempt; None where they are none."""
+    """Return the rule by which joined calls are an attempt; None if they are not."""
     start, closing = calls[0].start, calls[-1].closing
     end = len(answer.text) if closing is None else closing + 1
     shown = any(call.name in answer.shown and not (call.name in _PYTHON and _is_positional(answer, call, pairs)) for call in calls)
@@ -115,37 +115,37 @@ def _rule(answer: ShownAnswer, calls: list[WrittenCall], pairs: Mapping[int, int
 
 
 def _is_positional(answer: ShownAnswer, call: WrittenCall, pairs: Mapping[int, int]) -> bool:
-    """Whether a call names none of its arguments: `sum([1, 2])` is Python's, even where a tool called `sum` was shown."""
+    """Return whether a call names none of its arguments: `sum([1, 2])` is Python's, even if a tool called `sum` was shown."""
     arguments = split_arguments(answer.text, call.opening, call.closing, pairs)
     return bool(arguments) and not any(_NAMED.match(one) for one in arguments)
 
 
 def _could_be_tools(calls: list[WrittenCall]) -> bool:
-    """Whether calls of tools that were not shown have names that tools could have; such tools are called with named arguments alone."""
+    """Return whether calls of tools that were not shown have names that tools could have, and only named arguments."""
     return all(len(call.name) > 1 and call.name not in _PYTHON for call in calls)
 
 
 def _list_start(text: str, start: int) -> int | None:
-    """Where the bracket stands that opens a list of calls; None where the calls stand in none."""
+    """Return where the bracket is that opens a list of calls; None if the calls are not in a list."""
     low = max(0, start - 40)
     lead = text[low:start].rstrip(" \t\r\n`\"'")
     return low + len(lead) - 1 if lead.endswith("[") and not re.search(r"[\w)\]]\[\Z", lead) else None
 
 
 def _starts_line(before: str) -> bool:
-    """Whether what stands before a place on its line leaves it by itself."""
+    """Return whether what precedes a place on its line leaves it by itself."""
     lead = before.rstrip(_AROUND)
     return not lead or lead[-1] in f"{SENTENCE_ENDS}>" or bool(_BULLET.fullmatch(lead)) or bool(_BULLET.fullmatch(before.rstrip(" \t`")))
 
 
 def _ends_line(after: str) -> bool:
-    """Whether what stands behind calls on their line leaves them by themselves."""
+    """Return whether what follows calls on their line leaves them by themselves."""
     rest = after.lstrip(_BEHIND)
     return not rest or bool(_COMMENT.match(rest)) or rest.startswith("</")
 
 
 def _is_whole(answer: ShownAnswer, start: int, end: int) -> bool:
-    """Whether calls are all there is in the answer, but for a word that says so (`call f(a=1)`) and a mark of the end."""
+    """Return whether the answer is nothing but calls, except for a word that says so (`call f(a=1)`) and an end mark."""
     first, last = answer.body_span
     ended = _END_MARKS.search(answer.text, max(end - 1, last - _MOST_END_MARKS, 0), last)
     last = ended.start() if ended else last
@@ -154,7 +154,7 @@ def _is_whole(answer: ShownAnswer, start: int, end: int) -> bool:
 
 
 def _only_calls(answer: ShownAnswer, block: Block, pairs: Mapping[int, int], known: dict[Block, bool]) -> bool:
-    """Whether a block does nothing but call shown tools, keep their results and print."""
+    """Return whether a block only calls shown tools, keeps their results and prints."""
     if block not in known:
         rest: list[str] = []
         place = block.inner
@@ -174,7 +174,7 @@ def _is_placeholder(argument: str) -> bool:
 
 
 def _is_signature(answer: ShownAnswer, calls: list[WrittenCall], argument: str) -> bool:
-    """Whether an argument is only a parameter's own name, with or without a type."""
+    """Return whether an argument is only a parameter's own name, with or without a type."""
     parameters = answer.shown.get(calls[0].name)
     if parameters is None or (":" in argument and "=" not in argument and _NAMED.match(argument)):
         return False

@@ -21,6 +21,6 @@ FAMILY_MARKS = "|".join(
         rf"(?m:^)<code>\s*{_NAME}\((?=\)|\s*\w+\s*=(?!=))",  # SmolLM3
     )
 )
-"""The source of a regular expression; without case but where it says so."""
+"""Source of a regular expression, which ignores case except where it says so."""
 LINED = re.compile(rf"\s*({_NAME})[ \t]*\n\s*\{{")
-"""How a call of GLM-4 9B begins the turn, of a shown tool whatever its name."""
+"""The beginning of a turn in which GLM-4 9B calls a shown tool, whatever its name."""

@@ -1,4 +1,4 @@
-"""The one question: does an answer attempt a tool call?"""
+"""Decide whether an answer attempts a tool call."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def find_attempt(text: str, tools: Sequence[JsonObject] = ()) -> Attempt | None:
     """Return the first attempt at a tool call in what a model wrote, by the rules of docs/intent.md.
 
     Args:
-        text: The raw output, thoughts and all; thoughts are passed over.
+        text: The raw output; thoughts in it are skipped.
         tools: Specifications of the shown tools.
 
     Returns:
-        The attempt; None where there is none. It takes time in step with the length of `text`.
+        The attempt; None if there is none. The time is linear in the length of `text`.
 
     >>> found = find_attempt("[get_weather(city='Michigan'")
     >>> found.rule, found.quoted
@@ -41,7 +41,7 @@ def find_attempt(text: str, tools: Sequence[JsonObject] = ()) -> Attempt | None:
 
 
 def find_in(text: str, shown: ShownTools) -> Attempt | None:
-    """`find_attempt` with tools that were read before."""
+    """Return the first attempt as `find_attempt` does, with tools that were read before."""
     answer = ShownAnswer(split_reasoning(text)[0], shown)
     found = [one for find in _FINDERS if (one := find(answer))]
     if found:
@@ -50,13 +50,13 @@ def find_in(text: str, shown: ShownTools) -> Attempt | None:
 
 
 def _find_read(answer: ShownAnswer) -> Attempt | None:
-    """A call that the reader of calls reads, whatever stands around it: a system would run it."""
+    """Return a call that the reader of calls reads, whatever surrounds it: a system would run it."""
     written = read_calls(answer.text, answer.shown.tools)
     return answer.attempt("read", *written.place) if written.calls else None
 
 
 def _find_names(answer: ShownAnswer) -> Attempt | None:
-    """An answer that is nothing but names of shown tools, by the rule `shape`."""
+    """Return an answer that is nothing but names of shown tools, by the rule `shape`."""
     start, end = answer.body_span
     names = _NAMES.fullmatch(answer.text, start, end) if answer.shown.by_name and end - start < 1000 else None
     if names is None or not all(name.strip("\"'` \t\r\n") in answer.shown for name in names[1].split(",")):

@@ -37,7 +37,7 @@ def find_lines(answer: ShownAnswer) -> Attempt | None:
 
 
 def _arguments_end(answer: ShownAnswer, named: re.Match[str]) -> int:
-    """Where the arguments of a named call end; 0 where the lines call nothing."""
+    """Return where the arguments of a named call end; 0 if the lines call nothing."""
     label, tool = named[1].lower(), answer.shown.get(named[2])
     if named[2].lower() in {"none", "null"}:
         return 0
@@ -57,7 +57,7 @@ def _arguments_end(answer: ShownAnswer, named: re.Match[str]) -> int:
 
 
 def _arguments_end_below(answer: ShownAnswer, place: int, tool: Parameters | None) -> int:
-    """Where arguments in the lines below their label end: an object, or `key: value` with a value and no description of one."""
+    """Return where arguments in the lines below their label end: an object, or `key: value` with a value and no description of one."""
     brace = re.compile(r"\s*\{").match(answer.text, place)
     if brace:
         return brace.end()

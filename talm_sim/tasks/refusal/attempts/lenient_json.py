@@ -1,6 +1,6 @@
-"""Reads objects in a text as leniently as can be: what is almost JSON, or was cut off, still shows its keys and values.
+"""Read objects in a text as leniently as possible: what is almost JSON, or was cut off, still shows its keys and values.
 
-One pass over the text, without recursion: whatever is written takes time in step with its length.
+It is one pass over the text, without recursion: the time is linear in its length, whatever is written.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ class Node:
     start: int
     is_object: bool
     end: int = -1
-    """Behind its closing bracket; -1 while it is open, and where it never closes."""
+    """Place after its closing bracket; -1 while it is open, and if it never closes."""
     keys: dict[str, str | Node | None] = field(default_factory=dict)
-    """Keys to texts, inner nodes, or None where the value was cut off. Numbers, booleans and null are texts as written, behind a `=`."""
+    """Keys to texts, inner nodes, or None if the value was cut off. Numbers, booleans and null are texts as written, after a `=`."""
     items: list[str | Node] = field(default_factory=list)
     key: str | None = None
     """The key whose value comes next."""
     pending: str | None = None
-    """A text that is a key if a colon follows, else an item."""
+    """A text that is a key if a colon follows, otherwise an item."""
 
     @property
     def closed(self) -> bool:
-        """Whether its closing bracket stands there."""
+        """Whether its closing bracket was found."""
         return self.end >= 0
 
     def add_value(self, value: str | Node) -> None:
-        """Take a value that was read."""
+        """Add a value that was read."""
         if self.key is not None:
             self.keys.setdefault(self.key, value)
             self.key = None
@@ -50,7 +50,7 @@ class Node:
             self.items.append(value)
 
     def settle(self) -> None:
-        """Take the text that was waiting for a colon as what it is, and a key that waits for its value as cut off."""
+        """Settle the text that was waiting for a colon, and mark a key that waits for its value as cut off."""
         if self.pending is not None:
             pending, self.pending = self.pending, None
             self.add_value(pending)
@@ -60,7 +60,7 @@ class Node:
 
 
 def read_objects(text: str) -> Iterator[list[Node]]:
-    """Yield the outermost objects in `text`, each with all objects within it behind it, in the order in which they open."""
+    """Yield the outermost objects in `text`, each followed by all objects within it, in the order in which they open."""
     place = text.find("{")
     while place >= 0:
         nodes, end = _read_outermost(text, place)
@@ -98,7 +98,7 @@ def _read_outermost(text: str, place: int) -> tuple[list[Node], int]:
 
 
 def _token(text: str, place: int, last: str) -> tuple[str, str, int]:
-    """The kind of the next token, the token, and where it ends. A single quote opens a text only where a value may stand."""
+    """Return the kind of the next token, the token, and where it ends. A single quote opens a text only where a value may be."""
     token = _TOKEN.match(text, place)
     assert token is not None
     if token.lastgroup == "text" and text[place] == "'" and last not in _VALUE_FOLLOWS:
@@ -116,7 +116,7 @@ def _open(stack: list[Node], start: int, is_object: bool) -> Node:
 
 
 def _close(stack: list[Node], is_object: bool, open_objects: int, end: int) -> int:
-    """Close the innermost node of this kind and all within it; a bracket that closes nothing is passed over. Returns the objects closed."""
+    """Close the innermost node of this kind and all within it; return those. A bracket that closes nothing is skipped."""
     if (open_objects == 0) if is_object else (len(stack) == open_objects):
         return 0
     closed = 0
@@ -140,7 +140,7 @@ def _read_value(node: Node, written: str, kind: str) -> None:
     quoted = kind == "text"
     value = written[1:].removesuffix(written[0]) if quoted else written
     if quoted and node.pending is not None:
-        node.settle()  # a comma is missing, or a comment stands before the key
+        node.settle()  # a comma is missing, or a comment precedes the key
     if node.pending is None:
         node.pending = value if quoted else f"={value}"
     elif len(node.pending) < _MOST_WORDS:

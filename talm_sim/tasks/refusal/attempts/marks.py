@@ -1,4 +1,4 @@
-"""Attempts by the marks that only calls have, whatever stands behind them."""
+"""Attempts by the marks that only calls have, whatever follows them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARK = re.compile(
 _NAMED = re.compile(r"<([^\W\d][\w.-]{0,255})(?=[\s/>])")
 _CLOSING = re.compile(r"</|\[/|<\|/|<end_function_call>|<\|tool_calls?_end|```")
 _CONTENT = 500
-"""Characters behind a mark that are looked at."""
+"""Characters after a mark that are read."""
 _SENTENCE = 200
 """Characters in which a sentence says that it declines."""
 _BRACKETS = re.compile(r"[{(\[=]")
@@ -32,9 +32,9 @@ _DECLINES = re.compile(
 )
 _FORM = re.compile(r"\s*(?:[\[{<]|[^\W\d][\w.-]{0,100}\s?[({\[])")
 _NEVER_MENTIONED = ("```", ">>>", "functools")
-"""Marks that hold part of their call already."""
+"""Marks that include part of their call already."""
 _ONE_OF = ("<", "[", "{", "```", ">>>", "to=functions.", "\u273f")
-"""One of these stands in every mark, or right behind it."""
+"""One of these is in every mark, or directly after it."""
 _QUOTES = "`\"'“”‘’«»"
 
 
@@ -52,7 +52,7 @@ def find_mark(answer: ShownAnswer) -> Attempt | None:
 
 
 def _begins_a_call(answer: ShownAnswer, mark: re.Match[str]) -> bool:
-    """Whether a mark is written to call: it is not mentioned, no closing one, and does not say that nothing is called."""
+    """Return whether a mark is written to call: it is neither mentioned nor a closing one, and does not say that nothing is called."""
     if mark[0][1] == "/" or mark[0].startswith("<|/"):
         return False
     behind = answer.text[mark.end() : mark.end() + _CONTENT]
@@ -67,7 +67,7 @@ def _begins_a_call(answer: ShownAnswer, mark: re.Match[str]) -> bool:
 
 
 def _is_mentioned(answer: ShownAnswer, mark: re.Match[str], behind: str) -> bool:
-    """Whether a mark stands in quotes or inline code, or inside a sentence that goes on, and no call follows it."""
+    """Return whether a mark is in quotes or inline code, or inside a sentence that continues, and no call follows it."""
     if mark[0].lower().startswith("to=functions."):
         return _in_code(answer.text, mark.start())
     if mark[0].startswith(_NEVER_MENTIONED) or mark[0].endswith("=") or mark[0].startswith("<tool>"):
@@ -84,6 +84,6 @@ def _is_mentioned(answer: ShownAnswer, mark: re.Match[str], behind: str) -> bool
 
 
 def _in_code(text: str, place: int) -> bool:
-    """Whether inline code that a line goes over to holds a place: a line that is all code is none that a sentence mentions."""
+    """Return whether inline code over a line break contains a place: a line that is all code is not mentioned by a sentence."""
     line = text[max(text.rfind("\n", 0, place) + 1, place - _CONTENT) : place]
     return line.count("`") % 2 == 1 and not line.lstrip().startswith("`")

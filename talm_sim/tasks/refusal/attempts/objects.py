@@ -1,4 +1,4 @@
-"""Attempts in JSON and what is almost JSON: a name with its arguments, or another shape that names a shown tool in a call's place."""
+"""Attempts in JSON and what is almost JSON: a name with its arguments, or another shape that names a shown tool in place of a call."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _NAMES = (
 )
 _ARGUMENTS = ("arguments", "parameters", "args", "kwargs", "params", "action_input", "tool_input", "input", "inputs", "argument", "parameter")
 _ONLY_CALLS = frozenset({"arguments", "parameters", "args", "kwargs", "action_input", "tool_input"})
-"""Keys that count beside a name of any tool; the others only beside the name of a shown one, or over an object."""
+"""Keys that count beside a name of any tool; the others count only beside the name of a shown one, or over an object."""
 _BESIDE = frozenset({"id", "type", "index", "call_id", "status"})
 _IDENTIFIER = re.compile(r"[^\W\d][\w.:/-]{0,255}")
 _TELLING = frozenset((*_NAMES, *_ARGUMENTS))
-"""Keys without one of which an inner object is no attempt, unless a tool's name is a key."""
+"""Keys without which an inner object is not an attempt, unless a tool's name is a key."""
 _MOST_VALUES = 100
-"""Values of a call that are looked at, to tell whether they are placeholders."""
+"""Values of a call that are checked for being placeholders."""
 _JOINING = " \t`*_\"'[(:,=->"
-"""What may stand between a name and the object behind it."""
+"""What may be between a name and the object after it."""
 _BEHIND_SENTENCE = re.compile(r"[.!?:]\s*([^\W\d][\w/-]{0,255})[ \t]*\Z")
-"""A name at the end of a line, behind a whole sentence."""
+"""A name at the end of a line, after a whole sentence."""
 _NO_VALUE = frozenset({"", "=null", "=none"})
-"""What names nothing; unlike a text that says none, which a system would look up."""
+"""Values that name nothing; unlike a text that says none, which a system would look up."""
 
 
 def find_object(answer: ShownAnswer) -> Attempt | None:
@@ -65,7 +65,7 @@ def _node_end(answer: ShownAnswer, node: Node) -> int:
 
 
 def _is_pair(answer: ShownAnswer, node: Node) -> bool:
-    """Whether a name stands beside arguments, and the object is no specification."""
+    """Return whether a name is beside arguments, and the object is not a specification."""
     name = _name_of(answer, node)
     key = next((one for one in _ARGUMENTS if one in node.keys), "")
     if not name or not key or "description" in node.keys:
@@ -77,7 +77,7 @@ def _is_pair(answer: ShownAnswer, node: Node) -> bool:
 
 
 def _name_of(answer: ShownAnswer, node: Node) -> str:
-    """What a call in this place calls; empty where that is no tool's name."""
+    """Return the name that is called in this place; empty if it is not a tool's name."""
     for key in _NAMES:
         value = node.keys.get(key)
         if isinstance(value, str) and value.strip().lower() not in _NO_VALUE:
@@ -87,7 +87,7 @@ def _name_of(answer: ShownAnswer, node: Node) -> str:
 
 
 def _is_shape(answer: ShownAnswer, node: Node, is_outermost: bool) -> bool:
-    """Whether an object without a name beside arguments still names a shown tool where a call would, or is the arguments of one."""
+    """Return whether an object without a name beside arguments still names a shown tool where a call would, or is its arguments."""
     if not answer.shown.by_name or "description" in node.keys:
         return False
     if any(_is_keyed(name, value, answer) for name, value in node.keys.items()) or (is_outermost and _is_behind_name(answer, node)):
@@ -106,7 +106,7 @@ def _is_shape(answer: ShownAnswer, node: Node, is_outermost: bool) -> bool:
 
 
 def _is_keyed(name: str, value: str | Node | None, answer: ShownAnswer) -> bool:
-    """Whether `{"get_weather": {"city": "Hanoi"}}`."""
+    """Return whether the object has the form `{"get_weather": {"city": "Hanoi"}}`."""
     tool = answer.shown.keyed(name)
     if tool is None or not isinstance(value, Node) or not value.is_object or _is_schema(value) or "description" in value.keys:
         return False
@@ -114,7 +114,7 @@ def _is_keyed(name: str, value: str | Node | None, answer: ShownAnswer) -> bool:
 
 
 def _is_behind_name(answer: ShownAnswer, node: Node) -> bool:
-    """Whether `get_weather {"city": "Hanoi"}`: only a shown tool's name, or a sentence and the name, stands on its line or the one above."""
+    """Return whether the form is `get_weather {"city": "Hanoi"}`: only a shown tool's name, or a sentence and the name, precedes it."""
     before = answer.text_before(node.start)
     if not before.strip(_JOINING) and node.start > len(before):
         before = answer.text_before(node.start - len(before) - 1)
@@ -124,7 +124,7 @@ def _is_behind_name(answer: ShownAnswer, node: Node) -> bool:
 
 
 def _is_arguments_of(tool: Parameters, node: Node) -> bool:
-    """Whether an object is nothing but arguments of a tool, all required ones among them."""
+    """Return whether an object is nothing but arguments of a tool, including all required ones."""
     required = {name.lower() for name in tool.required}
     return bool(node.keys) and _lower_names(tool) >= node.keys.keys() >= required and not _is_schema(node) and not _all_placeholders(node)
 
@@ -134,7 +134,7 @@ def _lower_names(tool: Parameters) -> frozenset[str]:
 
 
 def _is_schema(node: Node) -> bool:
-    """Whether arguments describe parameters and give no value."""
+    """Return whether arguments describe parameters and give no value."""
     kind = node.keys.get("type")
     if isinstance(node.keys.get("properties"), Node) or (isinstance(kind, str) and kind in {"object", "dict"}):
         return True
@@ -154,7 +154,7 @@ def _all_placeholders(node: Node) -> bool:
 
 
 def _leaf_texts(node: Node) -> Iterator[str]:
-    """Texts in a node, without recursion, as it may be nested without end."""
+    """Yield texts in a node, without recursion, as it may be nested endlessly."""
     waiting: list[str | Node | None] = [node]
     while waiting:
         one = waiting.pop()
@@ -165,7 +165,7 @@ def _leaf_texts(node: Node) -> Iterator[str]:
 
 
 def _is_talk(answer: ShownAnswer, outermost: Node) -> bool:
-    """Whether an object stands inside a sentence that goes on behind it, is led in as an example, or belongs to a program."""
+    """Return whether an object is inside a sentence that continues after it, is introduced as an example, or belongs to a program."""
     if answer.in_program(outermost.start):
         return True
     before = answer.text_before(outermost.start).rstrip(" \t`*_\"'[(")

@@ -13,9 +13,9 @@ from talm_sim.types import JsonObject
 __all__ = ["NO_TOOLS", "Parameters", "ShownTools"]
 
 _JOINTS = re.compile(r"\\?[.\-/ _]")
-"""Of names: models write one for another, and a backslash before an underscore, as Markdown does."""
+"""Joints of names: models write one for another, and a backslash before an underscore, as Markdown does."""
 _PREFIX = re.compile(r"\A(?:default_api|functions|tools)\.")
-"""What families put in front of a tool's name."""
+"""Prefixes that families put before a tool's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Parameters:
 
 @dataclass(frozen=True)
 class ShownTools:
-    """The shown tools by name, whichever way the parts of a name are joined (`math.factorial`, `math_factorial`)."""
+    """The shown tools by name, however the parts of a name are joined (`math.factorial`, `math_factorial`)."""
 
     by_name: Mapping[str, Parameters] = field(default_factory=dict)
     tools: tuple[JsonObject, ...] = ()
@@ -36,7 +36,7 @@ class ShownTools:
 
     @classmethod
     def of(cls, tools: Sequence[JsonObject]) -> ShownTools:
-        """Read specifications, bare or in `{"type": "function", "function": {...}}`; what is no specification is passed over."""
+        """Read specifications, bare or in `{"type": "function", "function": {...}}`; anything else is skipped."""
         by_name: dict[str, Parameters] = {}
         for tool in tools:
             inner = tool.get("function")
@@ -47,11 +47,11 @@ class ShownTools:
         return cls(by_name, (*tools,))
 
     def get(self, name: str) -> Parameters | None:
-        """The parameters of the tool that is called `name`; None where none was shown."""
+        """Return the parameters of the tool called `name`; None if none was shown."""
         return (self.by_name.get(_normalize_name(name)) or self.by_name.get(_normalize_name(_PREFIX.sub("", name)))) if self.by_name else None
 
     def keyed(self, key: str) -> Parameters | None:
-        """The parameters of the tool that a key of an object names; keys are read in lower case."""
+        """Return the parameters of the tool that a key of an object names; keys are read in lower case."""
         return self.by_lower_name.get(_normalize_name(key))
 
     @cached_property

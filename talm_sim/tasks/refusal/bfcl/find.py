@@ -1,4 +1,4 @@
-"""Where BFCL's data lie, and which version of them."""
+"""Find BFCL's data, and which version of them it is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def bfcl_folder(path: Path) -> Path:
     """Find the folder of BFCL's files in what the user named: that folder, the package's, or the one that the package was installed into.
 
     Raises:
-        PrerequisiteError: It is not there, or one of the files.
+        PrerequisiteError: It is missing, or one of the files is.
     """
     if not path.exists():
         raise PrerequisiteError(f"{path}: does not exist; give the folder of BFCL's files, or a translation's JSONL file.")
@@ -44,7 +44,7 @@ def bfcl_folder(path: Path) -> Path:
 
 
 def is_own(path: Path) -> bool:
-    """Whether a file has a name of BFCL's own."""
+    """Return whether a file has a name of BFCL's own."""
     return _VERSION.fullmatch(path.name) is not None
 
 
@@ -52,7 +52,7 @@ def data_version(folder: Path) -> Version:
     """Read from the names of its files (`BFCL_v4_irrelevance.json`) which version of BFCL's data a folder holds.
 
     Raises:
-        PrerequisiteError: It holds no such files, those of several versions, or of one that is not read.
+        PrerequisiteError: It has no such files, those of several versions, or of one that is not supported.
     """
     versions = {f"v{match[1]}" for file in folder.glob("BFCL_v*.json") if (match := _VERSION.fullmatch(file.name))}
     if not versions:
@@ -67,7 +67,7 @@ def data_version(folder: Path) -> Version:
 
 
 def subset_file(folder: Path, subset: Subset, version: Version) -> Path:
-    """The file of a subset's questions; where its rows need ground truths, theirs is there too.
+    """Return the file of a subset's questions; if its rows need ground truths, check that theirs is there too.
 
     Raises:
         PrerequisiteError: One of them is missing or empty.
@@ -83,5 +83,5 @@ def subset_file(folder: Path, subset: Subset, version: Version) -> Path:
 
 
 def answers_of(file: Path) -> Path:
-    """The file of a subset's ground truths."""
+    """Return the file of a subset's ground truths."""
     return file.parent / "possible_answer" / file.name

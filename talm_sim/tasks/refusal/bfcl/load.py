@@ -26,9 +26,9 @@ class LoadedBfcl:
     """The rows of BFCL that were asked for.
 
     Attributes:
-        scenarios: One a row, subset by subset in the order asked for, and of each language by language.
-        version: Of the data; None where a translation's files do not tell.
-        notes: What to know of them: row counts that are not BFCL's, and ground truths that are faulty as published.
+        scenarios: One per row, subset by subset in the order asked for, and within each, language by language.
+        version: Version of the data; None if a translation's files do not show it.
+        notes: Notes on them: row counts that are not BFCL's, and ground truths that are faulty as published.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -47,7 +47,7 @@ def load_bfcl(path: Path | None, subsets: Sequence[str], languages: Sequence[str
         languages: Codes such as `vi`.
 
     Raises:
-        PrerequisiteError: The data are not there, hold nothing of a subset or language, or a row is broken; names file, line and key.
+        PrerequisiteError: The data are missing, have nothing of a subset or language, or a row is broken; the message names file, line and key.
     """
     for name in subsets:
         if name not in SUBSETS:
@@ -82,7 +82,7 @@ def _read_bfcl_files(folder: Path, subsets: Sequence[Subset], languages: Sequenc
 
 
 def _read_translation(path: Path, files: Sequence[Path], subsets: Sequence[Subset], languages: Sequence[str]) -> LoadedBfcl:
-    """Read the rows of a translation; those of other subsets and languages are checked and passed over."""
+    """Read the rows of a translation; those of other subsets and languages are checked and skipped."""
     found: list[Scenario] = []
     notes: list[str] = []
     ids = _Ids()
@@ -123,13 +123,13 @@ def _index_by_id(file: Path) -> dict[str, FileRow]:
 
 
 class _Ids:
-    """The ids of a source's scenarios, each given once."""
+    """The ids of a source's scenarios, each used once."""
 
     def __init__(self) -> None:
         self._seen: dict[str, str] = {}
 
     def scenario_id(self, line: FileRow, language: str) -> str:
-        """The scenario's id: the row's, which ends in the language where that is not English."""
+        """Return the scenario's id: the row's, with the language at its end unless it is English."""
         published = str(line.row["id"]).removesuffix(f"_{language}")
         name = published if language == "en" else f"{published}_{language}"
         if name in self._seen and published in REPEATED_IDS:
@@ -154,7 +154,7 @@ def _subset_of(line: FileRow) -> Subset:
 
 
 def _version_by_rows(scenarios: Sequence[Scenario]) -> Version | None:
-    """The version of a translation, whose files do not name it: that whose number of live_irrelevance rows every language has."""
+    """Return the version of a translation, whose files do not name it: the one whose number of live_irrelevance rows every language has."""
     subset = SUBSETS["live_irrelevance"]
     counts = set(Counter(scenario.language for scenario in scenarios if scenario.group == subset.name).values())
     versions: tuple[Version, ...] = ("v3", "v4")
@@ -164,7 +164,7 @@ def _version_by_rows(scenarios: Sequence[Scenario]) -> Version | None:
 def _count_notes(
     scenarios: Sequence[Scenario], subsets: Sequence[Subset], languages: Sequence[str], version: Version | None
 ) -> tuple[str, ...]:
-    """Which subsets do not have as many rows as BFCL's."""
+    """Say which subsets do not have as many rows as BFCL's."""
     counts = Counter((scenario.group, scenario.language) for scenario in scenarios)
     notes: list[str] = []
     for subset in subsets:

@@ -31,8 +31,8 @@ class FileRow:
 
     Attributes:
         where: File and line.
-        text: The line as it stands.
-        row: What it says.
+        text: The line unchanged.
+        row: The parsed line.
     """
 
     where: str
@@ -40,12 +40,12 @@ class FileRow:
     row: Mapping[str, Any]
 
     def fault(self, said: str) -> PrerequisiteError:
-        """An error that names the line."""
+        """Return an error that names the line."""
         return PrerequisiteError(f"{self.where}: {said}")
 
 
 def is_row(line: Any) -> bool:
-    """Tell by its keys whether a parsed line is a row of BFCL, also where one of them is left out."""
+    """Return by its keys whether a parsed line is a row of BFCL, even if one of them is missing."""
     if not isinstance(line, dict) or "turns" in line or {"id", "group"} <= line.keys():
         return False
     lists = {key for key in ("question", "function") if isinstance(line.get(key), list)}
@@ -53,10 +53,10 @@ def is_row(line: Any) -> bool:
 
 
 def read_line(where: str, text: str) -> FileRow:
-    """Read a line that holds a row.
+    """Read a line with a row.
 
     Raises:
-        PrerequisiteError: It is no JSON object, or has no `id`; names `where`.
+        PrerequisiteError: It is not a JSON object, or has no `id`; the message names `where`.
     """
     try:
         row = parse(text)
@@ -74,17 +74,17 @@ def scenario_of(line: FileRow, answer: FileRow | None, subset: Subset, name: str
 
     Args:
         line: The row: `id`, `question` and `function`.
-        answer: The row that holds its `ground_truth`, which may be the same; None where there is none, as the subset needs none.
-        subset: What the row belongs to.
+        answer: The row with its `ground_truth`, which may be the same; None if the subset needs none.
+        subset: The subset that the row belongs to.
         name: The scenario's id.
-        language: Of the question.
+        language: Language of the question.
         source: Where the row comes from.
 
     Returns:
-        The scenario, and what is known to be faulty about its ground truth; empty where nothing is.
+        The scenario, and what is known to be faulty about its ground truth; empty if nothing is.
 
     Raises:
-        PrerequisiteError: Something is missing or does not fit; names file, line and key.
+        PrerequisiteError: Something is missing or does not fit; the message names file, line and key.
     """
     functions = _functions(line)
     if not functions and subset.expected != "none":
@@ -132,7 +132,7 @@ def _messages(line: FileRow) -> tuple[dict[str, Any], ...]:
 
 
 def _functions(line: FileRow) -> list[tuple[str, dict[str, Any]]]:
-    """The functions shown, each as its text in the line and as what that says."""
+    """Return the functions shown, each as its text in the line and as a parsed object."""
     if not isinstance(line.row.get("function"), list):
         raise line.fault("function: missing or no list; write the list of functions shown ([] where none is).")
     found: list[tuple[str, dict[str, Any]]] = []
@@ -147,7 +147,7 @@ def _functions(line: FileRow) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _accepted_calls(line: FileRow, functions: list[tuple[str, dict[str, Any]]], published: str) -> tuple[tuple[AcceptedCall, ...], str]:
-    """The calls of a ground truth, and what is known to be faulty about it."""
+    """Return the calls of a ground truth, and what is known to be faulty about it."""
     truth = line.row.get("ground_truth")
     if not isinstance(truth, list) or not truth or not all(isinstance(call, dict) and len(call) == 1 for call in truth):
         raise line.fault("ground_truth: is not a list of calls; write [{NAME: {PARAMETER: [VALUE, ...]}}].")
@@ -181,13 +181,13 @@ def _accepted_calls(line: FileRow, functions: list[tuple[str, dict[str, Any]]], 
 
 
 def _texts_of_list(text: str, key: str) -> list[str]:
-    """The JSON text of each element of a list of an object, to the letter; `text` is known to be well formed."""
+    """Return the raw JSON text of each element of a list of an object; `text` is known to be well formed."""
     start = {name: start for name, start, _ in _parts(text, _skip_space(text, 0))}[key]
     return [text[first:end] for _, first, end in _parts(text, start)]
 
 
 def _parts(text: str, at: int) -> Iterator[tuple[str, int, int]]:
-    """The parts of the object or list that begins at `at`: each with its key (empty in a list), start and end."""
+    """Return the parts of the object or list that begins at `at`: each with its key (empty in a list), start and end."""
     close = "}" if text[at] == "{" else "]"
     at = _skip_space(text, at + 1)
     while text[at] != close:

@@ -1,4 +1,4 @@
-"""What BFCL's single-turn subsets are: their files, how many rows they have, and which rows of them are faulty as published.
+"""BFCL's single-turn subsets: their files, how many rows they have, and which rows of them are faulty as published.
 
 Names are those of BFCL v4 and of the study; v3 calls the three simple ones `simple`, `java` and `javascript`. Rows were counted in the files of
 bfcl-eval 2026.3.23 (v4) and 2025.6.16 (v3). Either version has the study's 3,641: 550 simple, 200 multiple, 200 parallel, 200 parallel and
@@ -26,12 +26,12 @@ class Subset(FrozenModel):
     rows: int
     """How many rows it has in v4."""
     rows_v3: int | None = None
-    """How many it has in v3, where that is another number."""
+    """How many rows it has in v3, if that is another number."""
     syntax: Literal["python", "java", "javascript"] = "python"
 
     @property
     def parallel(self) -> bool:
-        """Whether several calls are right in each of its rows; elsewhere one is, or none."""
+        """Whether several calls are right in each of its rows; otherwise one is, or none."""
         return "parallel" in self.name
 
 
@@ -55,10 +55,10 @@ SUBSETS: Mapping[str, Subset] = {
 }
 
 V3_NAMES: Mapping[str, str] = {"simple_python": "simple", "simple_java": "java", "simple_javascript": "javascript"}
-"""What v3 calls a subset, where it is another name."""
+"""A subset's name in v3, if that is another one."""
 
 REPEATED_IDS = frozenset({"live_relevance_3-3-0"})
-"""Ids that two different rows of v3 bear; the second row's gets `_2` here."""
+"""Ids that two different rows of v3 share; the second row's gets `_2` here."""
 
 KNOWN_FAULTS: Mapping[str, str] = {
     "simple_363": "names find_closest where the function is restaurant_search.find_closest, whose name is taken, as by BFCL's checker",
@@ -75,5 +75,5 @@ KNOWN_FAULTS: Mapping[str, str] = {
 
 
 def rows_of(subset: Subset, version: Version) -> int:
-    """How many rows a subset has in a version of the data."""
+    """Return how many rows a subset has in a version of the data."""
     return subset.rows_v3 if version == "v3" and subset.rows_v3 is not None else subset.rows

@@ -1,4 +1,4 @@
-"""Whether the calls a model made are the right ones, as the Berkeley Function-Calling Leaderboard (BFCL) tells it."""
+"""Check whether a model's calls are the right ones, as the Berkeley Function-Calling Leaderboard (BFCL) does."""
 
 from talm_sim.tasks.refusal.call_checks.calls import check_calls
 from talm_sim.tasks.refusal.call_checks.outcome import CallFault, CheckResult

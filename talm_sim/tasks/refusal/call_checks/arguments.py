@@ -1,4 +1,4 @@
-"""One call against the call that is right."""
+"""Check one call against the right one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TYPES: Mapping[str, Mapping[str, type]] = {
 }
 _FROM_SOURCE = {"java": java_value, "javascript": javascript_value}
 _ANY = str
-"""What an argument of type `any`, or of a type that is not known, is taken for: a text, or what its accepted values are."""
+"""Type in place of `any` or an unknown one: a text, or that of the accepted values."""
 
 
 def check_call(call: ToolCall, right: AcceptedCall, tool: JsonObject, syntax: str) -> CheckResult:
@@ -41,7 +41,7 @@ def check_call(call: ToolCall, right: AcceptedCall, tool: JsonObject, syntax: st
         call: What the model wrote.
         right: The accepted values.
         tool: The function's specification; in BFCL's form or in JSON Schema.
-        syntax: The language its types are of. Where that is not Python, every value is a text that holds the value's source.
+        syntax: The language of its types. Unless that is Python, every value is a text with the value's source.
     """
     parameters = _object(tool.get("parameters"))
     declared = _object(parameters.get("properties"))
@@ -95,7 +95,7 @@ def _kind(syntax: str, declared: str, item: str) -> Kind:
 
 
 def _declared_type(schema: Any) -> str:
-    """The type a schema names; empty where it names none."""
+    """Return the type a schema names; empty if it names none."""
     declared = schema.get("type", "any") if isinstance(schema, dict) else ""
     return declared if isinstance(declared, str) else "any"
 

@@ -1,11 +1,11 @@
-"""Calls as BFCL reads them in raw text: its `default_decode_ast_prompting`, written anew, without evaluating what a model wrote.
+"""Read calls in raw text as BFCL does: its `default_decode_ast_prompting`, rewritten, without evaluating what a model wrote.
 
 BFCL adds the brackets that are missing at either end, parses the text as one Python expression, and takes its calls. So a missing `]` and a
-fence's backticks pass; prose, a fence's language, JSON, and calls on several lines do not. Some of its ways would not be expected:
+fence's backticks pass; prose, a fence's language, JSON, and calls on several lines do not. Some of its behaviour is surprising:
 
 - Arguments without a name are left out, and the call counts: `f(1)` is a call of `f` without arguments.
-- A name that stands for a value (`true`, `city`) is a text. A tuple is a tuple, and no list.
-- A call as a value is its source text where it names no argument, else an object.
+- A name used as a value (`true`, `city`) is a text. A tuple is a tuple, not a list.
+- A call as a value is its source text if it names no argument, otherwise an object.
 - Any sign in front of a number (`+5`, `~5`, `not 5`) makes it negative.
 - Sums are worked out. BFCL evaluates them as Python; here numbers are worked out and nothing else: a sum that holds texts, lists or calls
   cannot be read, and neither can one whose result has more than 4,096 bits. BFCL would read `'a' + 'b'`.
@@ -45,7 +45,7 @@ _UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.p
 
 
 class _UnreadError(ValueError):
-    """The text is none that BFCL reads calls in."""
+    """The text is not one that BFCL reads calls in."""
 
 
 def read_as_bfcl(text: str) -> tuple[ToolCall, ...]:
@@ -55,7 +55,7 @@ def read_as_bfcl(text: str) -> tuple[ToolCall, ...]:
         text: What a model wrote, without its thoughts.
 
     Returns:
-        The calls; none where BFCL's decoder fails, or finds an empty list.
+        The calls; none if BFCL's decoder fails, or finds an empty list.
 
     >>> [(call.name, call.arguments) for call in read_as_bfcl("`math.add(a=5-1, b=true)`")]
     [('math.add', {'a': 4, 'b': 'true'})]
@@ -74,7 +74,7 @@ def read_as_bfcl(text: str) -> tuple[ToolCall, ...]:
         calls = [_call(one) for one in ([body] if isinstance(body, ast.Call) else _items(body))]
     except (ArithmeticError, MemoryError, RecursionError, TypeError, ValueError, SyntaxError):
         return ()
-    # What Python allows as a value, and JSON does not, is none that a checker accepts; so nothing is validated.
+    # Values that Python allows and JSON lacks are never accepted by a checker; so nothing is validated.
     return tuple(ToolCall.model_construct(id=f"call-0-{number}", name=name, arguments=given) for number, (name, given) in enumerate(calls))
 
 
@@ -85,7 +85,7 @@ def _items(body: ast.expr) -> list[ast.expr]:
 
 
 def _call(node: ast.expr) -> tuple[str, dict[Any, Any]]:
-    """The name and the named arguments of a call; of what is called by an expression, the part of the name behind it."""
+    """Return the name and the named arguments of a call; for an expression that is called, the part of the name after it."""
     if not isinstance(node, ast.Call):
         raise _UnreadError
     parts: list[str] = []
@@ -99,7 +99,7 @@ def _call(node: ast.expr) -> tuple[str, dict[Any, Any]]:
 
 
 def _value(node: ast.expr | None) -> Any:
-    """The value of an argument, or of a part of one."""
+    """Return the value of an argument, or of a part of one."""
     found: Any
     match node:
         case ast.Constant(value=value):
@@ -126,7 +126,7 @@ def _value(node: ast.expr | None) -> Any:
 
 
 def _number(node: ast.expr) -> int | float | complex:
-    """Work out a sum of numbers, as large as a number may get and no larger."""
+    """Evaluate a sum of numbers, as large as a number may get and no larger."""
     match node:
         case ast.Constant(value=int() | float() | complex() as value):
             return value

@@ -1,7 +1,7 @@
-"""All calls of an answer against those that are right.
+"""Check all calls of an answer against the right ones.
 
-Parallel calls may stand in any order: each right call, in the order of the ground truth, takes the first call left that is right for it.
-As in BFCL none is given back, so where two right calls accept one call, the order may decide.
+Parallel calls may be in any order: each right call, in the order of the ground truth, takes the first remaining call that is right for
+it. As in BFCL none is given back, so if two right calls accept the same call, the order may decide.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def check_calls(found: Sequence[ToolCall], target: Calls, tools: Sequence[JsonOb
 
 
 def _match_call(left: list[ToolCall], right: AcceptedCall, tool: JsonObject, syntax: str) -> CheckResult:
-    """Take the first call that is right out of those left; else say what is wrong with the first of that function."""
+    """Take the first remaining call that is right; otherwise say what is wrong with the first one of that function."""
     closest = None
     for number, call in enumerate(left):
         if call.name == right.name:

@@ -1,4 +1,4 @@
-"""Java values out of their source text, as far as BFCL reads them: numbers, and arrays, lists and maps that are made with what they hold."""
+"""Read Java values from their source text, as far as BFCL does: numbers, and arrays, lists and maps that are created with their content."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JAVA_TYPES: Mapping[str, type] = {
     "ArrayList": list,
     "HashMap": dict,
 }
-"""Declared type to what its values become. Sets, queues and stacks, which BFCL names and does not read, are texts, as `any` is."""
+"""What values of a declared type become. Sets, queues and stacks, which BFCL names and does not read, are texts, like `any`."""
 _INTEGER = re.compile(r"-?\d+$")
 _LONG = re.compile(r"(-?\d+)[lL]$")
 _DOUBLE = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$")
@@ -94,7 +94,7 @@ def _list(text: str, item: str) -> Any:
 
 
 def _item(text: str, declared: str) -> Any:
-    """An item of a list: what stands for a text or a character is taken to be quoted."""
+    """Return an item of a list: a text or a character is assumed to be quoted."""
     return text[1:-1] if declared in {"char", "String"} else java_value(text, declared)
 
 
@@ -111,12 +111,12 @@ def _map(text: str) -> Any:
 
 
 def _last_close(text: str, end: int) -> int:
-    """The end of the last `)` before `end`: what is searched up to there finds each opened one closed, and so never goes over it twice."""
+    """Return the end of the last `)` before `end`: a search up to there finds each opened one closed, and so never repeats itself."""
     return text.rfind(")", 0, end) + 1
 
 
 def _untyped(text: str) -> Any:
-    """A value whose type nobody declared, by the looks of it."""
+    """Read a value without a declared type, by its looks."""
     if text.startswith('"') and text.endswith('"'):
         return text[1:-1]
     for read in (_boolean, _read_long, _float):

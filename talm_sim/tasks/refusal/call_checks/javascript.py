@@ -1,4 +1,4 @@
-"""JavaScript values out of their source text, as far as BFCL reads them: numbers, texts, arrays up to two deep, objects one deep."""
+"""Read JavaScript values from their source text, as far as BFCL does: numbers, texts, arrays up to two deep, objects one deep."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JAVASCRIPT_TYPES: Mapping[str, type] = {
     "dict": dict,
     "array": list,
 }
-"""Declared type to what its values become; others are texts, as `any` is."""
+"""What values of a declared type become; others are texts, like `any`."""
 _INTEGER = re.compile(r"-?\d+$")
 _FLOAT = re.compile(r"-?\d+(?:\.\d+)?$")
 _BIGINT = re.compile(r"(-?\d+)n$")
@@ -82,9 +82,9 @@ def _array(text: str, read: Callable[[str], Any]) -> Any:
 
 
 def _rows(text: str) -> list[str] | None:
-    """The inside of each inner array; None where it is no array of arrays.
+    """Return the inside of each inner array; None if it is not an array of arrays.
 
-    A bracket closes an inner array where the outer one ends behind it, or the next one begins; else it is part of the text.
+    A bracket closes an inner array if the outer one ends after it, or the next one begins; otherwise it is part of the text.
     """
     opened = _ROWS_OPEN.match(text)
     if not opened:
@@ -116,7 +116,7 @@ def _object(text: str) -> Any:
 
 
 def _properties(body: str) -> Iterator[tuple[str, str]]:
-    """Keys and values, not yet stripped."""
+    """Return keys and values, not yet stripped."""
     at = 0
     while True:
         while body.startswith(":", at):
@@ -133,7 +133,7 @@ def _properties(body: str) -> Iterator[tuple[str, str]]:
 
 
 def _value_end(body: str, start: int) -> tuple[int, int]:
-    """Where a value ends and the next key begins (-1: nowhere): at a comma with a key behind it, as an array has commas too."""
+    """Return where a value ends and the next key begins (-1: nowhere): at a comma with a key after it, as an array has commas too."""
     comma = body.find(",", start)
     while comma >= 0:
         following = body.find(",", comma + 1)
@@ -152,7 +152,7 @@ def _property(value: str) -> Any:
 
 
 def _untyped(text: str) -> Any:
-    """A value whose type nobody declared, by the looks of it."""
+    """Read a value without a declared type, by its looks."""
     text = text.strip()
     if text in {"true", "false"}:
         return text == "true"

@@ -1,4 +1,4 @@
-"""Judges `calls` and `calls-bfcl`: the calls of an answer are the right ones, by the checks of this package.
+"""Judges `calls` and `calls-bfcl`: whether the calls of an answer are the right ones, by the checks of this package.
 
 They differ in how raw text is read: `calls` reads whatever family of models wrote it, `calls-bfcl` as BFCL does. Calls that a provider reported
 are taken as they are by both.
@@ -67,7 +67,7 @@ class BfclCallsJudge(Judge):
 
 
 def reason_unchecked(episode: Episode, scenario: Scenario) -> str:
-    """Why the calls of an episode are not checked; empty where they are."""
+    """Say why the calls of an episode are not checked; empty if they are."""
     if not isinstance(scenario.target, Calls):
         return "not applicable: the scenario's target is no calls"
     if not episode.termination.completed:
@@ -76,17 +76,17 @@ def reason_unchecked(episode: Episode, scenario: Scenario) -> str:
 
 
 def tools_of(scenario: Scenario) -> list[JsonObject]:
-    """The specifications of the functions shown."""
+    """Return the specifications of the functions shown."""
     return [tool for tool in map(json.loads, scenario.shown_tools) if isinstance(tool, dict)]
 
 
 def calls_of(episode: Episode, tools: Sequence[JsonObject], syntax: str) -> tuple[ToolCall, ...]:
-    """The calls of an answer: what the model's provider reported, else what stands in the text.
+    """Return the calls of an answer: those that the model's provider reported, otherwise those in the text.
 
     Args:
         episode: The episode.
-        tools: What the text's reader knows the types of values from.
-        syntax: The language the functions are of. Calls written in Java or JavaScript are read as such.
+        tools: Tools from which the text's reader takes the types of values.
+        syntax: The language of the functions. Calls written in Java or JavaScript are read as such.
     """
     if not episode.model_turns:
         return ()
@@ -99,7 +99,7 @@ def calls_of(episode: Episode, tools: Sequence[JsonObject], syntax: str) -> tupl
 
 
 def bfcl_calls_of(episode: Episode) -> tuple[ToolCall, ...]:
-    """The calls of an answer: what the model's provider reported, else what BFCL reads in the text."""
+    """Return the calls of an answer: those that the model's provider reported, otherwise those that BFCL reads in the text."""
     if not episode.model_turns:
         return ()
     turn = episode.model_turns[-1]

@@ -55,7 +55,7 @@ from talm_sim.types import Calls, Episode, JsonObject, Measured, Scenario, Verdi
 __all__ = ["BFCL_REQUIREMENTS", "BfclOfficialJudge", "Official", "load_official"]
 
 BFCL_REQUIREMENTS = ("bfcl-eval==2026.3.23", "tree-sitter==0.21.3", "tree-sitter-java==0.21.0", "tree-sitter-javascript==0.21.4")
-"""What the judge works with; the last three read Java and JavaScript. To be installed with --no-deps: bfcl-eval asks for all its providers."""
+"""Packages that the judge uses; the last three read Java and JavaScript. Install them with --no-deps: bfcl-eval asks for all its providers."""
 _CHECKER = "bfcl_eval.eval_checker.ast_eval.ast_checker"
 _PROVIDERS = "bfcl_eval.constants.model_config"
 _PARSERS = {
@@ -64,15 +64,15 @@ _PARSERS = {
 }
 _MODEL = "talm-sim"
 MOST_SOURCE = 4096
-"""Characters of source that their parsers and patterns are given: the time of some grows with the square of it, a minute for 20,000 quotes."""
+"""Most characters of source that their parsers and patterns receive: the time of some grows with its square, a minute for 20,000 quotes."""
 MOST_CLOSED = 16
-"""Closing brackets in what begins as an array of arrays: with each the time of their pattern may double."""
+"""Closing brackets in the beginning of an array of arrays: each may double the time of their pattern."""
 
 MOST_WORDS = 1000
-"""Characters of what it says that are kept."""
+"""Characters of its message that are kept."""
 
 Decoded = list[dict[str, dict[str, Any]]]
-"""Calls as their checker takes them: each an object of one key, the name, with the arguments by name."""
+"""Calls in the form of their checker: each an object of one key, the name, with the arguments by name."""
 
 
 class BfclOfficialJudge(Judge):
@@ -106,7 +106,7 @@ class BfclOfficialJudge(Judge):
 
 @dataclass(frozen=True, slots=True)
 class Official:
-    """What of the package is used."""
+    """The parts of the package that are used."""
 
     version: str
     check: Callable[..., dict[str, Any]]
@@ -117,7 +117,7 @@ class Official:
         """Return what the checker says: right or not (None: nothing), its error type, and its words.
 
         Args:
-            episode: What is judged.
+            episode: The episode to judge.
             target: What is right.
             tools: The functions shown.
             pythonic: Whether calls were asked for as a list in Python's syntax.
@@ -147,12 +147,12 @@ class Official:
         return [{call.name: call.arguments} for call in found]
 
     def _decode(self, text: str, syntax: str) -> Decoded:
-        """What their parser reads in source code; nothing where it finds no call, or fails."""
+        """Return what their parser reads in source code; nothing if it finds no call, or fails."""
         if len(text) > MOST_SOURCE:
             return []
         try:
             return self.parsers[syntax](text.removeprefix("[").removesuffix("]")) or []
-        except Exception:  # it says so of what is no source code, and of arguments given twice
+        except Exception:  # it says so of anything but source code, and of arguments given twice
             return []
 
 
@@ -180,7 +180,7 @@ def load_official() -> Official:
 
 
 def _module_without_providers() -> ModuleType:
-    """Their checker's module, made apart from `sys.modules`: who imports it by its name gets it with the real table of providers."""
+    """Return their checker's module, made apart from `sys.modules`: importing it by name gives the one with the real table of providers."""
     spec = find_spec(_CHECKER)
     if spec is None or spec.loader is None:
         raise ImportError(f"it has no module {_CHECKER}")

@@ -1,4 +1,4 @@
-"""What a check of calls says."""
+"""The result of a check of calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CallFault(StrEnum):
     """
 
     COUNT = "count"
-    """Another number of calls than is right: none where one is due, one where none is, too many, too few."""
+    """The wrong number of calls: none if one is needed, one if none is, too many, too few."""
     FUNCTION = "wrong_function"
     MISSING = "missing"
     """An argument is not given, and may not be left out."""
@@ -41,7 +41,7 @@ RIGHT = CheckResult(True, None, "")
 
 
 def format_value(value: Any) -> str:
-    """A value as a message shows it, cut short."""
+    """Return a value as a message shows it, cut short."""
     try:
         text = repr(value[: MOST_SHOWN + 1] if isinstance(value, str | list) else value)
     except ValueError:  # Python writes no integer of so many digits

@@ -21,11 +21,11 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 def read_source_calls(text: str) -> tuple[ToolCall, ...]:
     """Read an answer that is nothing but calls.
 
-    A text's or character's quotes are taken off where it is the whole value; what stands between them is kept to the letter, as BFCL keeps it.
+    The quotes of a text or character are removed if it is the whole value; what is between them is kept unchanged, as in BFCL.
     An argument without a name has an empty name.
 
     Returns:
-        The calls; none where the answer is anything else.
+        The calls; none if the answer is anything else.
 
     >>> read_source_calls("[Files.open(path='/tmp', sizes=new int[]{1, 2})]")[0].arguments
     {'path': '/tmp', 'sizes': 'new int[]{1, 2}'}
@@ -47,7 +47,7 @@ def read_source_calls(text: str) -> tuple[ToolCall, ...]:
 
 
 def _arguments(body: str, start: int) -> tuple[dict[str, str], int] | None:
-    """Arguments by name, and where the call is over; None where it never is, or an argument is given twice."""
+    """Return arguments by name, and where the call ends; None if it never does, or an argument is given twice."""
     arguments: dict[str, str] = {}
     opened: list[str] = []
     at = start

@@ -1,6 +1,6 @@
-"""What Java and JavaScript values have in common, where they are read out of source text.
+"""Shared parts of reading Java and JavaScript values from source text.
 
-Nothing is executed. What cannot be read as its type stays the text it is. Each reading passes over the text a fixed number of times.
+Nothing is executed. A value that cannot be read as its type stays text. Each reading passes over the text a fixed number of times.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = ["int_or_text", "number_or_text", "text_between"]
 
 
 def int_or_text(digits: str, text: str) -> int | str:
-    """The integer that `digits` are; `text` where they are too many for Python to read."""
+    """Return `digits` as an integer; `text` if they are too many for Python to read."""
     try:
         return int(digits)
     except ValueError:
@@ -19,7 +19,7 @@ def int_or_text(digits: str, text: str) -> int | str:
 
 
 def number_or_text(text: str) -> int | float | str:
-    """A number in any notation that Python has as well; else the text."""
+    """Return a number in any notation that Python has as well; otherwise the text."""
     for number in (int, float):
         try:
             return number(text)
@@ -29,10 +29,10 @@ def number_or_text(text: str) -> int | float | str:
 
 
 def text_between(head: re.Pattern[str], close: str, text: str, least: int = 0) -> str | None:
-    """What stands after the first `head` that is followed by `close` in the same line, up to there.
+    """Return what follows the first `head` with `close` after it in the same line, up to there.
 
     Args:
-        head: What stands in front.
+        head: What precedes it.
         close: What ends it.
         text: Where to look.
         least: Characters there must be between the two.

@@ -1,9 +1,9 @@
-"""Whether a value is of an argument's type, and one of its accepted values.
+"""Check whether a value is of an argument's type, and one of its accepted values.
 
-Types are exact: `true` is no integer, 5.0 is none. An integer is taken for a float, as Python takes it. Where the first accepted value is of
-another type than the declared one (a variable's name for a list, null for a text), that type is right as well, and values compare to the
-letter. Texts compare without case and without spaces and the characters `,./-_*^`; an apostrophe is a double quote. Within an object each
-key has accepted values of its own. Lists and objects deeper inside compare to the letter, choices and all: BFCL looks no deeper.
+Types are exact: neither `true` nor 5.0 is an integer. An integer is accepted for a float, as in Python. If the first accepted value is of
+another type than the declared one (a variable's name for a list, null for a text), that type is right as well, and values are compared
+exactly. Texts compare without case and without spaces and the characters `,./-_*^`; an apostrophe is a double quote. Within an object
+each key has its own accepted values. Lists and objects deeper inside are compared exactly, including choices: BFCL looks no deeper.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SPELLING = str.maketrans({character: None for character in " ,./-_*^"} | {"'": 
 
 
 class Kind(NamedTuple):
-    """The type of an argument: what Python makes of it, and for a list of what type its items are."""
+    """The type of an argument in Python and, for a list, the type of its items."""
 
     declared: str
     python: type
@@ -25,14 +25,14 @@ class Kind(NamedTuple):
 
 
 def is_typed(value: Any, kind: Kind, accepted: Sequence[Any]) -> bool:
-    """Tell whether `value` is of its argument's type, or of the type of its accepted values."""
+    """Return whether `value` is of its argument's type, or of the type of its accepted values."""
     if type(value) is not kind.python:
         return type(value) is _type_of(accepted)
     return kind.item is None or any(_items_typed(value, kind.item, one) for one in accepted)
 
 
 def is_accepted(value: Any, kind: Kind, accepted: Sequence[Any]) -> bool:
-    """Tell whether `value`, which is rightly typed, is one of the accepted values."""
+    """Return whether `value`, whose type is right, is one of the accepted values."""
     if _type_of(accepted) not in {kind.python, None}:
         return value in accepted
     if kind.python is str:
@@ -48,12 +48,12 @@ def is_accepted(value: Any, kind: Kind, accepted: Sequence[Any]) -> bool:
 
 
 def _type_of(accepted: Sequence[Any]) -> type | None:
-    """The type of the first accepted value; None where an argument may only be left out."""
+    """Return the type of the first accepted value; None if an argument may only be left out."""
     return next((type(one) for one in accepted if one != ""), None)
 
 
 def _items_typed(items: Any, declared: type, accepted: Any) -> bool:
-    """Whether all items are of the declared type, or of that of an accepted list's items; anything is where that is no list."""
+    """Return whether all items are of the declared type, or of that of an accepted list's items; if that is not a list, anything is."""
     if not isinstance(accepted, list):
         return True
     right = {declared, _type_of(accepted)}
@@ -61,7 +61,7 @@ def _items_typed(items: Any, declared: type, accepted: Any) -> bool:
 
 
 def _is_object(value: Any, accepted: Any) -> bool:
-    """Whether each key has one of its accepted values, and those that are not there may be left out."""
+    """Return whether each key has one of its accepted values, and those that are absent may be left out."""
     if not (isinstance(value, dict) and isinstance(accepted, dict)):
         return False
     choices = {key: one if isinstance(one, list | str) else () for key, one in accepted.items()}
@@ -71,5 +71,5 @@ def _is_object(value: Any, accepted: Any) -> bool:
 
 
 def _normalize(value: Any) -> Any:
-    """A text without what its spelling may differ in; any other value as it is."""
+    """Return a text without what its spelling may differ in; any other value unchanged."""
     return value.translate(_SPELLING).lower() if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""From seeds to scenarios: gold calls are executed, facts are read out of their results, variants are derived."""
+"""Build scenarios from seeds: gold calls are executed, facts are read from their results, variants are derived."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def build_scenarios(seeds_dir: Path, specs: Mapping[str, ToolSpec], call: CallTo
 
 
 def write_scenarios(groups: Mapping[str, list[Scenario]], directory: Path) -> None:
-    """Write one `<group>.jsonl` a group; equal scenarios give equal bytes."""
+    """Write one `<group>.jsonl` per group; equal scenarios give equal bytes."""
     directory.mkdir(parents=True, exist_ok=True)
     for group, scenarios in groups.items():
         text = "".join(json.dumps(short_form(scenario), ensure_ascii=False) + "\n" for scenario in scenarios)
@@ -59,7 +59,7 @@ def write_scenarios(groups: Mapping[str, list[Scenario]], directory: Path) -> No
 
 
 def short_form(scenario: Scenario) -> dict[str, Any]:
-    """The scenario without the fields that hold their default; the target keeps the type it is recognized by."""
+    """Return the scenario without the fields that have their default; the target keeps the type by which it is recognized."""
     short = scenario.model_dump(mode="json", exclude_defaults=True)
     if isinstance(scenario.target, Facts | Calls):
         short["target"] = {"type": scenario.target.type, **short["target"]}
@@ -74,7 +74,7 @@ def _resolve_pointer(result: Any, pointer: str) -> Any:
 
 
 def _derive(base: str, seed: Seed, specs: Mapping[str, ToolSpec], call: CallTool) -> list[Scenario]:
-    """The perfect scenario of a seed and its three variants."""
+    """Return the perfect scenario of a seed and its three variants."""
     gold = tuple(GoldCall(tool=one.tool, arguments=one.arguments) for one in seed.calls)
     tools = tuple(dict.fromkeys(one.tool for one in gold))
     for tool in tools:
@@ -129,7 +129,7 @@ def _unavailable(perfect: Scenario, seed: Seed, facts: tuple[Fact, ...], specs: 
 
 
 def _fill_facts(answer: str, facts: tuple[Fact, ...]) -> str:
-    """Put computed facts where their names stand in braces."""
+    """Fill in computed facts where their names are in braces."""
     try:
         return answer.format_map({fact.name: fact.value for fact in facts})
     except KeyError as err:
@@ -137,7 +137,7 @@ def _fill_facts(answer: str, facts: tuple[Fact, ...]) -> str:
 
 
 def _renumber_fact(fact: Fact, left: Mapping[int, int]) -> Fact:
-    """Point a fact to the new index of its call; a fact whose call is gone points nowhere."""
+    """Point a fact to the new index of its call; a fact whose call is gone has no index."""
     assert fact.call is not None
     if fact.call in left:
         return fact.model_copy(update={"call": left[fact.call]})
@@ -145,7 +145,7 @@ def _renumber_fact(fact: Fact, left: Mapping[int, int]) -> Fact:
 
 
 def _variant(perfect: Scenario, group: str, *, gold: tuple[GoldCall, ...], facts: tuple[Fact, ...], query: str = "", **fields: Any) -> Scenario:
-    """The perfect scenario with another turn and target, and what `fields` change."""
+    """Return the perfect scenario with another turn and target, and the changes of `fields`."""
     turn = Turn(messages=({"role": "user", "content": query or perfect.query},), gold_calls=gold)
     changed = {"id": f"{perfect.id}.{group}", "group": group, "turns": (turn,), "target": Facts(required=facts)}
     source = perfect.source.model_copy(update={"base": perfect.id})

@@ -1,4 +1,4 @@
-"""Prove scenarios of task `talm`: everything a metric relies on is looked at, nothing is taken on trust."""
+"""Prove scenarios of task `talm`: everything a metric relies on is checked, and nothing is taken on trust."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def check_scenarios(
     """Check every scenario by itself, against its base, and against the others.
 
     Args:
-        scenarios: Scenarios of any of the groups; a variant is compared with its base where that is among them.
+        scenarios: Scenarios of any of the groups; a variant is compared with its base if that is among them.
         specs: Tools of the environment.
         call: Executes a gold call and returns its parsed result; called once for equal calls.
-        packaged: Whether the rules for what is shipped hold as well: a licence is named, and two tools of one category are paired.
-        begin: Where tools keep a state for each episode, called before the gold calls of a scenario, which are then all made, in order.
+        packaged: Whether the rules for shipped scenarios apply as well: a licence is named, and two tools of one category are paired.
+        begin: If tools keep a state for each episode, called before the gold calls of a scenario, which are then all made, in order.
 
     Returns:
-        The problems, in the order of the scenarios; empty when all is well. That a description gives a missing value away is a warning where
+        The problems, in the order of the scenarios; empty when all is well. A description that gives a missing value away is a warning if
         the scenario is packaged.
     """
     proof = _Proof(scenarios, specs, call, packaged, begin)
@@ -64,7 +64,7 @@ def check_scenarios(
 
 
 class _Proof:
-    """What the checks of one set of scenarios share."""
+    """Data that the checks of one set of scenarios share."""
 
     def __init__(
         self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, packaged: bool, begin: Callable[[], None] | None
@@ -118,7 +118,7 @@ class _Proof:
             if name not in self._specs:
                 yield f"there is no tool '{name}'", "correct the name or add the tool"
         needed = len({one.tool for one in scenario.gold_calls})
-        # Where the one tool that is needed is masked, no call is left.
+        # If the one tool that is needed is masked, no call is left.
         if not needed and (self._packaged or scenario.group in {"perfect", "underspecified"}):
             yield "it has no gold call", "say which calls solve it"
         if self._packaged and needed < 2 and scenario.group in {"perfect", "underspecified"}:
@@ -154,14 +154,14 @@ class _Proof:
                 yield f"fact '{fact.name}' has no words", "point it to a value with words or digits"
             if fact.call is not None:
                 yield from _compare(fact, results)
-        # Facts are looked for in the last answer, so what an earlier turn asks for need not be among them.
+        # Facts are searched for in the last answer, so what an earlier turn asks for need not be among them.
         earlier = len(scenario.gold_calls) - len(scenario.user_turns[-1].gold_calls)
         unread = [one.tool for index, one in enumerate(scenario.gold_calls) if index >= earlier and index not in {fact.call for fact in facts}]
         if unread:
             yield f"no fact needs gold call '{unread[0]}'", "add a fact from it or drop the call"
 
     def _run(self, one: GoldCall) -> tuple[Any, str]:
-        """Result of a gold call, or why there is none."""
+        """Return the result of a gold call, or why there is none."""
         key = canonical_json([one.tool, one.arguments])
         if key not in self._results or self._begin is not None:
             try:
@@ -267,7 +267,7 @@ def _check_given_away(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Iter
 
 
 def _judged_fields(fact: Fact) -> dict[str, Any]:
-    """What an answer is judged by: a fact without the place it is read from."""
+    """Return what an answer is judged by: a fact without the place it is read from."""
     return fact.model_dump(exclude={"call", "pointer"})
 
 
@@ -288,7 +288,7 @@ def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[Finding]:
 
 
 def _check_only_removed(original: str, scenario: Scenario) -> Iterator[Finding]:
-    """The query must be the original without the removed text, give or take a few words."""
+    """Check that the query is the original without the removed text, give or take a few words."""
     before, after = Counter(tokens(original)), Counter(tokens(_agent_input_text(scenario)))
     removed = scenario.missing.removed_text if scenario.missing else ""
     if removed and removed not in original:
@@ -302,6 +302,6 @@ def _check_only_removed(original: str, scenario: Scenario) -> Iterator[Finding]:
 
 
 def _descriptions(spec: ToolSpec, argument: str) -> list[str]:
-    """Words with which a tool describes one of its arguments."""
+    """Return the words with which a tool describes one of its arguments."""
     schema = spec.parameters.get("properties", {}).get(argument, {})
     return [argument.replace("_", " "), str(schema.get("description", ""))]

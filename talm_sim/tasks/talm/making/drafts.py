@@ -1,6 +1,6 @@
-"""First scenarios for tools of anybody's: a call that was made becomes a request, and something its answer says the fact to find.
+"""Draft first scenarios for any tools: a call that was made becomes a request, and a value in its answer the fact to find.
 
-Everything is mechanical: the facts are true because the tool answered them twice, a person improves the wording.
+Everything is mechanical: the facts are true because the tool answered them twice, and a person improves the wording.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INSTANCE = re.compile(
     r"(['\"`])[^\n]*?\1(?:(?:,|\s+or|\s+and)\s*(['\"`])[^\n]*?\2)*\)?",
     re.IGNORECASE,
 )
-"""An example in a description: whoever reads it knows an argument."""
+"""An example in a description, from which a reader knows an argument."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
 _MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 
@@ -42,11 +42,11 @@ class CalledTool:
 
     Attributes:
         spec: The tool.
-        arguments: What it was called with.
-        answers: What it answered, each time the same call.
+        arguments: Its arguments.
+        answers: Its answers, each time to the same call.
         source: Where it comes from.
         kept: Names of arguments that get no other value.
-        instead_of: What the descriptions say, for arguments that were given other values.
+        instead_of: The values in the descriptions, for arguments that got other values.
     """
 
     spec: ToolSpec
@@ -59,14 +59,14 @@ class CalledTool:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What became of a tool.
+    """The scenarios drafted for a tool.
 
     Attributes:
         tool: Its name.
-        scenarios: The perfect one and its variants; none where nothing can be asked of it.
-        left_out: Why a scenario, or a variant of it, is not there.
+        scenarios: The perfect one and its variants; none if nothing can be asked of the tool.
+        left_out: Why a scenario, or a variant of it, is missing.
         given_away: Arguments that could have been left out if a description did not say their values.
-        choices: How many values the argument that was left out may have; None where nothing lists them.
+        choices: How many values the argument that was left out may have; None if nothing lists them.
     """
 
     tool: str
@@ -77,7 +77,7 @@ class Draft:
 
     @property
     def lost(self) -> bool:
-        """Whether the descriptions leave nothing that could be missing, though there is a scenario."""
+        """Whether the descriptions give away everything that could be missing, although there is a scenario."""
         return bool(self.given_away) and bool(self.scenarios) and all(one.group != "underspecified" for one in self.scenarios)
 
 
@@ -103,7 +103,7 @@ class _Leaf(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What a user says, sentence by sentence: what is to be done, a sentence an argument, and the question."""
+    """What a user says, sentence by sentence: what should be done, a sentence per argument, and the question."""
 
     lead: str
     said: Mapping[str, str]
@@ -114,15 +114,15 @@ class _Request:
 
 
 def draft_scenarios(tried: Sequence[CalledTool], specs: Mapping[str, ToolSpec], now: datetime | None = None) -> list[Draft]:
-    """Make scenarios of tools that were called; what `check_scenarios` finds fault with is left out, with the reason.
+    """Draft scenarios of tools that were called; those that `check_scenarios` finds fault with are left out, with the reason.
 
     Args:
         tried: The tools.
         specs: Every tool there is.
-        now: The time; facts that are a matter of it are not asked for.
+        now: The time; facts that depend on it are not asked for.
 
     Returns:
-        One entry a tool, in order.
+        One entry per tool, in order.
     """
     now = now or datetime.now(UTC)
     asked = set[tuple[str, ...]]()
@@ -134,7 +134,7 @@ def draft_scenarios(tried: Sequence[CalledTool], specs: Mapping[str, ToolSpec], 
 
 
 def can_leave_out(tried: CalledTool, others: Sequence[CalledTool], now: datetime | None = None) -> bool:
-    """Tell whether an argument of a call can be left out of its request, with nothing in the request or the tools that says its value.
+    """Return whether an argument of a call can be left out of its request without its value being given away by the request or the tools.
 
     Args:
         tried: The call.
@@ -147,10 +147,10 @@ def can_leave_out(tried: CalledTool, others: Sequence[CalledTool], now: datetime
 
 
 def _offered_tools(tried: Sequence[CalledTool]) -> list[tuple[ToolSpec, ...]]:
-    """The tools that each one's scenarios offer."""
+    """Return the tools that each one's scenarios offer."""
     specs = [one.spec for one in tried]
     windows = [(specs[number:] + specs[:number])[:MOST_OFFERED] for number in range(len(specs))]
-    # In their own order: the one that is needed must not be told by its place.
+    # In their own order: the place of the needed one must not give it away.
     return [tuple(spec for spec in specs if spec in window) for window in windows]
 
 
@@ -199,7 +199,7 @@ def _explain_left_out(tried: CalledTool, told: Mapping[str, str]) -> str:
 
 
 def _requests(tried: CalledTool, now: datetime) -> Iterator[_Request]:
-    """What a user could ask for by the call: led in by what the tool is said to do, or by its name."""
+    """Yield what a user could ask for by the call: introduced by the tool's description, or by its name."""
     said = {name: f"The {_words(name)} is {_text(value)}." for name, value in tried.arguments.items()}
     for lead in (_first_sentence(tried.spec), f"{_words(tried.spec.name).capitalize()}."):
         leaf = _fact(tried.answers, [lead, *said.values()], now)
@@ -208,10 +208,10 @@ def _requests(tried: CalledTool, now: datetime) -> Iterator[_Request]:
 
 
 def _leave_argument_out(tried: CalledTool, request: _Request, offered: Sequence[ToolSpec]) -> tuple[str, dict[str, str]]:
-    """The first required argument whose value is gone without its sentence, from request and tools; those that can be guessed last.
+    """Leave out the first required argument whose value is gone without its sentence, from request and tools; guessable ones come last.
 
     Returns:
-        Its name, empty where there is none; and the arguments that are gone from the request alone, with where the tools say their values.
+        Its name, empty if there is none; and the arguments that are gone from the request alone, with where the tools give their values.
     """
     spec, told = tried.spec, dict[str, str]()
     properties = spec.parameters.get("properties", {})
@@ -258,7 +258,7 @@ def _turns(query: str, *gold: GoldCall) -> tuple[Turn, ...]:
 
 
 def _first_sentence(spec: ToolSpec) -> str:
-    """The first sentence of what the tool is said to do; its name where nothing is said."""
+    """Return the first sentence of the tool's description, or its name without one."""
     text = _INSTANCE.sub("", " ".join(spec.description.strip().partition("\n\n")[0].split()))
     found = _SENTENCE.match(text)
     first = found[1] if found else text
@@ -276,7 +276,7 @@ def _text(value: Any) -> str:
 
 
 def _fact(answers: Sequence[Any], said: Sequence[str], now: datetime) -> _Leaf | None:
-    """The plainest value that is the same in all answers, and that the request does not hold: near the top, in no list, no tiny number."""
+    """Return the simplest value that is the same in all answers and not in the request: near the top, not in a list, not a tiny number."""
     leaves = [*_answer_leaves(answers[0])]
     others = [{leaf.keys: leaf.value for leaf in _answer_leaves(answer)} for answer in answers[1:]]
     fit = [leaf for leaf in leaves if all(other.get(leaf.keys) == leaf.value for other in others) and not _is_of_now(leaf.value, now)]
@@ -290,7 +290,7 @@ def _obscurity(leaf: _Leaf) -> tuple[bool, bool, int, int]:
 
 
 def _answer_leaves(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[_Leaf]:
-    """Texts and numbers that an answer could state; of a list, its first element's."""
+    """Yield texts and numbers that an answer could state; of a list, its first element's."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from _answer_leaves(part, (*keys, key))
@@ -301,12 +301,12 @@ def _answer_leaves(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[_Le
 
 
 def could_be_stated(text: str) -> bool:
-    """Tell whether a text is short, has words, and holds nothing that looks like a credential."""
+    """Return whether a text is short, has words, and has nothing that looks like a credential."""
     return len(text) <= LONGEST_FACT and bool(tokens(text)) and REDACTED not in text and not LOOKS_SECRET.search(text)
 
 
 def _is_of_now(value: Any, now: datetime) -> bool:
-    """Whether a value says what time it is: tomorrow it will be another one."""
+    """Return whether a value is a time: tomorrow it will be another one."""
     days = [now + timedelta(days=shift) for shift in (-1, 0, 1)]
     if isinstance(value, int | float):
         return any(abs(value - now.timestamp() * unit) < 2 * 86400 * unit for unit in (1, 1e3, 1e6, 1e9))

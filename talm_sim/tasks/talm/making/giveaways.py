@@ -1,4 +1,4 @@
-"""What the tools' descriptions give away: whether a model can read a removed value from what it is shown of the tools, or guess it."""
+"""Find what the tools' descriptions give away: whether a model can read or guess a removed value from what it is shown of the tools."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RULES = frozenset(
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "uniqueItems"}
     | {"minItems", "maxItems", "minContains", "maxContains", "minProperties", "maxProperties"}
 )
-"""Keywords that say what fits, and give no value."""
+"""Keywords that say what fits, without giving a value."""
 _MOST_REFERENCES = 8
 
 
@@ -44,10 +44,10 @@ def find_giveaway(value: Any, argument: str, users: Iterable[ToolSpec], offered:
         argument: The argument's name.
         users: The tools that take the argument.
         offered: Every tool that is shown.
-        anywhere: Whether it also counts where a schema says what fits: bounds, formats and longer lists of values.
+        anywhere: Whether the parts of a schema that say what fits count, too: bounds, formats and longer lists of values.
 
     Returns:
-        The place, in words; empty where the value is not given away.
+        The place, in words; empty if the value is not given away.
 
     >>> tool = ToolSpec(name="cancel", description="Cancel a booking, e.g. QX7K2P.")
     >>> find_giveaway("qx7k2p", "reference", [tool], [tool]), find_giveaway("ZW81LM", "reference", [tool], [tool])
@@ -67,13 +67,13 @@ def find_giveaway(value: Any, argument: str, users: Iterable[ToolSpec], offered:
 
 
 def choices_of(spec: ToolSpec, argument: str) -> int | None:
-    """How many values an argument may have, by its enum or because it is a boolean; None where nothing lists them."""
+    """Return how many values an argument may have, by its enum or because it is a boolean; None if nothing lists them."""
     properties = spec.parameters.get("properties")
     return _choices(properties.get(argument), spec.parameters, _MOST_REFERENCES) if isinstance(properties, Mapping) else None
 
 
 def guessing_odds(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | None:
-    """How many values the missing argument of a scenario may have; None where none is missing, or nothing lists them."""
+    """Return how many values the missing argument of a scenario may have; None if none is missing, or nothing lists them."""
     missing = scenario.missing
     if missing is None or missing.kind is not MissingKind.ARGUMENT:
         return None
@@ -82,7 +82,7 @@ def guessing_odds(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | No
 
 
 def users_of(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list[ToolSpec]:
-    """The tools whose gold calls give the missing argument its value."""
+    """Return the tools whose gold calls give the missing argument its value."""
     missing = scenario.missing
     assert missing is not None
     calls = (one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value)
@@ -139,7 +139,7 @@ def _in_schema(schema: Any, path: str, *, anywhere: bool) -> Iterator[tuple[str,
 
 
 def _name(name: str) -> str:
-    """A name as it is and with its parts as words."""
+    """Return a name as it is and with its parts as words."""
     return f"{name} {_GAP.sub(' ', _HUMP.sub(' ', name))}"
 
 
@@ -170,8 +170,8 @@ def _has_whole_word(word: str, text: str) -> bool:
     return bool(word) and re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(word)}(?!\w|[.,]\d)", text) is not None
 
 
-@lru_cache(4096)  # the same descriptions are looked through for many values
+@lru_cache(4096)  # the same descriptions are searched for many values
 def _fold_text(text: str) -> str:
-    """The text without case, accents, and differences between spaces, hyphens and underscores."""
+    """Return the text without case, accents, and differences between spaces, hyphens and underscores."""
     marked = unicodedata.normalize("NFKD", text)
     return _GAP.sub(" ", "".join(char for char in marked if not unicodedata.combining(char)).casefold()).strip()

@@ -1,4 +1,4 @@
-"""Other values for arguments whose values the tools' descriptions give away, each tried by calling the tool."""
+"""Find other values for arguments whose values the tools' descriptions give away, each tried by calling the tool."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from talm_sim.types import JsonObject, ToolSpec
 __all__ = ["CallAgain", "retry_with_other_values"]
 
 CallAgain = Callable[[CalledTool, JsonObject], Awaitable[Sequence[Any]]]
-"""Calls a tool as often as before, with other arguments, and returns what it answered; empty where it failed or may not be called."""
+"""Calls a tool as often as before, with other arguments, and returns its answers; empty if it failed or may not be called."""
 MOST_TRIES = 12
 """Values of one argument that a tool is called with."""
 ROUNDS = 2
-"""The second one takes values from what the first one's calls answered."""
+"""Rounds; the second one takes values from the answers of the first one's calls."""
 MOST_KNOWN = 200
-"""Values of one answer that are taken to be known."""
+"""Values of one answer that are used."""
 _STEPS = (1, -1, 2, -2, 3, -3, 7, -7, 10, -10)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class _KnownValue(NamedTuple):
-    """A value that a tool of some source was called with or answered."""
+    """A value that a tool of some source was called with, or answered."""
 
     place: int
-    """Of the tool among all: neighbours are about the same things."""
+    """Position of the tool among all: neighbours are about the same things."""
     source: str
     name: str
     value: Any
@@ -52,7 +52,7 @@ async def retry_with_other_values(tried: Sequence[CalledTool], specs: Mapping[st
         call_again: Calls one of them.
 
     Returns:
-        The tools in the same order; where another value was found, with the calls made with it.
+        The tools in the same order; if another value was found, with the calls made with it.
     """
     found = list(tried)
     seen: dict[str, list[JsonObject]] = {one.spec.name: [one.arguments] for one in tried}
@@ -91,7 +91,7 @@ async def _search(
 
 
 def _candidates(schema: Mapping[str, Any], name: str, value: Any, known: Sequence[_KnownValue]) -> Iterator[Any]:
-    """Values that an argument could have, the likeliest first."""
+    """Return values that an argument could have, the likeliest first."""
     enum = schema.get("enum")
     if isinstance(enum, list):
         yield from enum
@@ -103,7 +103,7 @@ def _candidates(schema: Mapping[str, Any], name: str, value: Any, known: Sequenc
 
 
 def _distance(known: _KnownValue, name: str, value: Any) -> int:
-    """How far a known value is from being one of the argument: by its name, then by its form."""
+    """Return how far a known value is from being one of the argument: by its name, then by its form."""
     if type(known.value) is not type(value):
         return 4
     same_form = _form(known.value) == _form(value)
@@ -113,7 +113,7 @@ def _distance(known: _KnownValue, name: str, value: Any) -> int:
 
 
 def _form(value: Any) -> str:
-    """What a value looks like: kinds of characters, and how many of a short code."""
+    """Return the form of a value: kinds of characters, and how many of a short code."""
     text = str(value)
     kinds = "".join("A" if char.isupper() else "a" if char.isalpha() else "0" if char.isdigit() else char for char in text)
     return kinds if kinds.isupper() and len(kinds) < 5 else re.sub(r"(.)\1+", r"\1", kinds)
@@ -133,7 +133,7 @@ def _neighbours(value: Any) -> Iterator[Any]:
 
 
 def _known_values(tried: Sequence[CalledTool]) -> Iterator[_KnownValue]:
-    """Everything short that stood in arguments and answers, each once."""
+    """Return every short value in arguments and answers, each once."""
     for place, one in enumerate(tried):
         found: dict[tuple[str, str], _KnownValue] = {}
         for name, value in (*one.arguments.items(), ("", one.answers[0])):
@@ -144,7 +144,7 @@ def _known_values(tried: Sequence[CalledTool]) -> Iterator[_KnownValue]:
 
 
 def _named_leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Texts and numbers in a value, each with the name it has there."""
+    """Yield texts and numbers in a value, each with its name there."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from _named_leaves(key, part)

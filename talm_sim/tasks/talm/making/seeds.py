@@ -1,4 +1,4 @@
-"""Seeds: what a person writes by hand of a scenario. Facts are named here and computed elsewhere."""
+"""Seeds: the part of a scenario that a person writes by hand. Facts are named here and computed elsewhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SeedCall(_Strict):
 
 
 class SeedFact(_Strict):
-    """A fact a correct answer states: where it stands, never what it is."""
+    """A fact a correct answer states: where it is found, never its value."""
 
     name: str
     call: int = Field(ge=0)
@@ -54,7 +54,7 @@ class Unavailable(_Strict):
 
     tool: str
     human_answer: str | None = None
-    """What a person says in the tool's place, with `{fact_name}` where the computed fact goes; only for a replaceable tool."""
+    """A person's answer in place of the tool, with `{fact_name}` for the computed fact; only for a replaceable tool."""
 
 
 class Seed(_Strict):

@@ -1,8 +1,8 @@
 """Tool calls that are wrong in one place, made from right ones (When2Call, section 3.3.2): the rejected responses of preference training.
 
-A damaged call must really be wrong. So only a parameter the tool requires is removed, and only an argument is changed that the tool requires
-or the question states: an optional one that nobody asked for could be right either way. Values are told apart by spelling: neither may hold
-the other, but that "US" is "America" is not known here.
+A damaged call must really be wrong. So only a parameter the tool requires is removed, and only an argument that the tool requires or the
+question states is changed: an optional one that nobody asked for could be right either way. Values are distinguished by spelling: neither
+may contain the other, but that "US" is "America" is not known here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DamageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Calls of which one place is wrong."""
+    """Calls with one wrong place."""
 
     kind: DamageKind
     calls: tuple[JsonObject, ...]
@@ -59,9 +59,9 @@ class ValuePool:
         self._values = {key: [values[text] for text in sorted(values)] for key, values in seen.items()}
 
     def draw(self, tool: str, name: str, value: Any, schema: Mapping[str, Any], rng: random.Random) -> Any:
-        """Draw a value of the same JSON type that means something else and fits the schema; `_NOTHING` where there is none.
+        """Draw a value of the same JSON type that means something else and fits the schema; `_NOTHING` if there is none.
 
-        It is one of the tool's own parameter, or, where that has no other, of any parameter of that name.
+        It is one of the tool's own parameter or, if that has no other, of any parameter of that name.
         """
 
         def is_wrong(other: Any) -> bool:
@@ -69,7 +69,7 @@ class ValuePool:
 
         for whose in (tool, _ANY_TOOL):
             seen = self._values.get((whose, name, type(value)), [])
-            # Of many values nearly every one differs; to look at all of them for each argument takes the square of their number.
+            # Nearly every one of many values differs; looking at all of them for each argument takes the square of their number.
             tries = (rng.choice(seen) for _ in range(_TRIES if len(seen) > _TRIES else 0))
             for other in filter(is_wrong, tries):
                 return other
@@ -80,7 +80,7 @@ class ValuePool:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """The argument a value stands in, and what is drawn from for it."""
+    """The argument that a value belongs to, and the values to draw from."""
 
     tool: str
     name: str
@@ -89,7 +89,7 @@ class _Slot:
 
 
 def calls_in(text: str) -> tuple[JsonObject, ...] | None:
-    """Read a tool-call option, one call or a list of them; None where it is no such thing."""
+    """Read a tool-call option, one call or a list of them; None if it is something else."""
     try:
         found = parse(text)
     except ValueError:
@@ -104,7 +104,7 @@ def calls_in(text: str) -> tuple[JsonObject, ...] | None:
 def damages(
     calls: Sequence[JsonObject], specs: Mapping[str, Mapping[str, Any]], question: str, pool: ValuePool, rng: random.Random
 ) -> list[Damage]:
-    """Everything one place of `calls` can be damaged to, each once; the kinds take turns.
+    """Return everything that one place of `calls` can be damaged to, each once; the kinds alternate.
 
     Args:
         calls: The right calls.
@@ -157,7 +157,7 @@ def _replace_arguments(calls: Sequence[JsonObject], place: int, arguments: JsonO
 
 
 def _wrong_value(value: Any, schema: Mapping[str, Any], slot: _Slot) -> Any:
-    """A value of the same JSON type that means something else; `_NOTHING` where none can be made safely."""
+    """Return a value of the same JSON type that means something else; `_NOTHING` if none can be made safely."""
     allowed = schema.get("enum")
     if isinstance(allowed, list) and allowed:
         others = [other for other in allowed if type(other) is type(value) and _differ(other, value)]
@@ -194,7 +194,7 @@ def _wrong_number(value: float, schema: Mapping[str, Any], rng: random.Random) -
 
 
 def _wrong_text(value: str, rng: random.Random) -> Any:
-    """Another date, or another number in the text."""
+    """Return another date, or another number in the text."""
     if _DATE.fullmatch(value):
         try:
             return (date.fromisoformat(value) + timedelta(days=rng.randint(2, 28))).isoformat()
@@ -217,7 +217,7 @@ def _fits_bounds(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def _differ(one: Any, other: Any) -> bool:
-    """Whether two values of one type surely mean different things: "Chicago" and "Chicago, IL" may not."""
+    """Return whether two values of one type surely mean different things: "Chicago" and "Chicago, IL" may not."""
     if isinstance(one, str):
         a, b = (re.sub(r"\W+", "", text.casefold()) for text in (one, other))
         return bool(a and b) and a not in b and b not in a
@@ -225,7 +225,7 @@ def _differ(one: Any, other: Any) -> bool:
 
 
 def _question_states(question: str, value: Any) -> bool:
-    """Whether the question holds the value's text."""
+    """Return whether the question contains the value's text."""
     if isinstance(value, bool) or value is None or value == "":
         return False
     text = value if isinstance(value, str) else json.dumps(value)

@@ -1,7 +1,8 @@
-"""How training rows are written: as When2Call published them, and as TRL's trainers read them.
+"""Write training rows: as When2Call published them, and as TRL's trainers read them.
 
-When2Call: tools as JSON texts, a call as `<TOOLCALL>[...]</TOOLCALL>` in the response. TRL: conversational rows; a call stands in
-`tool_calls`, which the model's chat template writes in its own form; `tools` is one JSON text, which the trainers parse, so that no loader
+When2Call: tools as JSON texts, a call as `<TOOLCALL>[...]</TOOLCALL>` in the response. TRL: conversational rows; a call is in
+    `tool_calls`, which the model's chat template writes in its own form; `tools` is one JSON text, which the trainers parse, so that no
+    loader
 has to give the schemas of all tools one type.
 """
 
@@ -24,7 +25,7 @@ Answer = str | tuple[JsonObject, ...]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What a training row says, before it has a form."""
+    """A training row's content, before it has a form."""
 
     scenario: str
     """Id of the scenario it was made of."""
@@ -39,7 +40,7 @@ class Example:
 
 
 def function_tool(tool: str) -> JsonObject:
-    """A tool as chat templates take it: wrapped, its parameters in JSON Schema."""
+    """Return a tool as chat templates take it: wrapped, its parameters in JSON Schema."""
     spec = spec_of(tool)
     schema = json_schema(spec.get("parameters"))
     schema |= {"type": "object", "properties": schema.get("properties", {})}
@@ -61,7 +62,7 @@ def _as_when2call(example: Example) -> JsonObject:
 
 def _as_trl(example: Example) -> JsonObject:
     said: list[JsonObject] = [dict(message) for message in example.messages]
-    # None, not []: some chat templates announce tools also for an empty list.
+    # None, not []: some chat templates announce tools even for an empty list.
     tools = json.dumps([function_tool(tool) for tool in example.tools], ensure_ascii=False) if example.tools else None
     if example.rejected is None:
         return {"messages": [*said, _call_message(example.chosen)], "tools": tools}

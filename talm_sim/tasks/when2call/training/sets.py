@@ -1,6 +1,6 @@
 """Training sets from multiple-choice scenarios (When2Call, section 3.3): right responses, and right ones beside wrong ones.
 
-SFT rows hold the right answer. A preference set has two halves of equal size: wrong *behaviour* (the rejected response is one of the other
+SFT rows have the right answer. A preference set has two halves of equal size: wrong *behaviour* (the rejected response is one of the other
 answers, drawn uniformly) and wrong *calls* (the right tool call beside one damaged in one place, see `damage`).
 Every draw comes from the seed and the scenario's id, so equal input gives equal output.
 """
@@ -30,8 +30,9 @@ BALANCES: dict[str, dict[Behaviour, int]] = {
     "sft": {Behaviour.TOOL_CALL: 1, Behaviour.REQUEST_FOR_INFO: 1, Behaviour.CANNOT_ANSWER: 1},
     "preference": {Behaviour.TOOL_CALL: 3, Behaviour.REQUEST_FOR_INFO: 2, Behaviour.CANNOT_ANSWER: 2},
 }
-"""Shares of the classes in the paper's sets: 2,000 each, and 4,500 to 3,000 to 3,000. Of a preference set it is the half of wrong behaviour
-that has them; in the other half every right answer is a tool call."""
+"""Shares of the classes in the paper's sets: 2,000 each, and 4,500 to 3,000 to 3,000. In a preference set, the half of wrong behaviour
+has them; in the other half every right answer is a tool call.
+"""
 _NOT_DRAWN = "not drawn, to keep the balance"
 _LONGEST_LIST = 20
 
@@ -44,7 +45,7 @@ class TrainingSet:
     form: Form
     rows: list[JsonObject] = field(default_factory=list)
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By class of the right answer, by class of the rejected one, by damage."""
+    """Counts by class of the right answer, by class of the rejected one, by damage."""
     left_out: dict[str, list[str]] = field(default_factory=dict)
     """Reason to the ids of the scenarios it kept out."""
 
@@ -61,8 +62,8 @@ def build_set(
     Args:
         scenarios: Scenarios of task when2call.
         kind: `mcq`: the scenarios as published rows, all of them; `sft`; `preference`.
-        form: Whose format: `when2call`, or `trl` for TRL's trainers (not for `mcq`).
-        seed: Of all draws.
+        form: The format: `when2call`, or `trl` for TRL's trainers (not for `mcq`).
+        seed: Seed of all draws.
         balance: `natural`: the classes as they come; `paper`: in the paper's shares, as many as the scarcest class allows.
 
     Raises:
@@ -91,7 +92,7 @@ def build_set(
 
 
 def card(made: TrainingSet, scenarios: Sequence[Scenario], sources: Sequence[JsonObject], **settings: Any) -> JsonObject:
-    """What must be known of a set beside its rows: origin, licences, settings, counts, and what was left out and why.
+    """Return what must be known of a set beside its rows: origin, licences, settings, counts, and what was left out and why.
 
     Args:
         made: The set.
@@ -115,7 +116,7 @@ def card(made: TrainingSet, scenarios: Sequence[Scenario], sources: Sequence[Jso
 
 
 def _flaw(scenario: Scenario, kind: Kind) -> str:
-    """Why no row can be made of a scenario; empty where one can."""
+    """Say why no row can be made of a scenario; empty if one can."""
     choice = _choice(scenario)
     if choice.gold is Behaviour.DIRECT:
         return "a direct answer is right here, which these sets never teach"
@@ -130,7 +131,7 @@ def _flaw(scenario: Scenario, kind: Kind) -> str:
 
 
 def _call_flaw(scenario: Scenario) -> str:
-    """Why the right call cannot be taught."""
+    """Say why the right call cannot be taught."""
     specs = _specs(scenario)
     for call in _calls(scenario):
         if call["name"] not in specs:
@@ -168,7 +169,7 @@ def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balanc
 
 
 def _draw_balanced(usable: Sequence[Scenario], kind: Kind, seed: int, balance: Balance, at_most: int | None = None) -> list[Scenario]:
-    """Scenarios in the balance asked for, in the order given; `at_most` bounds their number."""
+    """Return scenarios in the balance asked for, in the order given; `at_most` bounds their number."""
     rng = random.Random(derive_seed("drawn", seed))
     limit = len(usable) if at_most is None else min(at_most, len(usable))
     if balance == "natural":
@@ -191,7 +192,7 @@ def _draw_balanced(usable: Sequence[Scenario], kind: Kind, seed: int, balance: B
 
 
 def _other_answer(scenario: Scenario, seed: int) -> Behaviour:
-    """One of the wrong answers, each as likely as the others."""
+    """Return one of the wrong answers, each as likely as the others."""
     return random.Random(derive_seed("rejected", seed, scenario.id)).choice(_wrong_answers(_choice(scenario)))
 
 
@@ -201,7 +202,7 @@ def _wrong_answers(choice: Choice) -> list[Behaviour]:
 
 
 def _draw_damaged(usable: Sequence[Scenario], seed: int) -> list[tuple[Scenario, Damage]]:
-    """Damaged calls: first one of each scenario, then a second one, and so on, so that none weighs more than it must."""
+    """Draw damaged calls: first one of each scenario, then a second one, and so on, so that none weighs more than it must."""
     pool = ValuePool(call for one in usable for call in _calls(one))
     right = [one for one in usable if _choice(one).gold is Behaviour.TOOL_CALL]
     random.Random(derive_seed("damaged", seed)).shuffle(right)
