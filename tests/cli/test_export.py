@@ -146,6 +146,8 @@ def test_the_harness_averages_f1_as_here(monkeypatch: pytest.MonkeyPatch) -> Non
     pairs = [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 1), (1, 1)]
     golds, chosen = ([list(Behaviour)[one] for one in side] for side in zip(*pairs, strict=True))
     assert read["macro_f1"](iter(pairs)) == pytest.approx(macro_f1(confusion(golds, chosen)))
+    numpy = pytest.importorskip("numpy")  # as the harness chooses
+    assert read["macro_f1"]((one, numpy.int64(other)) for one, other in pairs) == pytest.approx(macro_f1(confusion(golds, chosen)))
 
 
 def test_the_harness_without_rows_of_ones_own_gets_the_bundled_ones(tmp_path: Path, talm: Talm) -> None:
