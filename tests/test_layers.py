@@ -163,7 +163,19 @@ def test_importing_the_command_line_is_light() -> None:
 NAMES = {
     "tasks": frozenset({"talm", "when2call", "awareness", "refusal"}),
     "judges": frozenset(
-        {"reference", "llm", "preference", "behaviour", "behaviour-llm", "explanation", "calls", "calls-bfcl", "intent", "bfcl-official"}
+        {
+            "reference",
+            "llm",
+            "preference",
+            "behaviour",
+            "behaviour-llm",
+            "behaviour-llm-first-call",
+            "explanation",
+            "calls",
+            "calls-bfcl",
+            "intent",
+            "bfcl-official",
+        }
     ),
 }
 MAY_KNOW = {"tasks": {"tasks"}, "judges": {"tasks", "judges"}}

@@ -94,11 +94,11 @@ def test_the_template_that_was_picked_is_kept(tmp_path: Path) -> None:
         ({"template": "qwen2.5"}, "template is an option of task when2call, not of task talm"),
         ({"task": "when2call", "split": "perfect"}, "unknown split 'perfect' of task when2call"),
         ({"task": "when2call", "template": "qwen"}, "qwen"),
-        ({"task": "when2call", "models": "live", "model": "openai-api/vllm/m"}, "gives no log-probabilities of given answers"),
+        ({"task": "when2call", "models": "live", "model": "openai/m"}, "gives no log-probabilities of given answers"),
     ],
 )
 def test_what_does_not_fit_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, object], message: str) -> None:
-    monkeypatch.setenv("VLLM_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "none-needed")
     with pytest.raises(PrerequisiteError, match=message) as caught:
         run(**{"model": "sim/oracle", "run_dir": tmp_path, **options})  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)

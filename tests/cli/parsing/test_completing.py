@@ -43,7 +43,7 @@ def offered(line: str) -> list[str]:
         ("talm-sim run --judge-model ant", ["anthropic/"]),
         ("talm-sim run --perturb http-5", ["http-500", "http-503"]),
         ("talm-sim run --perturb timeout:tool=find_h", ["timeout:tool=find_holiday"]),
-        ("talm-sim run --judge behaviour-", ["behaviour-llm"]),
+        ("talm-sim run --judge behaviour-", ["behaviour-llm", "behaviour-llm-first-call"]),
         ("talm-sim run --human re", ["recorded"]),
         ("talm-sim run --category cal", ["calendar"]),
         ("talm-sim run --scenario calendar-02.perf", []),
