@@ -51,7 +51,7 @@ def test_only_the_files_asked_for_are_written(release: Path, talm: Talm) -> None
     queries.parent.mkdir(parents=True)
     queries.write_text(json.dumps([{"query_id": 1, "query": "Question 1?", "api_list": []}]))
     written = talm("import", "fail-talms", str(release), "--scenarios-to", "queries.jsonl", "--tools-to", "tools.json")
-    assert written == (0, "", "queries.jsonl: 1 scenario\ntools.json: 0 tools\n")
+    assert written == (0, "", "queries.jsonl: 1 scenario\n  underspecified: what is missing is known of 0 of 1\ntools.json: 0 tools\n")
     assert json.loads(Path("queries.jsonl").read_text())["id"] == "underspecified-1"
     assert not Path("runs").exists()
 

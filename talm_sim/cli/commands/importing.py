@@ -32,11 +32,14 @@ def fail_talms(directory: Path, run_dir: Path, scenarios_to: Path | None, tools_
     """
     from talm_sim.runs.importing import import_fail_talms
     from talm_sim.tasks.talm.published import read_queries, read_tools
+    from talm_sim.tasks.talm.recovered import recovered_lines
 
     if scenarios_to is not None:
         queries = read_queries(directory)
         _write(scenarios_to, "".join(query.model_dump_json() + "\n" for query in queries))
         click.echo(f"{scenarios_to}: {count(len(queries), 'scenario')}", err=True)
+        for line in recovered_lines(queries):
+            click.echo(f"  {line}", err=True)
     if tools_to is not None:
         specs = read_tools(directory)
         _write(tools_to, json.dumps([spec.model_dump(mode="json") for spec in specs], indent=1, ensure_ascii=False) + "\n")

@@ -17,7 +17,7 @@ from typing import TypeVar
 from talm_sim.scenarios.question_words import STOP, stem
 from talm_sim.types import Missing, MissingKind, Scenario
 
-__all__ = ["NOTHING_REMOVED", "SOURCE", "PerfectQueries", "PublishedQuery", "Recovered", "knowledge_notes", "lacking_words"]
+__all__ = ["NOTHING_REMOVED", "SOURCE", "PerfectQueries", "PublishedQuery", "Recovered", "knowledge_notes", "lacking_words", "recovered_lines"]
 
 SOURCE = "fail-talms"
 """What `Scenario.source` calls the release."""
@@ -149,6 +149,18 @@ def _strip_marks(text: str) -> str:
     if closes and (around or not any(_PARTNERS.get(mark) == last for mark in text[:-1])):
         text = text[:-1]
     return text.strip(_ENDS)
+
+
+def recovered_lines(scenarios: Iterable[Scenario]) -> Iterator[str]:
+    """Say of how many queries of each group it is known what is missing; of a group that lacks nothing, say nothing."""
+    groups: dict[str, list[Scenario]] = {}
+    for scenario in scenarios:
+        groups.setdefault(scenario.group, []).append(scenario)
+    for group, members in groups.items():
+        if group in _DERIVED:
+            known, unchanged = sum(one.missing is not None for one in members), sum(one.source.unchanged for one in members)
+            nothing = f"; nothing was removed from {unchanged:,}" if unchanged else ""
+            yield f"{group}: what is missing is known of {known:,} of {len(members):,}{nothing}"
 
 
 def knowledge_notes(scenarios: Iterable[Scenario]) -> Iterator[str]:
