@@ -27,7 +27,7 @@ RUNS: Final = {
 GENERATED: Final = "9ee7f01e64d724b7"
 """Digest of the items that the recorded writer gives, and of the texts that were rejected."""
 
-_GAINED: Final = (("tools", "replay"), ("by", "tool"), ("user_turn", 0))
+_GAINED: Final = (("tools", "replay"), ("by", "tool"), ("user_turn", 0), ("reminded", False))
 """Fields that records gained since, and what they are in a replay of our graph over requests of one turn."""
 
 
