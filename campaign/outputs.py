@@ -325,7 +325,7 @@ def _at_terminal(folder: Path) -> Iterator[tuple[str, str]]:
         start_new_session=True,
     )
     os.close(screen)
-    raw, until, said = "", time.monotonic() + _SECONDS, False
+    raw, until, said, marked = "", time.monotonic() + _SECONDS, False, False
     with suppress(OSError):
         while time.monotonic() < until and "THE END" not in raw:
             if select.select([keyboard], [], [], 0.2)[0]:
@@ -333,11 +333,14 @@ def _at_terminal(folder: Path) -> Iterator[tuple[str, str]]:
             if not said and "Your answer" in raw and raw.rstrip().endswith(">"):
                 os.write(keyboard, b"an answer\n")
                 said = True
+            if said and not marked and raw.rstrip().endswith("mark>"):
+                os.write(keyboard, b"1\n")
+                marked = True
     if child.poll() is None and "THE END" not in raw:
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
     os.close(keyboard)
-    if not said or "THE END" not in raw:
+    if not marked or "THE END" not in raw:
         yield "terminal", f"did not come to its end: {raw[-200:]!a}"
     shown = _OURS.sub("", raw).replace("\r\n", "\n")
     acts = _ACTS.search(shown)
