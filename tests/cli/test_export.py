@@ -155,3 +155,15 @@ def test_the_harness_without_rows_of_ones_own_gets_the_bundled_ones(tmp_path: Pa
     assert (code, told) == (0, "task talm_sim_when2call: 140 rows, template hermes\n")
     code, _, told = talm("export", "lm-eval", "--out", str(tmp_path), "--template", "chat", "--force")
     assert code == 2 and "-M tokenizer=DIR" in told
+
+
+def test_the_harness_gets_the_tasks_own_file_of_the_hub(rows: Path, tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def found(file: Path, default: str = "") -> Path:
+        asked.append((str(file), default))
+        return rows
+
+    monkeypatch.setattr("talm_sim.scenarios.hub.local_file", found)
+    assert talm("export", "lm-eval", "hub:nvidia/When2Call", "--out", str(tmp_path / "task"))[0] == 0
+    assert asked[0] == ("hub:nvidia/When2Call", "test/when2call_test_mcq.jsonl")

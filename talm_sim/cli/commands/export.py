@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,6 @@ def _run_exporter(name: str, tasks: Sequence[Task[Any]]) -> click.Command:
     @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Directory to write.")
     @click.option("--force", is_flag=True, help="Overwrite existing files.")
     def export_run(run: str, run_dir: Path, out: Path, force: bool) -> None:
-        from talm_sim.recordings.files import write_atomically
         from talm_sim.runs.stored_run import load_run
 
         stored = load_run(run, run_dir)
@@ -82,11 +81,7 @@ def _run_exporter(name: str, tasks: Sequence[Task[Any]]) -> click.Command:
                 made = find_exporter(name, stored.job.task)(stored)
             except PrerequisiteError as err:
                 raise PrerequisiteError(f"{stored.path}: {err}") from None
-        for file in made.files:
-            if (out / file).exists() and not force:
-                raise PrerequisiteError(f"{out / file}: exists; choose another --out, or add --force to overwrite it.")
-        for file, text in made.files.items():
-            write_atomically(out / file, text.encode())
+        _write_files(out, made.files, force=force)
         click.echo(out)
         for line in (f"{count(len(made.files), 'file')} written", *made.notes):
             click.echo(strip_control(line), err=True)
@@ -152,9 +147,7 @@ def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
     beside = out.with_suffix(".json")
     if out == beside:
         raise PrerequisiteError(f"--out: '{out}' would be overwritten by its own data card; choose a name that ends in .jsonl.")
-    for path in (out, beside):
-        if path.exists() and not force:
-            raise PrerequisiteError(f"{path}: exists; choose another --out, or add --force to overwrite it.")
+    _refuse_existing((out, beside), force=force)
     task = find_task(TASK)
     found = local_file(scenarios, task.hub_file)
     read = task.read(task.splits["all"], found)
@@ -190,21 +183,31 @@ def lm_eval(scenarios: Path | None, out: Path, template: str, tokenizer: str | N
     from talm_sim.agent.templates import load_template
     from talm_sim.models.base import TextModel
     from talm_sim.models.registry import open_model
-    from talm_sim.recordings.files import write_atomically
     from talm_sim.scenarios.hub import local_file
     from talm_sim.tasks import find_task
     from talm_sim.tasks.when2call.harness import HARNESS_TASK, harness_files
     from talm_sim.tasks.when2call.published import TASK
 
     task = find_task(TASK)
-    read = task.read(task.splits["all"], None if scenarios is None else local_file(scenarios))
+    read = task.read(task.splits["all"], None if scenarios is None else local_file(scenarios, task.hub_file))
     served = open_model("openai-api/lm-eval/model", replay=True, options={"tokenizer": tokenizer}) if tokenizer else None
     style = load_template(template, served if isinstance(served, TextModel) else None)
     files = harness_files(read, style)
-    for name in files:
-        if (out / name).exists() and not force:
-            raise PrerequisiteError(f"{out / name}: exists; choose another --out, or add --force to overwrite it.")
-    for name, text in files.items():
-        write_atomically(out / name, text.encode())
+    _write_files(out, files, force=force)
     click.echo(out)
     click.echo(f"task {HARNESS_TASK}: {count(len(read), 'row')}, template {style.name}", err=True)
+
+
+def _refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
+    for path in paths:
+        if path.exists() and not force:
+            raise PrerequisiteError(f"{path}: exists; choose another --out, or add --force to overwrite it.")
+
+
+def _write_files(out: Path, files: Mapping[str, str], *, force: bool) -> None:
+    """Write texts below a folder, or none of them if one is there already and may not be overwritten."""
+    from talm_sim.recordings.files import write_atomically
+
+    _refuse_existing((out / name for name in files), force=force)
+    for name, text in files.items():
+        write_atomically(out / name, text.encode())
