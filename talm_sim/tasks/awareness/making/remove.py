@@ -31,7 +31,7 @@ class _Removal:
 
 
 def remove_by_rules(scenario: Scenario, seed: int) -> Scenario | Skipped:
-    """Cut out what the user said of one argument that a gold call requires; one of several is drawn by lot.
+    """Cut out what the user said about one argument that a gold call requires; of several such arguments, one is drawn at random.
 
     An argument is only cut if all mentions of it are in the user's own words and no broken sentence is left: one that the assistant
     repeats, or that a result contains, would still be known.

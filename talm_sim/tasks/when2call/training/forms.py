@@ -1,8 +1,7 @@
 """Write training rows: as When2Call published them, and as TRL's trainers read them.
 
 When2Call: tools as JSON texts, a call as `<TOOLCALL>[...]</TOOLCALL>` in the response. TRL: conversational rows; a call is in
-    `tool_calls`, which the model's chat template writes in its own form; `tools` is one JSON text, which the trainers parse, so that no
-    loader
+`tool_calls`, which the model's chat template writes in its own form; `tools` is one JSON text, which the trainers parse, so that no loader
 has to give the schemas of all tools one type.
 """
 
