@@ -20,9 +20,6 @@ from talm_sim.tools_env.environment import Environment
 from talm_sim.types import (
     AwarenessValue,
     Episode,
-    GoldCall,
-    Missing,
-    MissingKind,
     ModelTurn,
     Scenario,
     Termination,
@@ -32,21 +29,9 @@ from talm_sim.types import (
     UnparsableCall,
     Usage,
 )
-from tests.agent.own.playing import Client
+from tests.agent.own.playing import SCENARIO, Client
 
 PROMPTS = load_prompts()
-SCENARIO = Scenario(
-    id="s",
-    group="underspecified",
-    turns=(
-        Turn(
-            messages=({"role": "user", "content": "How high is the airport?"},),
-            gold_calls=(GoldCall(tool="airport_info", arguments={"code": "HAN"}),),
-        ),
-    ),
-    tools=("airport_info",),
-    missing=Missing(kind=MissingKind.ARGUMENT, name="code", value="HAN", removed_text="HAN", human_answer="It is HAN."),
-)
 
 
 class Script:
