@@ -45,7 +45,7 @@ class Agent:
         human: `none`, or the kind of responder.
         human_tool: The Ask-and-Help tool as the agent is offered it; None where there is nobody to ask.
         finish_tool: The tool whose call ends an episode; None where a turn without a call does.
-        without_tools: Groups that are offered no tool, so that a turn without a call ends their episodes.
+        without_tools: Groups that are offered no tool, these two included, so that nobody is asked and a turn without a call is the answer.
         responder: Makes the responder of a scenario and epoch; None where a person answers later, so that a question pauses the episode.
         saver: Keeps paused episodes; needed where there is somebody to ask.
         most_steps: Steps of the graph after which it is stopped as one that does not end.
@@ -221,14 +221,14 @@ async def _play(
 
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int) -> EpisodeContext:
-    finish = None if scenario.group in agent.without_tools else agent.finish_tool
+    ours = () if scenario.group in agent.without_tools else (agent.human_tool, agent.finish_tool)
     seed = None if agent.settings.seed is None else derive_seed(agent.settings.seed, scenario.id, epoch)
     return EpisodeContext(
         scenario=scenario,
         model=_player_of(agent, scenario),
         settings=replace(agent.settings, seed=seed),
         tools=tools,
-        offered=(*(tools.tools if tools else ()), *filter(None, (agent.human_tool, finish))),
+        offered=(*(tools.tools if tools else ()), *filter(None, ours)),
     )
 
 
@@ -304,7 +304,7 @@ def _episode(
         epoch=epoch,
         attempt=attempt,
         model=agent.model.name,
-        human=agent.human,
+        human="none" if scenario.group in agent.without_tools else agent.human,
         tools="" if tools is None else str(players.tools.mode if players.tools else Traffic.LIVE),
         awareness=awareness,
         model_turns=turns,

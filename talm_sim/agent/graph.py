@@ -117,7 +117,7 @@ class _Nodes:
         context = runtime.context
         number = _answers(state, context)
         said = as_messages(context.scenario.user_turns[number].messages)
-        system = [] if number else [SystemMessage(self._rules.prompts.system_for(context.human))]
+        system = [] if number else [SystemMessage(self._rules.prompts.system_for(tools=bool(context.offered), finish=context.finishes))]
         update: Any = {"messages": [*system, *said]}
         if number == len(context.scenario.user_turns) - 1:
             try:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
@@ -22,7 +25,8 @@ class Prompts:
     """Texts of task `talm`; `{query}` and `{tools}` are filled in."""
 
     system: str
-    with_human: str
+    with_finish: str
+    without_tools: str
     ask_human: str
     ask_human_question: str
     finish: str
@@ -36,16 +40,24 @@ class Prompts:
         """Every text by its name in messages."""
         return {f"prompt {field.name}": getattr(self, field.name) for field in fields(self)}
 
-    def system_for(self, human: bool) -> str:
-        """Return the system message of the solving conversation."""
-        return f"{self.system}\n{self.with_human}" if human else self.system
+    def system_for(self, *, tools: bool, finish: bool) -> str:
+        """Return the system message of the solving conversation.
+
+        Args:
+            tools: Whether any tool is offered.
+            finish: Whether a call of `Finish` answers.
+        """
+        if not tools:
+            return self.without_tools
+        return f"{self.system}\n{self.with_finish}" if finish else self.system
 
     def awareness_question(self, kind: AwarenessKind, query: str, tools: Sequence[ToolSpec]) -> str:
-        """Return the user message that asks the awareness question of `kind`."""
+        """Return the user message that asks the awareness question of `kind`, with each tool's name, description and schema as JSON."""
         text = self.awareness_information if kind is AwarenessKind.INFORMATION else self.awareness_tool
-        listed = "".join(f"\n- {tool.name}({', '.join(tool.parameters.get('properties', {}))}): {tool.description}" for tool in tools)
-        # Not str.format: a query or a tool description may hold braces.
-        return text.replace("{tools}", listed or "none").replace("{query}", query)
+        listed = "".join(f"\n- {json.dumps(_function(tool), ensure_ascii=False)}" for tool in tools)
+        filled = {"{tools}": listed or "none", "{query}": query}
+        # Neither str.format nor one after the other: a query or a tool may hold braces.
+        return re.sub(r"\{(?:tools|query)\}", lambda match: filled[match[0]], text)
 
     def human_tool(self) -> ToolSpec:
         """The Ask-and-Help tool."""
@@ -54,6 +66,10 @@ class Prompts:
     def finish_tool(self) -> ToolSpec:
         """The tool whose call gives the answer."""
         return _text_tool(FINISH, "answer", self.finish, "final_answer", self.finish_answer)
+
+
+def _function(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
 def _text_tool(name: str, category: str, about: str, argument: str, meaning: str) -> ToolSpec:

@@ -18,16 +18,14 @@ class Problem:
         scenario: Its id.
         what: What is wrong.
         fix: How to fix it.
-        warning: Whether it is known and kept: a packaged scenario changes only together with its recording.
     """
 
     scenario: str
     what: str
     fix: str
-    warning: bool = False
 
     def __str__(self) -> str:
-        return f"{'warning: ' if self.warning else ''}{self.scenario}: {self.what}; {self.fix}"
+        return f"{self.scenario}: {self.what}; {self.fix}"
 
 
 def lacking_tools(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> Iterator[Problem]:

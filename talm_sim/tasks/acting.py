@@ -20,9 +20,9 @@ __all__ = ["FINISH_BY", "RETRIES", "TURNS", "episode_bounds", "settle_acting", "
 JobT = TypeVar("JobT", bound=AnyJob)
 TURNS = 5
 """Model turns an episode may take where nobody says how many (Fail-TaLMs, Section 4.1)."""
-FINISH_BY = "text"
+FINISH_BY = "tool"
 """What ends the episodes of our agent with tools where nobody says: `tool`, a call of `Finish`, or `text`, a turn without a call."""
-RETRIES = 0
+RETRIES = 3
 """Times that an awareness question is asked again after an answer that cannot be read."""
 
 
@@ -81,8 +81,8 @@ def episode_bounds(
     """
     specs, written = specs_of((scenario.tools for scenario in scenarios), recorded), job.settings().max_new_tokens
     limit, person = job.options.turn_limit or TURNS, job.options.human != "none"
-    beside = [*([prompts.human_tool()] if person else []), *more_tools]
-    rules = prompts.system_for(person) + "".join(tool.model_dump_json() for tool in beside)
+    human = [prompts.human_tool()] if person else []
+    rules = prompts.system_for(tools=True, finish=bool(more_tools)) + "".join(tool.model_dump_json() for tool in (*human, *more_tools))
     for scenario in scenarios:
         tools = [specs[name] for name in scenario.tools if name in specs]
         shown = [tool.model_dump_json() for tool in tools]
@@ -91,7 +91,9 @@ def episode_bounds(
         said = request_text(message for turn in scenario.turns for message in turn.messages)
         earlier = more * turns if user_turns > 1 else 0  # the question includes the agent's own words and calls
         asked = kinds(scenario.group)
-        questions = sum(max_tokens_of(prompts.awareness_system, prompts.awareness_question(kind, said, tools)) + earlier for kind in asked)
+        questions = sum(
+            max_tokens_of(prompts.awareness_system, prompts.awareness_question(kind, said, [*tools, *human])) + earlier for kind in asked
+        )
         questions *= 1 + retries
         first = max_tokens_of(rules, said, *shown)
         spent = turns * first + more * turns * (turns - 1) // 2

@@ -8,12 +8,17 @@ from typing import Any
 
 from talm_sim.published import Misprint, PublishedTable, published
 
-__all__ = ["OTHER", "Beside", "PaperRow", "PaperRows"]
+__all__ = ["OTHER", "Beside", "PaperRow", "PaperRows", "compare_own"]
 
 OTHER = "other scenarios, other models: not comparable one to one"
 """What is said of a run whose scenarios are not the paper's."""
 _MOST = 6
 """Rows shown below a table on a screen or page; data has them all."""
+
+
+def compare_own(rows: str) -> str:
+    """Return what is said of a run whose scenarios are the paper's own: which of them were run."""
+    return f"run here: {rows}; the models are the paper's"
 
 
 @dataclass(frozen=True, slots=True)

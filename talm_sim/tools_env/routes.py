@@ -79,8 +79,7 @@ def fill_path(route: Route, arguments: Mapping[str, Any]) -> tuple[str, dict[str
         filled, names = segment, [name for name in given if "{" + name + "}" in segment]
         for name in names:
             filled = filled.replace("{" + name + "}", given[name])
-        parts = _parts(filled)
-        if names and (not filled or ".." in parts or {"."} <= {*parts} <= {"", "."}):
+        if names and (not filled or leads_away(filled)):
             raise ToolError(
                 f"Invalid arguments at {', '.join(names)}: in the path of this tool, no part may be empty, '.' or '..'.", "invalid_arguments"
             )

@@ -93,8 +93,8 @@ class AgentSession:
 
     @property
     def rounds(self) -> int:
-        """Questions in plain words that the person replies to; none once the agent has taken its turns."""
-        return self._limits.rounds if len(self.turns) < self._limits.turns else 0
+        """Questions in plain words that the person replies to; none once the agent has taken its turns, or where it is offered nobody."""
+        return self._limits.rounds if self.context.human and len(self.turns) < self._limits.turns else 0
 
     def has_tool(self, name: str) -> bool:
         """Whether the environment has a tool of this name, visible to the agent or not."""

@@ -168,8 +168,7 @@ def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool
 
     Every line is read as a run would read it. A task whose agent acts also checks the tools. Task talm checks that gold calls work and return
     the required facts, that what was removed cannot be read from the user's words or from the tools' descriptions, that exactly the missing
-    tools are hidden, and that no query occurs twice. A description that gives a removed value away is only a warning for a bundled scenario,
-    which can change only together with its recording. The exit code is 1 if something is wrong.
+    tools are hidden, and that no query occurs twice. The exit code is 1 if something is wrong.
     """
     from talm_sim.tasks.agent_task import AgentTask
     from talm_sim.tools_env.caller import ToolCaller
@@ -194,12 +193,9 @@ def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool
     guessed = [f"{name} 1 in {choices}" for name, choices in odds.items() if choices]
     if guessed:
         click.echo(f"the missing value is one of a few, so a guess may be right: {', '.join(guessed)}", err=True)
-    warnings = sum(problem.warning for problem in problems)
-    wrong = len(problems) - warnings
-    verdict = f"{count(wrong, 'problem')} found" if wrong else "all sound" if acts else "all can be run"
-    warned = f", {count(warnings, 'warning')}" if warnings else ""
-    click.echo(f"{count(len(scenarios), 'scenario')} {'checked' if acts else 'read'}: {verdict}{warned}", err=True)
-    return 1 if wrong else 0
+    verdict = f"{count(len(problems), 'problem')} found" if problems else "all sound" if acts else "all can be run"
+    click.echo(f"{count(len(scenarios), 'scenario')} {'checked' if acts else 'read'}: {verdict}", err=True)
+    return 1 if problems else 0
 
 
 def _maker(args: list[str]) -> type[Maker[Any, Any, Any]]:

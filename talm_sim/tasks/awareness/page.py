@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from talm_sim.published import published
@@ -11,7 +12,7 @@ from talm_sim.scenarios.statistics import Statistics
 from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.tasks.awareness.protocols import ALTERNATIVES, IMPLICIT, TELLS_FIRST_TOKEN
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.beside import OTHER, Beside, compare_own
 from talm_sim.tasks.sections import missing_section, shorten
 from talm_sim.types import Episode, Line, Scenario, Section, Summary, YesNo
 
@@ -114,7 +115,15 @@ _CONDITIONS = {
 
 
 def beside(run: RunView) -> Beside:
-    """Return the table of the run's protocol."""
+    """Return the table of the run's protocol, and say whether the instances are the study's own."""
+    from talm_sim.tasks.awareness.making.study import STUDY_URL
+
+    addresses = [scenario.source.url for scenario in run.scenarios()]
+    compared = compare_own(f"{len(addresses):,} instances of its files") if set(addresses) == {STUDY_URL} else OTHER
+    return replace(_table(run), compared=compared)
+
+
+def _table(run: RunView) -> Beside:
     protocol = run.job.options.protocol
     if protocol == "feedback":
         return Beside(_PAPER, "5", {"accuracy": "Acc"}, _CONDITIONS, ("GPT-4o", "GPT-3.5 Turbo"), "feedback")

@@ -9,7 +9,7 @@ from typing import Any
 
 from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.beside import Beside, compare_own
 from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
 from talm_sim.tasks.refusal.measures import ALL, FORMAT, INTENT
@@ -130,5 +130,5 @@ def beside(run: RunView) -> Beside | None:
     groups = {name: {"language": language.upper(), "variant": _VARIANT} for language, name in names.items()}
     rows = ", ".join(f"{count:,} {'row' if count == 1 else 'rows'} in {language}" for language, count in counts.items())
     sources = ", ".join(dict.fromkeys(one.source.name for one in scenarios if one.source.name)) or "BFCL"
-    compared = f"run here: {rows} ({sources}); other models"
+    compared = compare_own(f"{rows} ({sources})")
     return Beside("when-not-to-call", "main", _FIGURES, groups, ("Llama-3.2-1B", "Gemma-3-1B"), f"{_VARIANT}, {', '.join(languages)}", compared)

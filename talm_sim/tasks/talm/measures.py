@@ -140,7 +140,7 @@ def _notes(scored: Sequence[Row], judge: str | None, *, own: bool) -> Iterable[s
         yield f"asking: {asking.words()}"
     in_words = sum("open_questions" in row.values for row in scored)
     if in_words and not (own and asking):
-        yield f"in words: {in_words} of {len(scored)} episodes asked in their final answer"
+        yield f"in words: {in_words} of {len(scored)} episodes asked what nobody answered"
 
 
 def _average(*halves: Summary) -> Summary:

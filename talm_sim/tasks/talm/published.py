@@ -38,6 +38,7 @@ from talm_sim.types import (
 __all__ = [
     "PUBLISHED",
     "PUBLISHED_PREFERENCE",
+    "RELEASE_URL",
     "CoincidingGrades",
     "PublishedRun",
     "coinciding_grades",
@@ -61,7 +62,7 @@ _GROUPS = {
 }
 _NAME = re.compile(r"(?P<model>.+?)(?:_(?P<grading>auto|human)_eval)?(?P<help>_qaq|_aah)?")
 _LICENCE = "MIT (stated by the authors; no licence text is in their repository)"
-_URL = "https://github.com/EduardoTrevino/Fail-TaLMs"
+RELEASE_URL = "https://github.com/EduardoTrevino/Fail-TaLMs"
 
 
 @dataclass(slots=True)
@@ -246,7 +247,7 @@ def _scenario(group: str, entry: dict[str, Any], where: str, tools: tuple[str, .
         group=group,
         turns=(Turn(messages=({"role": "user", "content": query},)),),
         tools=tools,
-        source=Source(name=SOURCE, base=base, licence=_LICENCE, url=_URL),
+        source=Source(name=SOURCE, base=base, licence=_LICENCE, url=RELEASE_URL),
     )
 
 

@@ -11,7 +11,7 @@ from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.turns import fault_in_user_turns
 from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, RunView
-from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.beside import OTHER, Beside, compare_own
 from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, rows, sections
@@ -113,12 +113,16 @@ class TalmTask(AgentTask[TalmOptions]):
         return lambda episode, scenario: perfect.of(scenario.base, episode.epoch)
 
     def beside(self, run: RunView) -> Beside:
-        """Return the paper's table without a person to ask, or with one."""
+        """Return the paper's table without a person to ask, or with one, and say whether the queries are the paper's own."""
+        from talm_sim.tasks.talm.published import RELEASE_URL
+
+        addresses = [scenario.source.url for scenario in run.scenarios()]
+        own = compare_own(f"{len(addresses):,} of its published queries") if set(addresses) == {RELEASE_URL} else OTHER
         alone = run.job.options.human == "none"
         heads = {name: head for name, head in measures.HEADS.items() if name != ("interaction" if alone else "skip")}
         settings = {group: {"setting": name} for group, name in groups.PAPER.items()}
         table, about = ("1", "standalone") if alone else ("2", "Ask-and-Help")
-        return Beside("fail-talms", table, heads, settings, ("GPT4o", "Llama 8B", "Claude-3.5-sonnet"), about)
+        return Beside("fail-talms", table, heads, settings, ("GPT4o", "Llama 8B", "Claude-3.5-sonnet"), about, own)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """Which judge the pass rates are from; what a simulated person knows; what was no answer to an awareness question."""

@@ -16,12 +16,12 @@ from talm_sim.models.registry import cannot_score, in_process
 from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job, RunView
-from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.beside import OTHER, Beside, compare_own
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import PromptOptions
 from talm_sim.tasks.when2call import measures, sections
-from talm_sim.tasks.when2call.published import TASK, LineKind, kind_of, rough_length, scenario_of
+from talm_sim.tasks.when2call.published import TASK, URL, LineKind, kind_of, rough_length, scenario_of
 from talm_sim.types import Choice, Scenario, Summary
 
 if TYPE_CHECKING:
@@ -183,7 +183,9 @@ class When2CallTask(AskingTask[When2CallOptions]):
         columns |= {"macro_f1": "F1", "tool_hallucination": "Tool Hall"}
         models = ("Llama 3.1 70B Instruct", "Qwen 2.5 7B Instruct", "MNM8BWhen2Call-RPO") if scored else ("GPT-4o", "GPT-4o-Mini")
         table, about = ("3", "log-probability") if scored else ("4", "free answers")
-        return Beside("when2call", table, columns, {measures.GROUP: {}}, models, about)
+        addresses = [scenario.source.url for scenario in run.scenarios()]
+        own = compare_own(f"{len(addresses):,} of its published rows") if set(addresses) == {URL} else OTHER
+        return Beside("when2call", table, columns, {measures.GROUP: {}}, models, about, own)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """Say how the model was asked, what decided, and what was not an answer."""

@@ -24,9 +24,9 @@ from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, 
 from talm_sim.tasks.awareness.making.toolbench import api_spec, callable_names
 from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, YesNo
 
-__all__ = ["is_row", "load_study", "study_place"]
+__all__ = ["STUDY_URL", "is_row", "load_study", "study_place"]
 
-_URL = "https://huggingface.co/datasets/ddehun/ICT"
+STUDY_URL = "https://huggingface.co/datasets/ddehun/ICT"
 _SPEAKER = re.compile(r"^(User|AI|API-Request)\s*:\s?", re.MULTILINE)
 _REQUEST = re.compile(r"\[?\s*(?P<call>\w+\(.*?\))\s*\]?\s*->\s*(?P<result>.*)", re.DOTALL)
 
@@ -95,7 +95,7 @@ def _scenario(row: Any) -> Scenario:
     if group == "replaced":
         substitutes = _tools(str(row.get("corruption_api_list") or ""), "corruption_api_list")
         shown = {name: tool for name, tool in shown.items() if name not in relevant} | substitutes
-    source = Source(name=dataset, url=_URL, base=base if changed else "")
+    source = Source(name=dataset, url=STUDY_URL, base=base if changed else "")
     said = _messages(str(row["conversation"]))
     scenario = complete_scenario(base, said, list(shown.values()), list(shown)[:1], source, [call] if call else [])
     kind = MissingKind.TOOL if group == "replaced" else MissingKind.UTTERANCE

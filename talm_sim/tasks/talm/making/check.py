@@ -52,14 +52,13 @@ def check_scenarios(
         begin: If tools keep a state for each episode, called before the gold calls of a scenario, which are then all made, in order.
 
     Returns:
-        The problems, in the order of the scenarios; empty when all is well. A description that gives a missing value away is a warning if
-        the scenario is packaged.
+        The problems, in the order of the scenarios; empty when all is well.
     """
     proof = _Proof(scenarios, specs, call, packaged, begin)
     found: list[Problem] = []
     for scenario in scenarios:
-        found += [Problem(scenario.id, what, fix) for what, fix in proof.of(scenario)]
-        found += [Problem(scenario.id, what, fix, warning=packaged) for what, fix in _check_given_away(scenario, specs)]
+        for finding in (*proof.of(scenario), *_check_given_away(scenario, specs)):
+            found.append(Problem(scenario.id, *finding))
     return found
 
 
