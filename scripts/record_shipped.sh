@@ -6,7 +6,8 @@
 #   scripts/record_shipped.sh [RECORDINGS]      default: recordings/
 #
 # Needs a development environment (scripts/setup.sh) and the server (scripts/local_vllm.sh, talm-sim models get,
-# scripts/serve_smollm2.sh). About an hour on two quiet cores. Running it again goes on where it stopped: what is recorded is played.
+# scripts/serve_smollm2.sh --max-model-len 8192). Half an hour on two quiet cores. Running it again goes on where it stopped: what is recorded
+# is played. Then scripts/update_documents.py prints again what README and docs/ show.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 recordings=${1:-recordings}
@@ -14,7 +15,8 @@ bin=.venv/bin
 export VLLM_BASE_URL=${VLLM_BASE_URL:-http://127.0.0.1:8011/v1}
 
 model=openai-api/vllm/smollm2-135m
-run() { "$bin/talm-sim" run --split all --cassettes "$recordings" --run-dir "$recordings-runs" --display plain "$@"; }
+# An episode that failed is asked again when the script runs again; the others go on.
+run() { "$bin/talm-sim" run --split all --cassettes "$recordings" --run-dir "$recordings-runs" --display plain "$@" || [[ $? == 1 ]]; }
 
 for control in oracle eager cautious asker; do run --model "sim/$control" --human none --tools record; done
 run --model sim/asker --human simulated --tools record
