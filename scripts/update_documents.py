@@ -1,0 +1,92 @@
+"""Print again what README and docs/ show of a command's output: `scripts/update_documents.py [--check]`, after a new recording.
+
+A fenced block below `<!-- shown: talm-sim ... -->` holds parts of what the command prints, with `[...]` between them. Each part is found by the
+label its first line begins with and keeps its number of lines. A part whose label is no longer printed is named, and its document is left as it
+is: choose by hand what to show. With `--check`, nothing is written, and the exit code is 1 if something would be. The commands run in the order
+of the documents, in an empty directory, after `run --split underspecified`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SHOWN = re.compile(r"(?P<head><!-- shown: talm-sim (?P<command>.*?) -->\n```text\n)(?P<text>.*?)(?P<end>^```)", re.DOTALL | re.MULTILINE)
+LEFT_OUT = "[...]"
+
+
+def update_text(shown: str, printed: list[str]) -> str:
+    """Return the parts of `printed` that a block shows.
+
+    Args:
+        shown: The block's lines, with a line `[...]` between its parts.
+        printed: Every line of the command's output.
+
+    Raises:
+        LookupError: If a part's label is not printed behind the part before it.
+    """
+    parts: list[list[str]] = [[]]
+    for line in shown.splitlines():
+        if line == LEFT_OUT:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    kept, at = list[str](), 0
+    for number, part in enumerate(parts):
+        kept += [LEFT_OUT] if number else []
+        if part:
+            wanted = _label(part[0])
+            at = next((place for place in range(at, len(printed)) if _label(printed[place]) == wanted), -1)
+            if at < 0:
+                raise LookupError(f"no line there is labelled {wanted!r}")
+            kept += printed[at : at + len(part)]
+            at += len(part)
+    return "".join(f"{line}\n" for line in kept)
+
+
+def _label(line: str) -> str:
+    """Return what a line begins with, up to its first wide gap, and how far it is set in."""
+    text = line.lstrip()
+    return " " * (len(line) - len(text)) + re.split(r"\s{2,}", text)[0]
+
+
+def _print(command: str, directory: Path) -> list[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("TALM_SIM_")}
+    words = [sys.executable, "-m", "talm_sim", *command.split()]
+    environ |= {"COLUMNS": "80", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, cwd=directory, env=environ, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def main(check: bool) -> int:
+    """Update or check every document; the exit code is 1 if a part was not found, or a checked document is not up to date."""
+    wrong = 0
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        _print("run --split underspecified --display none", directory)
+        for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+            text = document.read_text(encoding="utf-8")
+            try:
+                new = SHOWN.sub(
+                    lambda block: f"{block['head']}{update_text(block['text'], _print(block['command'], directory))}{block['end']}", text
+                )
+            except LookupError as err:
+                print(f"{document.relative_to(ROOT)}: {err}", file=sys.stderr)
+                wrong = 1
+                continue
+            if new != text and check:
+                print(f"{document.relative_to(ROOT)}: shows what is no longer printed", file=sys.stderr)
+                wrong = 1
+            elif new != text:
+                document.write_text(new, encoding="utf-8")
+                print(f"{document.relative_to(ROOT)}: updated")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main(check="--check" in sys.argv[1:]))
