@@ -26,24 +26,34 @@ import pytest
 
 from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
+from tests.published_samples import write_api_bank, write_fail_talms, write_study
 from tests.warm import warm_python
+from tests.when2call_samples import write_when2call
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = os.environ.get("TALM_TEST_PROGRAM", "")
 PYTHON = str(Path(PROGRAM).with_name("python")) if PROGRAM else sys.executable
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TYPED = {
+    "--run-id person": "",
     "--human terminal": "1994-03-11\n\ny\n",
     "talm-sim answer": "It is in India.\nI mean oslo.\n",
 }
 """Part of a command to what the person at its terminal types."""
-ENDS = {"--split perfect --model openai-api/vllm/absent": 2}
+ENDS = {"--split perfect --model openai-api/vllm/absent": 2, "--run-id person": 1}
 """Part of a command to its exit code, where that is not 0."""
-SET_UP = ("python3 -m venv", "sh scripts/", "pip install", ".venv/bin/", "scripts/", "export ", "git clone")
+SET_UP = ("python3 -m venv", "sh scripts/", "pip install", ".venv/bin/", "scripts/", "export ", "git clone", "hf download")
 """How lines begin that install; CI runs what they name."""
-LOCAL = re.compile(r"hf/|vllm/(?!smollm)|models get")
+LOCAL = re.compile(r"hf/|(?<!openai-api/)vllm/(?!smollm)|models get")
 PUBLISHED = {"Fail-TaLMs": "failtalms", "when2call_sample.jsonl": "when2call/when2call_sample.jsonl"}
 """What a block with the comment `published data` finds in its directory, to its place among the benchmark data."""
+
+
+OWN_GROUPS = "all|perfect|underspecified|replaced|removed|removed-failed"
+"""Groups of which one stands in the table of each run that a paper's rows are beside."""
+STAND_IN = "Qwen/Qwen2.5-7B-Instruct"
+"""A model of the hub that a page names: the small local model stands in its place."""
+TOOL_TEMPLATE = "{% for tool in tools or [] %}{{ tool | tojson }}\n{% endfor %}{% for one in messages %}{{ one.content }}\n{% endfor %}"
 
 
 class Block(NamedTuple):
@@ -101,6 +111,35 @@ def test_what_is_to_be_installed_is_declared() -> None:
     assert named <= set(declared)
 
 
+@pytest.mark.documents
+@pytest.mark.timeout(900)
+def test_forecasts_of_the_reproduction_are_what_the_published_data_gives(bench_data: Path, tmp_path: Path) -> None:
+    """What each dry run prints over the real queries and dialogues is in the page's tables, figure by figure."""
+    if explain_no_sandbox():
+        pytest.skip("this system has no namespaces")
+    (tmp_path / "Fail-TaLMs").symlink_to(bench_data / "failtalms")
+    (tmp_path / "DAMO-ConvAI").mkdir()
+    (tmp_path / "DAMO-ConvAI" / "api-bank").symlink_to(bench_data / "apibank")
+    environ = surroundings("http://127.0.0.1:9") | {"HOME": str(tmp_path)}
+    page = ROOT / "docs" / "reproduce.md"
+    text = page.read_text(encoding="utf-8")
+    tables = [row.split(" | ") for row in text[: text.index("## When2Call")].splitlines() if row.startswith("| ")]
+    forecasts = 0
+    for block in blocks(page):
+        if block.comment == "file: prices.toml":
+            (tmp_path / "prices.toml").write_text(block.text, encoding="utf-8")
+        for line in lines(block) if block.language == "sh" else ():
+            if "--scenarios-to" in line or "scenarios generate" in line:
+                type_in(line, tmp_path, environ)
+            elif "--dry-run --prices" in line:
+                printed = type_in(line, tmp_path, environ)
+                figures = re.findall(r"([\d,]+) episodes|([\d,]+ to [\d,]+) requests|out: ([\d,.]+) at", printed)
+                row = {"".join(found) for found in figures}
+                assert any(row <= {cell.strip(" |") for cell in cells} for cells in tables), f"{row} is in no row\n$ {line}\n{printed}"
+                forecasts += 1
+    assert forecasts == 9
+
+
 def test_what_a_study_is_translated_to_is_typed_on_the_same_page() -> None:
     page = ROOT / "docs" / "refusal.md"
     typed = " ".join(line for block in blocks(page) if block.language == "sh" for line in lines(block))
@@ -113,9 +152,12 @@ def test_what_a_study_is_translated_to_is_typed_on_the_same_page() -> None:
 
 def follow(document: Path, directory: Path, *, local: bool) -> None:
     """Do what a document says, from top to bottom, in one directory."""
-    with server() as address:
+    samples = document.stem == "reproduce"
+    with server(acting=samples) as address:
         environ = surroundings(address) | {"HOME": str(directory), "SHELL": "/bin/bash"}
-        published = lay_out(directory)
+        published = lay_out(directory, samples_at=address if samples else "")
+        if local:
+            lay_out_model(directory / STAND_IN)
         for block in blocks(document):
             if (block.comment == "published data" and not published) or (block.comment == "BFCL's data" and not has("bfcl_eval")):
                 continue
@@ -131,14 +173,48 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
                 done = perform(["-c", block.text], directory, environ)
                 assert done.returncode == 0, f"{block.text}\n{done.stderr}"
             elif block.language == "sh":
-                for line in lines(block):
-                    if block.comment == "parsed":
-                        assert line.startswith("talm-sim run "), line
-                        type_in(line.replace("talm-sim run ", "talm-sim config show ", 1), directory, environ)
-                    elif line.startswith("talm-sim") and (local or not LOCAL.search(line)):
-                        type_in(line, directory, environ)
-                    elif line.startswith("pytest"):
-                        run_tests(line, directory, environ)
+                type_block(block, directory, environ, local=local)
+
+
+def type_block(block: Block, directory: Path, environ: Mapping[str, str], *, local: bool) -> None:
+    """Run a block's commands; where its comment names a paper's table, that table has rows beside the run's."""
+    printed = ""
+    networked = "network=on" in block.text
+    if networked and explain_no_sandbox():
+        return
+    for line in lines(block):
+        if block.comment == "parsed":
+            assert line.startswith("talm-sim run "), line
+            type_in(line.replace("talm-sim run ", "talm-sim config show ", 1), directory, environ)
+        elif line.startswith("talm-sim") and (local or not LOCAL.search(line)):
+            printed += type_in(line, directory, environ)
+        elif line.startswith("pytest"):
+            run_tests(line, directory, environ)
+    assert not networked or "a tool failed" not in printed, printed
+    if block.comment.startswith("ends in: ") and printed:
+        check_beside(printed, block.comment.removeprefix("ends in: "))
+
+
+def check_beside(printed: str, named: str) -> None:
+    """See that a run's own table has figures, those of a paper's table and model beside it, and that no episode failed for outer reasons."""
+    table, _, model = named.partition(": ")
+    own, found, paper = " ".join(printed.split()).partition(f"published: {table} ")
+    assert found, f"no {table} in {printed}"
+    assert re.search(rf"\b(?:{OWN_GROUPS})(?:, \w+)? [1-9][\d,]* .*?(?:\.\d\d|1\.00)", own), printed
+    assert re.search(rf"{re.escape(model)}(?:, [\w, -]+?)? [–. \d*]*\.\d\d", paper), f"no row of {model} in {printed}"
+    assert "other scenarios" not in paper and "run here: " in paper, printed
+    assert "infrastructure" not in printed, printed
+
+
+def lay_out_model(folder: Path) -> None:
+    """Put the small local model where a page names one of the hub, with a chat template that shows tools."""
+    source = Path(os.environ["TALM_SIM_TEST_MODEL"])
+    folder.mkdir(parents=True)
+    for file in source.iterdir():
+        if file.name not in {"tokenizer_config.json", "chat_template.jinja"}:
+            (folder / file.name).symlink_to(file.resolve())
+    settings = json.loads((source / "tokenizer_config.json").read_text(encoding="utf-8"))
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"chat_template": TOOL_TEMPLATE}), encoding="utf-8")
 
 
 @cache
@@ -148,12 +224,21 @@ def has(module: str) -> bool:
     return subprocess.run([PYTHON, "-c", looked], check=False).returncode == 0
 
 
-def lay_out(directory: Path) -> bool:
-    """Put published data where the documents expect it; False where there is none on this machine. A translation of BFCL has a row or two."""
+def lay_out(directory: Path, *, samples_at: str = "") -> bool:
+    """Put published data where the documents expect it; False where there is none on this machine. A translation of BFCL has a row or two.
+
+    With `samples_at`, an address, there are samples of it alone, whose tools ask that host.
+    """
     (directory / "data_storage").mkdir()
     for language in ("en", "vi", "th"):
         text = "".join(json.dumps(row) + "\n" for row in translated_rows(language))
         (directory / "data_storage" / f"bfcl_single_turn_{language}.jsonl").write_text(text, encoding="utf-8")
+    write_when2call(directory)
+    if samples_at:
+        write_fail_talms(directory, samples_at)
+        write_study(directory)
+        write_api_bank(directory)
+        return False
     data = Path(os.environ.get("TALM_SIM_BENCH_DATA") or "/nowhere")
     for name, place in PUBLISHED.items() if data.is_dir() else ():
         (directory / name).symlink_to(data / place)
@@ -172,7 +257,8 @@ def translated_rows(language: str) -> Iterator[dict[str, Any]]:
         yield row | {"question": question, "function": [function], "ground_truth": accepted}
 
 
-def type_in(line: str, directory: Path, environ: Mapping[str, str]) -> None:
+def type_in(line: str, directory: Path, environ: Mapping[str, str]) -> str:
+    """Run a command, and return what it printed."""
     command, _, target = line.partition(" > ")
     words = shlex.split(command)
     typed = next((text for part, text in TYPED.items() if part in line), "")
@@ -182,6 +268,7 @@ def type_in(line: str, directory: Path, environ: Mapping[str, str]) -> None:
     assert "Traceback" not in done.stderr
     if target:
         (directory / target).write_text(done.stdout, encoding="utf-8")
+    return f"{done.stdout}\n{done.stderr}"
 
 
 def run_tests(line: str, directory: Path, environ: Mapping[str, str]) -> None:
@@ -211,8 +298,11 @@ def surroundings(address: str) -> dict[str, str]:
 
 
 @contextmanager
-def server() -> Iterator[str]:
-    """A model server of both protocols that declines everything, and keeps to a schema where one is given."""
+def server(*, acting: bool = False) -> Iterator[str]:
+    """A model server of both protocols that declines everything, and keeps to a schema where one is given.
+
+    With `acting`, it plays Fail-TaLMs' agent and judges. What is got from it says what was asked for, as a tool's host.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -221,8 +311,18 @@ def server() -> Iterator[str]:
             asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
             if asked.get("echo"):
                 answer = echoed(asked["prompt"])
+            elif "prompt" in asked:
+                answer = {"object": "text_completion", "choices": [{"index": 0, "text": "No.", "finish_reason": "stop"}]}
             else:
-                answer = claude("No.") if self.path.endswith("/messages") else chat(text_for(asked))
+                call, text = play(asked) if acting else (None, "")
+                text = text or text_for(asked)
+                answer = claude(text, call) if self.path.endswith("/messages") else chat(text, call)
+            self.send(answer)
+
+        def do_GET(self) -> None:
+            self.send({"asked": self.path})
+
+        def send(self, answer: Mapping[str, Any]) -> None:
             body = json.dumps(answer).encode()
             self.send_response(200)
             self.send_header("content-type", "application/json")
@@ -243,8 +343,30 @@ def server() -> Iterator[str]:
         httpd.server_close()
 
 
-def chat(text: str) -> dict[str, Any]:
-    message = {"role": "assistant", "content": text}
+Call = tuple[str, dict[str, Any]]
+
+
+def play(asked: Mapping[str, Any]) -> tuple[Call | None, str]:
+    """What an agent does that calls a tool, asks a person if there is one, and finishes; a Yes or a grade where that is asked for."""
+    tools = [tool.get("function", tool) for tool in asked.get("tools", ())]
+    schemas = {tool["name"]: tool.get("parameters") or tool.get("input_schema") or {} for tool in tools}
+    if "Finish" in schemas:
+        said = sum(message["role"] == "assistant" for message in asked["messages"])
+        others = [name for name in schemas if name not in ("Finish", "ask_human")]
+        name = [*others[:1], *(["ask_human"] if "ask_human" in schemas else []), *["Finish"] * 9][said]
+        return (name, smallest(schemas[name])), ""
+    text = json.dumps([asked.get("system", ""), asked["messages"]])
+    for question, reply in {"one word, Pass or Fail": "Pass.", "Lose: answer 2": "Tie.", "IDK": "Yes."}.items():
+        if question in text:
+            return None, reply
+    return None, ""
+
+
+def chat(text: str, call: Call | None = None) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if call:
+        function = {"name": call[0], "arguments": json.dumps(call[1])}
+        message = {"role": "assistant", "content": None, "tool_calls": [{"id": "call", "type": "function", "function": function}]}
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
@@ -257,9 +379,11 @@ def echoed(prompt: str) -> dict[str, Any]:
     return {"object": "text_completion", "choices": [choice], "usage": {"prompt_tokens": len(tokens), "completion_tokens": 1}}
 
 
-def claude(text: str) -> dict[str, Any]:
+def claude(text: str, call: Call | None = None) -> dict[str, Any]:
     usage = {"input_tokens": 7, "output_tokens": 2}
-    content = [{"type": "text", "text": text}]
+    content: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    if call:
+        content = [{"type": "tool_use", "id": "call", "name": call[0], "input": call[1]}]
     return {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": content, "stop_reason": "end_turn", "usage": usage}
 
 

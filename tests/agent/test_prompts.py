@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import ASK_HUMAN
-from talm_sim.types import AwarenessKind, ToolSpec
+from talm_sim.types import FINISH, AwarenessKind, ToolSpec
 
 TOOL = ToolSpec(name="airport_info", description="Facts {tools} of an airport.", parameters={"type": "object", "properties": {"code": {}}})
 
@@ -15,17 +16,31 @@ TOOL = ToolSpec(name="airport_info", description="Facts {tools} of an airport.",
 def test_question_names_query_and_tools_and_leaves_braces_alone() -> None:
     question = load_prompts().awareness_question(AwarenessKind.TOOL, "Where is {HAN}? {query}", [TOOL])
     assert "Where is {HAN}? {query}" in question
-    assert "- airport_info(code): Facts {tools} of an airport." in question.replace("none", "")
+    assert '- {"name": "airport_info", "description": "Facts {tools} of an airport.", "parameters": {"type": "object"' in question
+
+
+@pytest.mark.parametrize("kind", list(AwarenessKind))
+def test_a_question_shows_what_each_argument_is_and_names_three_grounds(kind: AwarenessKind) -> None:
+    code = {"type": "string", "description": "Code of {query}."}
+    parameters = {"type": "object", "properties": {"code": code}, "required": ["code"]}
+    question = load_prompts().awareness_question(kind, "q", [TOOL.model_copy(update={"parameters": parameters})])
+    assert json.dumps(parameters) in question, "types, what is required, and descriptions, word for word"
+    grounds = [line[:2] for line in question.splitlines() if line[:1].isdigit()]
+    assert grounds == ["1.", "2.", "3."] and "know" in question and "both together" in question
 
 
 def test_without_tools_the_question_says_none() -> None:
     assert "Tools: none" in load_prompts().awareness_question(AwarenessKind.INFORMATION, "q", [])
 
 
-def test_human_is_only_mentioned_where_there_is_one() -> None:
+def test_no_system_text_urges_to_ask_and_without_tools_none_speaks_of_them() -> None:
     prompts = load_prompts()
-    assert ASK_HUMAN in prompts.system_for(human=True)
-    assert ASK_HUMAN not in prompts.system_for(human=False)
+    texts = [prompts.system_for(tools=tools, finish=finish) for tools in (True, False) for finish in (True, False)]
+    assert not any(word in text for text in texts for word in (ASK_HUMAN, "ask the person"))
+    with_finish, plain, *without = texts
+    assert FINISH in with_finish and FINISH not in plain
+    assert not any(word in text for text in without for word in ("tool", "memory", FINISH))
+    assert "only if you absolutely need" in prompts.human_tool().description
     assert prompts.human_tool().required == ("question",)
 
 

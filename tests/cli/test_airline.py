@@ -124,7 +124,7 @@ def test_check_finds_what_is_given_away(capsys: pytest.CaptureFixture[str]) -> N
     said = capsys.readouterr()
     (found,) = json.loads(said.out)
     assert found["what"] == "the tools give the removed value away ('QX7K2P' in the description of get_booking)"
-    assert found["warning"] is False and "1 scenario checked: 1 problem found" in said.err
+    assert "1 scenario checked: 1 problem found" in said.err
 
 
 def test_a_reckless_agent_does_not_pass_unseen(capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,13 +168,11 @@ def test_most_scenarios_of_the_built_in_tools_are_kept_and_none_is_given_away(ca
         assert not re.search(rf"(?<![^\W_]){re.escape(str(value))}(?![^\W_])", shown, re.IGNORECASE), line["id"]
 
 
-def test_packaged_scenarios_are_warned_about_and_sound(capsys: pytest.CaptureFixture[str]) -> None:
+def test_packaged_scenarios_are_sound_and_say_where_a_guess_may_be_right(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scenarios", "check"]) == 0
     said = capsys.readouterr()
-    lines = said.out.splitlines()
-    assert lines and all(line.startswith("warning: ") and "the tools give the removed value away" in line for line in lines)
-    assert re.search(rf"scenarios checked: all sound, {len(lines)} warnings", said.err)
-    assert "so a guess may be right: " in said.err and "weather-07.underspecified 1 in 4" in said.err
-    assert main(["scenarios", "show", "weather-07.underspecified"]) == 0
-    assert capsys.readouterr().err == "event has 4 possible values, so one guess in 4 is right\n"
-    assert main(["scenarios", "show", "weather-07"]) == 0 and capsys.readouterr().err == ""
+    assert said.out == "" and said.err.endswith("scenarios checked: all sound\n")
+    assert "so a guess may be right: music-02.underspecified 1 in 12" in said.err
+    assert main(["scenarios", "show", "music-02.underspecified"]) == 0
+    assert capsys.readouterr().err == "scale has 12 possible values, so one guess in 12 is right\n"
+    assert main(["scenarios", "show", "music-02"]) == 0 and capsys.readouterr().err == ""

@@ -64,7 +64,7 @@ def test_a_dry_run_runs_nothing_and_needs_no_key(talm: Talm) -> None:
     lines = [line.split() for line in out.splitlines()]
     assert ["perfect", "72", "72"] in lines
     assert ["no-tools", "72", "72"] in lines
-    assert "agent openai/gpt-4o, live: 216 to 864 requests" in out  # two questions and five turns; five turns
+    assert "agent openai/gpt-4o, live: 216 to 1,296 requests" in out  # two questions and five turns; five turns
     assert "at the given prices" in out
     assert "task talm: 144 episodes, tools replay, human none\n" in out or "task talm: 144 episodes, tools live, human none\n" in out
 

@@ -81,5 +81,5 @@ def test_only_the_questions_are_counted_beforehand(world: dict[str, Any]) -> Non
     whole = job("talm", split="perfect", scenarios=world["scenarios"], human="none")
     recorded = Recorded(CassetteLibrary(world["cassettes"]), {}, known=False)
     ends = [next(iter(one.task.bounds(one.task.load(one), one, recorded))) for one in (whole, whole.having(stop_after="awareness"))]
-    assert [(bound.least, bound.most) for bound in ends] == [(2, 7), (2, 2)]
+    assert [(bound.least, bound.most) for bound in ends] == [(2, 13), (2, 8)]
     assert ends[1].input_tokens < ends[0].input_tokens

@@ -16,7 +16,7 @@ from talm_sim.models.sim import CONTROLS
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.types import Termination
 from tests.models.loopback import Answer, Loopback, chat_answer, loopback
-from tests.runs.recorded_world import make_world
+from tests.runs.recorded_world import LATITUDE, make_world
 
 REMINDER = load_prompts().reminder
 YES = chat_answer("Yes.")
@@ -71,6 +71,33 @@ def test_the_fifth_turn_is_graded_unless_it_calls(play: Any, last: Answer, answe
     assert stored.summary()[0].measure("pass_rate").value == bool(answer)
 
 
+def test_without_tools_nobody_is_asked_and_nothing_is_said_of_memory(play: Any, tmp_path: Path) -> None:
+    file = tmp_path / "bare.jsonl"
+    file.write_text(
+        json.dumps({"id": "a.no-tools", "group": "no-tools", "turns": [{"messages": [{"role": "user", "content": "How far north is Oslo?"}]}]})
+    )
+    stored, server = play(chat_answer("59 degrees. Which Oslo?"), scenarios=file, split="no-tools", human="simulated")
+    (seen,) = server.seen
+    assert offered(seen.body) == []
+    assert not any(word in str(seen.body) for word in ("ask_human", "Finish", "memory", "tool"))
+    (episode,) = stored.episodes()
+    assert (episode.termination, episode.answer, episode.human) == (Termination.ANSWERED, "59 degrees. Which Oslo?", "none")
+    assert stored.summary()[0].measure("interaction").n is None
+
+
+def test_awareness_questions_show_schemas_and_are_asked_again_by_default(play: Any) -> None:
+    stored, server = play(chat_answer("Well, ..."), split="underspecified", human="simulated")
+    asked = [seen.body for seen in server.seen if "tools" not in seen.body]
+    assert len(asked) == 4, "once, and three times more"
+    question = asked[0]["messages"][1]["content"]
+    assert json.dumps(LATITUDE.parameters) in question and "only if you absolutely need" in question
+    assert {json.dumps(body["messages"]) for body in asked} == {json.dumps(asked[0]["messages"])}
+    (episode,) = stored.episodes()
+    assert episode.awareness[0].unread == ("Well, ...",) * 3
+    assert offered(server.seen[-1].body) == ["town_latitude", "ask_human", "Finish"], "by default"
+    assert "ask_human" not in server.seen[-1].body["messages"][0]["content"]
+
+
 def test_with_text_the_first_turn_without_a_call_ends_the_episode(play: Any) -> None:
     stored, server = play(YES, YES, chat_answer("Let me look that up."), finish="text")
     assert offered(server.seen[2].body) == ["town_latitude"]
@@ -119,11 +146,15 @@ def test_the_rates_of_a_control_do_not_depend_on_what_ends_its_episodes(tmp_path
     assert rates("tool") == rates("text")
 
 
-def test_a_recording_has_the_name_it_had_unless_an_option_is_given(tmp_path: Path) -> None:
+def test_a_recording_has_the_name_it_had_unless_an_option_is_given() -> None:
     from talm_sim.tasks.keys import recording_key
     from tests.tasks.views import job
 
-    plain = recording_key(job("talm", model="openai/m", human="none"))
-    assert recording_key(job("talm", model="openai/m", human="none", finish="text", result_limit=8_000)) == plain
-    others = {recording_key(job("talm", model="openai/m", human="none", **one)) for one in ({"finish": "tool"}, {"result_limit": 127_000})}
-    assert len(others | {plain}) == 3
+    def key(**options: Any) -> str:
+        return recording_key(job("talm", **{"model": "openai/m", "human": "none", "finish": "text", **options}))
+
+    assert key(result_limit=8_000) == key()
+    assert len({key(), key(finish="tool"), key(result_limit=127_000)}) == 3
+    assert key(finish="auto") == key(finish="tool") and key(finish="auto", agent="tests.agent.own.playing:react") == key(
+        agent="tests.agent.own.playing:react"
+    )

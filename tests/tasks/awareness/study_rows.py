@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["nine_rows", "write_rows"]
+__all__ = ["nine_rows", "three_rows", "write_rows"]
 
 
 def _api(name: str) -> dict[str, Any]:
@@ -19,7 +19,8 @@ def _tool(name: str) -> dict[str, Any]:
     return {**api, "required_parameters": required, "optional_parameters": []}
 
 
-def _three(number: int, dataset: str) -> list[dict[str, Any]]:
+def three_rows(number: int, dataset: str) -> list[dict[str, Any]]:
+    """An original, and what each manipulation made of it."""
     bank = dataset == "api-bank"
     needed, other, instead = (_api(name) if bank else _tool(name) for name in ("Salary", "Address", "Birthday"))
     row = {
@@ -39,7 +40,7 @@ def _three(number: int, dataset: str) -> list[dict[str, Any]]:
 
 def nine_rows() -> list[dict[str, Any]]:
     """Nine lines: two originals of API-Bank, one of ToolBench."""
-    return [row for number, dataset in ((1, "api-bank"), (2, "api-bank"), (1, "toolbench")) for row in _three(number, dataset)]
+    return [row for number, dataset in ((1, "api-bank"), (2, "api-bank"), (1, "toolbench")) for row in three_rows(number, dataset)]
 
 
 def write_rows(path: Path, rows: list[Any]) -> Path:

@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 
 from talm_sim.cli import main
+from talm_sim.tasks import find_task
+from talm_sim.tasks.awareness.making.study import load_study
+from talm_sim.tasks.beside import OTHER
 from tests.models.loopback import chat_answer, loopback
 from tests.tasks.awareness.study_rows import nine_rows, write_rows
+from tests.tasks.views import View, job
 
 RUN = ["run", "--task", "awareness", "--model", "sim/oracle"]
 
@@ -54,6 +58,16 @@ def test_one_data_set_stands_beside_its_own_figures(tmp_path: Path, capsys: pyte
     _, out, _ = play(capsys, tmp_path, "--scenarios", f"study:{file}", "--against", "paper")
     published = out.partition("published: Incomplete Conditions Table 2")[2]
     assert re.findall(r"GPT-4o +(\.\d+) +(\.\d+)", published) == [(".76", ".75")]
+
+
+@pytest.mark.parametrize("protocol", ["zero-shot", "implicit", "feedback"])
+def test_the_studys_instances_are_no_other_scenarios(protocol: str, tmp_path: Path) -> None:
+    task, options = find_task("awareness"), job("awareness", protocol=protocol)
+    instances = load_study(write_rows(tmp_path / "study.jsonl", nine_rows())).scenarios
+    own = task.beside(View(options, (), instances))
+    assert own is not None and own.compared == "run here: 9 instances of its files; the models are the paper's"
+    mixed = task.beside(View(options, (), [*instances, task.load(options)[0]]))
+    assert mixed is not None and mixed.compared == OTHER
 
 
 def test_rows_that_cannot_be_used_are_named_and_counted(

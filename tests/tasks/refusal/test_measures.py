@@ -243,4 +243,5 @@ def test_paper_rows_stand_beside_bfcls_rows_only() -> None:
     assert beside is not None
     rows = beside.rows(["all, th", "all, vi"]).rows
     figures = {(row.model, row.group): row.values for row in rows}
+    assert beside.compared == "run here: 1 row in th, 1 row in vi (BFCL v4); the models are the paper's"
     assert figures["Gemma-3-1B", "all, th"] == {"ast_bfcl": 0.09, "irr": 0.30, "h_i": 0.45, "h_s_bfcl": 0.74}

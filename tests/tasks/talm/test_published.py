@@ -10,8 +10,10 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import share
 from talm_sim.published import published
+from talm_sim.tasks.beside import OTHER
 from talm_sim.tasks.talm.published import PublishedRun, coinciding_grades, read_outputs, read_queries, read_tools
-from talm_sim.types import AwarenessKind, AwarenessValue, Measure, Row, Summary, Termination
+from talm_sim.tasks.talm.task import TalmTask
+from talm_sim.types import AwarenessKind, AwarenessValue, Measure, Row, Source, Summary, Termination
 from tests.tasks.views import View, job
 
 
@@ -85,6 +87,14 @@ def test_a_tie_that_failed_with_tools_is_what_the_published_scorer_calls_unexpec
     found = summary(run, "no-tools")
     assert (measure(found, "published_unexpected").k, measure(found, "published_unexpected").n) == (1, 5)
     assert (measure(found, "unexpected").k, measure(found, "unexpected").n) == (2, 4)
+
+
+def test_the_papers_rows_are_of_the_same_queries_where_these_are_the_releases(tmp_path: Path) -> None:
+    answers(tmp_path, "Original", "m_auto_eval", {}, {})
+    (run,) = read_outputs(tmp_path)
+    own, other = run.scenarios[0], run.scenarios[1].model_copy(update={"source": Source(name="mine")})
+    compared = [TalmTask().beside(View(job("talm"), items=tuple(some))).compared for some in (run.scenarios, [own, other])]
+    assert compared == ["run here: 2 of its published queries; the models are the paper's", OTHER]
 
 
 def test_a_repeated_query_is_a_second_epoch(tmp_path: Path) -> None:

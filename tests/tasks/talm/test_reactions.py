@@ -144,14 +144,14 @@ async def test_who_asks_by_tool_asks_in_words_invents_or_declines_is_told_apart(
 async def test_without_a_person_a_question_in_words_is_asked_and_no_interaction() -> None:
     summary = played(await play(asks_in_words))
     assert (share(summary, "asked"), share(summary, "asked_in_words"), share(summary, "interaction")) == ((1, 1), (1, 1), None)
-    assert "in words: 1 of 1 episodes asked in their final answer" in summary.notes
+    assert "in words: 1 of 1 episodes asked what nobody answered" in summary.notes
 
 
 async def test_our_graph_has_a_tool_to_ask_with_so_words_are_counted_apart() -> None:
     episode = (await play(asks_in_words)).model_copy(update={"human": "simulated"})
     ours = played(episode, human="simulated", own=False)
     assert (share(ours, "interaction"), share(ours, "asked_in_words")) == ((0, 1), (1, 1))
-    assert "in words: 1 of 1 episodes asked in their final answer" in ours.notes
+    assert "in words: 1 of 1 episodes asked what nobody answered" in ours.notes
     assert any("recall .00 (0/1)" in note for note in ours.notes)
     published = played(episode, human="simulated", own=False, imported=True)
     assert share(published, "interaction") == (0, 1) and not any("in words" in note for note in published.notes)

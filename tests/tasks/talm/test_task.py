@@ -104,12 +104,13 @@ def test_automatic_values(options: dict[str, Any], groups: tuple[str, ...], tool
         ({"max_new_tokens": 9}, "ee87780433e9"),
         ({"model_options": {"a": "1"}}, "07106f67ace8"),
         ({"tool_format": "constrained"}, "68deb517e121"),
+        ({"finish": "tool"}, "7c60eaeee3ac"),
         ({"turn_limit": 9, "judge_model": "a/b", "max_episodes": 3, "epochs": 2}, "c09a2afc92e2"),
     ],
 )
 def test_the_name_of_a_recording_stays(options: dict[str, Any], key: str) -> None:
     """Shipped recordings, and those of users, are found by it."""
-    assert recording_key(job("talm", **{"model": MODEL, "temperature": 0.0, "seed": 1, "human": "none", **options})) == key
+    assert recording_key(job("talm", **{"model": MODEL, "temperature": 0.0, "seed": 1, "human": "none", "finish": "text", **options})) == key
 
 
 def test_groups_splits_and_questions() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import find_task
+from talm_sim.tasks.beside import OTHER
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.shared import Shared
-from tests.tasks.views import job
+from talm_sim.types import Scenario
+from tests.tasks.views import View, job
 from tests.tasks.when2call.choices import scenario
 
 MODEL = "openai/gpt-4o"
@@ -100,3 +103,18 @@ async def test_a_control_scores_and_answers() -> None:
                 assert opened.wording["template default"]
                 opened.check([scenario()])
                 assert (opened.human, opened.waits, opened.tools_of([scenario()])) == ("none", False, [])
+
+
+@pytest.mark.parametrize("mode", ["logprob", "judge"])
+def test_published_rows_are_no_other_scenarios(mode: str) -> None:
+    options = job("when2call", mode=mode)
+    own, made = scenario("a"), scenario("b", url="https://example.org/made")
+
+    def compared(scenarios: Sequence[Scenario]) -> str:
+        beside = TASK.beside(View(options, (), scenarios))
+        assert beside is not None
+        return beside.compared
+
+    assert compared([own, scenario("c")]) == "run here: 2 of its published rows; the models are the paper's"
+    assert compared([own]) == "run here: 1 of its published rows; the models are the paper's"
+    assert compared([own, made]) == compared([]) == OTHER

@@ -136,11 +136,9 @@ MINE = Scenario(
 )
 
 
-def test_of_a_packaged_scenario_it_is_a_warning() -> None:
+def test_a_value_in_a_description_is_a_problem() -> None:
     specs = {**SPECS, "get_height": SPECS["get_height"].model_copy(update={"description": "How high an airport lies, e.g. LPB."})}
-    for packaged in (True, False):
-        (found,) = [one for one in check_scenarios([MINE], specs, call_toy, packaged=packaged) if "give the removed value away" in one.what]
-        assert found.what == "the tools give the removed value away ('LPB' in the description of get_height)"
-        assert found.warning is packaged and str(found).startswith("warning: mine: " if packaged else "mine: ")
+    (found,) = [one for one in check_scenarios([MINE], specs, call_toy) if "give the removed value away" in one.what]
+    assert str(found).startswith("mine: the tools give the removed value away ('LPB' in the description of get_height); ")
     assert not [one for one in check_scenarios([MINE], SPECS, call_toy) if "give the removed value away" in one.what]
     assert guessing_odds(MINE, SPECS) is None

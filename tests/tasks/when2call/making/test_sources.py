@@ -118,7 +118,7 @@ def test_the_packaged_scenarios_give_many_source_questions() -> None:
     found, dropped = source_questions(find_task("talm").read(("perfect", "underspecified")), CassetteLibrary().tool_specs())
     assert (len(found), len(dropped)) == (88, 28)
     assert len({one.id for one in found}) == len({one.digest for one in found}) == 88
-    assert sum(one.removal is not None and len(one.spec.required) > 1 for one in found) == 30
+    assert sum(one.removal is not None and len(one.spec.required) > 1 for one in found) == 28
     for one in found:
         assert isinstance(one, SourceQuestion)
         assert one.question[-1] in ".?!"
