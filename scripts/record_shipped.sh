@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Make the recording that is shipped in cassettes/: SmolLM2-135M-Instruct (weights: Apache-2.0) acting in every packaged scenario, once alone and
 # once with a human who gives the scenario's own `missing` answer; the control models' tool traffic, so that they can be replayed beside it; and
-# the same model in every packaged scenario of tasks awareness and refusal; and how likely it finds the options of task when2call's items.
+# the same model in every packaged scenario of tasks awareness and refusal; how likely it finds the options of task when2call's items; and
+# the same model writing such items.
 #
 #   scripts/record_shipped.sh [RECORDINGS]      default: recordings/
 #
@@ -28,3 +29,16 @@ run --task when2call --model "$model" --record --max-connections 1
 "$bin/python" -m talm_sim.recordings "$recordings" cassettes --command "scripts/record_shipped.sh" \
     --licence "Apache-2.0 (scenarios, model, its output); tool answers: see talm_sim/tasks/talm/scenarios/LICENCE.md" \
     --notes "Real traffic of SmolLM2-135M-Instruct behind vLLM, constrained tool format, temperature 1.0, seed 0. Human answers are the scenarios' own."
+
+# Apart, because its index names the command that plays it.
+write="scenarios generate --out made --model $model --tool-use call --max-new-tokens 96 --limit 30 --variants one --record --cassettes recordings"
+(
+    mkdir -p "$recordings-items"
+    root=$PWD
+    cd "$recordings-items"
+    # shellcheck disable=SC2086  # the words of the command
+    "$root/$bin/talm-sim" $write
+    "$root/$bin/python" -m talm_sim.recordings recordings "$root/cassettes" --command "talm-sim $write" \
+        --licence "Apache-2.0 (scenarios, model, its output)" \
+        --notes "Real traffic of SmolLM2-135M-Instruct behind vLLM, writing multiple-choice items: plain answers, temperature 0.6, top_p 0.95, seed 0."
+)
