@@ -58,7 +58,12 @@ def _of_yaml(text: str) -> Any:
         if not isinstance(next(events, yaml.StreamEndEvent()), yaml.StreamEndEvent):
             raise PrerequisiteError("it contains several YAML documents; give one.")
         return found
-    except (yaml.YAMLError, ValueError, RecursionError) as err:
+    except RecursionError:
+        raise PrerequisiteError(_TOO_DEEP) from None
+    except (yaml.YAMLError, ValueError) as err:
+        # libyaml has a limit of its own since 0.2.6, and reads ahead of the events.
+        if getattr(err, "problem", None) == "exceeded maximum nesting depth":
+            raise PrerequisiteError(_TOO_DEEP) from None
         where = getattr(getattr(err, "problem_mark", None), "line", None)
         line = "" if where is None else f" at line {where + 1}"
         raise PrerequisiteError(f"neither JSON nor YAML{line}.") from None
