@@ -1,15 +1,18 @@
 """Multiple choice by log-probability against lm-evaluation-harness: the same figures, in how much less time.
 
-Writes a multiple_choice task with the very same prompts and options into a temporary folder, runs lm-eval's `hf` backend over it and
-talm-sim's scoring over the rows, on the same cores in the same process, one request at a time, without a network. Compared are the
+Writes the task that `talm-sim export lm-eval` writes into a temporary folder, runs lm-eval's `hf` backend
+over it and talm-sim's scoring over its rows, on the same cores in the same process, one request at a time, without a network. Compared are the
 log-probability of every option, the chosen options, accuracy, length-normalised accuracy and macro F1. lm-eval's `acc_norm` divides by
 characters; its `acc_bytes` divides by UTF-8 bytes as the paper does, so that is what ours must equal. Loading is not timed.
 
     TALM_SIM_BENCH_DATA=DIR python benchmarks/when2call_lm_eval.py MODEL [--limit N] [--template NAME] [--threads N] [--device D]
-    [--least-ratio X]
+    [--least-ratio X] [--served MODEL_SPEC]
+
+`--served` scores the same rows on a server too (openai-api/vllm/NAME, with VLLM_BASE_URL set) and compares that with lm-eval in the same way,
+times apart.
 
 Needs lm-eval 0.4.13 and scikit-learn beside `talm-sim[local]`. Exit status 1 when a log-probability differs by more than 1e-3, a metric is not
-identical, or the ratio of times is below X (3).
+identical, or the ratio of times is below X (4).
 """
 
 from __future__ import annotations
@@ -30,36 +33,11 @@ from typing import Any
 from talm_sim.agent.templates import load_template
 from talm_sim.models.base import TextModel
 from talm_sim.models.registry import open_model
+from talm_sim.tasks.when2call.harness import HARNESS_TASK, harness_files
 from talm_sim.tasks.when2call.published import read_rows
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, confusion, macro_f1
-from talm_sim.types import Choice
 
 MOST_DIFFERENCE, LEAST_RATIO = 1e-3, 4.0
-TASK = "talm_sim_when2call"
-YAML = """\
-task: {task}
-dataset_path: json
-dataset_kwargs: {{data_files: {{test: {data}}}}}
-test_split: test
-output_type: multiple_choice
-doc_to_text: prompt
-doc_to_choice: choices
-doc_to_target: gold
-target_delimiter: ""
-metric_list:
-  - {{metric: acc}}
-  - {{metric: acc_norm}}
-  - {{metric: acc_bytes}}
-  - {{metric: f1, aggregation: !function macro.f1, higher_is_better: true}}
-"""
-MACRO = """\
-from sklearn.metrics import f1_score
-
-
-def f1(pairs):
-    golds, chosen = zip(*pairs)
-    return f1_score(golds, chosen, average="macro", labels=range({classes}), zero_division=0)
-"""
 
 
 @dataclass(frozen=True)
@@ -81,15 +59,9 @@ class Outcome:
     cpu: float
 
 
-def rows_of(file: Path, template_name: str, model: TextModel, limit: int | None) -> list[Row]:
-    template = load_template(template_name, model)
-    rows = []
-    for scenario in read_rows(file)[:limit]:
-        assert isinstance(scenario.target, Choice)
-        by_kind = {option.behaviour: template.option(option) for option in scenario.target.options}
-        options = tuple(by_kind[behaviour] for behaviour in BEHAVIOURS)
-        rows.append(Row(template.prompt(scenario.query, scenario.shown_tools), options, BEHAVIOURS.index(scenario.target.gold)))
-    return rows
+def rows_of(files: dict[str, str]) -> list[Row]:
+    found = [json.loads(line) for line in files["rows.jsonl"].split("\n") if line]
+    return [Row(one["prompt"], tuple(one["choices"]), one["gold"]) for one in found]
 
 
 def run_talm_sim(rows: Sequence[Row], model: TextModel) -> Outcome:
@@ -122,7 +94,7 @@ def _share(chosen: Sequence[int], golds: Sequence[int]) -> float:
     return sum(one == gold for one, gold in zip(chosen, golds, strict=True)) / len(golds)
 
 
-def run_lm_eval(rows: Sequence[Row], directory: str, device: str, scratch: Path) -> Outcome:
+def run_lm_eval(files: dict[str, str], directory: str, device: str, scratch: Path) -> Outcome:
     os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_DATASETS_CACHE": str(scratch / "cache")}
     from datasets import disable_progress_bars
     from lm_eval import simple_evaluate
@@ -131,10 +103,8 @@ def run_lm_eval(rows: Sequence[Row], directory: str, device: str, scratch: Path)
 
     disable_progress_bars()
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
-    data = scratch / "rows.jsonl"
-    data.write_text("".join(json.dumps({"prompt": row.prompt, "choices": row.options, "gold": row.gold}) + "\n" for row in rows))
-    (scratch / f"{TASK}.yaml").write_text(YAML.format(task=TASK, data=json.dumps(str(data))))
-    (scratch / "macro.py").write_text(MACRO.format(classes=len(BEHAVIOURS)))
+    for name, text in files.items():
+        (scratch / name).write_text(text, encoding="utf-8")
     seconds = {"wall": 0.0, "cpu": 0.0}
 
     class Timed(HFLM):  # type: ignore[misc]  # lm-eval has no types
@@ -146,42 +116,44 @@ def run_lm_eval(rows: Sequence[Row], directory: str, device: str, scratch: Path)
 
     lm = Timed(pretrained=directory, dtype="float32", batch_size=1, device=device)
     tasks = TaskManager(include_path=str(scratch), include_defaults=False)
-    report = simple_evaluate(model=lm, tasks=[TASK], task_manager=tasks, bootstrap_iters=0, log_samples=True)
-    samples = sorted(report["samples"][TASK], key=lambda sample: int(sample["doc_id"]))
-    for row, sample in zip(rows, samples, strict=True):
+    report = simple_evaluate(model=lm, tasks=[HARNESS_TASK], task_manager=tasks, bootstrap_iters=0, log_samples=True)
+    samples = sorted(report["samples"][HARNESS_TASK], key=lambda sample: int(sample["doc_id"]))
+    for row, sample in zip(rows_of(files), samples, strict=True):
         asked = (
             [(request["arg_0"], request["arg_1"]) for request in sample["arguments"].values()]
             if isinstance(sample["arguments"], dict)
             else [tuple(arguments[:2]) for arguments in sample["arguments"]]
         )
         assert asked == [(row.prompt, option) for option in row.options], "lm-eval was asked something else"
-    figures = report["results"][TASK]
+    figures = report["results"][HARNESS_TASK]
     metrics = {"acc": figures["acc,none"], "acc_norm": figures["acc_bytes,none"], "macro F1": figures["f1,none"]}
     print(f"lm-eval's own acc_norm, by characters: {figures['acc_norm,none']:.4f}")
     logprobs = [[float(answer[0]) for answer in sample["filtered_resps"]] for sample in samples]
     return Outcome(logprobs, metrics, seconds["wall"], seconds["cpu"])
 
 
-def compare(ours: Outcome, theirs: Outcome, least_ratio: float) -> bool:
-    """Print both outcomes and return whether they agree and ours is fast enough."""
-    good = True
+def agree(ours: Outcome, theirs: Outcome, name: str) -> bool:
+    """Print both outcomes and return whether `name`'s equals lm-eval's."""
     pairs = [(a, b) for mine, other in zip(ours.logprobs, theirs.logprobs, strict=True) for a, b in zip(mine, other, strict=True)]
     difference = max(abs(a - b) for a, b in pairs)
-    good &= difference <= MOST_DIFFERENCE
     print(f"log-probabilities of {len(pairs)} options: largest difference {difference:.2e} (at most {MOST_DIFFERENCE:.0e})")
     other = [n for n, (a, b) in enumerate(zip(ours.logprobs, theirs.logprobs, strict=True)) if argmax(a) != argmax(b)]
-    good &= not other
     print(f"rows with another choice: {other or 'none'}")
-    for name, value in ours.metrics.items():
-        same = abs(value - theirs.metrics[name]) < 1e-12
+    good = difference <= MOST_DIFFERENCE and not other
+    for metric, value in ours.metrics.items():
+        same = abs(value - theirs.metrics[metric]) < 1e-12
         good &= same
-        label = f"{name} (acc_bytes)" if name == "acc_norm" else name
-        print(f"{label}: talm-sim {value:.6f}, lm-eval {theirs.metrics[name]:.6f}: {'identical' if same else 'DIFFERENT'}")
+        label = f"{metric} (acc_bytes)" if metric == "acc_norm" else metric
+        print(f"{label}: {name} {value:.6f}, lm-eval {theirs.metrics[metric]:.6f}: {'identical' if same else 'DIFFERENT'}")
+    return good
+
+
+def fast_enough(ours: Outcome, theirs: Outcome, least_ratio: float) -> bool:
+    """Print both times and return whether ours is at least `least_ratio` times as fast."""
     ratio = theirs.wall / ours.wall
-    good &= ratio >= least_ratio
     print(f"seconds: talm-sim {ours.wall:.1f}, lm-eval {theirs.wall:.1f}: {ratio:.2f} times as fast (at least {least_ratio:g})")
     print(f"seconds of computing: talm-sim {ours.cpu:.1f}, lm-eval {theirs.cpu:.1f}: ratio {theirs.cpu / ours.cpu:.2f}")
-    return good
+    return ratio >= least_ratio
 
 
 def main() -> int:
@@ -192,6 +164,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--least-ratio", type=float, default=LEAST_RATIO, help="times as fast that is enough; 0 beside other work")
+    parser.add_argument("--served", metavar="MODEL_SPEC", help="score the rows on a server too, as openai-api/vllm/NAME")
     args = parser.parse_args()
     base = os.environ.get("TALM_SIM_BENCH_DATA", "")
     file = Path(base) / "when2call" / "when2call_sample.jsonl"
@@ -201,7 +174,8 @@ def main() -> int:
     options = {"dtype": "float32", "batch_size": "1", "threads": str(args.threads), "device": args.device}
     model = open_model(f"hf/{args.model}", options=options)
     assert isinstance(model, TextModel)
-    rows = rows_of(file, args.template, model, args.limit)
+    files = harness_files(list(read_rows(file))[: args.limit], load_template(args.template, model))
+    rows = rows_of(files)
     print(f"{len(rows)} rows, {args.threads} threads, template {args.template}", flush=True)
     asyncio.set_event_loop(asyncio.new_event_loop())
     # A prompt of its own: none of the rows' may be known before the clock runs.
@@ -209,8 +183,14 @@ def main() -> int:
     ours = run_talm_sim(rows, model)
     print(f"talm-sim: {ours.wall:.1f} s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        theirs = run_lm_eval(rows, args.model, args.device, Path(folder))
-    return 0 if compare(ours, theirs, args.least_ratio) else 1
+        theirs = run_lm_eval(files, args.model, args.device, Path(folder))
+    good = agree(ours, theirs, "talm-sim")
+    good &= fast_enough(ours, theirs, args.least_ratio)
+    if args.served:
+        served = open_model(args.served, options={"tokenizer": args.model})
+        assert isinstance(served, TextModel)
+        good &= agree(run_talm_sim(rows, served), theirs, args.served)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
