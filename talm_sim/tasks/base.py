@@ -196,6 +196,8 @@ class Task(ABC, Generic[OptionsT]):
         hub_file: The file that is read of `--scenarios hub:OWNER/DATASET`; without one, the user names it.
         maker: What makes scenarios of it, for `scenarios generate`: a class derived from `Maker`, or `module:Class`.
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
+        success: Values of a row that say whether its episode succeeded; the first one that a row has counts. Repeats (pass@k), JUnit files and
+            other tools' logs read it; without it, no episode succeeds or fails.
         named_by: Own options that stand beside the model's name in the records of a run.
         terms: Words of its titles (see `label`) that a reader may not know, to what they mean.
         listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
@@ -212,9 +214,16 @@ class Task(ABC, Generic[OptionsT]):
     hub_file: ClassVar[str] = ""
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}
+    success: ClassVar[tuple[str, ...]] = ()
     named_by: ClassVar[tuple[str, ...]] = ()
     terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def succeeded(cls, row: Row) -> bool | None:
+        """Return whether a row's episode succeeded; None if it is not scored, or the task does not say."""
+        found = (value for name in cls.success if (value := row.values.get(name)) is not None)
+        return bool(value) if row.scored and (value := next(found, None)) is not None else None
 
     @property
     def recorded_in(self) -> str:

@@ -17,6 +17,7 @@ from talm_sim.types.scenarios import Scenario
 from talm_sim.types.verdicts import Rate
 
 __all__ = [
+    "Better",
     "Curve",
     "Line",
     "Matrix",
@@ -35,6 +36,8 @@ __all__ = [
 
 MeasureKind = Literal["rate", "score", "number"]
 """`rate`: a share k / n with its 95 % interval; `score`: a value between 0 and 1 with an interval; `number`: a value alone."""
+Better = Literal["higher", "lower", "neither"]
+"""Which of two values of a measure is the better one; `neither`: it depends on what a reader wants, or nobody says."""
 MeasurePlace = Literal["column", "line", "matrix", "hidden"]
 """Where a screen shows it: a column of the table, a line below the row, beside a row of a matrix, or nowhere (data still has it)."""
 
@@ -86,6 +89,8 @@ class Measured(FrozenModel):
     """Head of its column; at most seven characters, as six columns fit a screen."""
     about: str
     """What a yes says of an episode, in a few words."""
+    better: Better = "neither"
+    """Whether more or fewer such episodes are better; a comparison calls no difference an improvement without it."""
 
 
 class Measure(FrozenModel):
@@ -111,6 +116,8 @@ class Measure(FrozenModel):
     n: int | None = None
     note: str = ""
     """What it counts, in a few words."""
+    better: Better = "neither"
+    """Which of two values is better; a comparison calls no difference an improvement without it."""
     by: str = ""
     """For a column: the judge it is from, or `no judge`; it is shown below the head if all groups agree."""
 

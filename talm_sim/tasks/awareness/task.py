@@ -58,6 +58,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         "all": (COMPLETE, *MANIPULATED),
     }
     reads_dialogues = True
+    success = ("accuracy",)
     own_judges = ("explanation",)
     judge_classes: ClassVar = {"explanation": "talm_sim.tasks.awareness.explanation:ExplanationJudge"}
     data = files("talm_sim.tasks.awareness") / "scenarios"

@@ -37,6 +37,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
         "unrelated": ("unrelated",),
         "all": ("fitting", "removed", "unrelated"),
     }
+    success = ("ast", "h_s", "relevance")
     own_judges = (measures.FORMAT, measures.INTENT, measures.BFCL)
     judge_classes: ClassVar = {
         measures.FORMAT: "talm_sim.tasks.refusal.call_checks.judge:CallsJudge",

@@ -37,6 +37,7 @@ class TalmTask(AgentTask[TalmOptions]):
     about = "With under-specified queries or unavailable tools: does the agent notice, ask, still solve it?"
     options = TalmOptions
     splits = groups.SPLITS
+    success = ("pass_rate",)
     own_judges = ("reference", "llm", "preference", "published", "published-preference")
     data = files("talm_sim.tasks.talm") / "scenarios"
     named_by = ("human",)

@@ -73,6 +73,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
         "direct": ("direct",),
         "all": ("tool_call", "request_for_info", "cannot_answer", "direct"),
     }
+    success = ("accuracy",)
     own_judges = ("behaviour", "behaviour-llm", "behaviour-llm-first-call")
     judge_classes: ClassVar = {
         "behaviour": "talm_sim.judges.behaviour:BehaviourJudge",
