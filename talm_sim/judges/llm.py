@@ -28,7 +28,7 @@ class LlmJudge(Judge):
     """
 
     name = "llm"
-    measure = Measured(name="llm", head="LLM", about="majority of up to five votes")
+    measure = Measured(name="llm", head="LLM", about="majority of up to five votes", better="higher")
     needs = frozenset({"model"})
     asks = VOTES * (1 + RETRIES)
     rules = 2

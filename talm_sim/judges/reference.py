@@ -18,7 +18,7 @@ class ReferenceJudge(Judge):
 
     name = "reference"
     rules = 3
-    measure = Measured(name="reference", head="Ref", about="the required facts stand in the answer, no gold call is missing")
+    measure = Measured(name="reference", head="Ref", about="the required facts stand in the answer, no gold call is missing", better="higher")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""

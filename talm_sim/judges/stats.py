@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 from talm_sim.types import Rate, Row
 
-__all__ = ["Interval", "average_of_rates", "bootstrap", "ratio_interval", "share", "wilson"]
+__all__ = ["Interval", "average_of_rates", "bootstrap", "quantile", "ratio_interval", "share", "wilson"]
 
 Interval = tuple[float, float]
 """The lower and the upper end."""
@@ -123,7 +123,7 @@ def bootstrap(clusters: int, figure: Callable[[Sequence[int]], float | None], se
     values = sorted(value for times in _draws(clusters, seed) if (value := figure(times)) is not None)
     if not values:
         return None
-    low, high = _quantile(values, tail), _quantile(values, 1 - tail)
+    low, high = quantile(values, tail), quantile(values, 1 - tail)
     return (low, high) if high - low > _NO_WIDTH else None
 
 
@@ -141,7 +141,7 @@ def _draws(clusters: int, seed: int) -> tuple[bytes, ...]:
     return tuple(found)
 
 
-def _quantile(values: Sequence[float], share: float) -> float:
+def quantile(values: Sequence[float], share: float) -> float:
     """Return the value below which a share of sorted values lies, interpolated between neighbours."""
     place = share * (len(values) - 1)
     low = int(place)

@@ -125,7 +125,7 @@ def summary_with(summary: Summary, rows: Sequence[Row], judges: Mapping[str, Mea
     own = []
     for judge, measure in judges.items():
         rate = None if summary.derived else share(group, measure.name)
-        own.append(Measure.of(rate, measure.name, measure.head, note=measure.about, by=judge))
+        own.append(Measure.of(rate, measure.name, measure.head, note=measure.about, by=judge, better=measure.better))
     return summary.model_copy(update={"measures": (*summary.measures, *own)})
 
 

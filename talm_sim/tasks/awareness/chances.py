@@ -24,7 +24,7 @@ def columns(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
     known = _known_chances(scored)
     if known:
         note = "P(Yes) is higher where nothing is missing"
-        yield _score("auroc", "AUROC", auroc(*_split(known)), area_interval(known, seed), note=note)
+        yield _score("auroc", "AUROC", auroc(*_split(known)), area_interval(known, seed), note=note, better="higher")
         yield _mass(scored)
 
 
@@ -49,11 +49,19 @@ def lines(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
         return
     error = calibration_error(*_split(known))
     about = {"place": "line", "under": _TITLES[SHARE]}
-    yield _score("brier", "Brier", brier(*_split(known)), brier_interval(known, seed), note="mean squared error", **about)
-    yield _score("calibration_error", "ECE", error, calibration_interval(known, seed), note=f"calibration error over {BINS} bins", **about)
+    yield _score("brier", "Brier", brier(*_split(known)), brier_interval(known, seed), note="mean squared error", better="lower", **about)
+    yield _score(
+        "calibration_error",
+        "ECE",
+        error,
+        calibration_interval(known, seed),
+        note=f"calibration error over {BINS} bins",
+        better="lower",
+        **about,
+    )
     yield from _mean_measures(SHARE, known)
     area = auroc(*_split(own))
-    yield _score(f"{OWN}_auroc", "AUROC", area, area_interval(own, seed), note="as above", place="line", under=_TITLES[OWN])
+    yield _score(f"{OWN}_auroc", "AUROC", area, area_interval(own, seed), note="as above", better="higher", place="line", under=_TITLES[OWN])
     yield from _mean_measures(OWN, own)
 
 

@@ -116,13 +116,13 @@ def _summary(name: str, rows: Sequence[Row], run: RunView, *, derived: bool, det
     protocol = run.job.options.protocol
     seed = run.job.config.seed
     limits = f1_interval(_clusters(scored), seed) or (None, None)
-    f1_no = Measure(name="f1", head="F1 (No)", kind="score", value=_f1(scored), low=limits[0], high=limits[1], note="F1 of No")
+    f1_no = Measure(name="f1", head="F1 (No)", kind="score", value=_f1(scored), low=limits[0], high=limits[1], note="F1 of No", better="higher")
     own = (
-        Measure.of(share(scored, "accuracy"), "accuracy", "Acc", note="right"),
+        Measure.of(share(scored, "accuracy"), "accuracy", "Acc", note="right", better="higher"),
         # A condition has one right answer: an F1 over it would add nothing.
         *((f1_no,) if protocol != "feedback" else ()),
         Measure.of(share(scored, "yes_ratio"), "yes_ratio", "Yes", note="said Yes"),
-        Measure.of(share(scored, "unreadable"), "unreadable", "Unread", note="neither Yes nor No; counted as wrong"),
+        Measure.of(share(scored, "unreadable"), "unreadable", "Unread", note="neither Yes nor No; counted as wrong", better="lower"),
     )
     facts = {
         "protocol": protocol,
@@ -173,7 +173,7 @@ def _protocol_measures(protocol: str, scored: Sequence[Row]) -> Iterator[Measure
     if protocol == "explanation":
         rate = share(scored, "explanation") if any("explanation" in row.values for row in scored) else None
         about = "explanations of a right No"
-        yield Measure.of(rate, "explanation", "correct", place="line", under=about, note="judged to give the right reason")
+        yield Measure.of(rate, "explanation", "correct", place="line", under=about, note="judged to give the right reason", better="higher")
 
 
 def _matrix(scored: Sequence[Row]) -> Matrix:

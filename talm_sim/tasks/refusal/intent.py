@@ -40,7 +40,9 @@ class IntentJudge(Judge):
     """Labels an answer with the rule by which it attempts a call, and passes it where an attempt is made just where a call is expected."""
 
     name = "intent"
-    measure = Measured(name="intent", head="Intent", about="a call is attempted, well-formed or not, just where one is expected")
+    measure = Measured(
+        name="intent", head="Intent", about="a call is attempted, well-formed or not, just where one is expected", better="higher"
+    )
     rules = 3
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:

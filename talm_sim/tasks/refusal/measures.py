@@ -170,7 +170,7 @@ def _columns(rates: Mapping[str, Rate | None], refusals: Sequence[Row]) -> Itera
             value, low, high = gap_of(refusals, gaps[name])
             yield Measure(name=name, head=_HEADS[name], kind="score", value=value, low=low, high=high, note=_NOTES[name])
         else:
-            yield Measure.of(rates[name], name, _HEADS[name], note=_NOTES[name])
+            yield Measure.of(rates[name], name, _HEADS[name], note=_NOTES[name], better="higher")
 
 
 def _facts(rows: Sequence[Row]) -> dict[str, int]:

@@ -239,6 +239,7 @@ def _lines(node: Node, title: str, key: str, depth: int) -> Iterator[Measure]:
         place="line",
         under=title,
         value=node.value,
+        better="higher",
         note=f"{weight}{_describe_node(node)}",
         **limits,
     )

@@ -18,11 +18,18 @@ from talm_sim.tasks.talm.passing import PUBLISHED_UNEXPECTED
 from talm_sim.tasks.talm.reactions import behaviour_measures
 from talm_sim.types import Measure, Rate, Row, Summary
 from talm_sim.types.figures import decimal, interval
+from talm_sim.types.measures import Better
 
 __all__ = ["HEADS", "asking_of", "summarize"]
 
 HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
 """Head of a rate's column, as the literature abbreviates it; in the order of a table's columns."""
+_BETTER: Mapping[str, Better] = {"pass_rate": "higher", "awareness": "higher"}
+_BETTER_IN: Mapping[str, Mapping[str, Better]] = {
+    "perfect": {"unexpected": "lower", "skip": "lower"},
+    "replaceable": {"unexpected": "lower"},
+}
+"""Of a group: where nothing is missing or a person can help, a No is needless; elsewhere a reader may take it for caution."""
 _ABOUT = {
     "pass_rate": "passed",
     "awareness": "noticed what is missing (perfect: that nothing is)",
@@ -74,7 +81,7 @@ def _summary(name: str, group: Sequence[Row], *, own: bool) -> Summary:
         name,
         group,
         facts={"unparsed": sum(row.labels.get("said") == "unparsed" for row in scored), "pass_judge": judge},
-        measures=(*_measures(rates, judge if scored else ""), *behaviour_measures(scored), *_mark_measures(scored), *_published(scored)),
+        measures=(*_measures(name, rates, judge if scored else ""), *behaviour_measures(scored), *_mark_measures(scored), *_published(scored)),
         notes=tuple(notes),
     )
 
@@ -84,9 +91,13 @@ def _skips(group: str, scored: Sequence[Row]) -> bool:
     return GROUPS.get(group, UNKNOWN).has_tools and (not scored or any("skip" in row.values for row in scored))
 
 
-def _measures(rates: Mapping[str, Rate | None], judge: str | None) -> tuple[Measure, ...]:
+def _measures(group: str, rates: Mapping[str, Rate | None], judge: str | None) -> tuple[Measure, ...]:
     by = {"pass_rate": "no judge" if judge is None else judge}
-    return tuple(Measure.of(rate, name, HEADS[name], note=_ABOUT[name], by=by.get(name, "")) for name, rate in rates.items())
+    better = {**_BETTER, **_BETTER_IN.get(group, {})}
+    return tuple(
+        Measure.of(rate, name, HEADS[name], note=_ABOUT[name], by=by.get(name, ""), better=better.get(name, "neither"))
+        for name, rate in rates.items()
+    )
 
 
 def _mark_measures(scored: Sequence[Row]) -> Iterable[Measure]:
@@ -154,7 +165,7 @@ def _average(*halves: Summary) -> Summary:
         total=first.total + second.total,
         not_scored=dict(sorted((Counter(first.not_scored) + Counter(second.not_scored)).items())),
         facts={"unparsed": first.facts["unparsed"] + second.facts["unparsed"], "pass_judge": judge},
-        measures=_measures(rates, judge if first.n + second.n else ""),
+        measures=_measures(AVERAGED[0], rates, judge if first.n + second.n else ""),
         notes=(f"plain average of {' and '.join(AVERAGED[1])}",),
         derived=True,
     )

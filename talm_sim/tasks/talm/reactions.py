@@ -8,6 +8,7 @@ from talm_sim.judges.admission import admits_failure, admits_lack, reports_nothi
 from talm_sim.judges.stats import share
 from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call, lacks_an_argument
 from talm_sim.types import AwarenessValue, Episode, Measure, Row, Scenario, Termination, ToolEvent
+from talm_sim.types.measures import Better
 
 __all__ = ["behaviour_after_fault", "behaviour_measures", "behaviour_when_missing", "declined_first"]
 
@@ -25,6 +26,13 @@ _FAULT = {
     "recovered": ("Recover", "it answered later"),
     "told": ("Told", "it never did, and the answer says so"),
     "went_on": ("Went on", "it never did, and the answer does not say so"),
+}
+_BETTER: Mapping[str, Better] = {
+    "called_without_knowing": "lower",
+    "went_ahead": "lower",
+    "recovered": "higher",
+    "told": "higher",
+    "went_on": "lower",
 }
 _TABLES = {"something missing": _MISSING, "a tool failed": _FAULT}
 """Title of a table to its columns: name to head and meaning."""
@@ -88,7 +96,7 @@ def behaviour_measures(scored: Sequence[Row]) -> Iterator[Measure]:
         rates: Mapping[str, tuple[str, str]] = names if any(next(iter(names)) in row.values for row in scored) else {}
         for name, (head, about) in rates.items():
             rate = share(scored, name)
-            yield Measure.of(rate if rate.n else None, name, head, under=title, note=about)
+            yield Measure.of(rate if rate.n else None, name, head, under=title, note=about, better=_BETTER.get(name, "neither"))
 
 
 def _is_fault(event: ToolEvent) -> bool:

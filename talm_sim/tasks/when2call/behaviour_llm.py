@@ -48,7 +48,7 @@ class BehaviourLlmJudge(Judge):
     """
 
     name = "behaviour-llm"
-    measure = Measured(name="behaviour_llm", head="BehLLM", about="the answer shows the right behaviour, told by a model")
+    measure = Measured(name="behaviour_llm", head="BehLLM", about="the answer shows the right behaviour, told by a model", better="higher")
     needs = frozenset({"model"})
     asks = 2
     instructions = packaged_toml("talm_sim.tasks.when2call", "behaviour_llm.toml")["instructions"].strip()
@@ -95,7 +95,10 @@ class FirstCallJudge(BehaviourLlmJudge):
 
     name = "behaviour-llm-first-call"
     measure = Measured(
-        name="behaviour_llm_first_call", head="Beh1st", about="the first call, or the answer, shows the right behaviour, told by a model"
+        name="behaviour_llm_first_call",
+        head="Beh1st",
+        about="the first call, or the answer, shows the right behaviour, told by a model",
+        better="higher",
     )
 
     def material(self, episode: Episode) -> str:

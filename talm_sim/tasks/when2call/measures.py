@@ -87,11 +87,21 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     limits = macro_f1_interval(matrix) or (None, None)
     columns = (*BEHAVIOURS, UNPARSED)[: len(matrix[0])]
     measures = [
-        Measure.of(share(scored, "accuracy"), "accuracy", "Acc", note="right"),
-        Measure.of(share(scored, "accuracy_norm") if mode == "logprob" else None, "accuracy_norm", "Acc-norm", note=_NORM),
-        Measure(name="macro_f1", head="macro F1", kind="score", value=macro_f1(matrix), low=limits[0], high=limits[1], note=_MACRO),
+        Measure.of(share(scored, "accuracy"), "accuracy", "Acc", note="right", better="higher"),
+        Measure.of(share(scored, "accuracy_norm") if mode == "logprob" else None, "accuracy_norm", "Acc-norm", note=_NORM, better="higher"),
+        Measure(
+            name="macro_f1", head="macro F1", kind="score", value=macro_f1(matrix), low=limits[0], high=limits[1], note=_MACRO, better="higher"
+        ),
         *(
-            Measure.of(share(scored, f"{name}_hallucination"), f"{name}_hallucination", name, place="line", under="hallucinations", note=note)
+            Measure.of(
+                share(scored, f"{name}_hallucination"),
+                f"{name}_hallucination",
+                name,
+                place="line",
+                under="hallucinations",
+                note=note,
+                better="lower",
+            )
             for name, note in _HALLUCINATIONS.items()
         ),
         *_class_measures(matrix),

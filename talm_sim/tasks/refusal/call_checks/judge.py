@@ -28,7 +28,9 @@ class CallsJudge(Judge):
     """Passes an episode whose calls are those of the scenario's target; its label is the first fault."""
 
     name = "calls"
-    measure = Measured(name="calls", head="Calls", about="the right functions are called with right arguments, or none where none fits")
+    measure = Measured(
+        name="calls", head="Calls", about="the right functions are called with right arguments, or none where none fits", better="higher"
+    )
     rules = 2
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
@@ -46,7 +48,7 @@ class BfclCallsJudge(Judge):
     """Judges as `calls` does, over the calls that BFCL reads; says nothing where calls were not asked for in Python's list syntax."""
 
     name = "calls-bfcl"
-    measure = Measured(name="calls_bfcl", head="Calls-B", about="as calls, raw text read as BFCL reads it")
+    measure = Measured(name="calls_bfcl", head="Calls-B", about="as calls, raw text read as BFCL reads it", better="higher")
 
     def __init__(self, context: JudgeContext) -> None:
         super().__init__(context)

@@ -83,7 +83,7 @@ class BfclOfficialJudge(Judge):
     """
 
     name = "bfcl-official"
-    measure = Measured(name="bfcl_official", head="BFCL", about="BFCL's own checker, as installed, passes the calls")
+    measure = Measured(name="bfcl_official", head="BFCL", about="BFCL's own checker, as installed, passes the calls", better="higher")
     rules = 3
 
     def __init__(self, context: JudgeContext) -> None:

@@ -1,0 +1,244 @@
+"""Two runs over the same scenarios: an exact test of their differences, intervals, and a correction for several tests at once.
+
+Everything is computed with the standard library. A *cluster* holds the differences of scenarios that share a base: what is alike is drawn, and
+changes its sign, together.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache, reduce
+from math import comb, gcd, lcm, sqrt
+from typing import NamedTuple
+
+from talm_sim.judges.stats import Interval, quantile, wilson
+
+__all__ = ["Cluster", "SignFlips", "correct_by_holm", "difference_interval", "flip_signs", "newcombe_interval"]
+
+DRAWS = 10_000
+"""Draws of a bootstrap, and of signs where they cannot all be counted."""
+_MOST_STEPS = 10_000_000
+"""Most additions for counting all signs; more take longer than some seconds."""
+_FEW_KINDS = 12
+"""Most kinds of clusters that are drawn by their numbers alone; of more, each cluster is drawn."""
+_ROUNDING = 1e-12
+
+
+class Cluster(NamedTuple):
+    """The differences of scenarios that share a base."""
+
+    total: Fraction | float
+    """Their sum; a fraction where it is exact."""
+    size: int = 1
+    """The number of scenarios."""
+
+
+class SignFlips(NamedTuple):
+    """The result of a sign-flip test."""
+
+    p: float
+    """Two-sided p value."""
+    exact: bool
+    """Whether all signs were counted; otherwise 10,000 were drawn."""
+
+
+def flip_signs(clusters: Sequence[Cluster], seed: int = 0) -> SignFlips:
+    """Test whether differences are symmetric around 0: how often random signs give a sum that is at least as far from 0.
+
+    Of differences that are all -1, 0 and 1 it is the exact test of McNemar (1947). All signs are counted where the sums are few, as those of
+    shares over equal numbers of epochs are.
+
+    Args:
+        clusters: The differences; those that are 0 say nothing.
+        seed: Seed of the signs, where they are drawn.
+
+    >>> flip_signs([Cluster(1)] * 9 + [Cluster(-1)]).p
+    0.021484375
+    """
+    totals = [cluster.total for cluster in clusters if cluster.total]
+    if not totals:
+        return SignFlips(1.0, True)
+    steps = _as_steps(totals)
+    if steps is None:
+        return SignFlips(_p_of_draws(totals, seed), False)
+    sizes = Counter(map(abs, steps))
+    found = abs(sum(steps))
+    if len(sizes) == 1:  # whole numbers to the end: no rounding
+        ((size, n),) = sizes.items()
+        lower = (n - found // size) // 2
+        return SignFlips(min(1.0, 2 * sum(comb(n, k) for k in range(lower + 1)) / 2**n), True)
+    chances = reduce(_add_signs, sorted(sizes.items()), {0: 1.0})
+    return SignFlips(min(1.0, sum(chance for total, chance in chances.items() if abs(total) >= found)), True)
+
+
+def _as_steps(totals: Sequence[Fraction | float]) -> list[int] | None:
+    """Return differences as whole numbers of their largest common part; None if counting all their signs takes too long."""
+    if any(isinstance(total, float) for total in totals):
+        return None
+    exact = [Fraction(total) for total in totals]
+    scale = lcm(*(total.denominator for total in exact))
+    whole = [total.numerator * (scale // total.denominator) for total in exact]
+    part = gcd(*whole)
+    steps = [one // part for one in whole]
+    sizes = sorted(Counter(map(abs, steps)).items())
+    cost, reach = 0, 0
+    for size, number in sizes:
+        cost += (reach + 1) * (number + 1)
+        reach += size * number
+    return steps if len(sizes) == 1 or cost <= _MOST_STEPS else None
+
+
+def _add_signs(chances: dict[int, float], more: tuple[int, int]) -> dict[int, float]:
+    """Return the chances of all sums after `number` further differences of one size, each with a random sign."""
+    size, number = more
+    own = [(size * (2 * up - number), comb(number, up) / 2**number) for up in range(number + 1)]
+    found: dict[int, float] = {}
+    for total, chance in chances.items():
+        for step, weight in own:
+            found[total + step] = found.get(total + step, 0.0) + chance * weight
+    return found
+
+
+def _p_of_draws(totals: Sequence[Fraction | float], seed: int) -> float:
+    """Return the p value by drawn signs. Sums over eight differences at once are looked up."""
+    values = [float(total) for total in totals]
+    tables = []
+    for place in range(0, len(values), 8):
+        sums = [0.0]
+        for value in values[place : place + 8]:
+            sums += [one + value for one in sums]
+        tables.append(sums * (256 // len(sums)))
+    whole = sum(values)
+    reach = abs(whole) * (1 - _ROUNDING)
+    draw = random.Random(seed)
+    far = sum(abs(2 * sum(map(list.__getitem__, tables, draw.randbytes(len(tables)))) - whole) >= reach for _ in range(DRAWS))
+    return (far + 1) / (DRAWS + 1)
+
+
+def difference_interval(clusters: Sequence[Cluster], seed: int = 0, draws: int = DRAWS) -> Interval | None:
+    """Return the 95 % percentile bootstrap interval of the mean difference; None if all draws are equal.
+
+    Args:
+        clusters: The differences; what is drawn does not depend on their order.
+        seed: Seed of the draws.
+        draws: The number of draws.
+    """
+    if not clusters:
+        return None
+    return _difference_interval(tuple(sorted(Counter((float(one.total), one.size) for one in clusters).items())), seed, draws)
+
+
+@lru_cache(maxsize=1024)
+def _difference_interval(kinds: tuple[tuple[tuple[float, int], int], ...], seed: int, draws: int) -> Interval | None:
+    draw = random.Random(seed)
+    if len(kinds) <= _FEW_KINDS:
+        values = sorted(_mean_of_kinds(kinds, draw) for _ in range(draws))
+    else:
+        values = sorted(_draw_means([one for one, number in kinds for _ in range(number)], draw, draws))
+    low, high = quantile(values, 0.025), quantile(values, 0.975)
+    return (low, high) if high - low > _ROUNDING else None
+
+
+def _draw_means(clusters: Sequence[tuple[float, int]], draw: random.Random, draws: int) -> Iterator[float]:
+    n, sizes = len(clusters), {size for _, size in clusters}
+    if len(sizes) == 1:  # the usual case: each scenario has a base of its own
+        totals, size = [total for total, _ in clusters], sizes.pop()
+        yield from (sum(draw.choices(totals, k=n)) / (n * size) for _ in range(draws))
+        return
+    for _ in range(draws):
+        drawn = draw.choices(clusters, k=n)
+        yield sum(total for total, _ in drawn) / sum(size for _, size in drawn)
+
+
+def _mean_of_kinds(kinds: Sequence[tuple[tuple[float, int], int]], draw: random.Random) -> float:
+    total, size = 0.0, 0
+    for (value, scenarios), times in zip((one for one, _ in kinds), _draw_numbers([number for _, number in kinds], draw), strict=True):
+        total += value * times
+        size += scenarios * times
+    return total / size
+
+
+def _draw_numbers(numbers: Sequence[int], draw: random.Random) -> Iterator[int]:
+    """Draw as many as there are, with replacement, and yield how many of each kind were drawn; each bit of an integer is one of them."""
+    n = left = sum(numbers)
+    open_bits = (1 << n) - 1
+    for number in numbers[:-1]:
+        taken = open_bits & _draw_bits(n, number, left, draw)
+        open_bits &= ~taken
+        left -= number
+        yield taken.bit_count()
+    yield open_bits.bit_count()
+
+
+def _draw_bits(n: int, over: int, under: int, draw: random.Random) -> int:
+    """Return n random bits, each 1 with the chance over / under: random binary fractions are compared with it, digit by digit."""
+    found, open_bits, rest = 0, (1 << n) - 1, over
+    while open_bits and rest:
+        rest *= 2
+        digits = draw.getrandbits(n)
+        if rest >= under:
+            rest -= under
+            found |= open_bits & ~digits
+            open_bits &= digits
+        else:
+            open_bits &= ~digits
+    return found
+
+
+def newcombe_interval(both: int, first: int, second: int, neither: int) -> Interval:
+    """Return the 95 % interval of the difference of two paired shares, the second less the first (Newcombe 1998, method 10).
+
+    It has a width for any counts.
+
+    Args:
+        both: Pairs in which both are true.
+        first: Pairs in which the first alone is true.
+        second: Pairs in which the second alone is true.
+        neither: Pairs in which none is.
+
+    Raises:
+        ValueError: There are no pairs.
+
+    >>> low, high = newcombe_interval(1, 7, 1, 12)  # Bentur et al. 2009: -0.507 to -0.026
+    >>> f"{low:.3f} {high:.3f}"
+    '-0.507 -0.026'
+    """
+    n = both + first + second + neither
+    if not n:
+        raise ValueError("there are no pairs.")
+    before, after = _limits(both + first, n), _limits(both + second, n)
+    marginals = (both + first) * (second + neither) * (both + second) * (first + neither)
+    alike = both * neither - first * second
+    # Corrected for continuity where the two agree more than by chance.
+    phi = (max(alike - n / 2, 0) if alike > 0 else alike) / sqrt(marginals) if marginals else 0.0
+    difference = after[1] - before[1]
+    return max(-1.0, difference - _combine(after, before, phi)), min(1.0, difference + _combine(before, after, phi))
+
+
+def _limits(k: int, n: int) -> tuple[float, float, float]:
+    rate = wilson(k, n)
+    assert rate.low is not None and rate.value is not None and rate.high is not None
+    return rate.low, rate.value, rate.high
+
+
+def _combine(one: tuple[float, float, float], other: tuple[float, float, float], phi: float) -> float:
+    """Return how far the one's value lies above its lower limit and the other's below its upper limit, together."""
+    below, above = one[1] - one[0], other[2] - other[1]
+    return sqrt(max(0.0, below * below - 2 * phi * below * above + above * above))
+
+
+def correct_by_holm(values: Sequence[float]) -> list[float]:
+    """Return p values corrected for their number (Holm 1979), in their order.
+
+    >>> correct_by_holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    found = [0.0] * len(values)
+    largest = 0.0
+    for rank, place in enumerate(sorted(range(len(values)), key=values.__getitem__)):
+        largest = max(largest, min(1.0, values[place] * (len(values) - rank)))
+        found[place] = largest
+    return found
