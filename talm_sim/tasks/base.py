@@ -18,6 +18,7 @@ from talm_sim.tasks.acting import episode_bounds, settle_acting
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound, max_tokens_of
 from talm_sim.tasks.exporters import Exported
+from talm_sim.tasks.figures import Figure
 from talm_sim.tasks.options import AgentOptions, TaskOptions
 from talm_sim.types import AwarenessKind, Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
@@ -373,6 +374,14 @@ class Task(ABC, Generic[OptionsT]):
     @abstractmethod
     def summarize(self, rows: Sequence[Row], run: RunView) -> list[Summary]:
         """What the rows add up to, group by group."""
+
+    def figure(self, group: str, measure: str) -> Figure | None:
+        """Return how a measure of a group's summary is computed, if it is no mean of the values that its rows have under its name.
+
+        A comparison draws rows again and again, to give the difference of two runs an interval and a test. Without a figure (None) such a
+        measure has neither.
+        """
+        return None
 
     def label(self, run: RunView) -> str:
         """What stands behind the model's name in the title of a run's rows."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from talm_sim.judges.stats import Interval
-from talm_sim.tasks.awareness.intervals import Chance, area_interval, brier_interval, calibration_interval
+from talm_sim.tasks.awareness.intervals import Chance, area_interval, area_over, brier_interval, calibration_interval
 from talm_sim.tasks.awareness.scores import BINS, auroc, bin_of, brier, calibration_error
 from talm_sim.types import Curve, Measure, Row, Series
 
-__all__ = ["MASS", "OWN", "SHARE", "columns", "curves", "lines", "mean_column"]
+__all__ = ["MASS", "OWN", "SHARE", "area_figure", "columns", "curves", "lines", "mean_column"]
 
 _EDGES = tuple(place / BINS for place in range(BINS + 1))
 SHARE, OWN, MASS = "p_yes", "p_yes_token", "yes_no_mass"
@@ -34,6 +34,16 @@ def mean_column(scored: Sequence[Row]) -> Iterator[Measure]:
     if known:
         yield Measure(name="p_yes", head="P(Yes)", kind="score", value=_mean(known), note="mean Yes / (Yes + No) over those that have one")
         yield _mass(scored)
+
+
+def area_figure(rows: Sequence[Row]) -> Callable[[Sequence[int]], float | None]:
+    """Return what gives AUROC from how often each row counts."""
+    known = ((float(row.values.get(SHARE) or 0), row.labels["gold"] == "yes", place) for place, row in enumerate(rows) if _has_chance(row))
+    return area_over(known)
+
+
+def _has_chance(row: Row) -> bool:
+    return row.scored and row.values.get(SHARE) is not None
 
 
 def _mass(scored: Sequence[Row]) -> Measure:

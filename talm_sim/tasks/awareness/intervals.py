@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from operator import add, mul
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from talm_sim.judges.stats import Interval, bootstrap, ratio_interval
 from talm_sim.tasks.awareness.scores import BINS, bin_of
 
-__all__ = ["Chance", "area_interval", "brier_interval", "calibration_interval"]
+__all__ = ["Chance", "area_interval", "area_over", "brier_interval", "calibration_interval"]
 
 
 class Chance(NamedTuple):
@@ -27,21 +27,31 @@ class Chance(NamedTuple):
 def area_interval(chances: Sequence[Chance], seed: int) -> Interval | None:
     """Return the interval of `auroc`."""
     place = _places(chances)
-    downs = sorted((one.value, place[one.base]) for one in chances if not one.complete)
-    ups = [one for one in sorted(chances) if one.complete]
-    values, down_clusters = [value for value, _ in downs], [cluster for _, cluster in downs]
-    up_clusters = [place[one.base] for one in ups]
+    return bootstrap(len(place), area_over([(one.value, one.complete, place[one.base]) for one in chances]), seed)
+
+
+def area_over(chances: Iterable[tuple[float, bool, int]]) -> Callable[[Sequence[int]], float | None]:
+    """Return what gives the area under the ROC curve from how often each place is drawn.
+
+    Args:
+        chances: The probability of a Yes, whether Yes is right, and the place that it is drawn with.
+    """
+    ordered = sorted(chances)
+    downs = [(value, place) for value, complete, place in ordered if not complete]
+    ups = [(value, place) for value, complete, place in ordered if complete]
+    values, down_places = [value for value, _ in downs], [place for _, place in downs]
+    up_places = [place for _, place in ups]
     # How many incomplete ones are below each complete one, and below it or equal to it.
-    lower, level = ([find(values, one.value) for one in ups] for find in (bisect_left, bisect_right))
+    lower, level = ([find(values, value) for value, _ in ups] for find in (bisect_left, bisect_right))
 
     def area(times: Sequence[int]) -> float | None:
-        below = list(accumulate(map(times.__getitem__, down_clusters), initial=0))
-        drawn = list(map(times.__getitem__, up_clusters))
+        below = list(accumulate(map(times.__getitem__, down_places), initial=0))
+        drawn = list(map(times.__getitem__, up_places))
         doubled = sum(map(mul, drawn, map(add, map(below.__getitem__, lower), map(below.__getitem__, level))))
         pairs = below[-1] * sum(drawn)
         return doubled / (2 * pairs) if pairs else None
 
-    return bootstrap(len(place), area, seed)
+    return area
 
 
 def brier_interval(chances: Sequence[Chance], seed: int) -> Interval | None:

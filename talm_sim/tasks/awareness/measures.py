@@ -21,14 +21,16 @@ from talm_sim.tasks.awareness.making.loaded import tool_names
 from talm_sim.tasks.awareness.protocols import IMPLICIT, Protocol, decision_of, explicit_turns
 from talm_sim.tasks.awareness.scores import f1, f1_interval
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.figures import Figure, mean_of, ratio_of, within
 from talm_sim.types import UNPARSED, Episode, Matrix, Measure, Row, Scenario, Summary, Verdict, YesNo
 
-__all__ = ["ALL", "rows", "summarize"]
+__all__ = ["ALL", "figure", "rows", "summarize"]
 
 ALL = "all"
 """The group of everything, if there is more than one manipulation."""
 _LABELS = ("yes", "no", UNPARSED)
 _JUDGE = "explanation"
+_MEANS = frozenset({"accuracy", "yes_ratio", "unreadable", chances.SHARE, chances.MASS})
 
 
 def rows(run: RunView) -> Iterator[Row]:
@@ -63,6 +65,28 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
         found += _with_sources(name, _of_kind(ordered, name), run, derived=True)
     found += _with_sources(whole, ordered, run, derived=False)
     return found
+
+
+def figure(group: str, measure: str) -> Figure | None:
+    """Return how a measure of a manipulation, of one of its sources or of all instances is computed; None if it is not one of the table's."""
+    own = {"f1": ratio_of(_f1_parts), "auroc": chances.area_figure}.get(measure)
+    own = own or (mean_of(measure) if measure in _MEANS else None)
+    kind, comma, source = group.partition(", ")
+    if own is None or kind not in MANIPULATED:
+        return own
+
+    def select(rows: Sequence[Row]) -> list[Row]:
+        return [row for row in _of_kind(rows, kind) if not comma or (row.labels["source"] or "no source") == source]
+
+    return within(select, own)
+
+
+def _f1_parts(row: Row) -> tuple[float, float]:
+    """Return what a row adds to both sums of the F1 of No."""
+    if not row.scored:
+        return 0, 0
+    gold, said = row.labels["gold"] == "no", row.labels["said"] == "no"
+    return 2 * (gold and said), 2 * (gold and said) + (gold != said)
 
 
 def _overall_group(kinds: set[str]) -> str:

@@ -67,6 +67,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     listed: ClassVar = {"gold": "Right", "said": "Said"}
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
+    figure = staticmethod(measures.figure)
     sections = staticmethod(page.sections)
     beside = staticmethod(page.beside)
     published_statistics = staticmethod(page.published_statistics)

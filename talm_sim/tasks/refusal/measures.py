@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from talm_sim.judges.stats import share
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.figures import Figure, difference_of, mean_of, within
 from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.gaps import gap_of
 from talm_sim.tasks.refusal.trees import reach_of, tree_lines
 from talm_sim.types import Calls, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Verdict
 
-__all__ = ["ALL", "BFCL", "FORMAT", "INTENT", "MALFORMED", "rows", "summarize"]
+__all__ = ["ALL", "BFCL", "FORMAT", "INTENT", "MALFORMED", "figure", "rows", "summarize"]
 
 ALL = "all"
 """The group of everything in a language."""
@@ -54,6 +55,17 @@ _HEADS = {
 }
 _GAPS = {"gap": "h_s", "gap_bfcl": "h_s_bfcl"}
 """Gaps, and the reader whose share by format H-I is subtracted from."""
+_ATTEMPTS = mean_of("h_i", "relevance_intent")
+_FIGURES = {
+    "ast": mean_of("ast"),
+    "ast_bfcl": mean_of("ast_bfcl"),
+    "irr": mean_of("h_i"),
+    "h_i": _ATTEMPTS,
+    "h_s": mean_of("h_s", "relevance"),
+    "h_s_bfcl": mean_of("h_s_bfcl", "relevance_bfcl"),
+    "gap": difference_of(_ATTEMPTS, mean_of("h_s", "relevance")),
+    "gap_bfcl": difference_of(_ATTEMPTS, mean_of("h_s_bfcl", "relevance_bfcl")),
+}
 _FAULT_HEADS = {"wrong_function": "name", "missing": "absent", "unexpected": "extra", "wrong_type": "type", "wrong_value": "value"}
 
 
@@ -118,6 +130,27 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
         if len(groups) > 1:
             found.append(_overall_summary(ALL if len(languages) == 1 else f"{ALL}, {language}", own, run))
     return found
+
+
+def figure(group: str, measure: str) -> Figure | None:
+    """Return how a gap is computed, and each measure over all rows of a language; what a subset has is else a mean of values."""
+    whole, _, language = group.partition(", ")
+    over_all = whole == ALL
+    if measure not in _HEADS or not (over_all or measure in _GAPS):
+        return None
+
+    def select(rows: Sequence[Row]) -> list[Row]:
+        own = [row for row in rows if (row.labels["language"] == language if language else True)] if over_all else _of_group(group, rows)
+        if not over_all or not any(row.labels["subset"] in SUBSETS for row in own) or measure in {"ast", "ast_bfcl"}:
+            return own
+        wanted = ("irrelevance",) if measure == "irr" else _COMPOSITE
+        return [row for row in own if row.labels["subset"] in wanted]
+
+    return within(select, _FIGURES[measure])
+
+
+def _of_group(group: str, rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row.group == group]
 
 
 def _subset(name: str, rows: Sequence[Row], *, alone: bool) -> Summary:

@@ -53,6 +53,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
     read_line = staticmethod(read_case)
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
+    figure = staticmethod(measures.figure)
     sections = staticmethod(page.sections)
     notes = staticmethod(page.notes)
     beside = staticmethod(page.beside)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,12 +13,13 @@ from talm_sim.scenarios.turns import fault_in_user_turns
 from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import OTHER, Beside, compare_own
+from talm_sim.tasks.figures import Figure, average_of, mean_of, within
 from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, rows, sections
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.recovered import knowledge_notes
-from talm_sim.types import AwarenessKind, Episode, Scenario, Summary, ToolSpec
+from talm_sim.types import AwarenessKind, Episode, Row, Scenario, Summary, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.scenarios.problems import Problem
@@ -48,6 +50,13 @@ class TalmTask(AgentTask[TalmOptions]):
     rows = staticmethod(rows.rows)
     summarize = staticmethod(measures.summarize)
     sections = staticmethod(sections.sections)
+
+    def figure(self, group: str, measure: str) -> Figure | None:
+        """Return the plain average of the two halves of `unavailable`; all else is a mean of values."""
+        average, halves = groups.AVERAGED
+        if group != average:
+            return None
+        return average_of(*(within(partial(_of_group, half), mean_of(measure)) for half in halves))
 
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
         """Read a scenario; refuse an unknown group, which would never be run, and a target of another type, which would never be judged.
@@ -150,3 +159,7 @@ _PUBLISHED = {
     "published-preference": "the win rates that came with the outputs",
 }
 """Verdicts of the judges of imported runs."""
+
+
+def _of_group(group: str, rows: Sequence[Row]) -> Sequence[Row]:
+    return [row for row in rows if row.group == group]

@@ -6,18 +6,19 @@ or, where it answered freely (section 4), from the label a classifying judge gav
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
 from talm_sim.judges.stats import share
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.figures import Figure
 from talm_sim.tasks.when2call.scored import Scored
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, class_scores, confusion, macro_f1, macro_f1_interval
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Precision, Row, Scenario, Summary, Verdict
 from talm_sim.types.measures import MeasurePlace
 
-__all__ = ["GROUP", "JUDGES", "NOT_JUDGED", "labels_of", "rows", "summarize"]
+__all__ = ["GROUP", "JUDGES", "NOT_JUDGED", "figure", "labels_of", "rows", "summarize"]
 
 NOT_JUDGED = "not judged"
 """What `Summary.not_scored` counts answers under that no judge put a label on."""
@@ -128,6 +129,27 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
         notes=(*_notes(scored), *_precision_notes(run)),
     )
     return [summary]
+
+
+def figure(group: str, measure: str) -> Figure | None:
+    """Return how the macro F1 is computed; all else is a mean of values."""
+    return _macro_f1_figure if measure == "macro_f1" else None
+
+
+def _macro_f1_figure(rows: Sequence[Row]) -> Callable[[Sequence[int]], float | None]:
+    cells: dict[tuple[int, int], list[int]] = {}
+    for place, row in enumerate(rows):
+        if row.scored:
+            chosen = row.labels["chosen"]
+            column = BEHAVIOURS.index(Behaviour(chosen)) if chosen in BEHAVIOURS else len(BEHAVIOURS)
+            cells.setdefault((BEHAVIOURS.index(Behaviour(row.labels["gold"])), column), []).append(place)
+
+    def value(times: Sequence[int]) -> float | None:
+        counts = {cell: sum(map(times.__getitem__, places)) for cell, places in cells.items()}
+        columns = range(len(BEHAVIOURS) + 1)
+        return macro_f1(tuple(tuple(counts.get((row, column), 0) for column in columns) for row in range(len(BEHAVIOURS))))
+
+    return value
 
 
 def _row(episode: Episode, scenario: Scenario, target: Choice, labels: Labels, *, scored_options: bool) -> Row:

@@ -87,6 +87,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
     listed: ClassVar = {"gold": "Right", "chosen": "Chosen"}
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
+    figure = staticmethod(measures.figure)
     sections = staticmethod(sections.sections)
     read_line = staticmethod(read_item)
 
