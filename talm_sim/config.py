@@ -22,12 +22,14 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_va
 from pydantic.fields import FieldInfo
 
 from talm_sim.common.credentials import Hider, credentials_in_environment, names_credential
+from talm_sim.common.gates import read_gate
 from talm_sim.common.typed_options import OptionsModel
 
 __all__ = [
     "DEFAULT_MODEL",
     "ENV_PREFIX",
     "RESULT_LIMIT",
+    "GateText",
     "Limit",
     "LogLevel",
     "ModelName",
@@ -180,12 +182,18 @@ def _join_names(value: Any) -> Any:
     return ",".join(dict.fromkeys(filter(None, (name.strip() for name in names))))
 
 
+def _check_gate(value: str) -> str:
+    return read_gate(value).text
+
+
 Names = Annotated[str, BeforeValidator(_join_names)]
 """One name or several, given as a text with commas or as a list, kept as a text with commas."""
 ModelName = Annotated[str, AfterValidator(_has_provider)]
 """A model as `provider/name`."""
 ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_refuse_secrets)]
 """Options of a model's provider; numbers and booleans are taken as text, secrets are refused."""
+GateText = Annotated[str, AfterValidator(_check_gate)]
+"""`[GROUP.]MEASURE>=NUMBER`; see `read_gate`."""
 Limit = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_check_limit)]
 """`N` or `A-B`; see `parse_limit`."""
 
@@ -237,6 +245,10 @@ class RunConfig(OptionsModel):
     quiet: bool = option(False, OPE, "Print no progress, legend or hints.", flag="-q")
     log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", metavar="NAME", rare=True)
     against: Literal["paper"] | None = option(None, OPE, "paper: print the published results below.", metavar="paper")
+    gate: tuple[GateText, ...] = option((), OPE, "What must hold: pass_rate>=0.6; repeatable.", metavar="GATE")
+    baseline: str | None = option(None, OPE, "Run or file that the gates compare with.", metavar="RUN|FILE", rare=True)
+    junit: Path | None = option(None, OPE, "Write the episodes as JUnit XML.", metavar="FILE", rare=True)
+    summary: Path | None = option(None, OPE, "Write gates and table as Markdown.", metavar="FILE", rare=True)
     plugin: tuple[str, ...] = option((), OPE, "Python module to import first; repeatable.", metavar="MODULE")
 
     if TYPE_CHECKING:  # which names are right, the task decides

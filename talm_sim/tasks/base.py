@@ -199,6 +199,8 @@ class Task(ABC, Generic[OptionsT]):
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
         success: Values of a row that say whether its episode succeeded; the first one that a row has counts. Repeats (pass@k), JUnit files and
             other tools' logs read it; without it, no episode succeeds or fails.
+        further_measures: Names of the measures that its table has only where they apply, besides those of a run in which nothing could be
+            finished; None if nobody lists them. A gate on any other name is then refused before a run instead of after it.
         named_by: Own options that stand beside the model's name in the records of a run.
         terms: Words of its titles (see `label`) that a reader may not know, to what they mean.
         listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
@@ -216,6 +218,7 @@ class Task(ABC, Generic[OptionsT]):
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     success: ClassVar[tuple[str, ...]] = ()
+    further_measures: ClassVar[tuple[str, ...] | None] = None
     named_by: ClassVar[tuple[str, ...]] = ()
     terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}

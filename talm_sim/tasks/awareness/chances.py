@@ -11,11 +11,21 @@ from talm_sim.tasks.awareness.intervals import Chance, area_interval, area_over,
 from talm_sim.tasks.awareness.scores import BINS, auroc, bin_of, brier, calibration_error
 from talm_sim.types import Curve, Measure, Row, Series
 
-__all__ = ["MASS", "OWN", "SHARE", "area_figure", "columns", "curves", "lines", "mean_column"]
+__all__ = ["MASS", "MEASURES", "OWN", "SHARE", "area_figure", "columns", "curves", "lines", "mean_column"]
 
 _EDGES = tuple(place / BINS for place in range(BINS + 1))
 SHARE, OWN, MASS = "p_yes", "p_yes_token", "yes_no_mass"
 """Values of a row: Yes / (Yes + No); Yes alone; Yes + No."""
+MEASURES = (
+    "auroc",
+    SHARE,
+    MASS,
+    "brier",
+    "calibration_error",
+    f"{OWN}_auroc",
+    *(f"{name}_{kind}" for name in (SHARE, OWN) for kind in ("complete", "incomplete")),
+)
+"""Names of the measures that a group has only if probabilities are known."""
 _TITLES = {SHARE: "P(Yes), the share Yes / (Yes + No)", OWN: "P(Yes), the probability of Yes itself"}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.load import select
-from talm_sim.tasks.awareness import measures, page
+from talm_sim.tasks.awareness import chances, measures, page
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, choose, read_instance
 from talm_sim.tasks.awareness.protocols import IMPLICIT, LABEL_FIRST, LABEL_TOKENS, AskingStyle, Probability, Protocol
 from talm_sim.tasks.base import Job, RunView
@@ -59,6 +59,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     }
     reads_dialogues = True
     success = ("accuracy",)
+    further_measures = chances.MEASURES
     own_judges = ("explanation",)
     judge_classes: ClassVar = {"explanation": "talm_sim.tasks.awareness.explanation:ExplanationJudge"}
     data = files("talm_sim.tasks.awareness") / "scenarios"

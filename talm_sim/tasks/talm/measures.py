@@ -15,15 +15,17 @@ from talm_sim.tasks.base import RunView
 from talm_sim.tasks.talm.asking import AskScores, total_ask_scores
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, UNKNOWN
 from talm_sim.tasks.talm.passing import PUBLISHED_UNEXPECTED
-from talm_sim.tasks.talm.reactions import behaviour_measures
+from talm_sim.tasks.talm.reactions import MEASURES, behaviour_measures
 from talm_sim.types import Measure, Rate, Row, Summary
 from talm_sim.types.figures import decimal, interval
 from talm_sim.types.measures import Better
 
-__all__ = ["HEADS", "asking_of", "summarize"]
+__all__ = ["FURTHER", "HEADS", "asking_of", "summarize"]
 
 HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
 """Head of a rate's column, as the literature abbreviates it; in the order of a table's columns."""
+FURTHER = (*MEASURES, "appropriate", "rule_agrees", PUBLISHED_UNEXPECTED)
+"""Names of the measures that a group has only where they apply."""
 _BETTER: Mapping[str, Better] = {"pass_rate": "higher", "awareness": "higher"}
 _BETTER_IN: Mapping[str, Mapping[str, Better]] = {
     "perfect": {"unexpected": "lower", "skip": "lower"},

@@ -40,6 +40,7 @@ class TalmTask(AgentTask[TalmOptions]):
     options = TalmOptions
     splits = groups.SPLITS
     success = ("pass_rate",)
+    further_measures = measures.FURTHER
     own_judges = ("reference", "llm", "preference", "published", "published-preference")
     data = files("talm_sim.tasks.talm") / "scenarios"
     named_by = ("human",)

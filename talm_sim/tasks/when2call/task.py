@@ -74,6 +74,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
         "all": ("tool_call", "request_for_info", "cannot_answer", "direct"),
     }
     success = ("accuracy",)
+    further_measures = ()
     own_judges = ("behaviour", "behaviour-llm", "behaviour-llm-first-call")
     judge_classes: ClassVar = {
         "behaviour": "talm_sim.judges.behaviour:BehaviourJudge",
