@@ -64,11 +64,19 @@ def check_gates(run: StoredRun, gates: Sequence[Gate]) -> list[GateResult]:
         PrerequisiteError: A gate names a group or a measure that the table does not have, or has a bound that nothing can reach.
     """
     with run.at_once():
-        summaries = run.summary()
+        summaries, further = run.summary(), run.job.task.further_measures or ()
         if run.finished < run.total or not summaries:  # a group may have no row yet
             known = {one.group for one in summaries}
             summaries += [one for one in planned_summaries(run.job, list(run.scenarios())) if one.group not in known]
-    return [_check(gate, summary, measure) for gate in gates for summary, measure in find_measures(gate, summaries)]
+    found: list[GateResult] = []
+    for gate in gates:
+        group, name = _split_at_group(gate.name, summaries)
+        of = [one for one in summaries if group in ("", one.group)]
+        if name in further and not _having(name, of):  # it applies to no episode of these groups
+            found.append(GateResult(gate.text, passed=False, found=f"no value, n {sum(one.n for one in of if not one.derived):,}"))
+        else:
+            found += [_check(gate, summary, measure) for summary, measure in find_measures(gate, summaries, further)]
+    return found
 
 
 def _check(gate: Gate, summary: Summary, measure: Measure) -> GateResult:
@@ -142,11 +150,19 @@ def _splits(name: str) -> Iterator[tuple[str, str]]:
             yield name[:place], name[place + 1 :]
 
 
+def _split_at_group(name: str, summaries: Sequence[Summary]) -> tuple[str, str]:
+    """Return the group that a name begins with, empty if it is none of these, and the measure."""
+    groups = {one.group for one in summaries}
+    return next((one for one in _splits(name) if one[0] in groups), ("", name))
+
+
 def _explain_unknown(name: str, summaries: Sequence[Summary], further: Iterable[str]) -> str:
     if not summaries:
         return "the run has no group yet."
     groups = [summary.group for summary in summaries]
-    group, measure = next((one for one in _splits(name) if one[0] in groups), next(_splits(name), ("", name)))
+    group, measure = _split_at_group(name, summaries)
+    if not group:
+        group, measure = next(_splits(name), ("", name))
     if group and group not in groups:
         return f"there is no group '{group}'.{did_you_mean(group, groups)}"
     of = [summary for summary in summaries if group in ("", summary.group)]

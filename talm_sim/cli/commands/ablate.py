@@ -21,7 +21,7 @@ Examples:
 """
 
 
-@click.command(cls=ConfigCommand, epilog=_EXAMPLES, without=("run_id", "controls", "against"))
+@click.command(cls=ConfigCommand, epilog=_EXAMPLES, without=("run_id", "controls", "against", "gate", "baseline", "junit", "summary"))
 @click.option("--over", "axes", multiple=True, required=True, metavar="FIELD=V1,V2,...", help="Option to vary and its values; repeatable.")
 @click.option("--name", default="ablation", show_default=True, metavar="NAME", help="Prefix of the runs' names.")
 @json_option
@@ -40,6 +40,8 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
             raise click.UsageError(f"--over: '{field}' is given twice; list all its values once: {field}=V1,V2")
         over[field] = axis
     config = parse_config(options)
+    if config.gate or config.baseline or config.junit or config.summary:
+        raise click.UsageError("gate, baseline, junit and summary are for one run; check those of a grid with: talm-sim report RUN --gate GATE")
     from talm_sim.cli.report.blocks import block_of
     from talm_sim.cli.report.table import print_table
     from talm_sim.cli.session import watching

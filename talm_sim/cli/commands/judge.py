@@ -15,9 +15,10 @@ from talm_sim.runs.stored_run import load_run
 __all__ = ["command"]
 
 _SCOPES = (Scope.SCORING, Scope.OPERATIONAL)
+_WITHOUT = ("run_dir", "run_id", "tools", "max_episodes", "controls", "gate", "baseline", "junit", "summary")
 
 
-@click.command(cls=ConfigCommand, scopes=_SCOPES, without=("run_dir", "run_id", "tools", "max_episodes", "controls"), stored=True)
+@click.command(cls=ConfigCommand, scopes=_SCOPES, without=_WITHOUT, stored=True)
 @run_argument
 @run_dir_option
 def command(run: str, run_dir: Path, **options: Any) -> int:

@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
+from talm_sim.cli.gating import Gating
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_csv, print_json, run_dir_option, warn_unclosed
 from talm_sim.cli.parsing.lazy import prices_option
+from talm_sim.cli.parsing.options import config_options
 from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, summary_records
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
@@ -27,6 +30,7 @@ from talm_sim.runs.stored_run import StoredRun, load_run
 __all__ = ["command"]
 
 
+@config_options("gate", "baseline", "junit", "summary")
 @click.command()
 @click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=completer_for("run"))
 @run_dir_option
@@ -60,7 +64,8 @@ def command(
     prices: Mapping[str, Price] | None,
     against: str | None,
     quiet: bool,
-) -> None:
+    **gates: Any,
+) -> int:
     """Print the table of stored runs, or write it as a page or picture.
 
     Several runs are printed one below the other. Without RUN, the newest is printed. Below each rate is its 95 % Wilson interval, and n is
@@ -74,6 +79,7 @@ def command(
         raise click.UsageError("--prices works with the table, --markdown and --html; --rows has the tokens per episode.")
     if page is not None and page.suffix.lower() not in {".html", ".htm"}:
         raise PrerequisiteError(f"--html {page}: the name must end in .html.")
+    gating = Gating(gates)
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
     with reading_together(stored):
         for item in stored:
@@ -81,21 +87,35 @@ def command(
                 warn_unclosed(item.path, imported=item.imported)
         if page is not None or picture is not None:
             _write(_disambiguate([block_of(item, against=against, prices=prices) for item in stored], stored), stored, page, picture)
-            if not (as_json or as_csv or as_markdown or rows):
-                return
-        if as_json or as_csv or rows:
-            records = [record for item in stored for record in item.to_records()] if rows else summary_records(stored, against)
-            (print_json if as_json else print_csv)(records)
-            return
-        blocks = _disambiguate(
-            [block_of(item, against=against, on_screen=not (as_markdown or quiet), prices=prices) for item in stored], stored
-        )
-        if as_markdown:
-            click.echo(markdown(blocks, explained=not quiet))
-            return
-        print_table(blocks, explained=not quiet)
-        for hint in judge_hint(stored[0]) if len(stored) == 1 and not quiet else ():
-            click.echo(f"\n{hint}", err=True)
+        if (page is None and picture is None) or as_json or as_csv or as_markdown or rows:
+            _print(stored, as_json=as_json, as_csv=as_csv, rows=rows, as_markdown=as_markdown, prices=prices, against=against, quiet=quiet)
+        gating.check(stored)
+        return gating.conclude(stored, lambda: _disambiguate([block_of(item, against=against, prices=prices) for item in stored], stored))
+
+
+def _print(
+    stored: Sequence[StoredRun],
+    *,
+    as_json: bool,
+    as_csv: bool,
+    rows: bool,
+    as_markdown: bool,
+    prices: Mapping[str, Price] | None,
+    against: str | None,
+    quiet: bool,
+) -> None:
+    """Print the runs in the form that was asked for."""
+    if as_json or as_csv or rows:
+        records = [record for item in stored for record in item.to_records()] if rows else summary_records(stored, against)
+        (print_json if as_json else print_csv)(records)
+        return
+    blocks = _disambiguate([block_of(item, against=against, on_screen=not (as_markdown or quiet), prices=prices) for item in stored], stored)
+    if as_markdown:
+        click.echo(markdown(blocks, explained=not quiet))
+        return
+    print_table(blocks, explained=not quiet)
+    for hint in judge_hint(stored[0]) if len(stored) == 1 and not quiet else ():
+        click.echo(f"\n{hint}", err=True)
 
 
 def _write(blocks: Sequence[Block], runs: Sequence[StoredRun], page: Path | None, picture: Path | None) -> None:

@@ -29,11 +29,12 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     that waited for a person continue with the answers given meanwhile. You can change how the run is executed, but not what it measures.
     """
     stored, overrides = load_run(run, run_dir) if run else unfinished_run(run_dir), collect(options)
+    from talm_sim.cli.gating import Gating
     from talm_sim.cli.report.blocks import blocks_of, reading_together
     from talm_sim.cli.session import display_config, print_result, run_controls, watching
     from talm_sim.runs.api import resume
 
-    talk = display_config(overrides)
+    talk, gating = display_config(overrides), Gating(overrides)
     with watching(talk) as session:
         again = [kind for kind in failed.split(",") if kind not in ("", "none")]
         done = resume(stored.path, failed=again, on_event=session.display, ask=session.ask, **overrides)
@@ -41,4 +42,6 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
         return INTERRUPTED
     runs = [done, *(run_controls(done) if overrides.get("controls") else ())]
     with reading_together(runs):
-        return print_result(runs, blocks_of(runs, talk), talk) or int(done.crashed > 0)
+        blocks = blocks_of(runs, talk)
+        gating.check([done], as_event=talk.display == "json")
+        return gating.conclude([done], lambda: blocks, print_result(runs, blocks, talk) or int(done.crashed > 0))

@@ -24,7 +24,10 @@ def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **o
     """Run episodes and print the table; without options it replays a recording, with no key."""
     config = parse_config(options)
     from talm_sim.cli.forecast import check_size, print_forecast
+    from talm_sim.cli.gating import Gating
 
+    gating = Gating(config.model_dump())
+    gating.check_plan(config)
     if dry_run:
         return print_forecast(config, prices)
     check_size(config, yes)
@@ -39,4 +42,6 @@ def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **o
         return INTERRUPTED
     runs = [stored, *(run_controls(stored) if config.controls else ())]
     with reading_together(runs):
-        return print_result(runs, blocks_of(runs, config, prices), config, prices) or int(stored.crashed > 0)
+        blocks = blocks_of(runs, config, prices)
+        gating.check([stored], as_event=config.display == "json")
+        return gating.conclude([stored], lambda: blocks, print_result(runs, blocks, config, prices) or int(stored.crashed > 0))

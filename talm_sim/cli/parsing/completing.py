@@ -204,6 +204,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "human": _responders,
     "run": _runs,
     "paired_run": _runs,
+    "baseline": _runs,
     "episode": _episodes,
 }
 """Existing names by what they name, which may be an option's field."""

@@ -26,7 +26,17 @@ from talm_sim.common.typed_options import OptionsModel, split_options
 from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, scope_of, takes_several
 from talm_sim.errors import OptionError, PrerequisiteError
 
-__all__ = ["ConfigCommand", "ConfigOption", "OptionsCommand", "collect", "option_of", "options_of", "parse_config", "parse_options"]
+__all__ = [
+    "ConfigCommand",
+    "ConfigOption",
+    "OptionsCommand",
+    "collect",
+    "config_options",
+    "option_of",
+    "options_of",
+    "parse_config",
+    "parse_options",
+]
 
 Options = TypeVar("Options", bound=OptionsModel)
 
@@ -294,6 +304,16 @@ def options_of(model: type[BaseModel]) -> Iterator[ConfigOption]:
             yield option_of(model, name, bounded=True)
         for value, text in flags.items():
             yield ConfigOption([f"--{value}", name], flag_value=value, section="", help=str(text))
+
+
+def config_options(*names: str) -> Callable[[click.Command], click.Command]:
+    """Give a command about stored runs some options of a new run; each reads its variable."""
+
+    def add(command: click.Command) -> click.Command:
+        command.params += [option_of(RunConfig, name, stored=True) for name in names]
+        return command
+
+    return add
 
 
 def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounded: bool = False, section: str = "") -> ConfigOption:

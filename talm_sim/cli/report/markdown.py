@@ -9,12 +9,13 @@ from talm_sim.cli.report.curves import curve_table
 from talm_sim.cli.report.layout import Block, further_tables, has_details, legend, line_measures, paper_cells, paper_heads, papers, sizes
 from talm_sim.cli.report.table_details import AXES
 from talm_sim.cli.terminal.text import one_line_text
+from talm_sim.runs.gates import GateResult
 from talm_sim.tasks import PaperRows
 from talm_sim.types import Measure, Summary
 from talm_sim.types.figures import format_figure_with_interval
 from talm_sim.types.measures import columns
 
-__all__ = ["markdown"]
+__all__ = ["job_summary", "markdown"]
 
 _MARKS = re.compile(r"[\\|`\[\]*]")
 _LINK = re.compile(r"(?i)(https?|ftp|www)([:.])")
@@ -36,6 +37,14 @@ def markdown(blocks: Sequence[Block], *, explained: bool = False) -> str:
     parts += [_paper(blocks, rows) for rows in papers(blocks)]
     parts += [[_cell(legend(blocks))]] if explained and legend(blocks) else []
     return "\n\n".join("\n".join(part) for part in parts)
+
+
+def job_summary(blocks: Sequence[Block], gates: Sequence[GateResult], verdict: str) -> str:
+    """Return the summary of a CI job: what came of the gates, in a line and a table, then the tables of the runs."""
+    rows = [["passed" if one.passed else "**missed**", _cell(one.name), _cell(one.found)] for one in gates]
+    parts = [f"## talm-sim: {_cell(verdict)}"] if verdict else []
+    parts += ["\n".join(_grid(["gate", "of", "found"], rows, words=3))] if rows else []
+    return "\n\n".join([*parts, markdown(blocks, explained=True)]) + "\n"
 
 
 def _tables(blocks: Sequence[Block]) -> Iterator[list[str]]:
