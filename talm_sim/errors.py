@@ -14,6 +14,7 @@ from contextvars import ContextVar
 __all__ = [
     "CassetteMissError",
     "ContextOverflowError",
+    "NotComparableError",
     "OptionError",
     "PrerequisiteError",
     "ProviderError",
@@ -65,6 +66,10 @@ class PrerequisiteError(Exception):
     def _render_traceback_(self) -> list[str]:
         """What IPython and Jupyter show: the line alone, as the frames above it are none that a user could fix anything in."""
         return [f"{type(self).__name__}: {self}"]
+
+
+class NotComparableError(PrerequisiteError):
+    """Two runs cannot be compared. The message is one line that says why and what to do; the command exits with 3."""
 
 
 class RefusedError(PrerequisiteError):

@@ -21,7 +21,7 @@ from talm_sim.cli.terminal.signals import StopSignals, as_ctrl_c, only_ends
 from talm_sim.cli.terminal.streams import data_alone, settle_stdout, silence_stdout, streams_kept, tolerate_closed_stderr
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.common.processes import end_in_time, leave
-from talm_sim.errors import PrerequisiteError, on_command_line
+from talm_sim.errors import NotComparableError, PrerequisiteError, on_command_line
 
 __all__ = ["main"]
 
@@ -104,6 +104,7 @@ def _exit_code(err: BaseException, ending: StopSignals) -> int:
         code = _print_usage_error(f"the output cannot be written: {err.strerror}.")
     elif isinstance(err, PrerequisiteError):
         code = _print_usage_error(str(err))
+        code = 3 if isinstance(err, NotComparableError) else code
     elif ending.pressed_since():
         code = _exit_code(KeyboardInterrupt(), ending)
     else:

@@ -7,23 +7,27 @@ changes its sign, together.
 from __future__ import annotations
 
 import random
+from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
+from itertools import accumulate
 from math import comb, gcd, lcm, sqrt
 from typing import NamedTuple
 
-from talm_sim.judges.stats import Interval, quantile, wilson
+from talm_sim.judges.stats import Interval, draws_for, quantile, score_interval, wilson
 
-__all__ = ["Cluster", "SignFlips", "correct_by_holm", "difference_interval", "flip_signs", "newcombe_interval"]
+__all__ = ["Cluster", "SignFlips", "correct_by_holm", "difference_interval", "flat_interval", "flip_signs", "newcombe_interval", "swap_sides"]
 
 DRAWS = 10_000
 """Draws of a bootstrap, and of signs where they cannot all be counted."""
 _MOST_STEPS = 10_000_000
 """Most additions for counting all signs; more take longer than some seconds."""
-_FEW_KINDS = 12
-"""Most kinds of clusters that are drawn by their numbers alone; of more, each cluster is drawn."""
+_WORTH = 8
+"""Clusters per kind from which on kinds are drawn by their numbers, and not each cluster."""
+_NEVER = 1e-18
+"""Chance, against the likeliest, below which a number is not drawn."""
 _ROUNDING = 1e-12
 
 
@@ -118,6 +122,29 @@ def _p_of_draws(totals: Sequence[Fraction | float], seed: int) -> float:
     return (far + 1) / (DRAWS + 1)
 
 
+def swap_sides(clusters: int, difference: Callable[[Sequence[int]], float | None], seed: int = 0) -> float | None:
+    """Test a difference of two figures: how often it is at least as far from 0 when clusters change sides at random.
+
+    There are 10,000 draws of few clusters and at least 1,000 of however many, as a figure over many rows takes long.
+
+    Args:
+        clusters: The number of clusters.
+        difference: Returns the difference, from 1 for each cluster that changed sides and 0 for each other.
+        seed: Seed of the draws.
+
+    Returns:
+        The two-sided p value; None if there is no difference to test.
+    """
+    found = difference(bytes(clusters))
+    if found is None:
+        return None
+    draw = random.Random(seed)
+    draws = draws_for(clusters)
+    values = (difference(bytes(one & 1 for one in draw.randbytes(clusters))) for _ in range(draws))
+    far = sum(abs(value) >= abs(found) - _ROUNDING for value in values if value is not None)
+    return (far + 1) / (draws + 1)
+
+
 def difference_interval(clusters: Sequence[Cluster], seed: int = 0, draws: int = DRAWS) -> Interval | None:
     """Return the 95 % percentile bootstrap interval of the mean difference; None if all draws are equal.
 
@@ -134,7 +161,7 @@ def difference_interval(clusters: Sequence[Cluster], seed: int = 0, draws: int =
 @lru_cache(maxsize=1024)
 def _difference_interval(kinds: tuple[tuple[tuple[float, int], int], ...], seed: int, draws: int) -> Interval | None:
     draw = random.Random(seed)
-    if len(kinds) <= _FEW_KINDS:
+    if _WORTH * len(kinds) <= sum(number for _, number in kinds):
         values = sorted(_mean_of_kinds(kinds, draw) for _ in range(draws))
     else:
         values = sorted(_draw_means([one for one, number in kinds for _ in range(number)], draw, draws))
@@ -162,30 +189,32 @@ def _mean_of_kinds(kinds: Sequence[tuple[tuple[float, int], int]], draw: random.
 
 
 def _draw_numbers(numbers: Sequence[int], draw: random.Random) -> Iterator[int]:
-    """Draw as many as there are, with replacement, and yield how many of each kind were drawn; each bit of an integer is one of them."""
+    """Draw as many as there are, with replacement, and yield how many of each kind were drawn: one binomial number after the other."""
     n = left = sum(numbers)
-    open_bits = (1 << n) - 1
     for number in numbers[:-1]:
-        taken = open_bits & _draw_bits(n, number, left, draw)
-        open_bits &= ~taken
-        left -= number
-        yield taken.bit_count()
-    yield open_bits.bit_count()
+        start, sums = _binomial(n, number, left)
+        drawn = start + bisect(sums, draw.random() * sums[-1])
+        yield drawn
+        n, left = n - drawn, left - number
+    yield n
 
 
-def _draw_bits(n: int, over: int, under: int, draw: random.Random) -> int:
-    """Return n random bits, each 1 with the chance over / under: random binary fractions are compared with it, digit by digit."""
-    found, open_bits, rest = 0, (1 << n) - 1, over
-    while open_bits and rest:
-        rest *= 2
-        digits = draw.getrandbits(n)
-        if rest >= under:
-            rest -= under
-            found |= open_bits & ~digits
-            open_bits &= digits
-        else:
-            open_bits &= ~digits
-    return found
+@lru_cache(maxsize=20_000)
+def _binomial(n: int, over: int, under: int) -> tuple[int, tuple[float, ...]]:
+    """Return the smallest number of n trials with the chance over / under that is likely at all, and the cumulated chances from it."""
+    chance = over / under
+    mode = min(n, int((n + 1) * chance))
+    odds = chance / (1 - chance)
+    down, up = [1.0], [1.0]
+    for k in range(mode, 0, -1):
+        down.append(down[-1] * k / ((n - k + 1) * odds))
+        if down[-1] < _NEVER:
+            break
+    for k in range(mode, n):
+        up.append(up[-1] * (n - k) * odds / (k + 1))
+        if up[-1] < _NEVER:
+            break
+    return mode - len(down) + 1, tuple(accumulate([*reversed(down), *up[1:]]))
 
 
 def newcombe_interval(both: int, first: int, second: int, neither: int) -> Interval:
@@ -216,6 +245,21 @@ def newcombe_interval(both: int, first: int, second: int, neither: int) -> Inter
     phi = (max(alike - n / 2, 0) if alike > 0 else alike) / sqrt(marginals) if marginals else 0.0
     difference = after[1] - before[1]
     return max(-1.0, difference - _combine(after, before, phi)), min(1.0, difference + _combine(before, after, phi))
+
+
+def flat_interval(first: float, second: float, n: int) -> Interval:
+    """Return a 95 % interval of the difference of two means between 0 and 1 that is the same in all clusters, where a bootstrap has no width.
+
+    Wilson's limits of the two means are combined as if these were independent, which is too wide rather than too narrow.
+
+    Args:
+        first: The first mean.
+        second: The second mean.
+        n: The number of clusters.
+    """
+    (low, high), (other_low, other_high) = score_interval(first, n), score_interval(second, n)
+    before, after = (low, first, high), (other_low, second, other_high)
+    return max(-1.0, second - first - _combine(after, before, 0.0)), min(1.0, second - first + _combine(before, after, 0.0))
 
 
 def _limits(k: int, n: int) -> tuple[float, float, float]:

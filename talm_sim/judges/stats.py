@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 from talm_sim.types import Rate, Row
 
-__all__ = ["Interval", "average_of_rates", "bootstrap", "quantile", "ratio_interval", "share", "wilson"]
+__all__ = ["Interval", "average_of_rates", "bootstrap", "draws_for", "quantile", "ratio_interval", "score_interval", "share", "wilson"]
 
 Interval = tuple[float, float]
 """The lower and the upper end."""
@@ -50,11 +50,13 @@ def wilson(k: int, n: int, confidence: float = 0.95) -> Rate:
     z = _z(confidence)
     if n == 0:
         return Rate(k=0, n=0, value=None, low=None, high=None)
-    low, high = _score_interval(k / n, n, z)
+    low, high = score_interval(k / n, n, z)
     return Rate(k=k, n=n, value=k / n, low=low, high=high)
 
 
-def _score_interval(share: float, n: int, z: float) -> Interval:
+def score_interval(share: float, n: int, z: float | None = None) -> Interval:
+    """Return Wilson's interval of a share of n trials, which need not be a whole number of them; at 95 % by default."""
+    z = _z(0.95) if z is None else z
     z2 = z * z
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = z / (1 + z2 / n) * sqrt(share * (1 - share) / n + z2 / (4 * n * n))
@@ -80,7 +82,7 @@ def share(rows: Iterable[Row], *names: str) -> Rate:
     rate = wilson(sum(map(sum, bases.values())), sum(map(len, bases.values())))
     if rate.value is None or rate.n == len(bases):
         return rate
-    limits = ratio_interval([(sum(hits), len(hits)) for hits in bases.values()]) or _score_interval(rate.value, len(bases), _z(0.95))
+    limits = ratio_interval([(sum(hits), len(hits)) for hits in bases.values()]) or score_interval(rate.value, len(bases))
     return rate.model_copy(update={"low": limits[0], "high": limits[1]})
 
 
@@ -127,13 +129,18 @@ def bootstrap(clusters: int, figure: Callable[[Sequence[int]], float | None], se
     return (low, high) if high - low > _NO_WIDTH else None
 
 
+def draws_for(clusters: int) -> int:
+    """Return how often so many clusters are drawn."""
+    return min(_MOST_DRAWS, max(_FEWEST_DRAWS, _EFFORT // (clusters + _EFFORT_OF_A_DRAW)))
+
+
 @lru_cache(maxsize=8)
 def _draws(clusters: int, seed: int) -> tuple[bytes, ...]:
     """Return how often each cluster is drawn if as many are drawn, with replacement, as there are: a group's figures share the draws."""
     draw = random.Random(seed)
     places = range(clusters)
     found = []
-    for _ in range(min(_MOST_DRAWS, max(_FEWEST_DRAWS, _EFFORT // (clusters + _EFFORT_OF_A_DRAW)))):
+    for _ in range(draws_for(clusters)):
         times = bytearray(clusters)
         for place in draw.choices(places, k=clusters):
             times[place] += 1

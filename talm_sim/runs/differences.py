@@ -1,0 +1,239 @@
+"""Pairs of scenarios, and the difference of one measure over them: its value, its interval and its test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from talm_sim.judges.paired import Cluster, difference_interval, flat_interval, flip_signs, newcombe_interval, swap_sides
+from talm_sim.judges.stats import Interval, bootstrap
+from talm_sim.runs.sides import Side
+from talm_sim.tasks import find_task
+from talm_sim.tasks.figures import Figure
+from talm_sim.types import Measure, Row
+
+__all__ = ["Pair", "Paired", "difference_of", "pair_rows"]
+
+_FEW_DISCORDANT = 10
+"""Of fewer pairs that differ, a bootstrap's interval is too narrow."""
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A scenario and its episodes on both sides; of two groups, the scenarios of one base."""
+
+    name: str
+    base: str
+    group: str
+    first: Sequence[Row]
+    second: Sequence[Row]
+
+    @property
+    def scored(self) -> bool:
+        """Whether each side has an episode that is scored."""
+        return all(any(row.scored for row in rows) for rows in (self.first, self.second))
+
+    @property
+    def reasons(self) -> Iterable[str]:
+        """Why not."""
+        return [rows[0].not_scored for rows in (self.first, self.second) if not any(row.scored for row in rows)]
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Two sides by pairs."""
+
+    first: Side
+    second: Side
+    pairs: Sequence[Pair]
+    first_only: tuple[str, ...] = ()
+    second_only: tuple[str, ...] = ()
+    other_texts: tuple[str, ...] = field(default=())
+    """Scenarios of one id that are not the same."""
+
+
+def pair_rows(first: Side, second: Side, groups: tuple[str, str] | None = None) -> Paired:
+    """Pair the rows of two sides: by scenario and group or, across two groups, by base."""
+    label = " to ".join(groups or ())
+    if groups:
+        before = _sort((row for row in first.rows if row.group == groups[0]), lambda row: (row.base, label))
+        after = _sort((row for row in second.rows if row.group == groups[1]), lambda row: (row.base, label))
+    else:
+        before, after = (_sort(side.rows, lambda row: (row.scenario, row.group)) for side in (first, second))
+    both = [key for key in before if key in after]
+    same = {name for name, _ in both} if groups else {name for name, _ in both if first.texts[name] == second.texts[name]}
+    return Paired(
+        first,
+        second,
+        [Pair(name, before[name, group][0].base, group, before[name, group], after[name, group]) for name, group in both],
+        first_only=tuple(name for name, group in before if (name, group) not in after),
+        second_only=tuple(name for name, group in after if (name, group) not in before),
+        other_texts=tuple(dict.fromkeys(name for name, _ in both if name not in same)),
+    )
+
+
+def _sort(rows: Iterable[Row], key: Callable[[Row], tuple[str, str]]) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool, seed: int) -> dict[str, Any] | None:
+    """Return the fields of a `Difference`; None if no pair has a value.
+
+    A mean of row values is computed by itself. Any other measure needs the task's figure; without one it has neither interval nor test, and
+    its values are those of the whole runs, where these are what is compared.
+    """
+    own = [pair for pair in paired.pairs if pair.group == group and pair.scored]
+    known = {"group": group, "measure": measure, "noise": None}
+    if not derived and _is_mean(paired, group, measure.name):
+        return _difference_of_means(own, measure.name, seed, known)
+    figure = find_task(paired.first.task).figure(group, measure.name)
+    if figure is not None:
+        return _difference_of_figures([pair for pair in paired.pairs if pair.scored], figure, seed, known, tested=not derived)
+    whole = not paired.first_only and not paired.second_only and len(own) == sum(pair.group == group for pair in paired.pairs)
+    values = [_value_in(side, group, measure.name) if whole or derived else None for side in (paired.first, paired.second)]
+    if values[0] is None or values[1] is None:
+        return None
+    return {**known, "pairs": None if derived else len(own), "first": values[0], "second": values[1], "difference": values[1] - values[0]}
+
+
+def _is_mean(paired: Paired, group: str, name: str) -> bool:
+    """Return whether a measure is the mean of the values that its rows have under its name; the sides' own tables must say so."""
+    found = False
+    for side in (paired.first, paired.second):
+        values = [float(value) for row in side.rows if row.scored and row.group == group and (value := row.values.get(name)) is not None]
+        said = _value_in(side, group, name)
+        if said is not None and (not values or abs(sum(values) / len(values) - said) > _ROUNDING):
+            return False
+        found |= bool(values)
+    return found or " to " in group
+
+
+def _value_in(side: Side, group: str, name: str) -> float | None:
+    return next((one.measure.value for one in side.columns if (one.group, one.measure.name) == (group, name)), None)
+
+
+class _Means(NamedTuple):
+    pair: Pair
+    first: Fraction | float
+    second: Fraction | float
+
+
+def _difference_of_means(pairs: Sequence[Pair], name: str, seed: int, known: dict[str, Any]) -> dict[str, Any] | None:
+    found = []
+    for pair in pairs:
+        before, after = _mean(pair.first, name), _mean(pair.second, name)
+        if before is not None and after is not None:
+            found.append(_Means(pair, before, after))
+    if not found:
+        return None
+    n = len(found)
+    first, second = (float(sum(values)) / n for values in zip(*((one.first, one.second) for one in found), strict=True))
+    sums: dict[str, list[Any]] = {}
+    for one in found:
+        total = sums.setdefault(one.pair.base, [0, 0])
+        total[0] += one.second - one.first
+        total[1] += 1
+    clusters = [Cluster(*total) for total in sums.values()]
+    test = flip_signs(clusters, seed)
+    low, high = _interval_of_means(found, clusters, known["measure"], seed) or (None, None)
+    return {
+        **known,
+        "pairs": n,
+        "first": first,
+        "second": second,
+        "difference": float(sum(one.second - one.first for one in found)) / n,
+        "low": low,
+        "high": high,
+        "p": test.p,
+        "exact": test.exact,
+        "noise": _noise(found, name),
+    }
+
+
+def _mean(rows: Sequence[Row], name: str) -> Fraction | float | None:
+    values = [value for row in rows if row.scored and (value := row.values.get(name)) is not None]
+    if not values:
+        return None
+    if all(isinstance(value, int) for value in values):
+        return Fraction(sum(map(int, values)), len(values))
+    return float(sum(values)) / len(values)
+
+
+def _interval_of_means(found: Sequence[_Means], clusters: Sequence[Cluster], measure: Measure, seed: int) -> Interval | None:
+    """Return the interval: of few single pass-or-fail pairs that differ, Newcombe's; else the bootstrap's, or one that has a width."""
+    single = len(clusters) == len(found) and all(_is_single(rows, measure.name) for one in found for rows in (one.pair.first, one.pair.second))
+    changed = sum(one.first != one.second for one in found)
+    if single and changed < _FEW_DISCORDANT:
+        both = sum(bool(one.first and one.second) for one in found)
+        up, down = (sum(one.first < one.second for one in found), sum(one.first > one.second for one in found))
+        return newcombe_interval(both, down, up, len(found) - both - up - down)
+    limits = difference_interval(clusters, seed)
+    if limits is None and measure.kind != "number":
+        return flat_interval(
+            float(sum(one.first for one in found)) / len(found), float(sum(one.second for one in found)) / len(found), len(clusters)
+        )
+    return limits
+
+
+def _is_single(rows: Sequence[Row], name: str) -> bool:
+    """Return whether rows are one epoch that passed or failed."""
+    return len(rows) == 1 and isinstance(rows[0].values.get(name), bool)
+
+
+def _noise(found: Sequence[_Means], name: str) -> float | None:
+    """Return the largest difference of two epochs of one side, each over the pairs with a value in it."""
+    widest = None
+    for side in ("first", "second"):
+        epochs: dict[int, list[float]] = {}
+        for one in found:
+            for row in getattr(one.pair, side):
+                if row.scored and (value := row.values.get(name)) is not None:
+                    epochs.setdefault(row.epoch, []).append(float(value))
+        means = [sum(values) / len(values) for values in epochs.values()]
+        if len(means) > 1:
+            widest = max(widest or 0.0, max(means) - min(means))
+    return widest
+
+
+def _difference_of_figures(pairs: Sequence[Pair], figure: Figure, seed: int, known: dict[str, Any], *, tested: bool) -> dict[str, Any] | None:
+    """Return the difference of a figure over all rows of the pairs: bases are drawn for its interval, and change sides for its test."""
+    rows = [*(row for pair in pairs for row in pair.first), *(row for pair in pairs for row in pair.second)]
+    own = sum(len(pair.first) for pair in pairs)
+    places: dict[str, int] = {}
+    base = [places.setdefault(row.base, len(places)) for row in rows]
+    value = figure(rows)
+
+    def difference(times: Sequence[int], swapped: Sequence[int] | None = None) -> float | None:
+        drawn = [times[place] for place in base]
+        if swapped is None:
+            here = [*drawn[:own], *[0] * (len(rows) - own)]
+        else:
+            here = [number * (swapped[place] ^ (index < own)) for index, (number, place) in enumerate(zip(drawn, base, strict=True))]
+        before, after = value(here), value([number - one for number, one in zip(drawn, here, strict=True)])
+        return None if before is None or after is None else after - before
+
+    once = [1] * len(places)
+    found = difference(once)
+    if found is None:
+        return None
+    before = value([1] * own + [0] * (len(rows) - own))
+    assert before is not None
+    low, high = bootstrap(len(places), difference, seed) or (None, None)
+    test = swap_sides(len(places), lambda swapped: difference(once, swapped), seed) if tested else None
+    return {
+        **known,
+        "pairs": len(pairs) if tested else None,
+        "first": before,
+        "second": before + found,
+        "difference": found,
+        "low": low,
+        "high": high,
+        "p": None if test is None else test,
+        "exact": False,
+    }

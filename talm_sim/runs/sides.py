@@ -1,0 +1,260 @@
+"""What a comparison knows of a run: its rows and what they are measured by. A run that is kept for later is a file with just that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field, ValidationError
+
+from talm_sim import __version__
+from talm_sim.common.digests import digest
+from talm_sim.common.plain_files import LARGEST_DATA, UnfitFileError, read_text
+from talm_sim.common.typed_options import fault_of
+from talm_sim.config import Scope
+from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean, line_to_copy
+from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.types import Episode, FrozenModel, Measure, Row, Scenario, Summary
+
+__all__ = ["COSTS", "Column", "Side", "find_side"]
+
+FORMAT = 1
+"""The number is raised whenever a baseline is read in another way."""
+_T = TypeVar("_T", bound=FrozenModel)
+_KIND: Literal["talm-sim baseline"] = "talm-sim baseline"
+_SELECTING = frozenset({"task", "split", "scenario", "category", "scenarios", "limit"})
+"""Options that say which scenarios are run: what that comes to is in the rows."""
+_NOT_SCORING = frozenset({"judge", "judge_model", "paired_run"})
+"""Scoring options that the judges' digests tell, or that only name a run."""
+_TOOK = "what it took"
+COSTS = {
+    "model_turns": Measure(name="model_turns", head="Turns", kind="number", under=_TOOK, note="model turns per episode"),
+    "tool_calls": Measure(name="tool_calls", head="Calls", kind="number", under=_TOOK, note="tool calls per episode"),
+    "tokens": Measure(name="tokens", head="Tokens", kind="number", under=_TOOK, note="tokens in and out per episode"),
+}
+"""Measures of any task that mean the same in all its groups, by the value that a row of a side has in addition."""
+
+
+class Column(FrozenModel):
+    """A measure of one group."""
+
+    group: str
+    derived: bool = False
+    """Whether the group repeats the episodes of others."""
+    measure: Measure
+    """With its value over all of the side's rows."""
+
+
+class _Header(FrozenModel):
+    """The first line of a baseline."""
+
+    kind: Literal["talm-sim baseline"]
+    format: int = Field(ge=1)
+    version: str
+    label: str
+    task: str
+    judges: dict[str, str]
+    scoring: dict[str, Any]
+    settings: dict[str, Any]
+    columns: tuple[Column, ...]
+
+
+class _Line(FrozenModel):
+    """A further line of a baseline: an episode."""
+
+    row: Row
+    text: str
+
+
+class Side(FrozenModel):
+    """One side of a comparison."""
+
+    name: str
+    """What the user calls it."""
+    label: str
+    """The model, and what the task says of the run."""
+    task: str
+    judges: dict[str, str]
+    """The judges whose verdicts the rows hold, each with its digest."""
+    scoring: dict[str, Any]
+    """Scoring options of the run and its task."""
+    settings: dict[str, Any]
+    """Options of the run and its task that shape an episode, and digests of the texts and tools that the model saw."""
+    version: str
+    texts: dict[str, str]
+    """Id of each scenario to a digest of all that it asks and accepts."""
+    rows: tuple[Row, ...]
+    """One per episode, with the values of `COSTS`."""
+    columns: tuple[Column, ...]
+    path: Path | None = None
+    """The run's directory; None for a baseline."""
+
+    @classmethod
+    def of_run(cls, stored: StoredRun) -> Side:
+        """Read a stored run.
+
+        Raises:
+            NotComparableError: It is unfinished, or not judged.
+        """
+        with stored.at_once():
+            _check_finished(stored)
+            job, summaries = stored.job, stored.summary()
+            took = {episode.id: _costs(episode) for episode in stored.episodes()}
+            said = job.task.label(stored)
+            return cls(
+                name=stored.id,
+                label=f"{'control: ' if job.config.model.startswith('sim/') else ''}{job.config.model}{f', {said}' if said else ''}",
+                task=job.task.name,
+                judges=stored.judge_digests,
+                scoring={name: value for name, value in job.values(Scope.SCORING).items() if name not in _NOT_SCORING},
+                settings=_settings(stored),
+                version=stored.manifest.versions.get("talm-sim", ""),
+                texts={scenario.id: text_digest(scenario) for scenario in stored.scenarios()},
+                rows=tuple(row.model_copy(update={"values": {**row.values, **took[row.episode]}}) for row in stored.rows()),
+                columns=tuple(_columns(summaries)),
+                path=stored.path,
+            )
+
+    @classmethod
+    def of_file(cls, file: Path) -> Side:
+        """Read a baseline that `lines` wrote.
+
+        Raises:
+            PrerequisiteError: It cannot be read, or is damaged; the message names the line.
+            NotComparableError: A later version wrote it.
+        """
+        try:
+            lines = read_text(file, LARGEST_DATA).split("\n")
+        except (UnfitFileError, OSError, UnicodeDecodeError) as err:
+            raise PrerequisiteError(f"{file}: cannot be read: {getattr(err, 'strerror', None) or 'it is not UTF-8'}.") from None
+        first = _parse_json(file, 1, lines[0])
+        if not isinstance(first, dict) or first.get("kind") != _KIND:
+            made = line_to_copy("talm-sim", "export", "baseline", "RUN", str(file))
+            raise PrerequisiteError(f"{file}:1: is not the first line of a baseline; make one with: {made}")
+        if isinstance(first.get("format"), int) and first["format"] > FORMAT:
+            raise NotComparableError(
+                f"{file}: is of format {first['format']}, which a later talm-sim writes; this one reads {FORMAT}: update it."
+            )
+        header = _check(_Header, first, file, 1)
+        found = [_check(_Line, _parse_json(file, number, line), file, number) for number, line in enumerate(lines[1:], 2) if line.strip()]
+        episodes = [one.row.episode for one in found]
+        if len(set(episodes)) < len(episodes):
+            raise PrerequisiteError(f"{file}: names an episode twice; export it again.")
+        return cls(
+            **{name: getattr(header, name) for name in ("label", "task", "judges", "scoring", "settings", "version", "columns")},
+            name=file.name,
+            texts={one.row.scenario: one.text for one in found},
+            rows=tuple(one.row for one in found),
+        )
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of a baseline: what it is, then one per episode."""
+        kept = self.model_dump(mode="json", include={"label", "task", "judges", "scoring", "settings", "columns"})
+        yield json.dumps({"kind": _KIND, "format": FORMAT, "version": __version__, **kept}, ensure_ascii=False)
+        for row in self.rows:
+            yield json.dumps({"row": row.model_dump(mode="json"), "text": self.texts[row.scenario]}, ensure_ascii=False)
+
+    @property
+    def epochs(self) -> int:
+        """The number of epochs."""
+        return max((row.epoch for row in self.rows), default=1)
+
+
+def find_side(text: str | Path | StoredRun, run_dir: Path = Path("runs")) -> tuple[Side, str]:
+    """Find a run, or a baseline's file; a run's name may be followed by `:GROUP`.
+
+    Returns:
+        The side, and the group; empty where none is named.
+
+    Raises:
+        PrerequisiteError: There is no such run or file, or no such group in it.
+        NotComparableError: The run is unfinished or not judged, or the file was written by a later version.
+    """
+    if isinstance(text, StoredRun):
+        return Side.of_run(text), ""
+    whole = str(text)
+    if Path(whole).is_file():
+        return Side.of_file(Path(whole)), ""
+    try:
+        return Side.of_run(load_run(whole, run_dir)).model_copy(update={"name": whole}), ""
+    except NotComparableError:
+        raise
+    except PrerequisiteError:
+        before, colon, group = whole.rpartition(":")
+        if not colon or not before:
+            raise
+    side = (Side.of_file(Path(before)) if Path(before).is_file() else Side.of_run(load_run(before, run_dir))).model_copy(
+        update={"name": before}
+    )
+    groups = list(dict.fromkeys(row.group for row in side.rows))
+    if group not in groups:
+        raise PrerequisiteError(f"{before}: has no group '{group}'.{did_you_mean(group, groups)}")
+    return side, group
+
+
+def text_digest(scenario: Scenario) -> str:
+    """Return a digest of what a scenario asks and accepts: scenarios of one id are the same only where it is equal."""
+    return digest(scenario.model_dump(mode="json", exclude={"perturbations", "source"}), 16)
+
+
+def _check_finished(stored: StoredRun) -> None:
+    if stored.finished < stored.total:
+        again = line_to_copy("talm-sim", "resume", str(stored.path))
+        raise NotComparableError(f"{stored.path}: {stored.total - stored.finished:,} of {stored.total:,} episodes are not finished: {again}")
+    if stored.unjudged:
+        again = line_to_copy("talm-sim", "judge", str(stored.path))
+        raise NotComparableError(f"{stored.path}: {stored.unjudged:,} of {stored.finished:,} episodes lack a verdict: {again}")
+
+
+def _settings(stored: StoredRun) -> dict[str, Any]:
+    job = stored.job
+    options = {name: value for name, value in job.values(Scope.GENERATION).items() if name not in _SELECTING}
+    if "tools_from" in options and not options["tools_from"]:
+        del options["tools_from"]
+    tools = [tool.model_dump(mode="json") for _, tool in sorted(stored.tools().items())]
+    return {
+        **options,
+        "temperature": job.settings().temperature,
+        "max_new_tokens": job.settings().max_new_tokens,
+        **{f"text of {name}": value for name, value in stored.manifest.wording.items()},
+        **({"specifications of the tools": digest(tools)} if tools else {}),
+    }
+
+
+def _costs(episode: Episode) -> dict[str, int]:
+    usage = episode.usage
+    return {
+        "model_turns": len(episode.model_turns),
+        "tool_calls": len(episode.tool_events),
+        "tokens": usage.input_tokens + usage.output_tokens,
+    }
+
+
+def _columns(summaries: Sequence[Summary]) -> Iterator[Column]:
+    for summary in summaries:
+        for measure in summary.measures_in("column"):
+            yield Column(group=summary.group, derived=summary.derived, measure=measure)
+        for measure in COSTS.values() if not summary.derived else ():
+            yield Column(group=summary.group, measure=measure)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _parse_json(file: Path, number: int, line: str) -> Any:
+    try:
+        return json.loads(line, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise PrerequisiteError(f"{file}:{number}: is not JSON; restore the file, or export the baseline again.") from None
+
+
+def _check(kind: type[_T], value: Any, file: Path, number: int) -> _T:
+    try:
+        return kind.model_validate(value)
+    except ValidationError as err:
+        first = err.errors()[0]
+        fault = ": ".join(filter(None, (".".join(map(str, first["loc"])), fault_of(first))))
+        raise PrerequisiteError(f"{file}:{number}: is damaged ({fault}); restore the file, or export the baseline again.") from None
