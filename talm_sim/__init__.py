@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from talm_sim.runs.ablate import ablate, ablate_async
     from talm_sim.runs.api import judge, judge_async, resume, resume_async, run, run_async
     from talm_sim.runs.compare import compare
+    from talm_sim.runs.gating import check_gates
     from talm_sim.runs.listing import list_runs
     from talm_sim.runs.stored_run import StoredRun, load_run
     from talm_sim.scenarios.load import select
@@ -73,6 +74,7 @@ __all__ = [
     "__version__",
     "ablate",
     "ablate_async",
+    "check_gates",
     "compare",
     "judge",
     "judge_async",
@@ -132,6 +134,7 @@ _HOMES = {
     "Verdict": "talm_sim.types",
     "ablate": "talm_sim.runs.ablate",
     "ablate_async": "talm_sim.runs.ablate",
+    "check_gates": "talm_sim.runs.gating",
     "compare": "talm_sim.runs.compare",
     "judge": "talm_sim.runs.api",
     "judge_async": "talm_sim.runs.api",

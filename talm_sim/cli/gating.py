@@ -15,7 +15,8 @@ from talm_sim.cli.terminal.text import count, one_line, strip_control
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings.files import write_atomically
-from talm_sim.runs.gates import GateResult, check_gates, check_names, read_gates
+from talm_sim.runs.gates import GateResult
+from talm_sim.runs.gating import Gates
 from talm_sim.runs.stored_run import StoredRun
 
 __all__ = ["Gating"]
@@ -26,13 +27,15 @@ class Gating:
 
     Args:
         options: The options `gate`, `baseline`, `junit` and `summary`, as far as given.
+        run_dir: Directory of the runs.
 
     Raises:
         PrerequisiteError: A gate or the baseline cannot be read, or a file cannot be written there.
+        NotComparableError: The baseline cannot be compared with anything.
     """
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self._gates = read_gates(options.get("gate") or ())
+    def __init__(self, options: Mapping[str, Any], run_dir: Path) -> None:
+        self._gates = Gates(options.get("gate") or (), options.get("baseline") or "", run_dir)
         self._junit: Path | None = options.get("junit")
         self._summary: Path | None = options.get("summary")
         self._results: list[list[GateResult]] = []
@@ -43,16 +46,12 @@ class Gating:
         if self._junit is not None and self._junit == self._summary:
             raise PrerequisiteError(f"--summary {self._summary}: is the file of --junit; name another one.")
 
-    @property
-    def gated(self) -> bool:
-        """Whether there is anything to pass or to miss."""
-        return bool(self._gates)
-
     def check_plan(self, config: RunConfig) -> None:
         """Check, before a run, that its table will have what the gates name.
 
         Raises:
             PrerequisiteError: It will not.
+            NotComparableError: It is not of the baseline's task or scenarios.
         """
         if self._gates:
             from talm_sim.runs.build import plan
@@ -60,7 +59,7 @@ class Gating:
             from talm_sim.tasks.shared import Shared
 
             job, scenarios = plan(configure(config, {}), Shared())
-            check_names(self._gates, job, scenarios)
+            self._gates.check_plan(job, scenarios)
 
     def check(self, runs: Sequence[StoredRun], *, as_event: bool = False) -> None:
         """Check the gates on each run; a gate that names nothing is an error of `conclude`, after the table is printed.
@@ -70,10 +69,10 @@ class Gating:
             as_event: Whether to write the results as a line of the event stream.
         """
         try:
-            self._results = [check_gates(run, self._gates) for run in runs]
+            self._results = [self._gates.check(run) for run in runs] if self._gates else []
         except PrerequisiteError as err:
             self._error = err
-        if as_event and self.gated:
+        if as_event and self._gates:
             JsonDisplay.write({"event": "gates", "gates": [one.record() for results in self._results for one in results]})
 
     def conclude(self, runs: Sequence[StoredRun], blocks: Callable[[], Sequence[Block]], code: int = 0) -> int:
@@ -95,9 +94,9 @@ class Gating:
             named = f"{run.id}: " if len(runs) > 1 else ""
             for one in results:
                 click.echo(strip_control(f"{named}{one.line}"), err=True)
-        faults = _faults(runs, gates) if self.gated else []
+        faults = _faults(runs, gates) if self._gates else []
         verdict = ", ".join(faults) or (f"{count(len(gates), 'gate')} passed" if gates else "")
-        if self.gated and self._error is None:
+        if self._gates and self._error is None:
             click.echo(verdict, err=True)
         self._write(runs, blocks, gates, verdict)
         if self._error is not None:

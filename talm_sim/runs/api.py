@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from talm_sim.common.interrupts import in_order, run_in_thread
 from talm_sim.config import RunConfig, Scope, Traffic
-from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean
+from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean, on_command_line
 from talm_sim.foreign.code import directory_kept
 from talm_sim.foreign.loop import is_foreign_loop, running_loop, use_foreign_loop
 from talm_sim.foreign.plugins import load_plugins
@@ -115,6 +115,8 @@ async def run_async(
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
             job, scenarios = plan(configure(config, options), shared)
+            if (job.config.gate or job.config.baseline) and not on_command_line.get():
+                raise PrerequisiteError("gate: a run ends before its gates are checked; call talm_sim.check_gates(run, gates, baseline).")
             if not large:
                 check_size(job, scenarios)
             async with build(job, scenarios, shared) as built:

@@ -1,4 +1,4 @@
-"""Gates: what a run's measures must reach. Every gate is checked, and one without a value is missed."""
+"""Gates with a bound: what a run's measures must reach. Every gate is checked, and one without a value is missed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from talm_sim.common.gates import Gate, read_gate
+from talm_sim.common.gates import Gate
 from talm_sim.errors import OptionError, did_you_mean, format_names
 from talm_sim.judges.registry import judge_class
 from talm_sim.runs.judging import judge_names
@@ -15,7 +15,7 @@ from talm_sim.tasks import Job
 from talm_sim.types import Episode, Measure, Measured, Scenario, Summary, Termination, ToolSpec, Verdict, episode_id
 from talm_sim.types.figures import decimal, format_figure, interval
 
-__all__ = ["GateResult", "check_gates", "check_names", "find_measures", "planned_summaries", "read_gates"]
+__all__ = ["GateResult", "check_bounds", "check_names", "find_measures", "planned_summaries"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +45,7 @@ class GateResult:
         return {name: getattr(self, name) for name in names}
 
 
-def read_gates(texts: Sequence[str]) -> list[Gate]:
-    """Read gates, each once.
-
-    Raises:
-        PrerequisiteError: One has another form.
-    """
-    try:
-        return list(dict.fromkeys(map(read_gate, texts)))
-    except ValueError as err:
-        raise OptionError("--gate", str(err)) from None
-
-
-def check_gates(run: StoredRun, gates: Sequence[Gate]) -> list[GateResult]:
+def check_bounds(run: StoredRun, gates: Sequence[Gate]) -> list[GateResult]:
     """Check gates that have a bound, in each row of the run's table that they are for.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`talm-sim export cassettes|when2call|lm-eval`, and what tasks bring: `talm-sim export NAME RUN`."""
+"""`talm-sim export baseline|cassettes|when2call|lm-eval`, and what tasks bring: `talm-sim export NAME RUN`."""
 
 from __future__ import annotations
 
@@ -87,6 +87,35 @@ def _run_exporter(name: str, tasks: Sequence[Task[Any]]) -> click.Command:
             click.echo(strip_control(line), err=True)
 
     return export_run
+
+
+@command.command("baseline")
+@run_argument
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+@run_dir_option
+@plugin_option
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+def baseline(run: str, file: Path, run_dir: Path, force: bool) -> None:
+    """Write what later runs are compared with, as a file to commit.
+
+    FILE is JSON Lines: a line about the run (task, judges, options, versions), then one per episode with its values. It has no text of
+    scenarios or answers. Use it with: talm-sim run --baseline FILE.
+    """
+    from talm_sim.recordings.files import write_atomically
+    from talm_sim.runs.baselines import FEWEST_EPOCHS
+    from talm_sim.runs.sides import Side
+    from talm_sim.runs.stored_run import load_run
+
+    if file.exists() and not force:
+        raise PrerequisiteError(f"{file}: exists; name another file, or add --force to overwrite it.")
+    stored = load_run(run, run_dir)
+    side = Side.of_run(stored)
+    write_atomically(file, "".join(f"{line}\n" for line in side.lines()).encode())
+    click.echo(file)
+    click.echo(f"{count(len(side.rows), 'episode')} of {count(len(side.texts), 'scenario')}", err=True)
+    if side.epochs < FEWEST_EPOCHS:
+        said = f"{count(side.epochs, 'epoch')}: a lucky baseline makes equal runs look worse; make it of a run with --epochs {FEWEST_EPOCHS}"
+        click.echo(f"warning: {said} or more", err=True)
 
 
 @command.command("cassettes")

@@ -79,7 +79,7 @@ def command(
         raise click.UsageError("--prices works with the table, --markdown and --html; --rows has the tokens per episode.")
     if page is not None and page.suffix.lower() not in {".html", ".htm"}:
         raise PrerequisiteError(f"--html {page}: the name must end in .html.")
-    gating = Gating(gates)
+    gating = Gating(gates, run_dir)
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
     with reading_together(stored):
         for item in stored:

@@ -34,7 +34,7 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     from talm_sim.cli.session import display_config, print_result, run_controls, watching
     from talm_sim.runs.api import resume
 
-    talk, gating = display_config(overrides), Gating(overrides)
+    talk, gating = display_config(overrides), Gating(overrides, run_dir)
     with watching(talk) as session:
         again = [kind for kind in failed.split(",") if kind not in ("", "none")]
         done = resume(stored.path, failed=again, on_event=session.display, ask=session.ask, **overrides)

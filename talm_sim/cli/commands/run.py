@@ -26,7 +26,7 @@ def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **o
     from talm_sim.cli.forecast import check_size, print_forecast
     from talm_sim.cli.gating import Gating
 
-    gating = Gating(config.model_dump())
+    gating = Gating(config.model_dump(), config.run_dir)
     gating.check_plan(config)
     if dry_run:
         return print_forecast(config, prices)
