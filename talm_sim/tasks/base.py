@@ -141,12 +141,8 @@ def _check_nothing(scenarios: Sequence[Scenario]) -> None:
     """The check of a task that has none."""
 
 
-def _no_tools(scenarios: Sequence[Scenario]) -> list[ToolSpec]:
+def _no_items(scenarios: Sequence[Scenario]) -> list[Any]:
     return []
-
-
-def _no_warnings(scenarios: Sequence[Scenario]) -> Sequence[str]:
-    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +172,10 @@ class Opened:
     waits: bool = False
     starts_again: bool = False
     check: Callable[[Sequence[Scenario]], None] = _check_nothing
-    tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = _no_tools
+    tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = _no_items
     notes: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
-    warnings: Callable[[Sequence[Scenario]], Sequence[str]] = _no_warnings
+    warnings: Callable[[Sequence[Scenario]], Sequence[str]] = _no_items
 
 
 class Task(ABC, Generic[OptionsT]):

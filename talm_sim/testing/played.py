@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from io import StringIO
+from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
 
 from talm_sim.cli.report.transcript import stored_transcript
-from talm_sim.cli.terminal.text import one_line
+from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.config import Scope
 from talm_sim.errors import did_you_mean
 from talm_sim.judges.admission import admits_failure, reports_nothing_found
+from talm_sim.runs.gating import check_gates
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.testing.calls import (
     changed_what_agent_saw,
@@ -79,6 +81,27 @@ class Played:
             return "" if row.values["pass_rate"] else f"the agent did not pass; judge {judge}: {said.get((episode.id, judge), '')}"
 
         self._assert(fault)
+
+    def gate(self, *gates: str, baseline: str | Path | StoredRun = "") -> None:
+        """Assert what the measures of the run's table must reach, as `talm-sim run --gate` does.
+
+        Args:
+            gates: `[GROUP.]MEASURE>=NUMBER` or `<=NUMBER`; without a number, the measure must not be worse than the baseline's.
+            baseline: A file that `talm-sim export baseline` wrote, or a run.
+
+        Raises:
+            AssertionError: A gate is missed, or the agent raised an error in an episode.
+            PrerequisiteError: The table has no such group or measure, or the run and the baseline cannot be compared.
+        """
+        __tracebackhide__ = True
+        if not gates and not baseline:
+            raise ValueError("name a gate, as in gate('pass_rate>=0.6'), or a baseline.")
+        results = check_gates(self.stored, gates, baseline)
+        crashed = [episode for episode in self.episodes if episode.termination is Termination.AGENT_ERROR]
+        faults = [one.line for one in results if not one.passed]
+        faults += [f"the agent raised an error in {count(len(crashed), 'episode')}, for example {crashed[0].id}"] if crashed else []
+        if faults:
+            raise AssertionError("\n".join([*faults, *(one.line for one in results if one.passed)]))
 
     def asked_before_acting(self, tool: str = "") -> None:
         """Assert that a person was asked something before any tool was called, or before `tool` was.
