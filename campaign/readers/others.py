@@ -10,7 +10,7 @@ from rich.console import Console
 
 from campaign.readers.base import SPEC, Reader, all_of, hider
 from talm_sim.cli.making.review_page import page_of
-from talm_sim.cli.report.markdown import _cell
+from talm_sim.cli.report.markdown import markdown_cell
 from talm_sim.cli.report.transcript import call_text
 from talm_sim.cli.terminal import prose, screen
 from talm_sim.cli.terminal import text as printed
@@ -138,7 +138,7 @@ READERS: Final = (
         ("\x1b[", "\x1b]", "\x1bP", "\r"),
     ),
     Reader("spreadsheet_cell", "talm_sim.cli.terminal.text", printed.spreadsheet_cell, ("-", "+", "-1.", "-1e"), ("1", "1.", ".", "e1")),
-    Reader("Markdown's cells", "talm_sim.cli.report.markdown", _cell, ("http",), ("|", "http:", "www.", "`")),
+    Reader("Markdown's cells", "talm_sim.cli.report.markdown", markdown_cell, ("http",), ("|", "http:", "www.", "`")),
     Reader(
         "prose",
         "talm_sim.cli.terminal.prose",

@@ -93,14 +93,20 @@ def check_scenarios(baseline: Side, job: Job[Any], scenarios: Sequence[Scenario]
         )
 
 
-def check_against(baseline: Side, side: Side, targets: Sequence[Target]) -> list[GateResult]:
+def check_against(baseline: Side, side: Side, targets: Sequence[Target], *, common: bool = False) -> list[GateResult]:
     """Check a run against a baseline: a measure is missed if it is worse with p < .05, two-sided and corrected for the number of gates.
+
+    Args:
+        baseline: The baseline.
+        side: The run.
+        targets: What is checked.
+        common: Whether to leave out scenarios that only one of them has.
 
     Raises:
         NotComparableError: They cannot be compared.
         PrerequisiteError: A measure has no test.
     """
-    compared = compare_sides(baseline, side, measures=list(dict.fromkeys(one.measure.name for one in targets)))
+    compared = compare_sides(baseline, side, common=common, measures=list(dict.fromkeys(one.measure.name for one in targets)))
     found = [compared.difference(one.measure.name, one.group) for one in targets]
     for one in found:
         if one is not None and one.p is None:

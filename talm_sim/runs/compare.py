@@ -17,13 +17,14 @@ from talm_sim.tasks import find_task
 from talm_sim.types import FrozenModel, Measure
 from talm_sim.types.figures import format_figure
 from talm_sim.types.pages import html_table
+from talm_sim.types.steps import Divergence, first_difference
 
 if TYPE_CHECKING:
     import pandas
 
     from talm_sim.runs.stored_run import StoredRun
 
-__all__ = ["Comparison", "Difference", "Flips", "compare", "compare_sides"]
+__all__ = ["Comparison", "Difference", "Flips", "compare", "compare_sides", "find_divergences"]
 
 LEVEL = 0.05
 """A difference whose corrected p value is lower is not taken for chance."""
@@ -255,7 +256,7 @@ def _wanted_columns(
         PrerequisiteError: There is no such measure, or it means something else in the other group.
     """
     found: dict[tuple[str, str], tuple[str, bool, Measure]] = {}
-    for column in (*first.columns, *second.columns):
+    for column in sorted((*first.columns, *second.columns), key=lambda one: one.measure.name in COSTS):  # these come last
         found.setdefault((column.group, column.measure.name), (column.group, column.derived, column.measure))
     known = list(dict.fromkeys(name for _, name in found))
     for name in measures:
@@ -267,7 +268,8 @@ def _wanted_columns(
     for name in measures:
         if name not in alike:
             raise PrerequisiteError(
-                f"{_option('measure')}: '{name}' means something else in '{groups[0]}' than in '{groups[1]}'; across groups, compare {', '.join(alike)}."
+                f"{_option('measure')}: '{name}' means something else in '{groups[0]}' than in '{groups[1]}'; "
+                f"across groups, compare {', '.join(alike)}."
             )
     here = {one[2].name: one[2] for one in found.values() if one[0] in groups}
     return [(f"{groups[0]} to {groups[1]}", False, here[name]) for name in measures or alike if name in here]
@@ -342,3 +344,25 @@ def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequenc
     ]
     if close:
         yield f"within what two epochs of one run differ by: {', '.join(close)}"
+
+
+def find_divergences(first: StoredRun, second: StoredRun, scenarios: Iterable[str]) -> dict[str, Divergence]:
+    """Return where the episodes of scenarios first differ: of several epochs, the first pair in which one succeeded and the other did not.
+
+    Args:
+        first: A run.
+        second: The run that is compared with it.
+        scenarios: Ids of scenarios that both have.
+    """
+    wanted = set(scenarios)
+    succeeded = first.job.task.succeeded
+    episodes = [
+        {(one.scenario_id, one.epoch): one for one in run.episodes() if one.scenario_id in wanted} if wanted else {} for run in (first, second)
+    ]
+    said = [{(row.scenario, row.epoch): succeeded(row) for row in run.rows()} if wanted else {} for run in (first, second)]
+    found: dict[str, Divergence] = {}
+    for key in sorted(episodes[0].keys() & episodes[1].keys(), key=lambda key: (said[0].get(key) == said[1].get(key), key[1])):
+        divergence = first_difference(episodes[0][key], episodes[1][key]) if key[0] not in found else None
+        if divergence is not None:
+            found[key[0]] = divergence
+    return found

@@ -15,7 +15,7 @@ from talm_sim.types import Measure, Summary
 from talm_sim.types.figures import format_figure_with_interval
 from talm_sim.types.measures import columns
 
-__all__ = ["job_summary", "markdown"]
+__all__ = ["job_summary", "markdown", "markdown_cell", "markdown_grid"]
 
 _MARKS = re.compile(r"[\\|`\[\]*]")
 _LINK = re.compile(r"(?i)(https?|ftp|www)([:.])")
@@ -35,41 +35,41 @@ def markdown(blocks: Sequence[Block], *, explained: bool = False) -> str:
     parts = [part for same in tables.values() for part in _tables(same)]
     parts += [_render_block(block) for block in blocks if has_details(block)]
     parts += [_paper(blocks, rows) for rows in papers(blocks)]
-    parts += [[_cell(legend(blocks))]] if explained and legend(blocks) else []
+    parts += [[markdown_cell(legend(blocks))]] if explained and legend(blocks) else []
     return "\n\n".join("\n".join(part) for part in parts)
 
 
 def job_summary(blocks: Sequence[Block], gates: Sequence[GateResult], verdict: str) -> str:
     """Return the summary of a CI job: what came of the gates, in a line and a table, then the tables of the runs."""
-    rows = [["passed" if one.passed else "**missed**", _cell(one.name), _cell(one.found)] for one in gates]
-    parts = [f"## talm-sim: {_cell(verdict)}"] if verdict else []
-    parts += ["\n".join(_grid(["gate", "of", "found"], rows, words=3))] if rows else []
+    rows = [["passed" if one.passed else "**missed**", markdown_cell(one.name), markdown_cell(one.found)] for one in gates]
+    parts = [f"## talm-sim: {markdown_cell(verdict)}"] if verdict else []
+    parts += ["\n".join(markdown_grid(["gate", "of", "found"], rows, words=3))] if rows else []
     return "\n\n".join([*parts, markdown(blocks, explained=True)]) + "\n"
 
 
 def _tables(blocks: Sequence[Block]) -> Iterator[list[str]]:
     every = columns([summary for block in blocks for summary in block.summaries])
-    rows = [[_cell(block.title), *_row(summary, every)] for block in blocks for summary in block.summaries]
-    notes = [f"- {_cell(block.title)}: {_cell(note)}" for block in blocks for note in block.notes]
-    yield [*_grid(["run", "group", "n", *(one.head for one in every.values())], rows, words=2), "", *notes]
+    rows = [[markdown_cell(block.title), *_row(summary, every)] for block in blocks for summary in block.summaries]
+    notes = [f"- {markdown_cell(block.title)}: {markdown_cell(note)}" for block in blocks for note in block.notes]
+    yield [*markdown_grid(["run", "group", "n", *(one.head for one in every.values())], rows, words=2), "", *notes]
     for title, measures in further_tables(blocks).items():
-        below = [[_cell(block.title), *row] for block in blocks for row in _rows_below(block, measures, title)]
-        yield _grid([f"run: {title}", "group", "n", *(one.head for one in measures.values())], below, words=2)
+        below = [[markdown_cell(block.title), *row] for block in blocks for row in _rows_below(block, measures, title)]
+        yield markdown_grid([f"run: {title}", "group", "n", *(one.head for one in measures.values())], below, words=2)
 
 
 def _render_block(block: Block) -> list[str]:
     every = columns(block.summaries)
     heads = ["group", "n", *(one.head for one in every.values())]
-    found = [f"### {_cell(block.title)}", "", *_grid(heads, [_row(summary, every) for summary in block.summaries]), ""]
+    found = [f"### {markdown_cell(block.title)}", "", *markdown_grid(heads, [_row(summary, every) for summary in block.summaries]), ""]
     for title, measures in further_tables([block]).items():
         heads = [f"group: {title}", "n", *(one.head for one in measures.values())]
-        found += [*_grid(heads, list(_rows_below(block, measures, title))), ""]
+        found += [*markdown_grid(heads, list(_rows_below(block, measures, title))), ""]
     for summary in block.summaries:
         below = list(_render_details(summary))
         if below and len(block.summaries) > 1:
-            found += [f"#### {_cell(summary.group)}", ""]
+            found += [f"#### {markdown_cell(summary.group)}", ""]
         found += below
-    return [*found, *(f"- {_cell(note)}" for note in block.notes)]
+    return [*found, *(f"- {markdown_cell(note)}" for note in block.notes)]
 
 
 def _rows_below(block: Block, every: dict[str, Measure], title: str) -> Iterator[list[str]]:
@@ -79,28 +79,28 @@ def _rows_below(block: Block, every: dict[str, Measure], title: str) -> Iterator
 
 def _paper(blocks: Sequence[Block], rows: PaperRows) -> list[str]:
     heads = paper_heads(blocks, rows)
-    cells = [[_cell(rows.name(row)), *(cell.replace("*", "\\*") for cell in paper_cells(row, heads))] for row in rows.few()]
-    notes = [f"- {_cell(line[2:])}" for line in rows.misprints()]
-    return [f"{_cell(rows.title())}:", "", *_grid(["published", *heads.values()], cells), "", *notes]
+    cells = [[markdown_cell(rows.name(row)), *(cell.replace("*", "\\*") for cell in paper_cells(row, heads))] for row in rows.few()]
+    notes = [f"- {markdown_cell(line[2:])}" for line in rows.misprints()]
+    return [f"{markdown_cell(rows.title())}:", "", *markdown_grid(["published", *heads.values()], cells), "", *notes]
 
 
 def _render_details(summary: Summary) -> Iterator[str]:
     for title, measures in line_measures(summary).items():
-        rows = [[_cell(one.note or one.head), format_figure_with_interval(one), _counts(one)] for one in measures]
-        yield from _grid([title or "figure", "rate" if all(one.kind == "rate" for one in measures) else "value", "k/n"], rows)
+        rows = [[markdown_cell(one.note or one.head), format_figure_with_interval(one), _counts(one)] for one in measures]
+        yield from markdown_grid([title or "figure", "rate" if all(one.kind == "rate" for one in measures) else "value", "k/n"], rows)
         yield ""
     for matrix in summary.matrices:
         if len(summary.matrices) > 1:
-            yield f"{_cell(matrix.name)}:"
+            yield f"{markdown_cell(matrix.name)}:"
             yield ""
-        rows = [[_cell(gold), *map(str, counts)] for gold, counts in zip(matrix.rows, matrix.counts, strict=True)]
-        yield from _grid([AXES, *matrix.columns], rows)
+        rows = [[markdown_cell(gold), *map(str, counts)] for gold, counts in zip(matrix.rows, matrix.counts, strict=True)]
+        yield from markdown_grid([AXES, *matrix.columns], rows)
         yield ""
     for curve in summary.curves:
-        yield f"{_cell(curve.title)}:"
+        yield f"{markdown_cell(curve.title)}:"
         yield ""
         rows = [[name, *cells] for name, *cells in curve_table(curve)]
-        yield from _grid([curve.x, *(one.name for one in curve.series)], rows)
+        yield from markdown_grid([curve.x, *(one.name for one in curve.series)], rows)
         yield ""
 
 
@@ -112,15 +112,15 @@ def _row(summary: Summary, every: dict[str, Measure], title: str = "") -> list[s
     of = {one.name: one for one in summary.measures_in("column")}
     size, whole = sizes(summary, every, title)
     n = f"{size}" if size == whole else f"{size} of {whole}"
-    return [_cell(summary.group), n, *(format_figure_with_interval(of.get(name)) for name in every)]
+    return [markdown_cell(summary.group), n, *(format_figure_with_interval(of.get(name)) for name in every)]
 
 
-def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
+def markdown_grid(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
     """Return a table; its first `words` columns are text."""
-    top = f"| {' | '.join(map(_cell, heads))} |"
+    top = f"| {' | '.join(map(markdown_cell, heads))} |"
     return [top, f"|{'---|' * words}{'---:|' * (len(heads) - words)}", *(f"| {' | '.join(row)} |" for row in rows)]
 
 
-def _cell(text: str) -> str:
+def markdown_cell(text: str) -> str:
     """Return text that cannot break a table or a list, and that has no HTML, link or picture."""
     return _LINK.sub(r"\1\\\2", _MARKS.sub(r"\\\g<0>", one_line_text(text)).replace("&", "&amp;").replace("<", "&lt;"))

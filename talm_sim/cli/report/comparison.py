@@ -1,0 +1,173 @@
+"""Comparisons of runs as tables, 80 columns wide, and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+from rich.text import Text
+
+from talm_sim.cli.report.markdown import markdown_cell, markdown_grid
+from talm_sim.cli.terminal.screen import fit_line, wrap
+from talm_sim.cli.terminal.text import clip, one_line
+from talm_sim.runs.compare import Comparison, Difference, Flips
+from talm_sim.types.figures import DASH
+from talm_sim.types.steps import Divergence
+
+__all__ = ["comparison_lines", "comparison_markdown"]
+
+_TEXT = 77
+_WIDTHS = (6, 7, 7, 8, 15, 6, 6)
+_NAME = 15
+_HEADS = ("pairs", "A", "B", "B - A", "95 %", "p", "Holm")
+_STYLES = {"improved": "green", "regressed": "red", "differs": "yellow"}
+_FEW = 5
+"""Scenarios that a line lists, unless all are asked for."""
+_EXCERPT = 60
+_KINDS = {
+    "improved": "improved",
+    "regressed": "regressed",
+    "both_passed": "both passed",
+    "both_failed": "both failed",
+    "as_often": "as often",
+}
+
+
+def comparison_lines(
+    one: Comparison, *, every: bool = False, flips: Mapping[str, Divergence] | None = None, explained: bool = True
+) -> Iterator[Text]:
+    """Render a comparison.
+
+    Args:
+        one: The comparison.
+        every: Whether to render the tables below the first one, too.
+        flips: Where the episodes of flipped scenarios first differ, by scenario; None to name a few scenarios only.
+        explained: Whether to end with a legend.
+    """
+    for letter, name, label in zip("AB", (one.first, one.second), one.labels, strict=True):
+        yield from (Text(line, style="bold cyan") for line in wrap(f"{letter}  {name}: {label}", _TEXT, "", "   "))
+    for line in _about(one):
+        yield from (Text(part, style="dim") for part in wrap(line, _TEXT, "   ", "     "))
+    titles = list(dict.fromkeys(difference.measure.under for difference in one.differences))
+    shown = titles if every else titles[:1]
+    for title in shown:
+        yield Text()
+        if len(title) > _NAME:
+            yield Text(one_line(title), style="bold")
+        yield Text(fit_line(title if len(title) <= _NAME else "", _NAME) + _cells(_HEADS), style="bold")
+        rows = [difference for difference in one.differences if difference.measure.under == title]
+        for group, differences in groupby(rows, lambda difference: difference.group):
+            yield from (Text(line) for line in wrap(group, _TEXT, "  ", "    "))
+            yield from map(_row, differences)
+    if one.flips:
+        yield Text()
+        yield from _flip_lines(one.flips, flips)
+    notes = list(_notes(one, len(titles) - len(shown), explained=explained))
+    if notes:
+        yield Text()
+    for note in notes:
+        yield from (Text(line, style="dim") for line in wrap(note, _TEXT, "  ", "    "))
+
+
+def _about(one: Comparison) -> Iterator[str]:
+    size = f"{one.pairs:,} pairs"
+    size += f", {one.not_scored:,} of them not scored" if one.not_scored else ""
+    left = [f"{len(names):,} scenarios in {letter} alone" for letter, names in (("A", one.first_only), ("B", one.second_only)) if names]
+    yield "; ".join([size, *([f"left out: {', '.join(left)}"] if left else [])])
+    for name, (before, after) in one.changed.items():
+        yield f"{name.replace('_', ' ')}: {one_line(before, 60)} (A), {one_line(after, 60)} (B)"
+
+
+def _cells(texts: Iterable[str]) -> str:
+    return "".join(" " + fit_line(text, width - 1, right=True) for text, width in zip(texts, _WIDTHS, strict=True))
+
+
+def _row(one: Difference) -> Text:
+    line = Text(("    " + fit_line(one.measure.head, _NAME - 4) + _cells(_figures(one))).rstrip())
+    if one.verdict:
+        line.append(f" {one.verdict}", style=_STYLES[one.verdict])
+    return line
+
+
+def _figures(one: Difference) -> list[str]:
+    pairs = "" if one.pairs is None else f"{one.pairs:,}"
+    interval = "" if one.low is None else f"{_decimal(one.low)} to {_decimal(one.high)}"
+    plus = "+" if (one.difference or 0) > 0 else ""
+    return [pairs, _decimal(one.first), _decimal(one.second), plus + _decimal(one.difference), interval, _p(one.p), _p(one.corrected)]
+
+
+def _decimal(value: float | None) -> str:
+    """Return a figure with two decimals, from 100 on with none."""
+    if value is None:
+        return DASH
+    text = f"{abs(value):,.0f}" if abs(value) >= 100 else f"{abs(value):.2f}".removeprefix("0")
+    return f"-{text}" if value < 0 and text != ".00" else text
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return ""
+    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def _flip_lines(found: Sequence[Flips], divergences: Mapping[str, Divergence] | None) -> Iterator[Text]:
+    kinds = [kind for kind in _KINDS if kind != "as_often" or any(one.as_often for one in found)]
+    yield Text(fit_line("scenarios", _NAME) + "".join(fit_line(_KINDS[kind], 12, right=True) for kind in kinds), style="bold")
+    for one in found:
+        yield Text("  " + fit_line(one.group, _NAME - 2) + "".join(f"{len(getattr(one, kind)):,}".rjust(12) for kind in kinds))
+    for kind in ("improved", "regressed"):
+        names = [name for one in found for name in getattr(one, kind)]
+        if names and divergences is None:
+            more = f", and {len(names) - _FEW:,} more" if len(names) > _FEW else ""
+            yield from (Text(line, style="dim") for line in wrap(f"{kind}: {', '.join(names[:_FEW])}{more}", _TEXT, "  ", "    "))
+        for name in names if divergences is not None else ():
+            yield from _divergence_lines(kind, name, divergences.get(name) if divergences else None)
+
+
+def _divergence_lines(kind: str, name: str, found: Divergence | None) -> Iterator[Text]:
+    line = Text("  ")
+    line.append(kind, style=_STYLES[kind])
+    line.append(f" {one_line(name)}")
+    yield line
+    if found is None:
+        return
+    for letter, step in zip("AB", (found.first, found.second), strict=True):
+        if step is None:
+            words = "ended before"
+        else:
+            begin = max(0, found.at - _EXCERPT // 2)
+            words = f"{step.what}: {'…' if begin else ''}{step.text[begin : begin + 4 * _EXCERPT]}"
+        yield Text(f"    {letter}  {clip(one_line(words, _TEXT), _TEXT - 8)}", style="dim")
+
+
+def _notes(one: Comparison, more: int, *, explained: bool) -> Iterator[str]:
+    for warning in one.warnings:
+        yield f"note: {warning}"
+    if more:
+        yield f"{more} more {'table' if more == 1 else 'tables'}: --all"
+    if explained:
+        drawn = any(not difference.exact and difference.p is not None for difference in one.differences)
+        yield (
+            "A, B: means over the pairs that have a value; 95 %: interval of the difference; p: two-sided test that flips the signs of the "
+            "scenarios' differences" + (", drawn where they are too many to count" if drawn else "") + "; Holm: p corrected for the tests of "
+            "the table" + ("; improved, regressed, differs: below .05" if any(difference.verdict for difference in one.differences) else "")
+        )
+
+
+def comparison_markdown(one: Comparison) -> str:
+    """Return a comparison in Markdown: its tables, and what flipped."""
+    parts = [f"### {markdown_cell(f'{one.second} against {one.first}')}"]
+    parts += [f"- A: {markdown_cell(f'{one.first}: {one.labels[0]}')}\n- B: {markdown_cell(f'{one.second}: {one.labels[1]}')}"]
+    for title in dict.fromkeys(difference.measure.under for difference in one.differences):
+        heads = [title or "group", "measure", *_HEADS, ""]
+        rows = [
+            [markdown_cell(text) for text in (difference.group, difference.measure.head, *_figures(difference), difference.verdict)]
+            for difference in one.differences
+            if difference.measure.under == title
+        ]
+        parts.append("\n".join(markdown_grid(heads, rows, words=2)))
+    if one.flips:
+        rows = [[markdown_cell(flips.group), *(f"{len(getattr(flips, kind)):,}" for kind in _KINDS)] for flips in one.flips]
+        parts.append("\n".join(markdown_grid(["scenarios", *_KINDS.values()], rows, words=1)))
+    notes = [f"- {markdown_cell(line)}" for line in (*_about(one), *one.warnings)]
+    return "\n\n".join([*parts, "\n".join(notes)])
