@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from talm_sim.common.gates import read_gate
+from talm_sim.common.gates import Gate, read_gate
 from talm_sim.errors import NotComparableError, OptionError, PrerequisiteError, line_to_copy
 from talm_sim.runs.baselines import check_against, check_scenarios, find_targets
 from talm_sim.runs.gates import GateResult, check_bounds, check_names
@@ -16,7 +16,7 @@ from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.tasks import Job
 from talm_sim.types import Scenario
 
-__all__ = ["Gates", "check_gates"]
+__all__ = ["Gates", "check_compared", "check_gates"]
 
 
 class Gates:
@@ -33,10 +33,7 @@ class Gates:
     """
 
     def __init__(self, texts: Sequence[str], baseline: str | Path | StoredRun = "", run_dir: Path = Path("runs")) -> None:
-        try:
-            gates = list(dict.fromkeys(map(read_gate, texts)))
-        except ValueError as err:
-            raise OptionError("--gate", str(err)) from None
+        gates = _read_gates(texts)
         self._bounded = [gate for gate in gates if gate.sign]
         relative = [gate for gate in gates if not gate.sign]
         self._baseline = _find_baseline(baseline, run_dir) if baseline else None
@@ -87,6 +84,35 @@ def check_gates(
     """
     with in_python():
         return Gates([gates] if isinstance(gates, str) else gates, baseline, run_dir).check(load_run(run, run_dir))
+
+
+def check_compared(
+    first: str | Path, others: Sequence[str | Path], gates: Sequence[str], run_dir: Path, *, common: bool = False
+) -> list[list[GateResult]]:
+    """Check, for `talm-sim compare`, that measures of each further run are not worse than the first one's.
+
+    Raises:
+        PrerequisiteError: A gate has a number, or names what the first run does not have; or a group is named instead of a run.
+        NotComparableError: The runs cannot be compared.
+    """
+    read = _read_gates(gates)
+    for gate in read:
+        if gate.sign:
+            raise OptionError(
+                "--gate", f"'{gate.text}': compare takes gates without a number; check one run with: talm-sim report RUN --gate '{gate.text}'"
+            )
+    (before, *after), groups = zip(*(find_side(one, run_dir) for one in (first, *others)), strict=True)
+    if any(groups):
+        raise OptionError("--gate", "is for runs, not for groups of them; name the group in the gate: GROUP.MEASURE")
+    targets = find_targets(read, before)
+    return [check_against(before, one, targets, common=common) for one in after]
+
+
+def _read_gates(texts: Sequence[str]) -> list[Gate]:
+    try:
+        return list(dict.fromkeys(map(read_gate, texts)))
+    except ValueError as err:
+        raise OptionError("--gate", str(err)) from None
 
 
 def _find_baseline(baseline: str | Path | StoredRun, run_dir: Path) -> Side:

@@ -9,8 +9,10 @@ import click
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_csv, print_json, run_dir_option
 from talm_sim.cli.report.comparison import comparison_lines, comparison_markdown
 from talm_sim.cli.terminal.console import stdout
+from talm_sim.cli.terminal.text import strip_control
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.compare import Comparison, compare, find_divergences
+from talm_sim.runs.gating import check_compared
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types.steps import Divergence
 
@@ -26,6 +28,7 @@ __all__ = ["command"]
 @click.option("--measure", "measures", multiple=True, metavar="NAME", help="Only this measure; repeatable.")
 @click.option("--all", "every", is_flag=True, help="Print the tables below the first one, too.")
 @click.option("--flips", is_flag=True, help="List each scenario that flipped, and the first step at which the two transcripts differ.")
+@click.option("--gate", "gates", multiple=True, metavar="[GROUP.]MEASURE", help="End with 1 if this is worse than in the first; repeatable.")
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, one line per group and measure.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown tables.")
@@ -39,11 +42,12 @@ def command(
     measures: tuple[str, ...],
     every: bool,
     flips: bool,
+    gates: tuple[str, ...],
     as_json: bool,
     as_csv: bool,
     as_markdown: bool,
     quiet: bool,
-) -> None:
+) -> int:
     """Compare runs with the first one: each measure's difference with its interval and test, and which scenarios flipped.
 
     RUN is a stored run or a baseline's file. The runs need the same scenarios, task, judges and scoring options. RUN:GROUP RUN:GROUP
@@ -51,6 +55,7 @@ def command(
     """
     if as_json + as_csv + as_markdown > 1:
         raise click.UsageError("--json, --csv and --markdown exclude each other.")
+    results = check_compared(first, others, gates, run_dir, common=common) if gates else []
     found = [compare(first, other, common=common, measures=measures, run_dir=run_dir) for other in others]
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
@@ -66,6 +71,10 @@ def command(
             divergences = _divergences(first, other, run_dir, _flipped(one)) if flips else None
             for line in comparison_lines(one, every=every, flips=divergences, explained=not quiet):
                 console.print(line, soft_wrap=True)
+    for other, checked in zip(others, results, strict=False):
+        for result in checked:
+            click.echo(strip_control(f"{other}: {result.line}"), err=True)
+    return int(any(not result.passed for checked in results for result in checked))
 
 
 def _flipped(one: Comparison) -> list[str]:
