@@ -40,7 +40,7 @@ TYPED = {
     "talm-sim answer": "It is in India.\nI mean oslo.\n",
 }
 """Part of a command to what the person at its terminal types."""
-ENDS = {"--split perfect --model openai-api/vllm/absent": 2, "--run-id person": 1}
+ENDS = {"--split perfect --model openai-api/vllm/absent": 2, "--run-id person": 1, "report nightly --gate": 1}
 """Part of a command to its exit code, where that is not 0."""
 SET_UP = ("python3 -m venv", "sh scripts/", "pip install", ".venv/bin/", "scripts/", "export ", "git clone", "hf download")
 """How lines begin that install; CI runs what they name."""
@@ -103,6 +103,21 @@ def test_only_set_up_and_talm_sim_are_typed() -> None:
     assert len(COMMANDS) > 25
     for line in COMMANDS:
         assert line.startswith(("talm-sim", "pytest", *SET_UP)), line
+
+
+def test_jobs_of_ci_servers_are_yaml_and_run_what_their_page_runs() -> None:
+    yaml = pytest.importorskip("yaml")
+    page = ROOT / "docs" / "ci.md"
+    typed = {line for block in blocks(page) if block.language == "sh" for line in lines(block)}
+    jobs = {block.comment: yaml.safe_load(block.text) for block in blocks(page) if block.language == "yaml"}
+    github, gitlab = jobs["file: github.yaml"]["jobs"]["talm-sim"], jobs["file: gitlab.yaml"]["talm-sim"]
+    run = [step["run"] for step in github["steps"] if str(step.get("run", "")).startswith("talm-sim")]
+    assert run == [line for line in gitlab["script"] if line.startswith("talm-sim")]
+    assert run and set(run) <= typed
+    files = tomllib.loads(next(block.text for block in blocks(page) if block.comment == "file: ci.toml"))
+    assert gitlab["artifacts"]["reports"]["junit"] == files["junit"]
+    for written in (files["junit"], files["summary"]):
+        assert written in json.dumps(github) and written in json.dumps(gitlab)
 
 
 def test_what_is_to_be_installed_is_declared() -> None:

@@ -152,7 +152,11 @@ def _page(episode: Episode, read: _Read) -> str:
     console = Console(file=page, width=120, no_color=True, markup=False, emoji=False, highlight=False)
     console.print(transcript(shown, scenario, read.verdicts.get(episode.id, ()), sections, agent=read.agent, led=read.led))
     text = _clean("\n".join(line.rstrip() for line in page.getvalue().splitlines()))
-    return text if shown == episode and len(text) <= _MOST else f"{clip(text, _MOST)}\n(cut; the whole: talm-sim show {_clean(read.run.id)}:{_clean(episode.id)})"
+    return (
+        text
+        if shown == episode and len(text) <= _MOST
+        else f"{clip(text, _MOST)}\n(cut; the whole: talm-sim show {_clean(read.run.id)}:{_clean(episode.id)})"
+    )
 
 
 def _cut(value: Any) -> Any:
