@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, floor, log10
+from math import ceil, floor, log10, sqrt
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -23,9 +23,8 @@ LEVEL = 0.05
 """A difference whose p value, corrected for the number of gates, is lower is not taken for chance."""
 FEWEST_EPOCHS = 3
 """A baseline of fewer epochs is one draw, and a lucky one makes equal runs look worse."""
-_POWER = 0.8
-_FACTOR = NormalDist().inv_cdf(1 - LEVEL / 2) + NormalDist().inv_cdf(_POWER)
-"""Standard errors that a difference must have to be found with this power."""
+_Z, _Z_OF_POWER = NormalDist().inv_cdf(1 - LEVEL / 2), NormalDist().inv_cdf(0.8)
+"""Of a two-sided test at this level, and of a power of .8, in standard errors."""
 
 
 class Target(NamedTuple):
@@ -135,13 +134,15 @@ def _check(target: Target, found: Difference | None, p: float, baseline: Side) -
 def scenarios_to_decide(found: Difference) -> int | None:
     """Return how many scenarios, about, find a difference of this size in 80 of 100 comparisons; None if the interval does not say.
 
-    The interval's width says how much a scenario varies, whatever the measure and however many epochs.
+    The interval's width says how much the scenarios' differences vary, whatever the measure and however many epochs. Signs are flipped
+    around 0, so that the test sees their mean square (Connor 1987, for paired shares).
     """
     if not found.difference or found.low is None or found.high is None or not found.pairs:
         return None
-    error = (found.high - found.low) / (2 * NormalDist().inv_cdf(1 - LEVEL / 2))
-    needed = found.pairs * (_FACTOR * error / found.difference) ** 2
-    unit = 10 ** max(0, floor(log10(needed)) - 1) if needed >= 1 else 1
+    size = abs(found.difference)
+    variance = found.pairs * ((found.high - found.low) / (2 * _Z)) ** 2
+    needed = ((_Z * sqrt(variance + size * size) + _Z_OF_POWER * sqrt(variance)) / size) ** 2 + 1 / size
+    unit = int(10 ** max(0, floor(log10(needed)) - 1))
     return ceil(needed / unit) * unit
 
 
