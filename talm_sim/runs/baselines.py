@@ -126,8 +126,8 @@ def _check(target: Target, found: Difference | None, p: float, baseline: Side) -
     needed = scenarios_to_decide(found) if worse else None
     if needed is not None and found.pairs is not None and needed > found.pairs:
         words.append(f"about {needed:,} would decide")
-    if not passed and baseline.epochs < FEWEST_EPOCHS:
-        words.append(f"the baseline has {baseline.epochs} epoch{'s' * (baseline.epochs > 1)} and may be a lucky draw")
+        if not passed and baseline.epochs < FEWEST_EPOCHS:
+            words.append(f"the baseline has {baseline.epochs} epoch{'s' * (baseline.epochs > 1)} and may be a lucky draw")
     return GateResult(name, passed, ", ".join(words), found.second, found.low, found.high, found.pairs, p)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -63,8 +64,17 @@ def test_only_a_change_for_the_worse_is_missed() -> None:
     assert (worse.passed, better.passed, same.passed) == (False, True, True)
     assert worse.p == better.p == pytest.approx(2 / 2**8)
     assert worse.line.startswith("gate missed: perfect.pass_rate against kept: .20 after 1.00, difference \N{MINUS SIGN}.80 [")
-    assert worse.line.endswith("p .008, n 10, the baseline has 1 epoch and may be a lucky draw")
+    assert worse.line.endswith("p .008, n 10")
     assert same.found == "1.00 after 1.00, difference .00 [\N{MINUS SIGN}.28 to +.28], p 1.000, n 10"
+
+
+def test_a_close_miss_says_that_a_baseline_of_few_epochs_may_be_lucky() -> None:
+    high, low = [True] * 8 + [False] * 4, [True] * 2 + [False] * 10
+    (once,) = check(side({"perfect.pass_rate": high}), side({"perfect.pass_rate": low}))
+    assert not once.passed
+    assert re.search(r"p \.031, n 12, about \d+ would decide, the baseline has 1 epoch and may be a lucky draw$", once.found)
+    (often,) = check(side({"perfect.pass_rate": high}, epochs=3), side({"perfect.pass_rate": low}, epochs=3))
+    assert not often.passed and "lucky" not in often.found
 
 
 def test_of_a_measure_that_is_better_where_it_is_lower_more_is_worse() -> None:
