@@ -63,6 +63,7 @@ _PLACES: Final = (
     _Place("--config", "x.toml", (*_RUN, "--config", "x.toml"), deep=_TOML, largest=_SMALL),
     _Place("--prompts", "x.toml", (*_RUN, "--prompts", "x.toml"), deep=_TOML, largest=_SMALL),
     _Place("--prices", "x.toml", (*_RUN, "--prices", "x.toml"), deep=_TOML, largest=_SMALL),
+    _Place("--baseline", "x.jsonl", (*_RUN, "--baseline", "x.jsonl")),
     _Place("--template", "x.jinja", (*_RUN, "--task", "when2call", "--template", "x.jinja"), deep="", largest=_SMALL),
     _Place("--arguments", "x.json", ("tools", "check", "--arguments", "x.json"), largest=_SMALL),
     _Place("tools: document", "x.json", ("tools", "check", "--tools-from", "x.json"), largest=_DOCUMENT),

@@ -116,11 +116,13 @@ def _read_gates(texts: Sequence[str]) -> list[Gate]:
 
 
 def _find_baseline(baseline: str | Path | StoredRun, run_dir: Path) -> Side:
-    if isinstance(baseline, str | Path) and Path(baseline).suffix == ".jsonl" and not Path(baseline).exists():
-        made = line_to_copy("talm-sim", "export", "baseline", "RUN", str(baseline))
-        raise PrerequisiteError(f"--baseline: there is no file '{baseline}'; make it with: {made}")
+    file = None if isinstance(baseline, StoredRun) else Path(baseline)
+    if file is not None and file.suffix == ".jsonl" and not file.exists():
+        made = line_to_copy("talm-sim", "export", "baseline", "RUN", str(file))
+        raise PrerequisiteError(f"--baseline: there is no file '{file}'; make it with: {made}")
     try:
-        side, group = find_side(baseline, run_dir)
+        # What is no directory is not a run: of a pipe or a device, the reader says so.
+        side, group = find_side(baseline, run_dir) if file is None or file.is_dir() or not file.exists() else (Side.of_file(file), "")
     except NotComparableError as err:
         raise NotComparableError(f"--baseline: {err}") from None
     except PrerequisiteError as err:
