@@ -9,12 +9,11 @@ from typing import Any
 import click
 
 from talm_sim.cli.progress.display import JsonDisplay
+from talm_sim.cli.report.files import write_file
 from talm_sim.cli.report.layout import Block
-from talm_sim.cli.terminal.console import stderr
-from talm_sim.cli.terminal.text import count, one_line, strip_control
+from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.recordings.files import write_atomically
 from talm_sim.runs.gates import GateResult
 from talm_sim.runs.gating import Gates
 from talm_sim.runs.stored_run import StoredRun
@@ -114,8 +113,7 @@ class Gating:
 
             made[self._summary] = job_summary(blocks(), gates, verdict).encode()
         for file, data in made.items():
-            write_atomically(file, data)
-            stderr().print(f"written: {one_line(str(file))}", style="dim", soft_wrap=True)
+            write_file(file, data)
 
     def _files(self) -> dict[str, Path]:
         return {flag: file for flag, file in (("--junit", self._junit), ("--summary", self._summary)) if file is not None}

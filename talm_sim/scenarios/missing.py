@@ -97,6 +97,8 @@ def describe_missing(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
 def user_knowledge(scenario: Scenario) -> str:
     """What the user of a scenario knows beyond the request, in words a person understands; empty where there is nothing.
 
+    Whoever answers for a hidden tool is told that a person may give what it would say (Fail-TaLMs, section 5.1: information or solutions).
+
     >>> from talm_sim.types import Turn
     >>> gone = Missing(kind=MissingKind.ARGUMENT, name="start_date", value="2025-01-06", removed_text="6 January 2025")
     >>> user_knowledge(Scenario(id="a", group="b", turns=(Turn(messages=()),), missing=gone))
@@ -105,7 +107,9 @@ def user_knowledge(scenario: Scenario) -> str:
     missing = scenario.missing
     if missing is None or missing.human_answer:
         return (missing.human_answer or "").strip() if missing else ""
-    if missing.kind is MissingKind.TOOL or missing.value is None:
+    if missing.kind is MissingKind.TOOL:
+        return f"The agent lacks the tool {missing.name}. You may do its work: say what it would find, if you know it or can find it out."
+    if missing.value is None:
         return missing.removed_text.strip()
     value = missing.value if isinstance(missing.value, str) else json.dumps(missing.value, ensure_ascii=False)
     said = missing.removed_text.strip()

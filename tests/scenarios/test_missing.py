@@ -134,7 +134,10 @@ def test_the_tools_say_what_the_missing_thing_is() -> None:
         (argument("start_date", "2025-01-06", "on 2025-01-06"), "the start date: on 2025-01-06"),
         (argument("amount", 86400, ""), "the amount: 86400"),
         (Missing(kind=MissingKind.TOOL, name="airport_info", human_answer="It lies at 39 feet."), "It lies at 39 feet."),
-        (Missing(kind=MissingKind.TOOL, name="airport_info"), ""),
+        (
+            Missing(kind=MissingKind.TOOL, name="airport_info"),
+            "The agent lacks the tool airport_info. You may do its work: say what it would find, if you know it or can find it out.",
+        ),
     ],
 )
 def test_what_the_user_knows_is_said_in_words(missing: Missing | None, knows: str) -> None:

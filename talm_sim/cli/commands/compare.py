@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_csv, print_json, run_dir_option
-from talm_sim.cli.report.comparison import comparison_lines, comparison_markdown
+from talm_sim.cli.report.blocks import block_of
+from talm_sim.cli.report.comparison import comparison_lines, comparison_markdown, comparison_section
+from talm_sim.cli.report.files import check_page_name, write_file
+from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.terminal.console import stdout
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.errors import PrerequisiteError
@@ -32,6 +37,9 @@ __all__ = ["command"]
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, one line per group and measure.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown tables.")
+@click.option(
+    "--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page with the runs and comparisons."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print no legend.")
 def command(
     *,
@@ -46,6 +54,7 @@ def command(
     as_json: bool,
     as_csv: bool,
     as_markdown: bool,
+    page: Path | None,
     quiet: bool,
 ) -> int:
     """Compare runs with the first one: each measure's difference with its interval and test, and which scenarios flipped.
@@ -55,9 +64,13 @@ def command(
     """
     if as_json + as_csv + as_markdown > 1:
         raise click.UsageError("--json, --csv and --markdown exclude each other.")
+    if page is not None:
+        check_page_name(page)
     results = check_compared(first, others, gates, run_dir, common=common) if gates else []
     found = [compare(first, other, common=common, measures=measures, run_dir=run_dir) for other in others]
-    if as_json:
+    if page is not None:
+        _write_page(page, (first, *others), found, run_dir)
+    elif as_json:
         print_json([one.model_dump(mode="json") for one in found])
     elif as_csv:
         print_csv([record for one in found for record in one.to_records()])
@@ -75,6 +88,22 @@ def command(
         for result in checked:
             click.echo(strip_control(f"{other}: {result.line}"), err=True)
     return int(any(not result.passed for checked in results for result in checked))
+
+
+def _write_page(page: Path, names: Sequence[str], found: Sequence[Comparison], run_dir: Path) -> None:
+    """Write the page: the runs, then each comparison, with the first step that differs in flipped scenarios of two runs."""
+    from talm_sim.cli.report.page import make_page  # not at the top: a table needs none
+
+    runs: dict[str, StoredRun] = {}
+    for name in names:
+        with suppress(PrerequisiteError):  # a baseline or a group has no transcripts to compare
+            runs[name] = load_run(name, run_dir)
+    sections = []
+    for one, other in zip(found, names[1:], strict=True):
+        whole = names[0] in runs and other in runs
+        sections.append(comparison_section(one, find_divergences(runs[names[0]], runs[other], _flipped(one)) if whole else None))
+    text = make_page([block_of(run) for run in runs.values()], [run_facts(run) for run in runs.values()], sections)
+    write_file(page, text.encode("utf-8"))
 
 
 def _flipped(one: Comparison) -> list[str]:

@@ -15,14 +15,11 @@ from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_op
 from talm_sim.cli.parsing.lazy import prices_option
 from talm_sim.cli.parsing.options import config_options
 from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, summary_records
+from talm_sim.cli.report.files import check_page_name, write_file
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.report.table import print_table
-from talm_sim.cli.terminal.console import stderr
-from talm_sim.cli.terminal.text import one_line
-from talm_sim.errors import PrerequisiteError
-from talm_sim.recordings.files import write_atomically
 from talm_sim.runs.files.manifest import LATEST
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun, load_run
@@ -77,8 +74,8 @@ def command(
         raise click.UsageError("--rows needs --csv or --json.")
     if prices is not None and (as_json or as_csv or rows):
         raise click.UsageError("--prices works with the table, --markdown and --html; --rows has the tokens per episode.")
-    if page is not None and page.suffix.lower() not in {".html", ".htm"}:
-        raise PrerequisiteError(f"--html {page}: the name must end in .html.")
+    if page is not None:
+        check_page_name(page)
     gating = Gating(gates, run_dir)
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
     with reading_together(stored):
@@ -126,19 +123,11 @@ def _write(blocks: Sequence[Block], runs: Sequence[StoredRun], page: Path | None
     made: list[tuple[Path, bytes]] = []
     if page is not None:
         facts = [run_facts(run) for run in runs]
-        try:
-            written = report_page.report_page(blocks, facts)
-        except PrerequisiteError as err:  # what draws is not installed, and every picture has its table
-            stderr().print(f"tables without pictures: {err}", style="dim", soft_wrap=True)
-            written = report_page.report_page(blocks, facts, drawn=False)
-        made.append((page, written.encode("utf-8")))
+        made.append((page, report_page.make_page(blocks, facts).encode("utf-8")))
     if picture is not None:
         made.append((picture, report_picture.picture(picture, blocks)))
     for file, data in made:
-        if not file.parent.exists():
-            stderr().print(f"made: {one_line(str(file.parent))}", style="dim", soft_wrap=True)
-        write_atomically(file, data)
-        stderr().print(f"written: {one_line(str(file))}", style="dim", soft_wrap=True)
+        write_file(file, data)
 
 
 def _disambiguate(blocks: Sequence[Block], runs: Sequence[StoredRun]) -> list[Block]:

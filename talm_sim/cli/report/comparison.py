@@ -8,13 +8,14 @@ from itertools import groupby
 from rich.text import Text
 
 from talm_sim.cli.report.markdown import markdown_cell, markdown_grid
+from talm_sim.cli.report.page import PageSection, PageTable
 from talm_sim.cli.terminal.screen import fit_line, wrap
-from talm_sim.cli.terminal.text import clip, one_line
+from talm_sim.cli.terminal.text import clip, one_line, one_line_text
 from talm_sim.runs.compare import Comparison, Difference, Flips
 from talm_sim.types.figures import DASH
 from talm_sim.types.steps import Divergence
 
-__all__ = ["comparison_lines", "comparison_markdown"]
+__all__ = ["comparison_lines", "comparison_markdown", "comparison_section"]
 
 _TEXT = 77
 _WIDTHS = (6, 7, 7, 8, 15, 6, 6)
@@ -129,15 +130,18 @@ def _divergence_lines(kind: str, name: str, found: Divergence | None) -> Iterato
     line.append(kind, style=_STYLES[kind])
     line.append(f" {one_line(name)}")
     yield line
-    if found is None:
-        return
-    for letter, step in zip("AB", (found.first, found.second), strict=True):
-        if step is None:
-            words = "ended before"
-        else:
-            begin = max(0, found.at - _EXCERPT // 2)
-            words = f"{step.what}: {'…' if begin else ''}{step.text[begin : begin + 4 * _EXCERPT]}"
-        yield Text(f"    {letter}  {clip(one_line(words, _TEXT), _TEXT - 8)}", style="dim")
+    for letter, words in zip("AB", _excerpts(found) if found else (), strict=False):
+        yield Text(f"    {letter}  {clip(words, _TEXT - 8)}", style="dim")
+
+
+def _excerpts(found: Divergence | None) -> list[str]:
+    """Return what each episode says around the place at which they first differ."""
+    texts = []
+    for step in (found.first, found.second) if found else (None, None):
+        begin = max(0, found.at - _EXCERPT // 2) if found else 0
+        words = f"{step.what}: {'…' if begin else ''}{step.text[begin : begin + 4 * _EXCERPT]}" if step else "ended before" if found else ""
+        texts.append(one_line(words))
+    return texts
 
 
 def _notes(one: Comparison, more: int, *, explained: bool) -> Iterator[str]:
@@ -156,18 +160,34 @@ def _notes(one: Comparison, more: int, *, explained: bool) -> Iterator[str]:
 
 def comparison_markdown(one: Comparison) -> str:
     """Return a comparison in Markdown: its tables, and what flipped."""
-    parts = [f"### {markdown_cell(f'{one.second} against {one.first}')}"]
-    parts += [f"- A: {markdown_cell(f'{one.first}: {one.labels[0]}')}\n- B: {markdown_cell(f'{one.second}: {one.labels[1]}')}"]
+    section = comparison_section(one)
+    parts = [f"### {markdown_cell(section.title)}", "\n".join(f"- {markdown_cell(line)}" for line in section.about)]
+    for table in section.tables:
+        rows = [[markdown_cell(cell) for cell in row] for row in table.rows]
+        parts.append("\n".join(markdown_grid([table.title, *table.heads[1:]], rows, words=table.words)))
+    return "\n\n".join(parts)
+
+
+def comparison_section(one: Comparison, divergences: Mapping[str, Divergence] | None = None) -> PageSection:
+    """Return a comparison as a section of a page; with `divergences`, also where the episodes of flipped scenarios first differ."""
+    tables = []
     for title in dict.fromkeys(difference.measure.under for difference in one.differences):
-        heads = [title or "group", "measure", *_HEADS, ""]
         rows = [
-            [markdown_cell(text) for text in (difference.group, difference.measure.head, *_figures(difference), difference.verdict)]
+            [one_line_text(text) for text in (difference.group, difference.measure.head, *_figures(difference), difference.verdict)]
             for difference in one.differences
             if difference.measure.under == title
         ]
-        parts.append("\n".join(markdown_grid(heads, rows, words=2)))
+        tables.append(PageTable(title or "measures", ["group", "measure", *_HEADS, "verdict"], rows, words=2))
     if one.flips:
-        rows = [[markdown_cell(flips.group), *(f"{len(getattr(flips, kind)):,}" for kind in _KINDS)] for flips in one.flips]
-        parts.append("\n".join(markdown_grid(["scenarios", *_KINDS.values()], rows, words=1)))
-    notes = [f"- {markdown_cell(line)}" for line in (*_about(one), *one.warnings)]
-    return "\n\n".join([*parts, "\n".join(notes)])
+        rows = [[one_line_text(flips.group), *(f"{len(getattr(flips, kind)):,}" for kind in _KINDS)] for flips in one.flips]
+        tables.append(PageTable("scenarios", ["group", *_KINDS.values()], rows))
+    flipped = [(kind, name) for flips in one.flips for kind in ("improved", "regressed") for name in getattr(flips, kind)]
+    if divergences and flipped:
+        rows = [[one_line_text(name), kind, *_excerpts(divergences.get(name))] for kind, name in flipped]
+        tables.append(PageTable("first step that differs", ["scenario", "", "A", "B"], rows, words=4))
+    about = [
+        *(f"{letter}: {name}: {label}" for letter, name, label in zip("AB", (one.first, one.second), one.labels, strict=True)),
+        *_about(one),
+        *one.warnings,
+    ]
+    return PageSection(one_line_text(f"{one.second} against {one.first}"), [one_line_text(line) for line in about], tables)

@@ -23,7 +23,9 @@ from talm_sim.cli.report.layout import (
 from talm_sim.cli.report.picture import bar_measures, curve_svg, matrices_to_draw, matrix_svg, rates_svg
 from talm_sim.cli.report.shades import shade
 from talm_sim.cli.report.table_details import AXES, figure_counts
+from talm_sim.cli.terminal.console import stderr
 from talm_sim.cli.terminal.text import one_line_text
+from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import PaperRows
 from talm_sim.types import Curve, Matrix, Measure, Summary
 from talm_sim.types.figures import format_figure, interval
@@ -32,7 +34,7 @@ from talm_sim.types.measures import columns
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["report_page"]
+__all__ = ["PageSection", "PageTable", "make_page", "report_page"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,35 @@ class _Cell:
         return cls(format_figure(one), interval(one))
 
 
-def report_page(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]] = (), *, drawn: bool = True) -> str:
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """A table of plain texts."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
+    """How many of the first columns are texts, which stand on the left."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """A section below the runs'."""
+
+    title: str
+    about: Sequence[str]
+    tables: Sequence[PageTable]
+
+
+def report_page(
+    blocks: Sequence[Block], facts: Sequence[Mapping[str, str]] = (), comparisons: Sequence[PageSection] = (), *, drawn: bool = True
+) -> str:
     """Return the page over runs, one section each, in this order.
 
     Args:
         blocks: The runs.
         facts: Further facts about each: its name, date, settings; none if there are none.
+        comparisons: Sections below the runs'.
         drawn: Whether matrices and curves are drawn as well as tabled, which needs matplotlib.
 
     Raises:
@@ -61,6 +86,7 @@ def report_page(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]] = ()
     known = [*facts, *({} for _ in range(len(blocks) - len(facts)))]
     return _template().render(
         sections=[_section(block, f"run{place}", one, drawn) for place, (block, one) in enumerate(zip(blocks, known, strict=True), 1)],
+        comparisons=comparisons,
         papers=[_paper(blocks, rows) for rows in papers(blocks)],
         definitions=[(one_line_text(word), one_line_text(meaning)) for word, meaning in definitions(blocks).items()],
         axes=AXES,
@@ -76,6 +102,15 @@ def _paper(blocks: Sequence[Block], rows: PaperRows) -> dict[str, Any]:
         "notes": rows.misprints(),
         "citation": rows.table.citation,
     }
+
+
+def make_page(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]], comparisons: Sequence[PageSection] = ()) -> str:
+    """Return the page; without pictures, and with a line that says so, if what draws is not installed: every picture has its table."""
+    try:
+        return report_page(blocks, facts, comparisons)
+    except PrerequisiteError as err:
+        stderr().print(f"tables without pictures: {err}", style="dim", soft_wrap=True)
+        return report_page(blocks, facts, comparisons, drawn=False)
 
 
 @cache
