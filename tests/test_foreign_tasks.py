@@ -182,3 +182,21 @@ def test_what_it_cannot_do_is_refused(stranger: Stranger) -> None:
     said = stranger("run", "--task", stranger.task, "--model", "sim/oracle", code=2)
     assert said.rstrip().endswith(f"model 'sim/oracle': task {stranger.task} has no policy for it; choose another --model.")
     assert "unknown perturbation 'lockd'. Did you mean 'locked'?" in stranger.run("--perturb", "lockd", "--dry-run", code=2)
+
+
+@pytest.mark.timeout(300)
+def test_a_foreign_task_has_gates_files_and_baselines(stranger: Stranger) -> None:
+    with serving("asks") as server:
+        stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
+        live = ("--live", "--max-retries", "0")
+        assert "there is no group 'vgue'. Did you mean 'vague'?" in stranger.run(*live, "--gate", "vgue.careful>=0.5", code=2)
+        assert not (stranger.directory / "runs").exists()
+        said = stranger.run(*live, "--run-id", "a", "--gate", "vague.careful>=0.5", "--gate", "needless<=0.5", "--junit", "a.xml", code=1)
+    assert "gate passed: vague.careful>=0.5: 1.00" in said and "gate missed: vague.needless<=0.5: no value" in said
+    assert 'message="not scored (task ' in (stranger.directory / "a.xml").read_text(encoding="utf-8")
+    assert "there is no measure 'nothing' in group 'vague'. Known: careful, needless, deleted." in stranger(
+        "report", "a", "--gate", "vague.nothing>=1", code=2
+    )
+    assert stranger("export", "baseline", "a", "kept.jsonl") == "kept.jsonl\n"
+    assert "name one: --gate MEASURE" in stranger("report", "a", "--baseline", "kept.jsonl", code=2)
+    assert "write careful>=NUMBER or <=NUMBER" in stranger("report", "a", "--baseline", "kept.jsonl", "--gate", "careful", code=2)
