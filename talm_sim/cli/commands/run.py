@@ -35,4 +35,4 @@ def command(*, dry_run: bool, yes: bool, **options: Any) -> int:
         return INTERRUPTED
     runs = [stored, *(run_controls(stored) if config.controls else ())]
     with reading_together(runs):
-        return print_result(runs, blocks_of(runs, config, prices), config, prices) or int(stored.crashed > 0)
+        return print_result(runs, blocks_of(runs, config, prices), config, prices, spent=session.spent) or int(stored.crashed > 0)
