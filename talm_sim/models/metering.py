@@ -207,9 +207,8 @@ def count_generations(model: Any, meter: Meter) -> None:
         try:
             object.__setattr__(model, name, _counted(model.name, own, meter))
         except AttributeError:
-            raise PrerequisiteError(
-                f"--budget: what {model.name} asks cannot be counted, because its class has __slots__; leave them out."
-            ) from None
+            fix = "its class has __slots__; add '__dict__' to them, or limit minutes alone"
+            raise PrerequisiteError(f"--budget: what {model.name} asks cannot be counted, because {fix}.") from None
 
 
 def _counted(name: str, own: Callable[..., Awaitable[Any]], meter: Meter) -> Callable[..., Awaitable[Any]]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from talm_sim.common.budgets import Budget, read_budget
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.metering import Meter, current_meter
+from talm_sim.models.metering import Count, Meter, current_meter
 from talm_sim.models.registry import in_process
 from talm_sim.runs.events import BudgetReached, BudgetSpent, OnEvent, PartSpent
 from talm_sim.runs.prices import Price, price_of, prices_of
@@ -34,8 +34,8 @@ class Spending:
     def __init__(self, budget: Budget, prices: Mapping[str, Price] | None, on_event: OnEvent) -> None:
         if budget.cost is not None and prices is None:
             raise PrerequisiteError("--budget cost: needs the prices of the models; add --prices FILE.")
-        self.meter = Meter(self._admit)
         self._limits: dict[str, float] = {name: limit for name, limit in budget.model_dump().items() if limit is not None}
+        self.meter = Meter(self._admit) if self._limits.keys() - {"minutes"} else None
         self._prices = dict(prices or {})
         self._on_event = on_event
         self._began = time.monotonic()
@@ -74,19 +74,22 @@ class Spending:
         """Return what was spent."""
         parts = [
             PartSpent(part, model, one.requests, one.usage.input_tokens, one.usage.output_tokens, one.bounded, self._cost(model, one.usage))
-            for (part, model), one in sorted(self.meter.counts.items())
+            for (part, model), one in sorted(self._counts().items())
         ]
         currency = next((price.currency for price in self._prices.values()), "")
         return BudgetSpent(self._limits, self._spent(), tuple(parts), currency, dict(self._left))
 
     def _spent(self) -> dict[str, float]:
-        counts = self.meter.counts.items()
+        counts = self._counts().items()
         return {
             "requests": sum(one.requests for _, one in counts),
             "tokens": sum(one.usage.input_tokens + one.usage.output_tokens for _, one in counts),
             "cost": sum(self._cost(model, one.usage) for (_, model), one in counts),
             "minutes": (time.monotonic() - self._began) / 60,
         }
+
+    def _counts(self) -> Mapping[tuple[str, str], Count]:
+        return {} if self.meter is None else dict(self.meter.counts)  # an agent's own thread may add to them
 
     def _cost(self, model: str, usage: Usage) -> float:
         """Return what tokens cost; a model in this process costs nothing unless it has a price."""
