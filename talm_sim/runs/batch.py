@@ -210,7 +210,7 @@ class _Batch:
     def _is_spent(self) -> bool:
         """Return whether the budget lets nothing more start. It is not asked if nothing is left to start, as nothing is missing then."""
         left = self._to_begin + len(self._ready) + (len(self._paused) if self._wait or self._ask else 0)
-        return self._spending is not None and left > 0 and self._spending.stops(len(self._running))
+        return self._spending is not None and left > 0 and self._spending.stops(self._in_flight)
 
     def _expects_answers(self) -> bool:
         if self._failure is not None or not self._paused:
