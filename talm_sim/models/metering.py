@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.answers import reported_usage
+from talm_sim.models.answers import MOST_TEXT, reported_usage
 from talm_sim.types import ModelTurn, Usage
 
 __all__ = [
@@ -82,9 +82,11 @@ class Sent:
 
     Attributes:
         usage: Tokens that it took; None if nobody reports them.
+        received: Bytes of the answer.
     """
 
     usage: Usage | None = None
+    received: int = 0
 
 
 class Meter:
@@ -125,7 +127,8 @@ class Meter:
 
         Args:
             model: The model's name.
-            bound: The most tokens that it can take, which count unless the block reports others.
+            bound: The most tokens that it can take, which count unless the block reports others. If it allows the answer any length, the
+                answer counts as long as it is.
         """
         self.admit(model)
         sent, place = Sent(), (_part.get(), model)
@@ -135,6 +138,8 @@ class Meter:
         try:
             yield sent
         finally:
+            if not bound.output_tokens:
+                bound = bound.model_copy(update={"output_tokens": _most_tokens(sent.received)})
             with self._lock:
                 count.usage += bound if sent.usage is None else sent.usage
                 count.bounded += sent.usage is None
@@ -233,7 +238,10 @@ def _counted(name: str, own: Callable[..., Awaitable[Any]], meter: Meter) -> Cal
 
 def generation_bound(given: Sequence[Any]) -> Usage:
     """Return the most tokens that a generation can take: those of all that the model is given, and those that it is allowed to write."""
-    size = len(json.dumps(given, default=_plain, skipkeys=True))
+    try:
+        size = len(json.dumps(given, default=_plain, skipkeys=True))
+    except Exception:  # what a user's own agent gives its model may be anything, and its class may refuse to be written
+        size = MOST_TEXT
     allowed = (one.get(name) if isinstance(one, Mapping) else getattr(one, "max_new_tokens", None) for one in given for name in _MOST_WRITTEN)
     return Usage(input_tokens=_most_tokens(size), output_tokens=next((one for one in allowed if type(one) is int), 0))
 

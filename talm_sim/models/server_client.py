@@ -80,6 +80,7 @@ class ServerClient(httpx2.AsyncBaseTransport):
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 sent.usage = Usage()  # no server has read it
                 raise
+            sent.received = len(response.content)
             sent.usage = response_usage(response.status_code, response.content)
         return response
 

@@ -20,7 +20,7 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models import metering
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.langchain_chat import LangChainModel
-from talm_sim.models.metering import Count, Meter, asking_as, count_generations, current_meter, request_bound, response_usage
+from talm_sim.models.metering import Count, Meter, asking_as, count_generations, current_meter, generation_bound, request_bound, response_usage
 from talm_sim.models.registry import open_model
 from talm_sim.recordings import CassetteLibrary, RecordingTransport
 from talm_sim.types import ModelTurn, ToolSpec, Usage
@@ -241,6 +241,21 @@ def test_the_bound_of_a_request_is_half_its_bytes_and_what_it_allows(text: str, 
     body = json.dumps({"messages": [{"content": text}], "max_tokens": most}).encode()
     bound = request_bound(body)
     assert bound.input_tokens * 2 >= len(body) >= len(text.encode("utf-8", "replace")) and bound.output_tokens == most
+
+
+def test_an_answer_of_any_length_counts_as_long_as_it_is() -> None:
+    made = Meter()
+    with made.sending("m", request_bound(b"{}")) as sent:
+        sent.received = 301
+    assert made.counts[("agent", "m")] == Count(1, Usage(input_tokens=1, output_tokens=151), bounded=1)
+
+
+def test_what_cannot_be_written_counts_as_the_longest_text() -> None:
+    class Odd:
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert generation_bound([Odd()]).input_tokens == 2**19
 
 
 @given(st.binary(max_size=100), st.integers(200, 599))

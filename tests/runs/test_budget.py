@@ -29,6 +29,7 @@ from talm_sim.runs.stored_run import StoredRun
 from tests.models.stand_in import Call, StandIn, serving
 from tests.runs.recorded_world import TOWNS, make_world
 from tests.runs.scripted import ScriptedRunner, new_run
+from tests.runs.test_own_agent import build
 
 MODEL, JUDGE = "openai-api/stand/small", "openai-api/stand/judge"
 PER_EPISODE = 4
@@ -275,6 +276,12 @@ def test_the_models_that_an_agent_brings_are_counted_where_they_are_langchains(w
     assert (part.bounded, part.input_tokens) == (0, 20 * part.requests) if says_tokens else part.bounded == part.requests
     (started,) = (one for one in heard if isinstance(one, RunStarted))
     assert "budget: of the models that your agent brings, only LangChain's are counted" in started.notices
+
+
+def test_an_agent_that_takes_our_model_is_counted_once(server: StandIn, world: dict[str, Any]) -> None:
+    _, heard = ran(talm_sim.run, **world, agent=build, budget="requests=1000")
+    (part,) = heard.spent.parts
+    assert (part.model, part.requests, part.bounded) == (MODEL, len(server.requests), 0) and len(server.requests) == 2 * 12
 
 
 # --- the batch ------------------------------------------------------------------------------------------------------------------------
