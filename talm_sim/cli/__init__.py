@@ -1,7 +1,7 @@
 """The command line: the only room that prints.
 
 Data goes to standard output, talk to standard error. Exit codes: 0 done; 1 finished, but episodes failed or a check found something; 2 usage,
-or something the user must fix first; 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
+or something the user must fix first; 4 a budget left something undone; 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
 """
 
 from __future__ import annotations

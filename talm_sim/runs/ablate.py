@@ -13,6 +13,7 @@ from talm_sim.common.digests import digest
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.api import AGAIN, Contact, blocking, check_size, resume_with, start_run
+from talm_sim.runs.budget import Spending, within_budget
 from talm_sim.runs.build import Built, build, plan
 from talm_sim.runs.events import OnEvent, listening
 from talm_sim.runs.files.manifest import dataset_digest
@@ -45,7 +46,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """A finished grid."""
+    """A grid that was run. A budget may have kept some cells from being started, which are missing, or from being finished."""
 
     cells: tuple[Cell, ...]
 
@@ -107,12 +108,17 @@ async def ablate_async(
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     async with AsyncExitStack() as stack:
         # What cells share is opened once, and a cell stays as it was planned.
-        contact = Contact(stack.enter_context(listening(on_event, progress)))
+        listen = stack.enter_context(listening(on_event, progress))
+        spending = stack.enter_context(within_budget(first.config, listen))
+        contact = Contact(listen, spending=spending)
         shared = await stack.enter_async_context(Shared())
-        planned = [(values, await _plan_cell(first, values, name, shared, stack, large=large)) for values in combinations]
+        planned = [(values, await _plan_cell(first, values, name, shared, stack, spending, large=large)) for values in combinations]
         cells = []
         played: dict[str, StoredRun] = {}
         for cell_values, cell in planned:
+            if spending is not None and not _is_done(cell.path) and spending.stops():
+                spending.leave("cells", 1)
+                continue
             try:
                 stored = await _run_cell(cell, shared, played, contact)
             except PrerequisiteError as err:
@@ -137,7 +143,16 @@ class _Plan:
     """Return a digest of what its episodes depend on: cells that differ only in how they are judged have the same."""
 
 
-async def _plan_cell(first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, stack: AsyncExitStack, *, large: bool) -> _Plan:
+async def _plan_cell(
+    first: Job[Any],
+    values: Mapping[str, Any],
+    name: str,
+    shared: Shared,
+    stack: AsyncExitStack,
+    spending: Spending | None,
+    *,
+    large: bool,
+) -> _Plan:
     """Return the job of a cell, named after its content and, if it has not been started, built."""
     try:
         job = configure(first.config, {field: _as_value(first, field, value) for field, value in values.items()})
@@ -151,6 +166,8 @@ async def _plan_cell(first: Job[Any], values: Mapping[str, Any], name: str, shar
         path = job.config.run_dir / str(job.config.run_id)
         if not (large or path.exists()):
             check_size(job, scenarios)
+        if spending is not None and not _is_done(path):
+            spending.check(job.config)
         built = None if path.exists() else await stack.enter_async_context(build(job, scenarios, shared))
     except PrerequisiteError as err:
         raise PrerequisiteError(f"cell {_label(values)}: {err}") from None
@@ -163,11 +180,19 @@ async def _run_cell(planned: _Plan, shared: Shared, played: dict[str, StoredRun]
     if planned.built is not None and not planned.path.exists():
         return await start_run(replace(planned.built, played=played.get(planned.episodes)), contact)
     stored = StoredRun(planned.path)
-    if stored.judged and _is_whole(stored):
+    if _is_done(planned.path):
         return stored
     # However the cell was started, it continues as the grid is called now.
     how = {name: getattr(planned.job.config, name) for name in _HOW}
     return await resume_with(shared, stored, contact, **how)
+
+
+def _is_done(path: Path) -> bool:
+    """Return whether nothing is left to do for the cell with this directory: it was run as a whole, and judged."""
+    if not path.exists():
+        return False
+    stored = StoredRun(path)
+    return stored.judged and not stored.unjudged and _is_whole(stored)
 
 
 def _is_whole(stored: StoredRun) -> bool:

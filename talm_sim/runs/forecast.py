@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from talm_sim.common.budgets import read_budget
 from talm_sim.config import DEFAULT_MODEL, RunConfig, Traffic
-from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.judges.registry import judge_class
 from talm_sim.models.base import Model
 from talm_sim.models.registry import in_process
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.runs.api import run_to_completion
+from talm_sim.runs.budget import Spending
 from talm_sim.runs.build import build, plan
+from talm_sim.runs.events import ignore_events
 from talm_sim.runs.judging import judge_names
-from talm_sim.runs.prices import Price
+from talm_sim.runs.prices import Price, price_of
 from talm_sim.runs.resolve import configure
 from talm_sim.tasks import Job, Recorded
 from talm_sim.tasks.bounds import Bound
@@ -126,6 +128,8 @@ def episodes_of(config: RunConfig) -> int:
 async def _forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> Forecast:
     async with _Unsent() as shared:
         job, scenarios = plan(configure(config, {}), shared)
+        if config.budget:
+            Spending(read_budget(config.budget), prices, ignore_events)  # refuses a limit of the cost without prices
         opened: dict[str, ToolSpec] = {}
         if not _needs_loading(job.config):
             async with build(job, scenarios, shared) as built:
@@ -209,7 +213,5 @@ def _money(model: str, traffic: str, bound: Bound, prices: Mapping[str, Price] |
         return 0.0, ""
     if prices is None or traffic == "own":
         return None, ""
-    if model not in prices:
-        hint = did_you_mean(model, prices) or " The file contains no prices."
-        raise PrerequisiteError(f"--prices: no price for {model}.{hint}")
-    return prices[model].of(bound.input_tokens, bound.output_tokens), prices[model].currency
+    price = price_of(model, prices)
+    return price.of(bound.input_tokens, bound.output_tokens), price.currency

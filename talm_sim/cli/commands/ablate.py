@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import INTERRUPTED, command_line, json_option, print_csv, print_json
+from talm_sim.cli.parsing.arguments import INTERRUPTED, OUT_OF_BUDGET, command_line, json_option, print_csv, print_json
 from talm_sim.cli.parsing.options import ConfigCommand, parse_config
 
 __all__ = ["command", "parse_axis"]
@@ -40,16 +40,19 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
             raise click.UsageError(f"--over: '{field}' is given twice; list all its values once: {field}=V1,V2")
         over[field] = axis
     config = parse_config(options)
+    from talm_sim.cli.progress.budget_lines import left_over
     from talm_sim.cli.report.blocks import block_of
     from talm_sim.cli.report.table import print_table
     from talm_sim.cli.session import watching
     from talm_sim.cli.terminal.streams import until_reader_leaves
     from talm_sim.runs.ablate import ablate
+    from talm_sim.runs.prices import prices_of
     from talm_sim.runs.resolve import refuse_unknown
     from talm_sim.tasks import find_task
 
     for field in over:
         refuse_unknown(field, find_task(config.task), "--over: ")
+    prices = prices_of(config)
     # A person cannot sit at every cell: questions of a terminal run stay open in its store.
     with watching(config, again=command_line()) as session:
         done = ablate(config, over, name=name, on_event=session.display)
@@ -57,7 +60,7 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
         return INTERRUPTED
     blocks = []
     for cell in done.cells:
-        block = block_of(cell.run)
+        block = block_of(cell.run, prices=prices)
         values = ", ".join(f"{field}={_value(value)}" for field, value in cell.values.items())
         blocks.append(replace(block, title=f"{values}: {block.title}"))
     with until_reader_leaves():
@@ -67,6 +70,9 @@ def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **
             print_csv(done.to_records())
         else:
             print_table(blocks, explained=not config.quiet)
+    if session.spent is not None:
+        click.echo(f"the budget is spent: {left_over(session.spent)}. Continue with: {command_line()}", err=True)
+        return OUT_OF_BUDGET
     return 1 if any(cell.run.failed or cell.run.crashed for cell in done.cells) else 0
 
 

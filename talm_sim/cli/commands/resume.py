@@ -32,8 +32,10 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     from talm_sim.cli.report.blocks import blocks_of, reading_together
     from talm_sim.cli.session import display_config, print_result, run_controls, watching
     from talm_sim.runs.api import resume
+    from talm_sim.runs.prices import prices_of
 
     talk = display_config(overrides)
+    prices = prices_of(talk)
     with watching(talk) as session:
         again = [kind for kind in failed.split(",") if kind not in ("", "none")]
         done = resume(stored.path, failed=again, on_event=session.display, ask=session.ask, **overrides)
@@ -41,4 +43,4 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
         return INTERRUPTED
     runs = [done, *(run_controls(done) if overrides.get("controls") else ())]
     with reading_together(runs):
-        return print_result(runs, blocks_of(runs, talk), talk) or int(done.crashed > 0)
+        return print_result(runs, blocks_of(runs, talk, prices), talk, prices, spent=session.spent) or int(done.crashed > 0)

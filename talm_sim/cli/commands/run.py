@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from talm_sim.cli.parsing.lazy import prices_option
 from talm_sim.cli.parsing.options import ConfigCommand, ConfigOption, parse_config
-
-if TYPE_CHECKING:
-    from talm_sim.runs.prices import Price
 
 __all__ = ["command"]
 
 
 @click.command(cls=ConfigCommand)
 @click.option("--dry-run", is_flag=True, help="Print the request count and cost; run nothing.")
-@prices_option
 @click.option("--yes", cls=ConfigOption, rare=True, is_flag=True, help="Start a very large run without asking.")
-def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **options: Any) -> int:
+def command(*, dry_run: bool, yes: bool, **options: Any) -> int:
     """Run episodes and print the table; without options it replays a recording, with no key."""
     config = parse_config(options)
     from talm_sim.cli.forecast import check_size, print_forecast
+    from talm_sim.runs.prices import prices_of
 
+    prices = prices_of(config)  # before anything is done, so that a mistake in the file costs no run
     if dry_run:
         return print_forecast(config, prices)
     check_size(config, yes)
@@ -39,4 +35,4 @@ def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **o
         return INTERRUPTED
     runs = [stored, *(run_controls(stored) if config.controls else ())]
     with reading_together(runs):
-        return print_result(runs, blocks_of(runs, config, prices), config, prices) or int(stored.crashed > 0)
+        return print_result(runs, blocks_of(runs, config, prices), config, prices, spent=session.spent) or int(stored.crashed > 0)
