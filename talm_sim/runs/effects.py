@@ -82,7 +82,7 @@ class Effect:
     scenarios: int = 0
     """How many scenarios the bootstrap draws from; variants of one count once."""
     cells: tuple[CellCounts, ...] = ()
-    """The cells of the contrast."""
+    """The cells of the contrast; all cells if there is none."""
     why: str = ""
     """Why the measure has no effects."""
 
@@ -127,7 +127,11 @@ def estimate_effects(factors: Mapping[str, Sequence[Any]], cells: Sequence[CellR
         for measure in {name: one for table in tables(having).values() for name, one in table.items()}.values():
             seen = [_seen(cell, group, measure.name) for cell in cells]
             why = next(filter(None, (one.why for one in seen)), "")
-            found += [Effect(group, measure, why=why)] if why else _estimate(group, measure, contrasts, seen)
+            found += (
+                [Effect(group, measure, cells=tuple(one.counts for one in seen), why=why)]
+                if why
+                else _estimate(group, measure, contrasts, seen)
+            )
     return found
 
 

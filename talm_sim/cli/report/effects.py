@@ -16,10 +16,10 @@ from talm_sim.types.figures import DASH
 
 __all__ = ["effect_lines", "print_effects"]
 
-_WIDTH, _TEXT, _LEFT = 80, 77, 36
-"""Columns of a terminal: in all, for notes and titles, and at most for an effect's name."""
-_COLUMN, _MOST = 11, 4
-"""Columns of a measure (`-1.00–-.88` and a space), and how many fit beside the names."""
+_TEXT, _LEFT = 77, 32
+"""Columns of a terminal for notes and titles, and at most for an effect's name."""
+_COLUMN, _MOST = 12, 4
+"""Columns of a measure (`-12.3–-10.2` and a space), and how many fit beside the names."""
 _LEGEND = (
     "effect: the difference to the first value of the option, as the mean over the cells of all other options; a x b: how far the effect of "
     "one changes with the other (a difference of differences); below each value: its 95 % interval, a bootstrap over scenarios; of 20 "
@@ -104,12 +104,15 @@ def _interval(one: Effect) -> str:
 def _signed(value: float | None, *, plus: bool = False) -> str:
     """Return a difference with two decimals, or three figures if it is large.
 
-    >>> _signed(-0.25), _signed(0.25, plus=True), _signed(-0.001, plus=True), _signed(1234.5)
-    ('-.25', '+.25', '.00', '1.23e+03')
+    >>> _signed(-0.25), _signed(0.25, plus=True), _signed(-0.001, plus=True), _signed(12.34), _signed(-1234.5)
+    ('-.25', '+.25', '.00', '12.3', '-1k')
     """
     if value is None:
         return DASH
-    text = f"{abs(value):.2f}".removeprefix("0") if abs(value) < 10 else f"{abs(value):.3g}"
+    size = abs(value)
+    text = f"{size:.2f}".removeprefix("0") if size < 10 else f"{size:.1f}" if size < 100 else f"{size:.0f}"
+    if size >= 1000:
+        text = f"{size / 1e3:,.0f}k" if size < 1e6 else f"{size / 1e6:.3g}M"
     return text if text == ".00" else ("-" if value < 0 else "+" if plus else "") + text
 
 
