@@ -110,6 +110,13 @@ def test_effects_are_printed_below_the_cells_or_alone(talm: Talm) -> None:
     assert [(one["level"], one["against"], one["value"]) for one in asked] == [("simulated", "none", 1.0)], "a control that asks if it can"
 
 
+def test_one_cell_has_no_effects_and_says_so(talm: Talm) -> None:
+    line = ("ablate", "--over", "seed=0", *SMALL)
+    assert talm(*line, "--effects") == (0, "", "no effects: each option has one value\n")
+    code, out, err = talm(*line)
+    assert (code, err) == (0, "") and "effect" not in out
+
+
 def test_a_dry_run_prints_each_cell_and_the_sum_and_writes_nothing(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     Path("g.toml").write_text('[grid]\nhuman = ["none", "simulated"]\nepochs = [1, 2]\n', encoding="utf-8")

@@ -114,6 +114,8 @@ def _print_tables(done: Ablation, config: RunConfig, prices: Mapping[str, Price]
         if cells:
             print_table(blocks, explained=not config.quiet)
         print_effects(found, below=cells, explained=not config.quiet)
+    if not (found or cells):
+        click.echo("no effects: each option has one value", err=True)
 
 
 def _block(cell: Cell, prices: Mapping[str, Price] | None) -> Block:
