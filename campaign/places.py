@@ -61,6 +61,7 @@ _PLACES: Final = (
     _Place("run, awareness", "x.jsonl", (*_RUN, "--task", "awareness", "--scenarios", "x.jsonl")),
     _Place("run, refusal", "x.jsonl", (*_RUN, "--task", "refusal", "--bfcl", "x.jsonl")),
     _Place("--config", "x.toml", (*_RUN, "--config", "x.toml"), deep=_TOML, largest=_SMALL),
+    _Place("--grid", "x.toml", ("ablate", "--grid", "x.toml"), deep=_TOML, largest=_SMALL),
     _Place("--prompts", "x.toml", (*_RUN, "--prompts", "x.toml"), deep=_TOML, largest=_SMALL),
     _Place("--prices", "x.toml", (*_RUN, "--prices", "x.toml"), deep=_TOML, largest=_SMALL),
     _Place("--template", "x.jinja", (*_RUN, "--task", "when2call", "--template", "x.jinja"), deep="", largest=_SMALL),

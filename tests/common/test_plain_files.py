@@ -109,6 +109,7 @@ PLACES: dict[str, tuple[str, list[str], int, str]] = {
     "scenarios": ("x.jsonl", ["scenarios", "check", "--scenarios", "x.jsonl"], SCENARIOS, "["),
     "awareness": ("x.jsonl", ["scenarios", "generate", "--task", "awareness", "--from", "x.jsonl", "--out", "out"], SCENARIOS, "["),
     "config": ("x.toml", ["run", "--config", "x.toml"], SETTINGS, "a=["),
+    "grid": ("x.toml", ["ablate", "--grid", "x.toml"], SETTINGS, "a=["),
     "prices": ("x.toml", ["report", "--prices", "x.toml"], SETTINGS, "a=["),
     "document": ("x.json", ["tools", "list", "--tools-from", "x.json"], DOCUMENT, "["),
     "list": ("x.json", ["tools", "list", "--tools-from", "specs:x.json"], DOCUMENT, "["),
