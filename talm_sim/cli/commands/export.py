@@ -32,18 +32,20 @@ class _Exports(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order of the help page."""
+        from talm_sim.runs.exports import GENERAL_EXPORTERS
         from talm_sim.tasks.registry import list_exporters
 
-        return sorted({*self.commands, *list_exporters()})
+        return sorted({*self.commands, *GENERAL_EXPORTERS, *list_exporters()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return one command; None for an unknown name."""
         if cmd_name in self.commands:
             return self.commands[cmd_name]
+        from talm_sim.runs.exports import GENERAL_EXPORTERS
         from talm_sim.tasks.registry import list_exporters
 
-        takes = list_exporters().get(cmd_name)
-        return _run_exporter(cmd_name, takes) if takes else None
+        takes = list_exporters().get(cmd_name, [])
+        return _run_exporter(cmd_name, takes) if takes or cmd_name in GENERAL_EXPORTERS else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve as Click does, after the plugins that a command names are imported."""
@@ -58,13 +60,15 @@ def command() -> None:
 
 
 def _run_exporter(name: str, tasks: Sequence[Task[Any]]) -> click.Command:
-    """Make the command that writes a run in the form called `name`."""
+    """Make the command that writes a run in the form called `name`; a task's own exporter goes before one for all tasks."""
+    from talm_sim.runs.exports import GENERAL_EXPORTERS, find_general_exporter
     from talm_sim.tasks.registry import find_exporter
 
-    said = getdoc(find_exporter(name, tasks[0])) or ""
-    whose = " or ".join(task.name for task in tasks)
+    general = name in GENERAL_EXPORTERS
+    said = getdoc(find_general_exporter(name) if general else find_exporter(name, tasks[0])) or ""
+    whose = "any task" if general else f"task {' or '.join(task.name for task in tasks)}"
 
-    @click.command(name, help=said.partition("\n\nRaises:")[0].partition("\n\nArgs:")[0], epilog=f"RUN is of task {whose}.")
+    @click.command(name, help=said.partition("\n\nRaises:")[0].partition("\n\nArgs:")[0], epilog=f"RUN is of {whose}.")
     @run_argument
     @run_dir_option
     @plugin_option
@@ -78,7 +82,8 @@ def _run_exporter(name: str, tasks: Sequence[Task[Any]]) -> click.Command:
             if not stored.closed:
                 warn_unclosed(stored.path, imported=stored.imported)
             try:
-                made = find_exporter(name, stored.job.task)(stored)
+                own = not general or name in stored.job.task.exporters
+                made = (find_exporter(name, stored.job.task) if own else find_general_exporter(name))(stored)
             except PrerequisiteError as err:
                 raise PrerequisiteError(f"{stored.path}: {err}") from None
         _write_files(out, made.files, force=force)
@@ -204,10 +209,10 @@ def _refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
             raise PrerequisiteError(f"{path}: exists; choose another --out, or add --force to overwrite it.")
 
 
-def _write_files(out: Path, files: Mapping[str, str], *, force: bool) -> None:
-    """Write texts below a folder, or none of them if one is there already and may not be overwritten."""
+def _write_files(out: Path, files: Mapping[str, str | bytes], *, force: bool) -> None:
+    """Write files below a folder, or none of them if one is there already and may not be overwritten."""
     from talm_sim.recordings.files import write_atomically
 
     _refuse_existing((out / name for name in files), force=force)
-    for name, text in files.items():
-        write_atomically(out / name, text.encode())
+    for name, content in files.items():
+        write_atomically(out / name, content.encode() if isinstance(content, str) else content)
