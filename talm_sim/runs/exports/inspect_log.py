@@ -43,7 +43,7 @@ def export_inspect(stored: StoredRun) -> Exported:
     """
     rows = {row.episode: row for row in stored.rows()}
     if not rows:
-        raise PrerequisiteError("has no finished episode; there is nothing to export.")
+        raise PrerequisiteError(f"{stored.path}: has no finished episode; there is nothing to export.")
     scenarios = {scenario.id: scenario for scenario in stored.scenarios()}
     verdicts: dict[str, list[Verdict]] = {}
     for verdict in stored.verdicts():
@@ -167,7 +167,7 @@ def _end(
     for judge in judges:
         said = {name: one.value for name, found in verdicts.items() for one in found if one.judge == judge}
         scores.append(_overall(judge, judge, said, rows))
-    summaries = stored.summary()
+    summaries = stored.summary(list(rows.values()))
     scores += [_group_score(one) for one in summaries]
     finished = len(rows) == stored.total
     results = {"total_samples": stored.total, "completed_samples": len(rows) - ended.failed, "scores": scores}

@@ -170,7 +170,7 @@ class SampleMaker:
             "tool_choice": "auto",
             "config": {"max_tokens": settings.max_new_tokens, "temperature": settings.temperature},
             "output": {"model": model_name(episode.model), "choices": [choice], **usage},
-            "call": {"request": {"added": turn.raw_prompt}, "response": {"text": turn.raw_text}},
+            "call": {"request": {"added": turn.raw_prompt}, "response": None if turn.raw_text == turn.text else {"text": turn.raw_text}},
             "completed": iso(span.end),
         }
 

@@ -5,6 +5,7 @@ python read_inspect.py LOG  prints one JSON document: the full log, the header a
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from importlib import import_module
@@ -13,7 +14,16 @@ from typing import Any
 
 
 def dump(value: Any) -> Any:
-    return json.loads(value.model_dump_json())
+    return shorten(json.loads(value.model_dump_json()))
+
+
+def shorten(value: Any) -> Any:
+    """Put the digest of a very long text in its place."""
+    if isinstance(value, str):
+        return value if len(value) < 10_000 else f"{len(value)}:{hashlib.sha256(value.encode()).hexdigest()}"
+    if isinstance(value, dict):
+        return {key: shorten(item) for key, item in value.items()}
+    return [shorten(item) for item in value] if isinstance(value, list) else value
 
 
 def read(log: str) -> dict[str, Any]:
