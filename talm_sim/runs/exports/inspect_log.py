@@ -220,9 +220,9 @@ def _notes(stored: StoredRun, rows: Mapping[str, Row], scenarios: Mapping[str, A
     left = Counter(row.not_scored for row in rows.values() if not row.scored)
     if left:
         reasons = ", ".join(f"{count:,} {why}" for why, count in sorted(left.items()))
-        yield f"{left.total():,} of {len(rows):,} samples have no score: {reasons}"
-    if len(rows) < stored.total:
-        yield f"{stored.total - len(rows):,} of {stored.total:,} episodes are not finished, and not in the log"
-    renamed = sum(sample_id(one) != one for one in scenarios)
-    if renamed:
-        yield f"{renamed:,} sample ids differ from their scenarios' ids, which cannot name a file; metadata.scenario has them"
+        yield f"{left.total():,} of {len(rows):,} samples {'has' if left.total() == 1 else 'have'} no score: {reasons}"
+    if (missing := stored.total - len(rows)) > 0:
+        yield f"{missing:,} of {stored.total:,} episodes {'is' if missing == 1 else 'are'} not finished, and not in the log"
+    if renamed := sum(sample_id(one) != one for one in scenarios):
+        ids = "sample id differs from its scenario's id" if renamed == 1 else "sample ids differ from their scenarios' ids"
+        yield f"{renamed:,} {ids}, which cannot name a file; metadata.scenario has the scenario's own"

@@ -59,7 +59,7 @@ class Key(StrEnum):
 
     SERVICE = "service.name"
     RUN = "talm_sim.run.id"
-    TASK = "talm_sim.task"
+    TASK_NAME = "talm_sim.task"
     CONTROL = "talm_sim.control"
     IMPORTED = "talm_sim.imported"
     SCENARIO = "talm_sim.scenario.id"

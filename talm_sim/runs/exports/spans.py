@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-import talm_sim
+from talm_sim import __version__
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
@@ -117,8 +117,8 @@ class _Run:
         episode = played.episode
         named = (self._stored.id, self._stored.manifest.created, episode.id, episode.attempt)
         spans = [encode_span(self._clean_span(span), named) for span in self._spans(played)]
-        resource = {Key.SERVICE: "talm-sim", Key.RUN: self._stored.id, Key.TASK: self._job.config.task}
-        scope = {"name": _SCOPE, "version": talm_sim.__version__}
+        resource = {Key.SERVICE: "talm-sim", Key.RUN: self._stored.id, Key.TASK_NAME: self._job.config.task}
+        scope = {"name": _SCOPE, "version": __version__}
         attributes = encode_attributes(self._clean.value(resource))
         text = as_line({"resource": {"attributes": attributes}, "scopeSpans": [{"scope": scope, "spans": spans}]})
         return Trace(text, len(spans))
@@ -147,7 +147,7 @@ class _Run:
         attributes: dict[str, Any] = {
             Key.OPERATION: Operation.AGENT,
             Key.AGENT_NAME: self._agent_name,
-            Key.AGENT_VERSION: None if self._own_agent else talm_sim.__version__,
+            Key.AGENT_VERSION: None if self._own_agent else __version__,
             Key.CONVERSATION: f"{self._stored.id}/{episode.id}",
             **self._request(episode),
             **usage_of(episode.usage),

@@ -81,8 +81,8 @@ def test_a_second_export_is_the_same_file(hostile: StoredRun, log: Path) -> None
 def test_what_is_left_out_is_counted(hostile: StoredRun) -> None:
     assert export_inspect(hostile).notes == (
         "4 of 10 samples have no score: 1 cancelled, 1 context_overflow, 1 infrastructure_error, 1 replay_miss",
-        "1 of 11 episodes are not finished, and not in the log",
-        "6 sample ids differ from their scenarios' ids, which cannot name a file; metadata.scenario has them",
+        "1 of 11 episodes is not finished, and not in the log",
+        "6 sample ids differ from their scenarios' ids, which cannot name a file; metadata.scenario has the scenario's own",
     )
 
 
