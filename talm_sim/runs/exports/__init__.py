@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from talm_sim.foreign.plugins import load_named
-from talm_sim.runs.stored_run import StoredRun
-from talm_sim.tasks import Exported
+
+if TYPE_CHECKING:
+    from talm_sim.runs.stored_run import StoredRun
+    from talm_sim.tasks import Exported
 
 __all__ = ["GENERAL_EXPORTERS", "find_general_exporter"]
 
-GeneralExporter = Callable[[StoredRun], Exported]
+GeneralExporter: TypeAlias = "Callable[[StoredRun], Exported]"
 """Writes a run of any task for another tool, as an `Exporter` writes those of its own task."""
 
 GENERAL_EXPORTERS: Mapping[str, str] = {"inspect": "talm_sim.runs.exports.inspect_log:export_inspect"}

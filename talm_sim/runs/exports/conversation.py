@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from talm_sim.models.base import ASK_HUMAN
 from talm_sim.types import Episode, Event, HumanEvent, ModelTurn, Scenario, ToolCall, UnparsableCall
 
 __all__ = ["Message", "conversation", "event_name", "system_text", "target_texts"]
@@ -69,8 +68,9 @@ def conversation(episode: Episode, scenario: Scenario | None, *, acts: bool) -> 
             found.append(Message("user", turn.raw_prompt or (scenario.query if scenario is not None else "")))
         found.append(_said(turn, index))
         found += [_answer(event) for event in episode.events if event.turn == index]
-    # An agent whose model is not seen has calls without a turn.
-    return found + [_answer(event) for event in episode.events if event.turn >= len(episode.model_turns)]
+    # An agent whose model is not seen has calls without a turn, and an imported episode may have an answer without one.
+    found += [_answer(event) for event in episode.events if event.turn >= len(episode.model_turns)]
+    return found if episode.model_turns or not episode.answer.strip() else [*found, Message("assistant", episode.answer)]
 
 
 def system_text(episode: Episode, scenario: Scenario | None) -> str:
@@ -86,7 +86,11 @@ def system_text(episode: Episode, scenario: Scenario | None) -> str:
 
 def event_name(event: Event) -> str:
     """Return the name of the tool that was called; of a question to a person, that of the tool which asks."""
-    return ASK_HUMAN if isinstance(event, HumanEvent) else event.name
+    if not isinstance(event, HumanEvent):
+        return event.name
+    from talm_sim.models.base import ASK_HUMAN  # not at the top: a help page needs no model
+
+    return ASK_HUMAN
 
 
 def target_texts(scenario: Scenario | None) -> list[str]:
@@ -116,7 +120,7 @@ def _answer(event: Event) -> Message:
     if not isinstance(event, HumanEvent):
         return Message("tool", event.result, answers=event.call_id, name=event.name, error=event.error or ("" if event.ok else "failed"))
     if event.by == "tool":
-        return Message("tool", event.answer, answers=event.call_id, name=ASK_HUMAN)
+        return Message("tool", event.answer, answers=event.call_id, name=event_name(event))
     return Message("user", event.answer)
 
 

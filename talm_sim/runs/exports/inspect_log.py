@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from talm_sim.common.digests import digest
 from talm_sim.config import Scope
@@ -20,9 +20,11 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import share
 from talm_sim.runs.exports.inspect_samples import SampleMaker, model_name, sample_id, summary_of, usage_record
 from talm_sim.runs.exports.texts import Cleaner
-from talm_sim.runs.stored_run import StoredRun
-from talm_sim.tasks import Exported
+from talm_sim.tasks.exporters import Exported
 from talm_sim.types import Measure, Rate, Row, Summary, Usage, Verdict
+
+if TYPE_CHECKING:
+    from talm_sim.runs.stored_run import StoredRun
 
 __all__ = ["export_inspect"]
 
@@ -50,8 +52,9 @@ def export_inspect(stored: StoredRun) -> Exported:
         verdicts.setdefault(verdict.episode_id, []).append(verdict)
     judges = list(dict.fromkeys(one.judge for said in verdicts.values() for one in said))
     created = datetime.fromisoformat(stored.manifest.created).astimezone(UTC)
-    maker = SampleMaker(stored.id, stored.job, created.timestamp(), _name_of_success(stored, rows, judges))
-    clean, spec = Cleaner(), _spec(stored, list(scenarios))
+    sampling = _sampling(stored)
+    maker = SampleMaker(stored.id, stored.job, created.timestamp(), _name_of_success(stored, rows, judges), sampling)
+    clean, spec = Cleaner(), _spec(stored, list(scenarios)) | {"model_generate_config": sampling}
     start = {"version": _VERSION, "eval": spec, "plan": _plan(stored)}
     archive, summaries, ended = io.BytesIO(), list[dict[str, Any]](), _Totals()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as log:
@@ -113,7 +116,7 @@ def _name_of_success(stored: StoredRun, rows: Mapping[str, Row], judges: Sequenc
 def _spec(stored: StoredRun, scenarios: Sequence[str]) -> dict[str, Any]:
     """Return what was run."""
     manifest, job = stored.manifest, stored.job
-    config, settings = job.config, job.settings()
+    config = job.config
     control = config.model.startswith("sim/")
     tags = ["talm-sim", *(["control"] if control else []), *(["imported"] if stored.imported else [])]
     about: dict[str, Any] = {"run": stored.id, "command": manifest.command, "dataset_digest": manifest.dataset_digest}
@@ -135,7 +138,6 @@ def _spec(stored: StoredRun, scenarios: Sequence[str]) -> dict[str, Any]:
         },
         "model": model_name(config.model),
         "model_args": dict(config.model_options),
-        "model_generate_config": {"max_tokens": settings.max_new_tokens, "temperature": settings.temperature, "seed": settings.seed},
         "config": {
             "epochs": config.epochs,
             "turn_limit": getattr(job.options, "turn_limit", None),
@@ -145,6 +147,14 @@ def _spec(stored: StoredRun, scenarios: Sequence[str]) -> dict[str, Any]:
         "tags": tags,
         "metadata": about | ({"control": _CONTROL} if control else {}) | ({"imported": True} if stored.imported else {}),
     }
+
+
+def _sampling(stored: StoredRun) -> dict[str, Any]:
+    """Return how the model was sampled; of an imported run and of an own agent that is not known."""
+    if stored.imported or getattr(stored.job.options, "agent", None):
+        return {}
+    settings = stored.job.settings()
+    return {"max_tokens": settings.max_new_tokens, "temperature": settings.temperature, "seed": settings.seed}
 
 
 def _plan(stored: StoredRun) -> dict[str, Any]:

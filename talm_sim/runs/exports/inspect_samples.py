@@ -67,12 +67,14 @@ class SampleMaker:
         job: What was run.
         created: When, in Unix seconds.
         success: Name of the score that says whether an episode succeeded; empty if its task does not say.
+        sampling: How the model was sampled, in Inspect's words; empty where that is not known.
     """
 
     run: str
     job: Job[Any]
     created: float
     success: str
+    sampling: Mapping[str, Any]
 
     def sample(self, episode: Episode, scenario: Scenario | None, row: Row, verdicts: Sequence[Verdict]) -> dict[str, Any]:
         """Return an episode as a sample; its texts are as they were stored."""
@@ -81,7 +83,7 @@ class SampleMaker:
         written = [_message(message, f"m{place}", episode) for place, message in enumerate(messages)]
         scores = self._scores(row, verdicts, episode)
         model = model_name(episode.model)
-        last = next((one for one, message in zip(reversed(written), reversed(messages), strict=True) if message.turn is not None), None)
+        last = _last_said(episode, messages, written)
         found: dict[str, Any] = {
             "id": sample_id(episode.scenario_id),
             "epoch": episode.epoch,
@@ -158,7 +160,6 @@ class SampleMaker:
             yield from _acts(*pending.pop(0), len(pending), begin)
 
     def _model_event(self, episode: Episode, turn: ModelTurn, span: Span, place: int, message: Message) -> dict[str, Any]:
-        settings = self.job.settings()
         choice = {"message": _message(message, f"m{place}", episode), "stop_reason": _STOPS[turn.stop]}
         usage = {} if turn.usage.uncounted else {"usage": usage_record(turn.usage)}
         return {
@@ -168,7 +169,7 @@ class SampleMaker:
             "input_refs": [[0, place]] if place else [],
             "tools": [],
             "tool_choice": "auto",
-            "config": {"max_tokens": settings.max_new_tokens, "temperature": settings.temperature},
+            "config": {**self.sampling},
             "output": {"model": model_name(episode.model), "choices": [choice], **usage},
             "call": {"request": {"added": turn.raw_prompt}, "response": None if turn.raw_text == turn.text else {"text": turn.raw_text}},
             "completed": iso(span.end),
@@ -255,12 +256,20 @@ def _call_error(error: str) -> dict[str, str]:
     return {"type": _CALL_ERRORS.get(error, "unknown"), "message": error}
 
 
+def _last_said(episode: Episode, messages: Sequence[Message], written: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the agent's own last message; None if it said nothing."""
+    own = [one for one, message in zip(written, messages, strict=True) if message.turn is not None]
+    if own or not messages or episode.model_turns or messages[-1].role != "assistant":
+        return own[-1] if own else None
+    return written[-1]
+
+
 def _output(episode: Episode, last: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the final output: the last message of the agent, if there is one, with why it stopped."""
     model = model_name(episode.model)
     if last is None:
         return {"model": model, "choices": [], "completion": episode.answer}
-    choice = {"message": last, "stop_reason": _STOPS[episode.model_turns[-1].stop]}
+    choice = {"message": last, "stop_reason": _STOPS[episode.model_turns[-1].stop] if episode.model_turns else "unknown"}
     usage = {"usage": usage_record(episode.usage)} if episode.saw_model else {}
     return {"model": model, "choices": [choice], "completion": episode.answer, **usage}
 

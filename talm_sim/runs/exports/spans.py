@@ -13,8 +13,7 @@ from talm_sim import __version__
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import ASK_HUMAN
-from talm_sim.runs.exports.conversation import Message, conversation
+from talm_sim.runs.exports.conversation import Message, conversation, event_name
 from talm_sim.runs.exports.otlp import CLIENT, INTERNAL, SpanEvent, TraceSpan, encode_attributes, encode_span
 from talm_sim.runs.exports.span_names import EVALUATION, Key, Operation
 from talm_sim.runs.exports.span_values import (
@@ -229,7 +228,7 @@ class _Run:
 
     def _event_span(self, number: int, event: Event, span: Span) -> TraceSpan:
         human = isinstance(event, HumanEvent)
-        name = ASK_HUMAN if isinstance(event, HumanEvent) else self._tool_name(event)
+        name = event_name(event) if isinstance(event, HumanEvent) else self._tool_name(event)
         attributes: dict[str, Any] = {
             Key.OPERATION: Operation.TOOL,
             Key.TOOL_NAME: name,

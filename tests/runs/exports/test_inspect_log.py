@@ -24,7 +24,7 @@ from talm_sim.runs.exports.inspect_samples import model_name, sample_id
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.types import Measure
 from tests.runs.exports.environment import PYTHON, needs_readers, read_with
-from tests.runs.exports.hostile_run import HOSTILE, IDS, LONG
+from tests.runs.exports.hostile_run import HOSTILE, IDS, LONG, make_run
 
 SCORED = {"a/b": "C", "C:\\x\ny": "C", "a_b": "I", ".hidden": "C", "-": "I"}
 """What the task says of each episode that its rate is over; `ordinary-1` was not decided, the others ended in an error or were cut off."""
@@ -95,6 +95,16 @@ def test_an_id_can_name_an_entry_and_no_two_are_alike(name: str) -> None:
 
 def test_a_control_is_never_presented_as_a_model() -> None:
     assert (model_name("sim/oracle"), model_name("openai/gpt-4o")) == ("control: sim/oracle", "openai/gpt-4o")
+
+
+def test_no_credential_of_the_environment_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-proj-Zx9qW8eR7tY6uI5oP4aS3dF2"
+    stored = make_run(tmp_path, said=f"my key is {key}, my password hunter2-hunter2")
+    monkeypatch.setenv("OTHER_PASSWORD", "hunter2-hunter2")
+    with zipfile.ZipFile(io.BytesIO(exported(stored)[1])) as archive:
+        told = "".join(archive.read(name).decode() for name in archive.namelist())
+    assert "my key is REDACTED, my password REDACTED" in told
+    assert key not in told and "hunter2" not in told
 
 
 @needs_readers

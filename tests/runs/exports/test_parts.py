@@ -136,6 +136,8 @@ def test_a_single_step_is_what_the_model_was_asked() -> None:
     assert told == [("user", "Answer the question. Yes or no?"), ("assistant", "Hm."), ("user", "Yes or no?"), ("assistant", "Yes.")]
     assert [message.text for message in conversation(played(), asked, acts=False)] == ["Yes or no?"]
     assert [message.text for message in conversation(played(), None, acts=True)] == [""]
+    imported = played().model_copy(update={"answer": "Yes."})
+    assert [message.text for message in conversation(imported, asked, acts=True)] == ["Yes or no?", "Yes."]
 
 
 @pytest.mark.parametrize(
