@@ -20,7 +20,8 @@ __all__ = ["UNSCORED", "SampleMaker", "iso", "model_name", "sample_id", "summary
 UNSCORED = math.nan
 """The value of a score that Inspect keeps and leaves out of every metric."""
 _ODD = re.compile(r"[^\w.@+=,~() -]|^\.+")
-_LONGEST_ID = 120
+_LONGEST_ID = 200
+"""Bytes of an id that is part of a file's name."""
 _SHORT, _LONG = 1000, 5000
 """Characters of a text, and of an input, that the list of samples shows."""
 _STOPS = {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls", "refusal": "content_filter"}
@@ -47,7 +48,7 @@ def sample_id(scenario_id: str) -> str:
     >>> sample_id("calendar-01.underspecified"), sample_id("a/b")
     ('calendar-01.underspecified', 'a_b-c14cddc033f6')
     """
-    plain = _ODD.sub("_", scenario_id)[:_LONGEST_ID]
+    plain = _ODD.sub("_", scenario_id).encode()[:_LONGEST_ID].decode(errors="ignore")
     return plain if plain == scenario_id else f"{plain}-{digest(scenario_id.encode('utf-8', 'surrogatepass').hex())}"
 
 
