@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,14 @@ def test_a_foreign_acting_task_is_recorded_replayed_and_read(stranger: Stranger)
     assert [row["asked"] for row in replayed] == ["yes"] * 4
     assert "replayed recording" in stranger("report", "replayed")
     assert "delete_file" in stranger("show", "replayed:vague-reports")
+    stranger("export", "inspect", "replayed", "--out", "logs")
+    (log,) = (stranger.directory / "logs").iterdir()
+    with zipfile.ZipFile(log) as archive:
+        summaries = json.loads(archive.read("summaries.json"))
+    assert [one["id"] for one in summaries] == [row["scenario"] for row in replayed]
+    assert all(one["scores"].keys() - {"success"} == {*stranger.stored("replayed").measures()} for one in summaries)
+    stranger("export", "otel", "replayed", "--out", "traces.jsonl")
+    assert len((stranger.directory / "traces.jsonl").read_text(encoding="utf-8").splitlines()) == len(replayed)
 
 
 @pytest.mark.timeout(300)
