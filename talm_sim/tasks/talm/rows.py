@@ -49,10 +49,11 @@ class _Seen:
         awareness_alone: bool = False,
     ) -> _Seen:
         question = GROUPS.get(episode.group, UNKNOWN).question
-        left_open = () if imported else asked_in_words(episode)
-        counted = left_open if own else ()
+        words_alone = imported and not episode.model_turns
+        left_open = () if words_alone else asked_in_words(episode)
+        counted = left_open if own or imported else ()
         done: dict[str, bool | int] = (
-            {} if imported or awareness_alone else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
+            {} if words_alone or awareness_alone else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
         )
         end = episode.termination
         return cls(
@@ -84,7 +85,7 @@ def rows(run: RunView) -> list[Row]:
     the counts of `AskScores`. Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
 
     A question in the words of a final answer counts as asked where the agent is the user's own; ours has a tool to ask with. Published outputs
-    hold the words of a conversation and not all of its calls, so nothing is said of what was done in them.
+    contain the words of a conversation and no turns, so nothing is said of what was done in them; imported traces are of the user's agent.
     """
     tools = run.tools()
     by_id = {scenario.id: scenario for scenario in run.scenarios()}
