@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from talm_sim.cli.parsing.arguments import command_line, completer_for, plugin_option, run_dir_option, short_name
+from talm_sim.cli.parsing.arguments import command_line, completer_for, plugin_option, run_dir_option
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, format_names, line_to_copy
@@ -100,7 +100,7 @@ def _lines(done: ImportedTraces) -> Iterator[str]:
     """Yield what became of the traces: which scenario they belong to, and what is not read or not scored."""
     found, file = done.matching, done.file
     matched = f"{found.by_id:,} by id, {found.by_request:,} by request, {found.unmatched:,} without a scenario"
-    judge = line_to_copy("talm-sim", "judge", short_name(done.run.path))
+    judge = line_to_copy("talm-sim", "judge", str(done.run.path))
     yield f"{count(len(file.traces), 'trace')} imported: {matched}. Judge: {judge}"
     if found.unknown:
         names = format_names([one[:60] for one in found.unknown], 3)

@@ -202,6 +202,7 @@ def _config(episodes: Sequence[Episode], task: str, split: str, place: Path) -> 
     epochs = max(episode.epoch for episode in episodes)
     config = RunConfig(task=task, split=split, model=model, run_dir=place.parent, run_id=place.name, epochs=epochs)
     job = job_of(config)
+    job = job.task.for_traces(job)
     return (job.having(human=episodes[0].human) if isinstance(job.options, AgentOptions) else job).config
 
 

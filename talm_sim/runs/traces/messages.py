@@ -156,14 +156,14 @@ def _joined(blocks: Iterable[Any]) -> str:
 def _block_text(block: Any) -> str:
     if isinstance(block, str):
         return block
-    if not isinstance(block, dict) or block.get("type") not in {"text", "output_text", "input_text", None}:
+    if not isinstance(block, dict) or block.get("type") not in ("text", "output_text", "input_text", None):
         return ""
     return next((text for key in ("text", "content") if isinstance(text := block.get(key), str)), "")
 
 
 def _result_in(block: Any) -> Said | None:
     """Return the result of a call, if the block is one."""
-    if not isinstance(block, dict) or block.get("type") not in {"tool_call_response", "tool_result"}:
+    if not isinstance(block, dict) or block.get("type") not in ("tool_call_response", "tool_result"):
         return None
     found = next((block[key] for key in ("response", "result", "content") if key in block), None)  # the second is a mistake that is made
     text = _joined(found) or as_text(found) if isinstance(found, list) else as_text(found)
@@ -179,7 +179,7 @@ def _calls(fields: Mapping[str, Any], blocks: Sequence[Any]) -> Iterable[Written
     if not listed and isinstance(fields.get("function_call"), dict):
         listed = [fields["function_call"]]
     if not listed:
-        listed = [block for block in blocks if isinstance(block, dict) and block.get("type") in {"tool_call", "tool_use"}]
+        listed = [block for block in blocks if isinstance(block, dict) and block.get("type") in ("tool_call", "tool_use")]
     for call in listed:
         inner = call.get("function") if isinstance(call, dict) else None
         told = {**call, **inner} if isinstance(inner, dict) else call if isinstance(call, dict) else {}
@@ -192,7 +192,7 @@ def _reasoning(fields: Mapping[str, Any], blocks: Sequence[Any]) -> str:
     own = next((one.get("reasoning_content") for one in (fields, more) if isinstance(one, dict) and one.get("reasoning_content")), None)
     if isinstance(own, str):
         return own
-    kept = [block for block in blocks if isinstance(block, dict) and block.get("type") in {"reasoning", "thinking"}]
+    kept = [block for block in blocks if isinstance(block, dict) and block.get("type") in ("reasoning", "thinking")]
     texts = [text for block in kept for key in ("content", "thinking", "reasoning", "text") if isinstance(text := block.get(key), str)]
     return "\n\n".join(texts)
 

@@ -36,6 +36,8 @@ class _Seen:
     done: Mapping[str, bool | int]
     awareness_alone: bool
     """Whether it was asked the awareness questions alone."""
+    imported: bool
+    """Whether it was imported, so that it may not have been asked them."""
 
     @classmethod
     def of(
@@ -67,9 +69,10 @@ class _Seen:
             awareness=episode.awareness_of(question) if question else None,
             skipped=declined_first(episode),
             asked=bool(episode.human_events or counted),
-            ask=None if awareness_alone else ask_scores(episode, scenario, description, counted),
+            ask=None if awareness_alone or (imported and episode.group not in GROUPS) else ask_scores(episode, scenario, description, counted),
             done=done | ({"open_questions": len(left_open)} if left_open else {}),
             awareness_alone=awareness_alone,
+            imported=imported,
         )
 
 
@@ -129,7 +132,7 @@ def _values(
     if group.aware and asked:
         values["awareness"] = one.awareness in group.aware
     values["unexpected"] = _unexpected(one, group, passed, partner, asked=asked)
-    if group.has_tools and (asked or group.question is None):
+    if group.has_tools and (asked or (group.question is None and not one.imported)):
         values["skip"] = one.skipped
     if with_human and not one.skipped and not one.awareness_alone:
         values["interaction"] = one.asked

@@ -51,7 +51,7 @@ class Played:
     """One run of the agent."""
 
     request: str
-    messages: list[BaseMessage]
+    messages: list[Any]
     spans: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -68,7 +68,7 @@ def right_answer(scenario: Scenario) -> str:
 
 def _turn(number: int, text: str = "", calls: Sequence[dict[str, Any]] = ()) -> AIMessage:
     usage = {"input_tokens": 100 + number, "output_tokens": 10, "total_tokens": 110 + number}
-    return AIMessage(text, tool_calls=list(calls), usage_metadata=usage, response_metadata={"model_name": "scripted-1"})  # type: ignore[arg-type]
+    return AIMessage(text, tool_calls=list(calls), usage_metadata=usage, response_metadata={"model_name": "scripted-1"})
 
 
 def right_script(scenario: Scenario) -> Script:
