@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.common.credentials import Hider, credentials_in_environment
+from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.traces.conversation import Trace
 from talm_sim.runs.traces.messages import is_message, read_trace
 from talm_sim.runs.traces.spans import SpanReader
-from talm_sim.scenarios.jsonl import numbered_lines, parse
+from talm_sim.scenarios.jsonl import COMMENT, parse
 
 __all__ = ["TraceFile", "read_traces"]
 
+_GIVE = "give OTLP/JSON spans, LangChain messages or chat messages"
 _OTHER_SIGNALS = {"resourceLogs": "logs", "resourceMetrics": "metrics", "resourceProfiles": "profiles"}
 
 
@@ -59,7 +61,7 @@ def read_traces(file: Path) -> TraceFile:
             raise PrerequisiteError(
                 f"{spans.silent[0]}: no span contains a message, as in all {len(spans.silent):,} traces of the file; {hint}."
             )
-        raise PrerequisiteError(f"{file}: contains no trace; give OTLP/JSON spans, or LangChain or chat messages.")
+        raise PrerequisiteError(f"{file}: contains no trace; {_GIVE}.")
     return TraceFile(found, unread + spans.unread, spans.silent)
 
 
@@ -74,9 +76,9 @@ def _listed(value: Any, where: str) -> Iterator[tuple[Any, str]]:
 
 def _documents(file: Path) -> Iterator[tuple[str, Any]]:
     """Yield the JSON values of a file, each with its place: one per line if the first line is a value, else the whole file."""
-    lines = list(numbered_lines(file))
+    lines = _lines(file)
     if not lines:
-        raise PrerequisiteError(f"{file}: is empty; give OTLP/JSON spans, or LangChain or chat messages.")
+        raise PrerequisiteError(f"{file}: is empty; {_GIVE}.")
     try:
         parse(lines[0][1])
     except ValueError as err:
@@ -89,6 +91,18 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
             yield where, parse(line)
         except ValueError as err:
             raise PrerequisiteError(f"{where}: not JSON ({err}); write one trace per line.") from None
+
+
+def _lines(file: Path) -> list[tuple[str, str]]:
+    """Return the lines that are not blank, each with its place."""
+    try:
+        text = read_text(file, LARGEST_DATA, "utf-8-sig")
+    except OSError as err:
+        raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}; {_GIVE}.") from None
+    except UnicodeDecodeError as err:
+        raise PrerequisiteError(f"{file}:{err.object.count(10, 0, err.start) + 1}: is not UTF-8 text; save the file as UTF-8.") from None
+    lines = enumerate(text.split("\n"), 1)
+    return [(f"{file}:{number}", line) for number, line in lines if line.strip() and not line.lstrip().startswith(COMMENT)]
 
 
 def _whole(file: Path, text: str, places: list[str]) -> Any:
