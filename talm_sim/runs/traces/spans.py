@@ -163,7 +163,10 @@ def _trace(unit: _Unit) -> Trace:
     head = agent or next((span for span in ordered if not span.parent), ordered[0])
     told, answered = head.messages()
     said = _conversation(ordered)
-    if not any(one.role == "assistant" and not one.given for one in said):
+    ended = head.attributes.get("talm_sim.termination")
+    if not chats and isinstance(ended, str):  # our own export of an agent that was only asked the awareness questions
+        said = [*told, *said]
+    elif not any(one.role == "assistant" and not one.given for one in said):
         said = _whole(told, answered) + [one for one in said if one.role == "tool"]
     elif not any(one.role == "user" for one in said):
         said = [one for one in told if one.role != "assistant"] + said
@@ -171,7 +174,6 @@ def _trace(unit: _Unit) -> Trace:
     last = next((one for one in reversed(head.messages(values=False)[1] if agent else []) if one.role == "assistant"), None)
     counted = [usage for span in chats if (usage := usage_in(span.attributes)) is not None]
     whole = usage_in(head.attributes) or (sum(counted, Usage()) if counted else None)
-    ended = head.attributes.get("talm_sim.termination")
     return Trace(
         f"{head.where.partition(', span ')[0]}, trace {escape_control(head.trace[:40])}",
         said,
