@@ -12,6 +12,7 @@ from langchain_core.load import dumpd
 from langchain_core.messages import messages_to_dict
 
 from talm_sim import judge
+from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.traces.importing import ImportedTraces, import_traces
 from talm_sim.tasks import find_task
 from talm_sim.types import Scenario
@@ -179,3 +180,13 @@ def test_messages_without_a_state_may_be_chat_messages(named: Named, truth: dict
     judge(done.run.path)
     said = {verdict.episode_id: verdict.value for verdict in done.run.verdicts()}
     assert said == {name: truth[name] for name in said} and len(said) > 20
+
+
+def test_a_second_import_leaves_the_run_and_another_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    file.write_text(json.dumps([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]))
+    first = import_traces(file, tmp_path / "runs").run
+    assert import_traces(file, tmp_path / "runs").run.manifest == first.manifest
+    file.write_text(json.dumps([{"role": "user", "content": "a"}, {"role": "assistant", "content": "c"}]))
+    with pytest.raises(PrerequisiteError, match=r"traces-t: is another run than .* choose a --run-id, or delete it with: talm-sim runs delete"):
+        import_traces(file, tmp_path / "runs")

@@ -353,16 +353,6 @@ def test_secrets_and_escapes_do_not_reach_the_run(tmp_path: Path, monkeypatch: p
     assert all(secret.encode() not in path.read_bytes() for path in run.path.iterdir())
 
 
-def test_a_second_import_leaves_the_run_and_another_file_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "t.jsonl"
-    file.write_text(json.dumps([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]))
-    first = import_traces(file, tmp_path / "runs").run
-    assert import_traces(file, tmp_path / "runs").run.manifest == first.manifest
-    file.write_text(json.dumps([{"role": "user", "content": "a"}, {"role": "assistant", "content": "c"}]))
-    with pytest.raises(PrerequisiteError, match=r"traces-t: is another run than .* choose a --run-id, or delete it with: talm-sim runs delete"):
-        import_traces(file, tmp_path / "runs")
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: (
