@@ -74,6 +74,7 @@ _PLACES: Final = (
     _Place("import", "release/outputs/Original/m_auto_eval/answers.json", _IMPORT, largest=_DOCUMENT),
     _Place("import, queries", "release/benchmark/Original/all_Original_queries.json", (*_IMPORT, "--scenarios-to", "y"), largest=_DOCUMENT),
     _Place("import, tools", "release/tools/Geo/x.json", (*_IMPORT, "--tools-to", "y"), largest=_DOCUMENT),
+    _Place("import, traces", "x.jsonl", ("import", "traces", "x.jsonl")),
     _Place("--cassettes: tools", "tapes/tools/perfect.zip", (*_RUN, "--replay", "--cassettes", "tapes"), deep="", largest=2**30),
     _Place("--cassettes: specs", "tapes/tools/specs.json", (*_RUN, "--tools", "replay", "--cassettes", "tapes"), largest=_DOCUMENT),
     _Place("export cassettes", "tapes/tools/perfect.zip", ("export", "cassettes", "--from", "tapes", "--to", "out"), deep="", largest=2**30),

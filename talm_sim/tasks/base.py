@@ -362,6 +362,10 @@ class Task(ABC, Generic[OptionsT]):
         """The job as a control model plays it beside the real one."""
         return job
 
+    def for_traces(self, job: Job[OptionsT]) -> Job[OptionsT]:
+        """The job of a run that contains traces of an agent that ran elsewhere, which answered freely."""
+        return job
+
     def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:
         """Return the episode that another is compared with, for judges that need pairs."""
         return lambda episode, scenario: None

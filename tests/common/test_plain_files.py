@@ -115,6 +115,7 @@ PLACES: dict[str, tuple[str, list[str], int, str]] = {
     "list": ("x.json", ["tools", "list", "--tools-from", "specs:x.json"], DOCUMENT, "["),
     "folder": ("tools/x.json", ["tools", "list", "--tools-from", "fail-talms:tools"], DOCUMENT, "["),
     "import": ("r/outputs/Original/m/answers.json", ["import", "fail-talms", "r"], DOCUMENT, "["),
+    "traces": ("x.jsonl", ["import", "traces", "x.jsonl"], SCENARIOS, "["),
     "cassettes": ("tapes/tools/perfect.zip", ["export", "cassettes", "--from", "tapes"], 2**30, ""),
     "run": ("runs/r/run.json", ["report", "runs/r"], 8 * 2**20, ""),
 }  # fmt: skip
