@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 from pydantic.fields import FieldInfo
 
+from talm_sim.common.budgets import read_budget
 from talm_sim.common.credentials import Hider, credentials_in_environment, names_credential
 from talm_sim.common.gates import read_gate
 from talm_sim.common.typed_options import OptionsModel
@@ -29,6 +30,7 @@ __all__ = [
     "DEFAULT_MODEL",
     "ENV_PREFIX",
     "RESULT_LIMIT",
+    "BudgetText",
     "GateText",
     "Limit",
     "LogLevel",
@@ -171,6 +173,12 @@ def _check_limit(value: str) -> str:
     return value
 
 
+def _check_budget(value: str) -> str:
+    if value:
+        read_budget(value)
+    return value
+
+
 def _join_names(value: Any) -> Any:
     """Names as one text with commas, each once, be they a list or a text with commas or spaces; what is neither as it is."""
     names = value.replace(",", " ").split() if isinstance(value, str) else value
@@ -192,6 +200,8 @@ ModelName = Annotated[str, AfterValidator(_has_provider)]
 """A model as `provider/name`."""
 ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_refuse_secrets)]
 """Options of a model's provider; numbers and booleans are taken as text, secrets are refused."""
+BudgetText = Annotated[Names, AfterValidator(_check_budget)]
+"""Limits of what a command spends, see `read_budget`; empty for none."""
 GateText = Annotated[str, AfterValidator(_check_gate)]
 """`[GROUP.]MEASURE>=NUMBER`; see `read_gate`."""
 Limit = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_check_limit)]
@@ -234,6 +244,10 @@ class RunConfig(OptionsModel):
     cassettes: Path | None = option(None, OPE, "Recordings.  [default: the bundled ones]", metavar="DIR")
     run_dir: Path = option(Path("runs"), OPE, "Directory of the runs.", metavar="DIR", rare=True)
     run_id: str | None = option(None, OPE, "Name of the run.  [default: time, model, split]", metavar="NAME")
+    budget: BudgetText = option(
+        "", OPE, "Limit requests, tokens, cost, minutes.", metavar="KEY=N,...", complete="talm_sim.common.budgets:BUDGET_WORDS"
+    )
+    prices: Path | None = option(None, OPE, "Also print the cost, at these prices.", metavar="F.toml")
     max_episodes: int = option(16, OPE, "Episodes at the same time.", metavar="N", rare=True, ge=1)
     max_connections: int = option(16, OPE, "Model requests at the same time.", metavar="N", ge=1)
     max_retries: int = option(5, OPE, "Retries per failed request.", metavar="N", rare=True, ge=0)

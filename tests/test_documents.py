@@ -40,7 +40,12 @@ TYPED = {
     "talm-sim answer": "It is in India.\nI mean oslo.\n",
 }
 """Part of a command to what the person at its terminal types."""
-ENDS = {"--split perfect --model openai-api/vllm/absent": 2, "--run-id person": 1, "report nightly --gate": 1}
+ENDS = {
+    "--split perfect --model openai-api/vllm/absent": 2,
+    "--run-id person": 1,
+    "--run-id spent": 4,
+    "report nightly --gate": 1,
+}
 """Part of a command to its exit code, where that is not 0."""
 SET_UP = ("python3 -m venv", "sh scripts/", "pip install", ".venv/bin/", "scripts/", "export ", "git clone", "hf download")
 """How lines begin that install; CI runs what they name."""

@@ -185,11 +185,13 @@ HOMONYMS = {
     "talm_sim.agent.graph": {"awareness"},
     "talm_sim.agent.episode": {"awareness"},
     **{key: {"refusal"} for key in ("talm_sim.types.episodes", "talm_sim.models.chat", "talm_sim.models.openai_chat")},
-    **{key: {"refusal"} for key in ("talm_sim.models.anthropic_messages", "talm_sim.models.langchain_chat")},
+    **{key: {"refusal"} for key in ("talm_sim.models.anthropic_messages", "talm_sim.models.langchain_chat", "talm_sim.runs.traces.episodes")},
     **{key: {"calls"} for key in ("talm_sim.types.scenarios", "talm_sim.tools_env.environment")},
+    "talm_sim.runs.exports.span_values": {"refusal"},
+    "talm_sim.runs.exports.inspect_samples": {"refusal", "calls", "explanation", "awareness"},
 }
 """Words that name something else there: `awareness` and `calls` are keys of stored episodes and scenarios, `refusal` is why a provider's turn
-ended."""
+ended, `calls` and `explanation` are keys of other programs' logs."""
 LOOK_UPS = {"get", "pop", "setdefault", "index", "count", "startswith", "endswith"}
 
 

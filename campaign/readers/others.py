@@ -22,6 +22,9 @@ from talm_sim.recordings import calls as recorded_calls
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.runs.files.manifest import check_name
 from talm_sim.runs.python_words import python_words
+from talm_sim.runs.traces import attributes as span_attributes
+from talm_sim.runs.traces.episodes import episode_of, scenario_of
+from talm_sim.runs.traces.messages import read_trace
 from talm_sim.scenarios.making.review import Entry, Part
 from talm_sim.tasks.talm.making import giveaways
 from talm_sim.tools_env.environment import validate_arguments
@@ -76,7 +79,19 @@ def _described(text: str) -> None:
     giveaways.find_giveaway(12, "city", [spec], [spec], anywhere=True)
 
 
+def _trace(text: str) -> None:
+    call = {"id": "a", "name": text[:60], "arguments": text}
+    said: list[Any] = [
+        {"role": role, "content": text, "tool_calls": [call], "tool_call_id": "a"} for role in ("user", "assistant", "tool", "user")
+    ]
+    trace = read_trace(said, "x")
+    episode_of(trace, scenario_of(trace, "talm", "a"), 1)
+    span_attributes.unflatten({f"gen_ai.prompt.0.{text}": text}, "gen_ai.prompt")
+    span_attributes.json_in(text)
+
+
 READERS: Final = (
+    Reader("traces", "talm_sim.runs.traces.messages", _trace, ("", "<think>"), ("{", ".0")),
     Reader(
         "Hider.text",
         "talm_sim.common.credentials",

@@ -17,6 +17,7 @@ from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
+from talm_sim.models.metering import PERSON, asking_as
 from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
 from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, ToolSpec, Usage, episode_id
@@ -246,7 +247,8 @@ def _resume_command(replies: Mapping[str, HumanReply]) -> Command[Any]:
 
 async def _answer(responder: Responder, question: PendingQuestion) -> HumanReply:
     asked = time.time()
-    reply = await responder(question.question, question.ask)
+    with asking_as(PERSON):
+        reply = await responder(question.question, question.ask)
     return HumanReply(reply.answer, reply.responder, reply.declined, asked, max(asked, time.time()), reply.appropriate)
 
 

@@ -1,7 +1,8 @@
 """The command line: the only room that prints.
 
 Data goes to standard output, talk to standard error. Exit codes: 0 done; 1 finished, but episodes failed, a gate was missed or a check found
-something; 2 usage, or something the user must fix first; 3 two runs cannot be compared; 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
+something; 2 usage, or something the user must fix first; 3 two runs cannot be compared; 4 a budget left something undone; 130 interrupted
+(143 by SIGTERM, 129 by SIGHUP).
 """
 
 from __future__ import annotations

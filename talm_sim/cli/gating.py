@@ -100,7 +100,7 @@ class Gating:
         self._write(runs, blocks, gates, verdict)
         if self._error is not None:
             raise self._error
-        return 1 if faults else code
+        return max(code, int(bool(faults)))  # a budget that is spent has a code of its own
 
     def _write(self, runs: Sequence[StoredRun], blocks: Callable[[], Sequence[Block]], gates: Sequence[GateResult], verdict: str) -> None:
         made: dict[Path, bytes] = {}

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import command_line, short_name
+from talm_sim.cli.parsing.arguments import OUT_OF_BUDGET, command_line, short_name
 from talm_sim.cli.person.responder import TerminalResponder
+from talm_sim.cli.progress.budget_lines import left_over
 from talm_sim.cli.progress.display import Display, JsonDisplay, open_display
 from talm_sim.cli.report.blocks import judge_hint, summary_records
 from talm_sim.cli.report.layout import Block
@@ -22,9 +23,10 @@ from talm_sim.cli.terminal.signals import only_ends
 from talm_sim.cli.terminal.streams import silence_stdout, streams_kept, until_reader_leaves
 from talm_sim.cli.terminal.text import count, one_line, strip_control
 from talm_sim.config import RunConfig, Traffic
-from talm_sim.errors import PrerequisiteError, line_to_copy
+from talm_sim.errors import OptionError, PrerequisiteError, line_to_copy
 from talm_sim.models import sim
 from talm_sim.runs.api import AGAIN, resume, run
+from talm_sim.runs.events import BudgetSpent
 from talm_sim.runs.files.manifest import control_name
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
@@ -35,6 +37,8 @@ __all__ = ["CONTROLS", "WatchedWork", "display_config", "print_result", "run_con
 
 CONTROLS = tuple(f"sim/{control}" for control in sim.CONTROLS)
 """Models printed by `--controls`: scripts whose true metric values are known."""
+_OF_COMMAND = ("display", "quiet", "log_level", "against", "budget", "prices")
+"""Options that a command on a stored run has for itself."""
 
 
 class WatchedWork:
@@ -52,6 +56,12 @@ class WatchedWork:
         self.ask = ask
         self.command = command_line()
         self.interrupted = False
+
+    @property
+    def spent(self) -> BudgetSpent | None:
+        """What was spent where a budget left something undone; None if nothing was left."""
+        found = self.display.spent
+        return found if found is not None and found.left else None
 
 
 @contextmanager
@@ -105,10 +115,21 @@ def _resume(display: Display) -> str:
 
 def display_config(overrides: Mapping[str, Any]) -> RunConfig:
     """Return how a command on a stored run is shown: by its own options, whatever the run was made with."""
-    return RunConfig(**{name: overrides[name] for name in ("display", "quiet", "log_level", "against") if name in overrides})
+    try:
+        return RunConfig(**{name: overrides[name] for name in _OF_COMMAND if name in overrides})
+    except OptionError as err:
+        raise PrerequisiteError(f"--{err}") from None
 
 
-def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: RunConfig, prices: Mapping[str, Price] | None = None) -> int:
+def print_result(
+    runs: Sequence[StoredRun],
+    blocks: Sequence[Block],
+    config: RunConfig,
+    prices: Mapping[str, Price] | None = None,
+    *,
+    spent: BudgetSpent | None = None,
+    again: str = "",
+) -> int:
     """Print the table of a run and those beside it (with display `json`, as the last line of the stream), then where to look next.
 
     Args:
@@ -116,9 +137,11 @@ def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: Run
         blocks: The table's content for each.
         config: How to show it; each run knows what was run.
         prices: Model to its price, for output that a program reads.
+        spent: What was spent, if a budget left something undone.
+        again: The command that does what was left; by default, the one that resumes the run.
 
     Returns:
-        The exit code: 1 if episodes failed, or if all of them wait for an answer.
+        The exit code: 4 if a budget left something undone; else 1 if episodes failed, or if all of them wait for an answer.
     """
     stored = runs[0]
     with until_reader_leaves():
@@ -127,8 +150,8 @@ def print_result(runs: Sequence[StoredRun], blocks: Sequence[Block], config: Run
             JsonDisplay.write({"event": "summary", "run": stored.id, "path": str(stored.path), "groups": groups, "took": cost})
         else:
             print_table(blocks, explained=not config.quiet)
-    waits = _print_next_step(stored, quiet=config.quiet)
-    return 1 if stored.failed or waits else 0
+    waits = _print_next_step(stored, config, spent, again)
+    return OUT_OF_BUDGET if spent else 1 if stored.failed or waits else 0
 
 
 def run_controls(stored: StoredRun) -> list[StoredRun]:
@@ -149,10 +172,11 @@ def run_controls(stored: StoredRun) -> list[StoredRun]:
     return found
 
 
-def _print_next_step(stored: StoredRun, *, quiet: bool) -> bool:
+def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | None, again: str) -> bool:
     """Print what failed, what waits and how to continue; return whether nothing is finished because every episode waits."""
     name = short_name(stored.path)
-    again = resume_command(stored.job, name)
+    prices = [] if config.prices is None else ["--prices", str(config.prices)]
+    again = again or resume_command(stored.job, name, *(["--budget", config.budget, *prices] if spent else ()))
     lines, failures, crashed = [""], stored.failed, stored.crashed
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.failed)
@@ -175,10 +199,12 @@ def _print_next_step(stored: StoredRun, *, quiet: bool) -> bool:
         asked = () if finished else stored.pending(limit=1)
         such = "".join(f"nothing is finished yet: {strip_control(one.episode_id)} asks: {one_line(one.question)}\n" for one in asked)
         lines.append(f"{such}{count(waiting, 'question')} open. Answer with: {line_to_copy('talm-sim', 'answer', name)}")
-    if finished < stored.total:
+    if spent is not None:
+        lines.append(f"the budget is spent: {left_over(spent)}. Continue with: {again}")
+    elif finished < stored.total:
         lines.append(f"not finished. Continue with: {again}")
     example = next((episode.id for episode in stored.episodes()), None)
-    if example is not None and not quiet:
+    if example is not None and not config.quiet:
         lines.append(f"show an episode: {line_to_copy('talm-sim', 'show', f'{name}:{example}')}")
         lines.append(f"print this table: {line_to_copy('talm-sim', 'report', name)}")
         lines += judge_hint(stored)

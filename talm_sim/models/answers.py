@@ -14,9 +14,12 @@ __all__ = [
     "MOST_CALLS",
     "MOST_TEXT",
     "MOST_TOKENS",
+    "anthropic_usage",
     "check_bounds",
     "first_tokens",
+    "openai_usage",
     "read",
+    "reported_usage",
     "stop_of",
     "text_in",
     "token_logprobs",
@@ -106,6 +109,26 @@ def usage_of(input_tokens: Any, output_tokens: Any, cached_tokens: Any = None, *
         return Usage(uncounted=1)
     cached = _count(cached_tokens) or 0
     return Usage(input_tokens=asked + sum(_count(value) or 0 for value in more_input), output_tokens=said, cached_tokens=cached)
+
+
+def openai_usage(usage: Any) -> Usage:
+    """Return the token counts of an answer in the OpenAI protocol."""
+    usage = usage if isinstance(usage, dict) else {}
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    return usage_of(usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
+
+
+def anthropic_usage(usage: Any) -> Usage:
+    """Return the token counts of an answer in the Messages protocol, cached tokens included in the input: it counts them beside it."""
+    usage = usage if isinstance(usage, dict) else {}
+    read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
+    return usage_of(usage.get("input_tokens"), usage.get("output_tokens"), read, read, written)
+
+
+def reported_usage(usage: Any) -> Usage:
+    """Return the token counts of an answer in either protocol."""
+    return openai_usage(usage) if isinstance(usage, dict) and "prompt_tokens" in usage else anthropic_usage(usage)
 
 
 def token_logprobs(logprobs: Any) -> tuple[float, ...] | None:

@@ -9,13 +9,13 @@ from anthropic import AsyncAnthropic
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import ContextOverflowError, ProviderError
-from talm_sim.models.answers import check_bounds, read, stop_of, text_in, usage_of
+from talm_sim.models.answers import anthropic_usage, check_bounds, read, stop_of, text_in
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
 from talm_sim.models.parsing import parse_calls, replace_surrogates, split_reasoning
 from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_fields, check_headers, required_key, server_url
-from talm_sim.types import ModelTurn, ToolSpec, Usage
+from talm_sim.types import ModelTurn, ToolSpec
 
 __all__ = ["AnthropicMessages", "open_anthropic"]
 
@@ -81,7 +81,7 @@ class AnthropicMessages:
             tool_calls=calls,
             unparsable_calls=broken,
             stop=stop_of(answer.get("stop_reason"), _STOPS, "stop"),
-            usage=_usage(answer.get("usage")),
+            usage=anthropic_usage(answer.get("usage")),
         )
 
     def _body(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> dict[str, Any]:
@@ -111,10 +111,3 @@ def open_anthropic(request: ModelRequest) -> Model:
 
 def _of_type(blocks: list[dict[str, Any]], kind: str, field: str) -> list[str]:
     return [text_in(block.get(field)) for block in blocks if block.get("type") == kind]
-
-
-def _usage(usage: Any) -> Usage:
-    """Return token counts with cached tokens included in the input; the protocol counts them beside `input_tokens`."""
-    usage = usage if isinstance(usage, dict) else {}
-    read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
-    return usage_of(usage.get("input_tokens"), usage.get("output_tokens"), read, read, written)

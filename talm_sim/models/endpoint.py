@@ -94,7 +94,7 @@ class Endpoint:
         self._variables = variables
         self._slots = asyncio.Semaphore(max_connections)
         self.client = httpx2.AsyncClient(
-            transport=transport or ServerClient(),
+            transport=transport or ServerClient(model=name),
             timeout=httpx2.Timeout(timeout),
             limits=httpx2.Limits(max_connections=max_connections, max_keepalive_connections=max_connections),
             follow_redirects=True,

@@ -13,13 +13,13 @@ from langchain_core.messages import BaseMessage
 from openai import AsyncOpenAI
 
 from talm_sim.errors import ProviderError
-from talm_sim.models.answers import check_bounds, first_tokens, read, stop_of, text_in, token_logprobs, usage_of
+from talm_sim.models.answers import check_bounds, first_tokens, openai_usage, read, stop_of, text_in, token_logprobs
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.chat import Completion
 from talm_sim.models.endpoint import Endpoint
 from talm_sim.models.messages import model_turns_in, openai_messages, openai_tools
 from talm_sim.models.parsing import parse_calls, split_reasoning
-from talm_sim.types import ModelTurn, ToolSpec, Usage
+from talm_sim.types import ModelTurn, ToolSpec
 
 __all__ = ["OpenAIChat", "choice_of"]
 
@@ -144,7 +144,7 @@ def _completion(name: str, answer: dict[str, Any], alternatives: int) -> Complet
         calls=tuple((call_id, one.get("name"), one.get("arguments")) for call_id, one in functions if isinstance(one, dict)),
         stop="refusal" if refusal else stop_of(choice.get("finish_reason"), _STOPS, "stop"),
         logprobs=token_logprobs(choice.get("logprobs")),
-        usage=_usage(answer.get("usage")),
+        usage=openai_usage(answer.get("usage")),
         first_tokens=first_tokens(choice.get("logprobs"), alternatives),
     )
 
@@ -163,12 +163,5 @@ def _continuation(name: str, answer: dict[str, Any], alternatives: int) -> Model
         logprobs=token_logprobs(choice.get("logprobs")),
         first_tokens=first_tokens(choice.get("logprobs"), alternatives),
         stop=stop_of(choice.get("finish_reason"), _STOPS, "stop"),
-        usage=_usage(answer.get("usage")),
+        usage=openai_usage(answer.get("usage")),
     )
-
-
-def _usage(usage: Any) -> Usage:
-    usage = usage if isinstance(usage, dict) else {}
-    details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    return usage_of(usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)

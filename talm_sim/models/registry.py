@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, suggest_nearest
 from talm_sim.foreign.plugins import Registry
+from talm_sim.models.metering import count_generations, current_meter
 from talm_sim.models.request import ModelRequest
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def open_model(
         created: The day on which the run was created, which prompts that show a date show.
 
     Raises:
-        PrerequisiteError: The name, an option, a key or an address is missing or wrong.
+        PrerequisiteError: The name, an option, a key or an address is missing or wrong; or the command's budget does not admit the model.
     """
     known = _providers()
     prefix, slash, model = name.partition("/")
@@ -220,7 +221,14 @@ def open_model(
         raise PrerequisiteError(f"model '{name}': --tool-format constrained works with {able} only; use --tool-format native.")
     limits = (max_retries, max_connections, timeout)
     request = ModelRequest(name, model, transport_factory, *limits, dict(options or {}), constrained, replay, fail_fast, created)
-    return _opener(found)(request)
+    meter = current_meter.get()
+    if meter is None or replay:
+        return _opener(found)(request)
+    if not found.local:
+        meter.admit(name)
+    opened = _opener(found)(request)
+    count_generations(opened, meter)
+    return opened
 
 
 def in_process(model: str) -> bool:

@@ -16,6 +16,8 @@ import httpx2
 
 from talm_sim.common.credentials import Hider, credentials_in_environment, credentials_in_headers, credentials_in_url, is_distinctive
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.metering import current_meter, note_http_request, request_bound, response_usage
+from talm_sim.types import Usage
 
 __all__ = ["MOST_BYTES", "ServerClient", "UnfitAnswerError"]
 
@@ -50,20 +52,39 @@ class ServerClient(httpx2.AsyncBaseTransport):
 
     Args:
         inner: What carries them; by default one that all share, made when first needed, since its SSL context alone costs 17 ms.
+        model: Name of the model that is asked, for a budget.
     """
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport | None = None, *, model: str = "") -> None:
         self._inner = inner
+        self._model = model
+        self._meter = current_meter.get()
         self._opened: dict[str | None, httpx2.AsyncBaseTransport] = {}
         self._environment = credentials_in_environment()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer one request, within the seconds that its client gives a read.
+        """Answer one request, within the seconds that its client gives a read, and count it.
 
         Raises:
             UnfitAnswerError: The answer is too large, or leads to another host.
             httpx2.TransportError: There was no answer.
+            PrerequisiteError: The command's budget does not admit the model.
         """
+        note_http_request()
+        meter = current_meter.get() or self._meter  # a thread of an agent's own has no context
+        if meter is None:
+            return await self._answer(request)
+        with meter.sending(self._model, request_bound(await request.aread())) as sent:
+            try:
+                response = await self._answer(request)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                sent.usage = Usage()  # no server has read it
+                raise
+            sent.received = len(response.content)
+            sent.usage = response_usage(response.status_code, response.content)
+        return response
+
+    async def _answer(self, request: httpx2.Request) -> httpx2.Response:
         try:
             async with asyncio.timeout(request.extensions.get("timeout", {}).get("read")):
                 response = await self._carrier(request.url).handle_async_request(request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -41,12 +41,12 @@ def read_text(path: Path) -> str:
         raise PrerequisiteError(f"{path}: not a readable recording (not UTF-8); delete it and record again, or restore it.") from None
 
 
-def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
+def write_atomically(path: Path, data: bytes | Iterable[bytes], *, replace: bool = True) -> None:
     """Write a file completely or not at all.
 
     Args:
         path: The file; missing parent folders are created.
-        data: The content.
+        data: The content, or its parts in order.
         replace: Whether an existing file is replaced.
 
     Raises:
@@ -59,7 +59,7 @@ def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
         _sweep_once(path.parent)
         try:
             with temporary.open("xb") as file:
-                file.write(data)
+                file.writelines([data] if isinstance(data, bytes) else data)
                 file.flush()
                 os.fsync(file.fileno())
             if replace:

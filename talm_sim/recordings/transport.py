@@ -7,6 +7,7 @@ import json
 import httpx2
 
 from talm_sim.models.endpoint import LOGICAL_HOST, LOGICAL_URL
+from talm_sim.models.metering import note_http_request
 from talm_sim.models.retries import is_retryable, is_retryable_code
 from talm_sim.models.server_client import ServerClient
 from talm_sim.recordings.http import HttpRequest, HttpResponse
@@ -22,10 +23,11 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
 
     Args:
         inner: What carries requests to servers; the network by default.
+        model: Name of the model that is asked, for a budget.
     """
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport | None = None) -> None:
-        self._line = ServerClient(inner)
+    def __init__(self, inner: httpx2.AsyncBaseTransport | None = None, *, model: str = "") -> None:
+        self._line = ServerClient(inner, model=model)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer one request.
@@ -36,6 +38,7 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
         player = current_player.get()
         if player is None:
             return await self._line.handle_async_request(request)
+        note_http_request()
         headers = {"content-type": request.headers.get("content-type", "")}
         logical = HttpRequest(request.method, _logical_url(request), headers, await request.aread())
         recorded = player.lookup(logical)

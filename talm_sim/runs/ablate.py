@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.common.digests import digest
-from talm_sim.config import RunConfig, Scope
-from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs.api import AGAIN, Contact, blocking, check_size, resume_with, start_run
-from talm_sim.runs.build import Built, build, plan
+from talm_sim.config import RunConfig
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.api import Contact, blocking, resume_with, start_run
+from talm_sim.runs.budget import Spending, within_budget
+from talm_sim.runs.build import Built, build
+from talm_sim.runs.effects import CellRows, Effect, estimate_effects
 from talm_sim.runs.events import OnEvent, listening
-from talm_sim.runs.files.manifest import dataset_digest
+from talm_sim.runs.grid import PlannedCell, cell_label, combine, is_whole, naming_cell, plan_cell, table_value, table_values
 from talm_sim.runs.python_words import phrase_errors_for_python
 from talm_sim.runs.resolve import configure
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tables import frame
 from talm_sim.tasks import Job
-from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types.measures import summary_table
 
@@ -45,13 +44,16 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """A finished grid."""
+    """A grid that was run. A budget may have kept some cells from being started, which are missing, or from being finished."""
 
     cells: tuple[Cell, ...]
+    """The cells; the values of the last option change fastest."""
+    over: dict[str, tuple[Any, ...]]
+    """The options that were varied, with their values; an effect is the difference to the first."""
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat record per cell and group: the varied fields, then the metrics with their intervals."""
-        return [_table_values(cell.values) | row for cell in self.cells for row in cell.run.summary_records()]
+        return [table_values(cell.values) | row for cell in self.cells for row in cell.run.summary_records()]
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return `to_records` as a pandas frame.
@@ -61,11 +63,23 @@ class Ablation:
         """
         return frame(self.to_records())
 
+    def effects(self) -> list[dict[str, Any]]:
+        """Return how each measure of each group changes with the options, as flat records; see `talm_sim.runs.effects`.
+
+        A record of a main effect (`effect` is `main`) has the difference between two values of one option: the mean, over the cells of all
+        other options, of the differences of the cells' means. One of an `interaction` has the difference of such differences. `low` and `high`
+        are the 95 % interval. A measure that has no effects has one record, which says `why`.
+        """
+        return [one.record() for one in self.estimate_effects()]
+
+    def estimate_effects(self) -> list[Effect]:
+        """Return the same as objects, each with its measure."""
+        factors = {field: tuple(map(table_value, values)) for field, values in self.over.items()}
+        return estimate_effects(factors, [CellRows.of(cell_label(cell.values), cell.run) for cell in self.cells])
+
     def _repr_html_(self) -> str:
         fields = list(dict.fromkeys(field for cell in self.cells for field in cell.values))
-        rows = [
-            ([str(_table_values(cell.values).get(field, "")) for field in fields], one) for cell in self.cells for one in cell.run.summary()
-        ]
+        rows = [([str(table_values(cell.values).get(field, "")) for field in fields], one) for cell in self.cells for one in cell.run.summary()]
         return summary_table(rows, fields)
 
 
@@ -88,7 +102,8 @@ async def ablate_async(
     Args:
         base: What all cells share; the default is `RunConfig()`.
         over: Fields of `RunConfig` with the values to try, for example `{"human": ["none", "recorded"], "perturb": ["", "http-500"]}`. A
-            list field takes a list or a single item; "" and None mean an empty list.
+            list field takes a list or a single item, and `model_options` a mapping or `KEY=VALUE`; "" and None mean none. The first value of
+            each field is the one that the effects compare with.
         name: Prefix of the runs' names.
         on_event: Receives the progress events of every cell's run.
         progress: Whether to show progress; by default it is shown in a notebook, unless `on_event` is given.
@@ -102,108 +117,74 @@ async def ablate_async(
         raise PrerequisiteError(f"ablate: over={over!r} varies nothing; give each field its values, as in over={{'epochs': [1, 2]}}.")
     grid = dict(over or {})
     first = configure(base, options)
-    for field, values in grid.items():
-        _check_field(first, field, values)
-    combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    combinations = combine(first, grid)
     async with AsyncExitStack() as stack:
         # What cells share is opened once, and a cell stays as it was planned.
-        contact = Contact(stack.enter_context(listening(on_event, progress)))
+        listen = stack.enter_context(listening(on_event, progress))
+        spending = stack.enter_context(within_budget(first.config, listen))
+        contact = Contact(listen, spending=spending)
         shared = await stack.enter_async_context(Shared())
-        planned = [(values, await _plan_cell(first, values, name, shared, stack, large=large)) for values in combinations]
+        planned = [await _prepare(first, values, name, shared, stack, spending, large=large) for values in combinations]
         cells = []
         played: dict[str, StoredRun] = {}
-        for cell_values, cell in planned:
-            try:
-                stored = await _run_cell(cell, shared, played, contact)
-            except PrerequisiteError as err:
-                raise PrerequisiteError(f"cell {_label(cell_values)}: {err}") from None
-            cells.append(Cell(cell_values, stored))
-            if _is_whole(stored):
-                played.setdefault(cell.episodes, stored)
-        return Ablation(tuple(cells))
+        for values, ready in zip(combinations, planned, strict=True):
+            if spending is not None and not _is_done(ready.cell.path) and spending.stops():
+                spending.leave("cells", 1)
+                continue
+            with naming_cell(values):
+                stored = await _run_cell(ready, shared, played, contact)
+            cells.append(Cell(values, stored))
+            if is_whole(stored):
+                played.setdefault(ready.cell.episodes, stored)
+        return Ablation(tuple(cells), {field: tuple(values) for field, values in grid.items()})
 
 
 ablate = blocking(ablate_async)
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """A cell that can be run: its directory, and what was built for it unless it has been started before."""
+class _Ready:
+    """A cell that can be run: its plan, and what was built for it unless it has been started before."""
 
-    job: Job[Any]
-    path: Path
+    cell: PlannedCell
     built: Built | None
-    episodes: str
-    """Return a digest of what its episodes depend on: cells that differ only in how they are judged have the same."""
 
 
-async def _plan_cell(first: Job[Any], values: Mapping[str, Any], name: str, shared: Shared, stack: AsyncExitStack, *, large: bool) -> _Plan:
-    """Return the job of a cell, named after its content and, if it has not been started, built."""
-    try:
-        job = configure(first.config, {field: _as_value(first, field, value) for field, value in values.items()})
-        job, scenarios = plan(job, shared)
-        generation = job.values(Scope.GENERATION) | {"prompts": recording_key(job)}
-        content = {  # the dataset names the scenarios
-            "generation": {name: value for name, value in generation.items() if name not in {"scenario", "category"}},
-            "dataset": dataset_digest(scenarios),
-        }
-        job = job.having(run_id=f"{name}-{digest({**content, 'scoring': job.values(Scope.SCORING)})}")
-        path = job.config.run_dir / str(job.config.run_id)
-        if not (large or path.exists()):
-            check_size(job, scenarios)
-        built = None if path.exists() else await stack.enter_async_context(build(job, scenarios, shared))
-    except PrerequisiteError as err:
-        raise PrerequisiteError(f"cell {_label(values)}: {err}") from None
-    return _Plan(job, path, built, digest(content))
+async def _prepare(
+    first: Job[Any],
+    values: Mapping[str, Any],
+    name: str,
+    shared: Shared,
+    stack: AsyncExitStack,
+    spending: Spending | None,
+    *,
+    large: bool,
+) -> _Ready:
+    with naming_cell(values):
+        cell = plan_cell(first, values, name, shared, large=large)
+        if spending is not None and not _is_done(cell.path):
+            spending.check(cell.job.config)
+        built = None if cell.path.exists() else await stack.enter_async_context(build(cell.job, cell.scenarios, shared))
+    return _Ready(cell, built)
 
 
-async def _run_cell(planned: _Plan, shared: Shared, played: dict[str, StoredRun], contact: Contact) -> StoredRun:
+async def _run_cell(ready: _Ready, shared: Shared, played: dict[str, StoredRun], contact: Contact) -> StoredRun:
     """Run a cell; one that differs from a finished cell only in how it is judged takes over that cell's episodes, and is judged."""
     # Two cells may be the same run, as different values can mean the same.
-    if planned.built is not None and not planned.path.exists():
-        return await start_run(replace(planned.built, played=played.get(planned.episodes)), contact)
-    stored = StoredRun(planned.path)
-    if stored.judged and _is_whole(stored):
+    cell = ready.cell
+    if ready.built is not None and not cell.path.exists():
+        return await start_run(replace(ready.built, played=played.get(cell.episodes)), contact)
+    stored = StoredRun(cell.path)
+    if _is_done(cell.path):
         return stored
     # However the cell was started, it continues as the grid is called now.
-    how = {name: getattr(planned.job.config, name) for name in _HOW}
+    how = {name: getattr(cell.job.config, name) for name in _HOW}
     return await resume_with(shared, stored, contact, **how)
 
 
-def _is_whole(stored: StoredRun) -> bool:
-    """Return whether every episode has ended in a way that is not tried again."""
-    return stored.finished == stored.total and not stored.terminations.keys() & set(AGAIN)
-
-
-def _check_field(job: Job[Any], field: str, values: Sequence[Any]) -> None:
-    known = [name for name in (*RunConfig.model_fields, *type(job.options).model_fields) if name != "options"]
-    if field not in known:
-        raise PrerequisiteError(f"ablate: unknown field '{field}'.{did_you_mean(str(field), known)}")
-    if isinstance(values, str | Mapping) or not isinstance(values, Collection) or not len(values):
-        raise PrerequisiteError(f"ablate: give '{field}' a list of values, for example [{values!r}, ...].")
-    if job.scope_of(field) is Scope.OPERATIONAL:
-        raise PrerequisiteError(f"ablate: '{field}' changes how a run is executed, not its results; vary another field.")
-
-
-def _as_value(job: Job[Any], field: str, value: Any) -> Any:
-    fields = RunConfig.model_fields if field in RunConfig.model_fields else type(job.options).model_fields
-    if isinstance(fields[field].default, tuple) and (value is None or isinstance(value, str)):
-        return (value,) if value else ()
-    return value
-
-
-def _label(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{field}={value}" for field, value in _table_values(values).items()) or "(the only one)"
-
-
-def _table_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Write values as a table holds them: lists and paths as text."""
-    shown: dict[str, Any] = {}
-    for field, value in values.items():
-        if isinstance(value, Path):
-            shown[field] = str(value)
-        elif isinstance(value, list | tuple):
-            shown[field] = " ".join(map(str, value))
-        else:
-            shown[field] = value
-    return shown
+def _is_done(path: Path) -> bool:
+    """Return whether nothing is left to do for the cell with this directory: it was run as a whole, and judged."""
+    if not path.exists():
+        return False
+    stored = StoredRun(path)
+    return stored.judged and not stored.unjudged and is_whole(stored)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -17,8 +17,10 @@ from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did
 from talm_sim.foreign.code import directory_kept
 from talm_sim.foreign.loop import is_foreign_loop, running_loop, use_foreign_loop
 from talm_sim.foreign.plugins import load_plugins
+from talm_sim.judges.base import Pair
 from talm_sim.models.registry import in_process
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
+from talm_sim.runs.budget import Spending, within_budget
 from talm_sim.runs.build import Built, build, open_runner, plan
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening
 from talm_sim.runs.extensions import check_brought, import_agent, name_extensions
@@ -71,6 +73,8 @@ class Contact:
     """Puts a question to a person, one at a time; without it, questions stay open in the store."""
     wait: bool = False
     """Whether the session stays until all open questions are answered from elsewhere."""
+    spending: Spending | None = None
+    """What decides whether more may be started; None without a budget."""
 
 
 def blocking(work: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
@@ -119,8 +123,9 @@ async def run_async(
                 raise PrerequisiteError("gate: a run ends before its gates are checked; call talm_sim.check_gates(run, gates, baseline).")
             if not large:
                 check_size(job, scenarios)
-            async with build(job, scenarios, shared) as built:
-                return await start_run(built, Contact(listen, ask, wait), command=command)
+            with within_budget(job.config, listen) as spending:
+                async with build(job, scenarios, shared) as built:
+                    return await start_run(built, Contact(listen, ask, wait, spending), command=command)
 
 
 run = blocking(run_async)
@@ -207,9 +212,11 @@ async def resume_with(
     check_judges(job)
     answered = any(end.completed for end in stored.terminations)
     job = job.having(run_id=str(stored.path))
-    async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest.wording, answered=answered) as built:
-        store = RunStore.open(stored.path.absolute())  # an agent may move to another directory
-        return await _session(stored, store, built, contact, again)
+    with within_budget(job.config, contact.on_event) as spending:
+        contact = replace(contact, spending=spending or contact.spending)
+        async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest.wording, answered=answered) as built:
+            store = RunStore.open(stored.path.absolute())  # an agent may move to another directory
+            return await _session(stored, store, built, contact, again)
 
 
 @phrase_errors_for_python
@@ -236,17 +243,21 @@ async def judge_async(
     job = check_judges(job)
     with listening(on_event, progress) as listen:
         async with Shared() as shared:
-            grader = await open_grader(job.having(run_id=str(stored.path)), stored.scenarios(), shared)
-            async with RunStore.open(stored.path) as store:
-                await _judge(stored, store, job, grader, listen)
+            with within_budget(job.config, listen) as spending:
+                grader = await open_grader(job.having(run_id=str(stored.path)), stored.scenarios(), shared)
+                async with RunStore.open(stored.path) as store:
+                    await _judge(stored, store, job, grader, Contact(listen, spending=spending))
     return stored
 
 
 judge = blocking(judge_async)
 
 
-async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, on_event: OnEvent) -> None:
-    await judge_run(store, job, grader, pairs=lambda: job.task.pair(stored.judged_as(job)), on_event=on_event)
+async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, contact: Contact) -> None:
+    def pairs() -> Pair:
+        return job.task.pair(stored.judged_as(job))
+
+    await judge_run(store, job, grader, pairs=pairs, on_event=contact.on_event, spending=contact.spending)
     first, view = None, stored.judged_as(job)
     # The run it is paired with may have gone; the table will say so.
     with contextlib.suppress(PrerequisiteError), view.at_once(store.reader):
@@ -280,7 +291,7 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
             await store.set_meta({MIXED: True})  # so that a table need not look at every episode of every run
         async with open_runner(built, store) as runner:
             progress = store.progress(failed)
-            on_event(_start_event(stored, built, progress))
+            on_event(_start_event(stored, built, progress, counted=contact.spending is not None))
             with directory_kept():
                 counts = await run_batch(
                     store,
@@ -291,8 +302,9 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
                     on_event=on_event,
                     ask=contact.ask if built.opened.waits else None,
                     wait=contact.wait,
+                    spending=contact.spending,
                 )
-        await _judge(stored, store, built.job, built.grader, on_event)
+        await _judge(stored, store, built.job, built.grader, contact)
     on_event(_finish_event(stored, counts, time.monotonic() - started))
     return stored
 
@@ -310,9 +322,11 @@ def _terminations(names: Collection[str]) -> list[Termination]:
     return [Termination(name) for name in names]
 
 
-def _start_event(stored: StoredRun, built: Built, progress: RunProgress) -> RunStarted:
+def _start_event(stored: StoredRun, built: Built, progress: RunProgress, *, counted: bool) -> RunStarted:
     config, opened = built.job.config, built.opened
-    notes = (f"{name}: {text}" for name, text in opened.notes.items())
+    notes = [f"{name}: {text}" for name, text in opened.notes.items()]
+    if counted and config.model.startswith("agent/"):
+        notes.append("budget: of the models that your agent brings, only LangChain's are counted")
     models = "on this machine" if in_process(config.model) else str(config.models or "its own")
     return RunStarted(
         run_id=stored.id,

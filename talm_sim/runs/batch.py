@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.loop import LoopGivenUp
+from talm_sim.runs.budget import Spending
 from talm_sim.runs.desk import Desk
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
 from talm_sim.runs.files.store import PausedEpisode, RunProgress, RunStore
@@ -86,6 +87,7 @@ async def run_batch(
     on_event: OnEvent = ignore_events,
     ask: Ask | None = None,
     wait: bool = False,
+    spending: Spending | None = None,
 ) -> BatchCounts:
     """Run every episode of a run that is not finished yet.
 
@@ -101,6 +103,7 @@ async def run_batch(
         on_event: Told of progress.
         ask: Puts open questions to a person, one at a time, in the order they came up.
         wait: Whether to stay for answers from elsewhere when nothing else is left to do.
+        spending: The command's budget: once a limit is reached, no episode starts or continues, and those in flight end.
 
     Returns:
         Where the run stands: with neither `ask` nor `wait`, some episodes may still wait for a person.
@@ -109,25 +112,36 @@ async def run_batch(
         PrerequisiteError: The user must fix something. It is raised at once; finished episodes are kept.
         Exception: A bug in the runner; raised after the other episodes in flight were finished and kept.
     """
-    batch = _Batch(store, runner, progress, epochs, on_event=on_event, ask=ask, wait=wait)
+    batch = _Batch(store, runner, progress, epochs, on_event=on_event, ask=ask, wait=wait, spending=spending)
     return await batch.run(max_episodes)
 
 
 class _Batch:
     def __init__(
-        self, store: RunStore, runner: EpisodeRunner, progress: RunProgress, epochs: int, *, on_event: OnEvent, ask: Ask | None, wait: bool
+        self,
+        store: RunStore,
+        runner: EpisodeRunner,
+        progress: RunProgress,
+        epochs: int,
+        *,
+        on_event: OnEvent,
+        ask: Ask | None,
+        wait: bool,
+        spending: Spending | None,
     ) -> None:
         self._store = store
         self._runner = runner
         self._on_event = on_event
         self._ask = ask
         self._wait = wait
+        self._spending = spending
         self._epochs = epochs
         self._scenarios = progress.scenarios
         self._positions = {scenario.id: position for position, scenario in enumerate(self._scenarios)}
         self._total = len(self._scenarios) * epochs
         self._paused = dict(progress.paused)
         self._finished = len(progress.finished)
+        self._to_begin = self._total - len(progress.finished | progress.paused.keys())
         self._plan = self._jobs_to_begin(progress.finished | progress.paused.keys(), progress.attempts)
         self._ready: deque[_EpisodeJob] = deque()
         self._running: set[asyncio.Task[None]] = set()
@@ -149,6 +163,8 @@ class _Batch:
             await asyncio.gather(*helpers, return_exceptions=True)
         if self._failure is not None:
             raise self._failure
+        if self._spending is not None:
+            self._spending.leave("episodes", self._to_begin + len(self._ready))
         return BatchCounts(self._total, self._finished, len(self._paused), dict(self._terminations))
 
     def _jobs_to_begin(self, left_out: frozenset[str], attempts: Mapping[str, int]) -> Iterator[_EpisodeJob]:
@@ -167,7 +183,9 @@ class _Batch:
             self._wake.clear()
             # What still waits for its commit is in no one's way, but it is held in memory: a slow disk must slow the run.
             while self._failure is None and self._in_flight < max_episodes and len(self._running) < 2 * max_episodes:
-                job = self._ready.popleft() if self._ready else next(self._plan, None)
+                if self._is_spent():
+                    break
+                job = self._next_job()
                 if job is None:
                     break
                 self._in_flight += 1
@@ -182,10 +200,22 @@ class _Batch:
                 return
             await self._wake.wait()
 
+    def _next_job(self) -> _EpisodeJob | None:
+        if self._ready:
+            return self._ready.popleft()
+        job = next(self._plan, None)
+        self._to_begin -= job is not None
+        return job
+
+    def _is_spent(self) -> bool:
+        """Return whether the budget lets nothing more start. It is not asked if nothing is left to start, as nothing is missing then."""
+        left = self._to_begin + len(self._ready) + (len(self._paused) if self._wait or self._ask else 0)
+        return self._spending is not None and left > 0 and self._spending.stops(self._in_flight)
+
     def _expects_answers(self) -> bool:
         if self._failure is not None or not self._paused:
             return False
-        return self._wait or self._asking is not None or bool(self._ready)
+        return self._asking is not None or (not self._is_spent() and (self._wait or bool(self._ready)))
 
     def _slot_is_free(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -251,6 +281,8 @@ class _Batch:
             await asyncio.sleep(_POLL_SECONDS)
             if self._paused and self._store.has_changed():
                 self._collect_answers()
+            if self._spending is not None:
+                self._wake.set()  # its minutes may be over while people are waited for
 
     def _collect_answers(self, episode_id: str = "") -> None:
         """Make ready what has all its answers, of one episode or all."""
@@ -263,7 +295,7 @@ class _Batch:
             self._wake.set()
 
     def _start_asking(self) -> None:
-        if self._ask is not None and self._asking is None and self._paused and self._failure is None:
+        if self._ask is not None and self._asking is None and self._paused and self._failure is None and not self._is_spent():
             self._asking = asyncio.create_task(self._put_questions(self._ask))
             self._asking.add_done_callback(self._end_asking)
 
@@ -278,6 +310,8 @@ class _Batch:
                 self._ask = None
                 break
             self._collect_answers(question.episode_id)
+            if self._is_spent():
+                break
         self._store.desk.release()  # there is no next question at which it could be taken back
         self._collect_answers()
         if self._ask is not None and self._paused and not self._ready:  # somebody elsewhere may still take an answer back

@@ -11,11 +11,14 @@ from talm_sim.tools_env.restarts import on_restart
 from talm_sim.types import Termination
 
 __all__ = [
+    "BudgetReached",
+    "BudgetSpent",
     "EpisodeFinished",
     "EpisodeStarted",
     "EpisodeWaiting",
     "JudgeProgress",
     "OnEvent",
+    "PartSpent",
     "RequestRetried",
     "RunEvent",
     "RunFinished",
@@ -127,7 +130,58 @@ class RunFinished:
     elapsed_s: float
 
 
-RunEvent = RunStarted | EpisodeStarted | EpisodeWaiting | EpisodeFinished | RequestRetried | ToolsRestarted | JudgeProgress | RunFinished
+@dataclass(frozen=True, slots=True)
+class BudgetReached:
+    """A limit of the budget is reached: nothing more starts, and what is in flight ends."""
+
+    limits: tuple[str, ...]
+    """The limits that are reached: requests, tokens, cost, minutes."""
+    in_flight: int
+    """How many episodes or judgements are in flight."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartSpent:
+    """What one model was asked for one part of the command."""
+
+    part: str
+    """`agent`, `judge`, or `person` for a responder that asks a model."""
+    model: str
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    bounded: int
+    """Requests whose tokens are counted at their upper bound, because no server reported them."""
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSpent:
+    """A command with a budget ends, and this is what it spent."""
+
+    limits: dict[str, float]
+    """The budget."""
+    spent: dict[str, float]
+    """Requests, tokens, cost and minutes."""
+    parts: tuple[PartSpent, ...]
+    currency: str
+    """Currency of the cost; empty if the prices name none."""
+    left: dict[str, int]
+    """What the budget kept from being done, by name: episodes, cells of a grid, and for each judge the episodes that it did not judge."""
+
+
+RunEvent = (
+    RunStarted
+    | EpisodeStarted
+    | EpisodeWaiting
+    | EpisodeFinished
+    | RequestRetried
+    | ToolsRestarted
+    | JudgeProgress
+    | RunFinished
+    | BudgetReached
+    | BudgetSpent
+)
 OnEvent = Callable[[RunEvent], None]
 
 

@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from talm_sim.common.budgets import read_budget
 from talm_sim.config import DEFAULT_MODEL, RunConfig, Traffic
-from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.judges.registry import judge_class
 from talm_sim.models.base import Model
 from talm_sim.models.registry import in_process
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.runs.api import run_to_completion
+from talm_sim.runs.budget import Spending
 from talm_sim.runs.build import build, plan
+from talm_sim.runs.events import ignore_events
 from talm_sim.runs.judging import judge_names
-from talm_sim.runs.prices import Price
+from talm_sim.runs.prices import Price, price_of
 from talm_sim.runs.resolve import configure
 from talm_sim.tasks import Job, Recorded
 from talm_sim.tasks.bounds import Bound
@@ -29,7 +31,7 @@ from talm_sim.tasks.shared import Shared
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Scenario, ToolSpec, Usage
 
-__all__ = ["Cost", "Forecast", "RecordedUse", "episodes_of", "forecast"]
+__all__ = ["Cost", "Forecast", "RecordedUse", "Unsent", "episodes_of", "forecast", "forecast_planned"]
 
 JUDGE_INSTRUCTIONS, JUDGE_OUTPUT = 1_000, 512
 """Most tokens of a judge's instructions, and of one of its answers."""
@@ -124,30 +126,55 @@ def episodes_of(config: RunConfig) -> int:
 
 
 async def _forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> Forecast:
-    async with _Unsent() as shared:
+    async with Unsent() as shared:
         job, scenarios = plan(configure(config, {}), shared)
-        opened: dict[str, ToolSpec] = {}
-        if not _needs_loading(job.config):
-            async with build(job, scenarios, shared) as built:
-                job = built.job
-                opened = {tool.name: tool for tool in built.opened.tools_of(scenarios)}
-        config = job.config
-        groups = {group: sum(one.group == group for one in scenarios) for group in dict.fromkeys(one.group for one in scenarios)}
-        library = shared.library(config.cassettes, job.task.recorded_in)
-        bounds = job.task.bounds(scenarios, job, Recorded(library, {}, known=False, opened=opened))
-        agent = sum(bounds, Bound()).times(config.epochs)
-        costs = [_agent_cost(job, scenarios, agent, library, prices)]
-        asks = sum(judge_class(name).asks for name in judge_names(job) if "model" in judge_class(name).needs)
-        if config.judge_model is not None and asks:
-            episodes = len(scenarios) * config.epochs
-            read = agent.last + episodes * JUDGE_INSTRUCTIONS
-            bound = Bound(0, asks * episodes, asks * read, asks * episodes * JUDGE_OUTPUT)
-            traffic = "here" if in_process(config.judge_model) else str(config.models if config.models is Traffic.REPLAY else Traffic.LIVE)
-            costs.append(Cost(config.judge_model, "judge", traffic, bound, *_money(config.judge_model, traffic, bound, prices)))
-        return Forecast(job, groups, tuple(costs))
+        if config.budget:
+            Spending(read_budget(config.budget), prices, ignore_events)  # refuses a limit of the cost without prices
+        return await forecast_planned(job, scenarios, shared, prices)
 
 
-class _Unsent(Shared):
+async def forecast_planned(
+    job: Job[Any],
+    scenarios: Sequence[Scenario],
+    shared: Unsent,
+    prices: Mapping[str, Price] | None,
+    left: Sequence[Scenario] | None = None,
+) -> Forecast:
+    """Forecast a run that is planned.
+
+    Args:
+        job: Its job.
+        scenarios: Its scenarios.
+        shared: What other runs of the session opened.
+        prices: Model to its price.
+        left: The scenario of each episode that is still to be run; by default, each scenario once per epoch. Every episode is judged.
+
+    Raises:
+        PrerequisiteError: The run would be refused, or a model that it asks has no price.
+    """
+    opened: dict[str, ToolSpec] = {}
+    if not _needs_loading(job.config):
+        async with build(job, scenarios, shared) as built:
+            job = built.job
+            opened = {tool.name: tool for tool in built.opened.tools_of(scenarios)}
+    config = job.config
+    groups = {group: sum(one.group == group for one in scenarios) for group in dict.fromkeys(one.group for one in scenarios)}
+    library = shared.library(config.cassettes, job.task.recorded_in)
+    recorded = Recorded(library, {}, known=False, opened=opened)
+    whole = sum(job.task.bounds(scenarios, job, recorded), Bound()).times(config.epochs)
+    agent = whole if left is None else sum(job.task.bounds(left, job, recorded), Bound())
+    costs = [_agent_cost(job, scenarios if left is None else (), agent, library, prices)]
+    asks = sum(judge_class(name).asks for name in judge_names(job) if "model" in judge_class(name).needs)
+    if config.judge_model is not None and asks:
+        episodes = len(scenarios) * config.epochs
+        read = whole.last + episodes * JUDGE_INSTRUCTIONS
+        bound = Bound(0, asks * episodes, asks * read, asks * episodes * JUDGE_OUTPUT)
+        traffic = "here" if in_process(config.judge_model) else str(config.models if config.models is Traffic.REPLAY else Traffic.LIVE)
+        costs.append(Cost(config.judge_model, "judge", traffic, bound, *_money(config.judge_model, traffic, bound, prices)))
+    return Forecast(job, groups, tuple(costs))
+
+
+class Unsent(Shared):
     """Opens what a run needs, except keys and addresses, and writes nothing."""
 
     async def model(self, config: RunConfig, created: datetime | None = None) -> Model:
@@ -209,7 +236,5 @@ def _money(model: str, traffic: str, bound: Bound, prices: Mapping[str, Price] |
         return 0.0, ""
     if prices is None or traffic == "own":
         return None, ""
-    if model not in prices:
-        hint = did_you_mean(model, prices) or " The file contains no prices."
-        raise PrerequisiteError(f"--prices: no price for {model}.{hint}")
-    return prices[model].of(bound.input_tokens, bound.output_tokens), prices[model].currency
+    price = price_of(model, prices)
+    return price.of(bound.input_tokens, bound.output_tokens), price.currency

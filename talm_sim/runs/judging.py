@@ -16,8 +16,10 @@ from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError,
 from talm_sim.judges.base import Earlier, Judge, JudgeContext, OpenVote, Pair, unrecorded_vote
 from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instructions
 from talm_sim.models.base import Model
+from talm_sim.models.metering import JUDGE, asking_as
 from talm_sim.models.registry import in_process
 from talm_sim.recordings import CassetteLibrary
+from talm_sim.runs.budget import Spending
 from talm_sim.runs.events import JudgeProgress, OnEvent, ignore_events
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.manifest import find_run
@@ -172,7 +174,15 @@ def judge_traffic(config: RunConfig, library: CassetteLibrary, scenarios: Iterab
     raise PrerequisiteError(f"--judge-model {model}: was not recorded, and this run is replayed; {first}judge it live: {command}")
 
 
-async def judge_run(store: RunStore, job: Job[Any], grader: Grader, *, pairs: Callable[[], Pair], on_event: OnEvent = ignore_events) -> int:
+async def judge_run(
+    store: RunStore,
+    job: Job[Any],
+    grader: Grader,
+    *,
+    pairs: Callable[[], Pair],
+    on_event: OnEvent = ignore_events,
+    spending: Spending | None = None,
+) -> int:
     """Judge the finished episodes of a run, and note who judged it, by what configuration, and what they measure.
 
     Args:
@@ -181,12 +191,13 @@ async def judge_run(store: RunStore, job: Job[Any], grader: Grader, *, pairs: Ca
         grader: What `open_grader` gave.
         pairs: Finds out what episodes are compared with; called where a judge compares.
         on_event: Told of progress.
+        spending: The command's budget; see `score`.
 
     Returns:
         How many verdicts failed.
     """
     judges = _open_judges(store.reader, job, _instructions(job), grader, pairs)
-    failed = await score(store, judges, max_at_once=job.config.max_connections, on_event=on_event)
+    failed = await score(store, judges, max_at_once=job.config.max_connections, on_event=on_event, spending=spending)
     # Verdicts that came with an imported run cannot be made again, so they stay.
     now = [*stored_documents.imported_judges(store.reader), *((judge.name, judge.config_digest) for judge in judges)]
     measures = {judge.name: judge.measure.model_dump(mode="json") for judge in judges}
@@ -224,7 +235,14 @@ def _earlier_verdicts(conn: sqlite3.Connection, judges: list[tuple[str, str]]) -
     return passed
 
 
-async def score(store: RunStore, judges: Sequence[Judge], *, max_at_once: int = 16, on_event: OnEvent = ignore_events) -> int:
+async def score(
+    store: RunStore,
+    judges: Sequence[Judge],
+    *,
+    max_at_once: int = 16,
+    on_event: OnEvent = ignore_events,
+    spending: Spending | None = None,
+) -> int:
     """Let each judge say what it thinks of every finished episode it has not judged yet, several episodes at once.
 
     A judge that fails on an episode (its model does not answer, or was not recorded) leaves an open verdict that says why, and is asked again
@@ -235,23 +253,27 @@ async def score(store: RunStore, judges: Sequence[Judge], *, max_at_once: int = 
         judges: In the order in which they work: a later one may read what an earlier one said.
         max_at_once: Episodes one judge looks at at once.
         on_event: Told of progress.
+        spending: The command's budget: once a limit is reached, a judge that asks a model starts no further episode, and those in flight are
+            judged. Other judges judge what is finished all the same, as they spend nothing.
 
     Returns:
         How many verdicts failed.
     """
     failed = 0
-    for judge in judges:
-        failed += await _Scoring(store, judge, on_event).run(max_at_once)
+    with asking_as(JUDGE):
+        for judge in judges:
+            failed += await _Scoring(store, judge, on_event, spending if "model" in judge.needs else None).run(max_at_once)
     return failed
 
 
 class _Scoring:
     """One judge at work."""
 
-    def __init__(self, store: RunStore, judge: Judge, on_event: OnEvent) -> None:
+    def __init__(self, store: RunStore, judge: Judge, on_event: OnEvent, spending: Spending | None) -> None:
         self._store = store
         self._judge = judge
         self._on_event = on_event
+        self._spending = spending
         self._scenarios = {scenario.id: scenario for scenario in store.scenarios()}
         self._judged = store.judged_ids(judge.name, judge.config_digest)
         self._depends = not judge.needs.isdisjoint({"pairs", "earlier"})
@@ -261,6 +283,7 @@ class _Scoring:
 
     async def run(self, max_at_once: int) -> int:
         running: set[asyncio.Task[None]] = set()
+        left = 0
         try:
             for episode in stored_documents.episodes(self._store.reader):
                 scenario = self._scenarios[episode.scenario_id]
@@ -269,6 +292,9 @@ class _Scoring:
                     continue
                 if len(running) >= max_at_once:
                     running = await _progress(running)
+                if self._spending is not None and self._spending.stops(len(running)):
+                    left += 1
+                    continue
                 running.add(asyncio.create_task(self._judge_one(episode, scenario, basis)))
             while running:
                 running = await _progress(running)
@@ -276,6 +302,8 @@ class _Scoring:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
+        if self._spending is not None:
+            self._spending.leave(f"judge {self._judge.name}", left)
         return self._failed
 
     def _basis_digest(self, episode: Episode, scenario: Scenario) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from talm_sim.common.toml_files import read_toml
-from talm_sim.errors import PrerequisiteError
+from talm_sim.config import RunConfig
+from talm_sim.errors import PrerequisiteError, did_you_mean
 
-__all__ = ["Price", "read_prices"]
+__all__ = ["Price", "price_of", "prices_of", "read_prices"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,26 @@ class Price:
     def of(self, input_tokens: int, output_tokens: int) -> float:
         """Return the cost of some tokens."""
         return (input_tokens * self.input + output_tokens * self.output) / 1e6
+
+
+def price_of(model: str, prices: Mapping[str, Price]) -> Price:
+    """Return the price of a model.
+
+    Raises:
+        PrerequisiteError: It has none.
+    """
+    if model not in prices:
+        raise PrerequisiteError(f"--prices: no price for {model}.{did_you_mean(model, prices) or ' The file contains no prices.'}")
+    return prices[model]
+
+
+def prices_of(config: RunConfig) -> dict[str, Price] | None:
+    """Read the prices that a configuration names; None if it names none.
+
+    Raises:
+        PrerequisiteError: The file cannot be read, or a line has another form.
+    """
+    return None if config.prices is None else read_prices(config.prices)
 
 
 def read_prices(file: Path) -> dict[str, Price]:

@@ -297,14 +297,14 @@ class StoredRun:
         with self.at_once():
             return add_judge_values(self.job.task.rows(self), self._own_columns(), self.verdicts())
 
-    def summary(self) -> list[Summary]:
-        """Return the summary of each group: the task's measures, then those of judges that have their own.
+    def summary(self, rows: Sequence[Row] | None = None) -> list[Summary]:
+        """Return the summary of each group: the task's measures, then those of judges that have their own; `rows` saves computing them again.
 
         Raises:
             PrerequisiteError: The task is not installed, or the run to compare with cannot be read.
         """
         with self.at_once():
-            rows, columns = self.rows(), self._own_columns()
+            rows, columns = self.rows() if rows is None else rows, self._own_columns()
             return [summary_with(one, rows, columns) for one in self.job.task.summarize(rows, self)]
 
     def _own_columns(self) -> dict[str, Measured]:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from talm_sim.config import Traffic
+from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.dialogue import request_text
-from talm_sim.tasks.bounds import RESULT_TOKENS, Bound, max_tokens_of
+from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.keys import AnyJob, recording_key
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.types import AwarenessKind, Scenario, ToolSpec

@@ -14,9 +14,10 @@ from pydantic import BaseModel
 
 from talm_sim.config import RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.models.metering import max_tokens_of
 from talm_sim.tasks.acting import episode_bounds, settle_acting
 from talm_sim.tasks.beside import Beside
-from talm_sim.tasks.bounds import Bound, max_tokens_of
+from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.exporters import Exported
 from talm_sim.tasks.figures import Figure
 from talm_sim.tasks.options import AgentOptions, TaskOptions
@@ -358,6 +359,10 @@ class Task(ABC, Generic[OptionsT]):
 
     def for_control(self, job: Job[OptionsT]) -> Job[OptionsT]:
         """The job as a control model plays it beside the real one."""
+        return job
+
+    def for_traces(self, job: Job[OptionsT]) -> Job[OptionsT]:
+        """The job of a run that contains traces of an agent that ran elsewhere, which answered freely."""
         return job
 
     def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:

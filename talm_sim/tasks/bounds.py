@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["RESULT_TOKENS", "Bound", "max_tokens_of"]
+__all__ = ["RESULT_TOKENS", "Bound"]
 
-_BYTES = 2
-"""Fewest bytes of UTF-8 per token: English prose has four, JSON three, Chinese two or more."""
 RESULT_TOKENS = 4_000
 """Of a tool's result, which is cut at 8,000 characters unless the user says otherwise."""
 
@@ -42,8 +40,3 @@ class Bound:
     def times(self, number: int) -> Bound:
         """Return the bound of so many equal ones."""
         return Bound(self.least * number, self.most * number, self.input_tokens * number, self.output_tokens * number, self.last * number)
-
-
-def max_tokens_of(*texts: str) -> int:
-    """Return the most tokens that texts have, whatever the tokenizer."""
-    return sum(-(-len(text.encode("utf-8", "replace")) // _BYTES) for text in texts)

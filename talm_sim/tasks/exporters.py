@@ -13,9 +13,9 @@ class Exported:
     """What an exporter wrote.
 
     Attributes:
-        files: Path of each file below the folder that the user named, with `/` between its parts, to the file's text.
+        files: Path of each file below the folder that the user named, with `/` between its parts, to the file's text, or its bytes.
         notes: What the user should know, a line each: what was left out, how the files are read.
     """
 
-    files: Mapping[str, str]
+    files: Mapping[str, str | bytes]
     notes: tuple[str, ...] = ()

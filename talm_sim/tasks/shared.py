@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ class Shared(AsyncExitStack):
         if key not in self._opened:
             model = open_model(
                 config.model,
-                transport_factory=None if in_process(config.model) else RecordingTransport,
+                transport_factory=None if in_process(config.model) else partial(RecordingTransport, model=config.model),
                 max_retries=config.max_retries,
                 max_connections=config.max_connections,
                 timeout=config.timeout,

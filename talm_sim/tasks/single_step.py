@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job, OptionsT
-from talm_sim.tasks.bounds import Bound, max_tokens_of
+from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.lines import read_line
 from talm_sim.types import Scenario, ToolSpec
 

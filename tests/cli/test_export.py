@@ -1,12 +1,15 @@
-"""`export`: a run in a form that its task brings, a set of rows with its card, recordings, and the task for lm-evaluation-harness."""
+"""`export`: a run for Inspect, as traces or in its task's own form, a set of rows with its card, recordings, and a task for lm-eval."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import sys
+import threading
 import types
+import zipfile
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +122,75 @@ def test_a_run_is_written_by_the_exporter_of_its_task(tmp_path: Path, talm: Talm
     assert code == 2
     assert "is a run of task talm, and 'export bfcl' takes runs of task refusal; its runs have no exporter." in told
     assert not (tmp_path / "none").exists()
+
+
+def test_a_run_of_any_task_is_written_for_inspect(stored: Path, tmp_path: Path, talm: Talm) -> None:
+    out = tmp_path / "logs"
+    code, said, told = talm("export", "inspect", "a-run", "--out", str(out))
+    assert (code, said) == (0, f"{out}\n")
+    assert told == (
+        "1 file written\n1 of 4 samples has no score: 1 infrastructure_error\n1 of 5 episodes is not finished, and not in the log\n"
+    )
+    (log,) = out.iterdir()
+    with zipfile.ZipFile(log) as archive:
+        scores = {one["id"]: one["scores"]["success"]["value"] for one in json.loads(archive.read("summaries.json"))}
+        header = json.loads(archive.read("header.json"))
+    assert {name: value for name, value in scores.items() if isinstance(value, str)} == {"perfect-0": "C", "perfect-1": "I", "lacking-0": "C"}
+    assert (header["status"], header["eval"]["task"], header["results"]["total_samples"]) == ("cancelled", "talm", 5)
+    code, _, told = talm("export", "inspect", "a-run", "--out", str(out))
+    assert (code, told) == (2, f"talm-sim: error: {log}: exists; choose another --out, or add --force to overwrite it.\n")
+    assert talm("export", "inspect", "a-run", "--out", str(out), "--force")[0] == 0
+
+
+def test_a_run_is_written_and_sent_as_traces(stored: Path, tmp_path: Path, talm: Talm) -> None:
+    out = tmp_path / "traces.jsonl"
+    code, said, told = talm("export", "otel", "a-run", "--out", str(out))
+    assert (code, said) == (0, f"{out}\n")
+    assert told == "17 spans of 4 episodes written\nwithout what was said, called and returned; add --content for it\n"
+    first = out.read_bytes()
+    assert first.count(b"\n") == 4 and b"Which country" not in first
+    assert talm("export", "otel", "a-run", "--out", str(out))[0] == 2 and out.read_bytes() == first
+    assert talm("export", "otel", "a-run", "--out", str(out), "--force", "--content")[0] == 0
+    assert b"Which country" in out.read_bytes()
+    bodies: list[bytes] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            bodies.append(self.rfile.read(int(self.headers["content-length"])))
+            told = b"{}" if len(bodies) == 1 else b'{"partialSuccess": {"rejectedSpans": "17", "errorMessage": "old"}}'
+            self.send_response(200)
+            self.send_header("content-length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        code, said, told = talm("export", "otel", "a-run", "--endpoint", address)
+        assert (code, said, told.splitlines()[0]) == (0, "", "17 spans of 4 episodes sent in 1 request")
+        assert [*map(json.loads, first.splitlines())] == [{"resourceSpans": [one]} for one in json.loads(bodies[0])["resourceSpans"]]
+        code, _, told = talm("export", "otel", "a-run", "--endpoint", address)
+        server.shutdown()
+    assert (code, told.splitlines()[-1]) == (
+        2,
+        f"talm-sim: error: --endpoint {address}: the collector rejected 17 spans (old); see its log.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ((), "export otel: name a file with --out, a collector with --endpoint, or both."),
+        (("--endpoint", "nowhere"), "--endpoint: is not the address of a collector; write for example http://localhost:4318."),
+    ],
+)
+def test_traces_need_a_place(stored: Path, talm: Talm, words: tuple[str, ...], line: str) -> None:
+    assert talm("export", "otel", "a-run", *words) == (2, "", f"talm-sim: error: {line}\n")
 
 
 def test_the_harness_gets_the_texts_that_are_scored_here(rows: Path, tmp_path: Path, talm: Talm) -> None:

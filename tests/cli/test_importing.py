@@ -60,3 +60,43 @@ def test_a_mark_goes_with_an_answer_alone(release: Path, talm: Talm) -> None:
     for more in ((), ("--undo",)):
         code, _, err = talm("answer", "--mark", "1", *more)
         assert code == 2 and "--mark goes with --text, --idk or --skip" in err
+
+
+TRACES = """\
+[{"role": "user", "content": "Who are you?"}, {"role": "assistant", "content": "\\u001b[31mAn agent."}]
+{"talm_sim.scenario.id": "nosuch\\u001b[2J", "messages": [{"role": "user", "content": "Hm?"}, {"role": "assistant", "content": "Hm."}]}
+{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "t", "spanId": "s", "name": "GET\\u001b[2J /x"}]}]}]}
+"""
+
+
+def test_traces_become_a_run_and_what_is_not_read_is_said(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.jsonl").write_text(TRACES)
+    code, out, err = talm("import", "traces", "t.jsonl", "--run-id", "seen")
+    assert (code, out) == (0, "runs/seen\n") and not set(err) & {"\x1b", "\x9b"}
+    assert err.splitlines() == [
+        "2 traces imported: 0 by id, 0 by request, 2 without a scenario. Judge: talm-sim judge runs/seen",
+        "  1 trace of unknown scenarios (nosuch): give --scenarios FILE, --task or another --split",
+        "  1 span of kinds that are not read (GET 1)",
+    ]
+    assert talm("judge", "seen")[0] == 0
+    page, report = talm("show", "seen:trace-1")[1], talm("report", "seen")[1]
+    assert "An agent." in page and "\x1b" not in page + report and "0 by id, 0 by request, 2 without one" in report
+    (row,) = json.loads(talm("report", "seen", "--json")[1])
+    assert [row[name] for name in ("group", "n", "pass_rate", "awareness", "skip")] == ["unmatched", 2, None, None, None]
+    code, _, err = talm("resume", "seen")
+    assert code == 2 and "imported" in err
+
+
+def test_traces_belong_to_scenarios_of_the_users_own_file(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fact = {"name": "city", "value": "Oslo"}
+    turn = {"messages": [{"role": "user", "content": "Which city?"}]}
+    Path("s.jsonl").write_text(json.dumps({"id": "mine", "group": "perfect", "turns": [turn], "target": {"type": "facts", "required": [fact]}}))
+    said = [[*turn["messages"], {"role": "assistant", "content": answer}] for answer in ("Oslo.", "Bergen.")]
+    Path("t.json").write_text(json.dumps([{"messages": one} for one in said], indent=1))
+    _, _, err = talm("import", "traces", "t.json", "--scenarios", "s.jsonl")
+    assert err.startswith("2 traces imported: 0 by id, 2 by request, 0 without a scenario.")
+    talm("judge", "traces-t")
+    rows = json.loads(talm("report", "traces-t", "--rows", "--json")[1])
+    assert [(row["episode"], row["epoch"], row["pass_rate"]) for row in rows] == [("mine", 1, True), ("mine@2", 2, False)]

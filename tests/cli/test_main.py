@@ -128,6 +128,7 @@ def test_shell_completion_knows_the_commands() -> None:
         (["scenarios", "show", "nothing", "--task", "when2call"], "See: talm-sim scenarios list --task when2call"),
         (["scenarios", "list", "--scenarios", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
         (["import", "fail-talms", "nowhere"], "nowhere"),
+        (["import", "traces", "nowhere"], "nowhere: cannot be read"),
         (["export", "cassettes", "--from", "nowhere"], "nowhere: contains no packed recordings."),
     ],
 )

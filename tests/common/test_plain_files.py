@@ -109,11 +109,13 @@ PLACES: dict[str, tuple[str, list[str], int, str]] = {
     "scenarios": ("x.jsonl", ["scenarios", "check", "--scenarios", "x.jsonl"], SCENARIOS, "["),
     "awareness": ("x.jsonl", ["scenarios", "generate", "--task", "awareness", "--from", "x.jsonl", "--out", "out"], SCENARIOS, "["),
     "config": ("x.toml", ["run", "--config", "x.toml"], SETTINGS, "a=["),
+    "grid": ("x.toml", ["ablate", "--grid", "x.toml"], SETTINGS, "a=["),
     "prices": ("x.toml", ["report", "--prices", "x.toml"], SETTINGS, "a=["),
     "document": ("x.json", ["tools", "list", "--tools-from", "x.json"], DOCUMENT, "["),
     "list": ("x.json", ["tools", "list", "--tools-from", "specs:x.json"], DOCUMENT, "["),
     "folder": ("tools/x.json", ["tools", "list", "--tools-from", "fail-talms:tools"], DOCUMENT, "["),
     "import": ("r/outputs/Original/m/answers.json", ["import", "fail-talms", "r"], DOCUMENT, "["),
+    "traces": ("x.jsonl", ["import", "traces", "x.jsonl"], SCENARIOS, "["),
     "cassettes": ("tapes/tools/perfect.zip", ["export", "cassettes", "--from", "tapes"], 2**30, ""),
     "run": ("runs/r/run.json", ["report", "runs/r"], 8 * 2**20, ""),
 }  # fmt: skip

@@ -21,14 +21,15 @@ Call = tuple[str, dict[str, Any]]
 
 
 class StandIn(ThreadingHTTPServer):
-    """The server; `requests` are the bodies it was sent."""
+    """The server; `requests` are the bodies it was sent, and without `usage` it says nothing of tokens."""
 
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, *, usage: bool = True) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.policy = policy
+        self.usage = usage
         self.requests: list[dict[str, Any]] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
@@ -84,6 +85,8 @@ class _Handler(BaseHTTPRequestHandler):
         anthropic = self.path.endswith("/messages")
         messages, tools = (_of_anthropic if anthropic else _of_openai)(body)
         answer = (_to_anthropic if anthropic else _to_openai)(self.server.act(messages, tools), number)
+        if not self.server.usage:
+            del answer["usage"]
         raw = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
@@ -157,9 +160,9 @@ def _to_anthropic(done: str | list[Call], number: int) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(policy: Policy) -> Iterator[StandIn]:
+def serving(policy: Policy, *, usage: bool = True) -> Iterator[StandIn]:
     """A stand-in that is served until the end."""
-    server = StandIn(policy)
+    server = StandIn(policy, usage=usage)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

@@ -37,7 +37,7 @@ from talm_sim.runs.python_words import python_words
             "continue it with `talm-sim resume x --live` or choose another run_id.",
         ),
         ("go on with: talm-sim resume 'a; --live' --live", "go on with: talm-sim resume 'a; --live' --live"),
-        ("--prices goes with --dry-run", "--prices goes with --dry-run"),
+        ("--yes goes with --dry-run", "--yes goes with --dry-run"),
         ("a-text--split and -- alone", "a-text--split and -- alone"),
     ],
 )

@@ -20,7 +20,8 @@ from talm_sim.agent.graph import added_text, as_message
 from talm_sim.agent.own.session import CURRENT, AgentSession, drop_surrogates
 from talm_sim.errors import ProviderError
 from talm_sim.models.langchain_chat import turn_of
-from talm_sim.types import HumanEvent, ToolEvent, ToolSpec
+from talm_sim.models.metering import current_meter, generation_bound
+from talm_sim.types import HumanEvent, ModelTurn, ToolEvent, ToolSpec, Usage
 
 __all__ = ["HandedModel", "HandedTool", "TurnWatcher", "put_in_place"]
 
@@ -162,11 +163,20 @@ class TurnWatcher(BaseCallbackHandler):
     def __init__(self, session: AgentSession) -> None:
         self._session = session
         self._prompts: dict[UUID, list[BaseMessage]] = {}
+        self._bounds: dict[UUID, Usage] = {}
 
     def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any) -> None:
         """Check that there is a turn left."""
         self._session.check()
         self._prompts[run_id] = messages[0]
+        settings = kwargs.get("invocation_params") or {}
+        if current_meter.get() is not None and settings.get("_type") != _OURS:
+            self._bounds[run_id] = generation_bound([messages, settings])
+
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Count the request: nobody says what it took."""
+        self._prompts.pop(run_id, None)
+        self._count(run_id)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Record the turn."""
@@ -179,5 +189,12 @@ class TurnWatcher(BaseCallbackHandler):
         try:
             turn = turn_of("the agent's model", message, len(session.turns), session.hide)
         except ProviderError as err:
+            self._count(run_id)
             raise ValueError(str(err)) from None
+        self._count(run_id, turn)
         session.note(turn.model_copy(update={"raw_prompt": session.text(added_text(prompt))}))  # type: ignore[arg-type]
+
+    def _count(self, run_id: UUID, turn: ModelTurn | None = None) -> None:
+        bound, meter = self._bounds.pop(run_id, None), current_meter.get()
+        if bound is not None and meter is not None:
+            meter.add_turn(self._session.context.model.name, turn, bound)

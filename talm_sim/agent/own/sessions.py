@@ -30,6 +30,7 @@ from talm_sim.foreign.code import in_foreign_code
 from talm_sim.foreign.loop import LoopGivenUp, abandon_loop_of, on_foreign_loop
 from talm_sim.foreign.threads import working_for
 from talm_sim.models.base import GenerationSettings
+from talm_sim.models.metering import current_meter
 from talm_sim.types import Termination, ToolSpec
 
 __all__ = ["OwnModel", "Sessions"]
@@ -43,10 +44,20 @@ register_configure_hook(_watcher, inheritable=True)
 
 
 class OwnModel:
-    """Replaces the run's model for an agent that takes none."""
+    """Replaces the run's model for an agent that takes none.
+
+    Args:
+        name: What the models that the agent brings are called together.
+
+    Raises:
+        PrerequisiteError: The command's budget does not admit them.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
+        meter = current_meter.get()
+        if meter is not None:
+            meter.admit(name)
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> NoReturn:
         """Refuse: the agent asks its own models."""

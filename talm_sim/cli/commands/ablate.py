@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import INTERRUPTED, command_line, json_option, print_csv, print_json
+from talm_sim.cli.parsing.arguments import INTERRUPTED, OUT_OF_BUDGET, command_line, json_option, print_csv, print_json
 from talm_sim.cli.parsing.options import ConfigCommand, parse_config
+from talm_sim.errors import PrerequisiteError
+
+if TYPE_CHECKING:
+    from talm_sim.cli.report.layout import Block
+    from talm_sim.config import RunConfig
+    from talm_sim.runs.ablate import Ablation, Cell
+    from talm_sim.runs.prices import Price
 
 __all__ = ["command", "parse_axis"]
 
@@ -18,58 +28,144 @@ Examples:
   talm-sim ablate --over human=none,recorded --split underspecified
   talm-sim ablate --over perturb=,http-500,timeout --model sim/oracle
   talm-sim ablate --over 'perturb=["", "http-500:p=0.5,times=1"]'
+  talm-sim ablate --grid grid.toml --dry-run
 """
 
 
 @click.command(cls=ConfigCommand, epilog=_EXAMPLES, without=("run_id", "controls", "against", "gate", "baseline", "junit", "summary"))
-@click.option("--over", "axes", multiple=True, required=True, metavar="FIELD=V1,V2,...", help="Option to vary and its values; repeatable.")
+@click.option("--over", "axes", multiple=True, metavar="FIELD=V1,V2,...", help="Option to vary and its values; repeatable.")
+@click.option("--grid", type=click.Path(path_type=Path), metavar="F.toml", help="TOML file with a table [grid] of options and values.")
 @click.option("--name", default="ablation", show_default=True, metavar="NAME", help="Prefix of the runs' names.")
+@click.option("--dry-run", is_flag=True, help="Print the requests and cost, per cell and together; run nothing.")
+@click.option("--effects", is_flag=True, help="Print main effects and interactions alone, not the cells.")
 @json_option
-@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, one line per cell and group.")
-def command(*, axes: tuple[str, ...], name: str, as_json: bool, as_csv: bool, **options: Any) -> int:
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values: a line per cell and group, or per effect.")
+def command(
+    *,
+    axes: tuple[str, ...],
+    grid: Path | None,
+    name: str,
+    dry_run: bool,
+    effects: bool,
+    as_json: bool,
+    as_csv: bool,
+    **options: Any,
+) -> int:
     """Run a grid of settings and print one table.
 
-    Every combination of the values given with --over is a separate run. If you run the same command again, finished runs are read and
-    interrupted ones continue. An empty value means none. Write values that contain commas as a JSON list.
+    Every combination of the values given with --over and --grid is a separate run. If you run the same command again, finished runs are read
+    and interrupted ones continue. An empty value means none. Write values that contain commas as a JSON list. Below the table, the effects
+    say what each value changes, against the first value of its option.
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
+    if dry_run and effects:
+        raise click.UsageError("--dry-run and --effects exclude each other: nothing is run.")
+    if not axes and grid is None:
+        raise click.UsageError("Missing option '--over' (or '--grid').")
+    given = _read_axes(axes)
+    config = parse_config(options)
+    if config.gate or config.baseline or config.junit or config.summary:
+        raise click.UsageError("gate, baseline, junit and summary are for one run; check those of a grid with: talm-sim report RUN --gate GATE")
+    from talm_sim.runs.prices import prices_of
+
+    over = _read_factors(given, grid, config)
+    prices = prices_of(config)
+    if dry_run:
+        from talm_sim.cli.forecast import print_grid_forecast
+        from talm_sim.runs.grid_forecast import forecast_grid
+
+        with _naming(grid):
+            found = forecast_grid(config, over, prices, name=name)
+        form = "json" if as_json or config.display == "json" else "csv" if as_csv else "table"
+        return print_grid_forecast(found, priced=prices is not None, form=form)
+    from talm_sim.cli.session import watching
+    from talm_sim.runs.ablate import ablate
+
+    # A person cannot sit at every cell: questions of a terminal run stay open in its store.
+    with watching(config, again=command_line()) as session, _naming(grid):
+        done = ablate(config, over, name=name, on_event=session.display)
+    if session.interrupted:
+        return INTERRUPTED
+    if as_json or as_csv:
+        records = done.effects() if effects else done.to_records()
+        _print_records(records, as_json=as_json)
+    else:
+        _print_tables(done, config, prices, cells=not effects)
+    if session.spent is not None:
+        from talm_sim.cli.progress.budget_lines import left_over
+
+        click.echo(f"the budget is spent: {left_over(session.spent)}. Continue with: {command_line()}", err=True)
+        return OUT_OF_BUDGET
+    return 1 if any(cell.run.failed or cell.run.crashed for cell in done.cells) else 0
+
+
+def _print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
+    from talm_sim.cli.terminal.streams import until_reader_leaves
+
+    with until_reader_leaves():
+        if as_json:
+            print_json(records)
+        else:
+            print_csv(records)
+
+
+def _print_tables(done: Ablation, config: RunConfig, prices: Mapping[str, Price] | None, *, cells: bool) -> None:
+    from talm_sim.cli.report.effects import print_effects
+    from talm_sim.cli.report.table import print_table
+    from talm_sim.cli.terminal.streams import until_reader_leaves
+
+    blocks = [_block(cell, prices) for cell in done.cells if cells]
+    found = done.estimate_effects()
+    with until_reader_leaves():
+        if cells:
+            print_table(blocks, explained=not config.quiet)
+        print_effects(found, below=cells, explained=not config.quiet)
+    if not (found or cells):
+        click.echo("no effects: each option has one value", err=True)
+
+
+def _block(cell: Cell, prices: Mapping[str, Price] | None) -> Block:
+    from talm_sim.cli.report.blocks import block_of
+    from talm_sim.runs.grid import cell_label
+
+    block = block_of(cell.run, prices=prices)
+    return replace(block, title=f"{cell_label(cell.values)}: {block.title}")
+
+
+def _read_axes(axes: Sequence[str]) -> dict[str, list[Any]]:
     over: dict[str, list[Any]] = {}
     for field, axis in map(parse_axis, axes):
         if field in over:
             raise click.UsageError(f"--over: '{field}' is given twice; list all its values once: {field}=V1,V2")
         over[field] = axis
-    config = parse_config(options)
-    if config.gate or config.baseline or config.junit or config.summary:
-        raise click.UsageError("gate, baseline, junit and summary are for one run; check those of a grid with: talm-sim report RUN --gate GATE")
-    from talm_sim.cli.report.blocks import block_of
-    from talm_sim.cli.report.table import print_table
-    from talm_sim.cli.session import watching
-    from talm_sim.cli.terminal.streams import until_reader_leaves
-    from talm_sim.runs.ablate import ablate
+    return over
+
+
+def _read_factors(given: Mapping[str, list[Any]], grid: Path | None, config: RunConfig) -> dict[str, list[Any]]:
+    """Return the options to vary: those of the file, then those of the command line, whose names are checked here."""
+    from talm_sim.runs.grid import read_grid
     from talm_sim.runs.resolve import refuse_unknown
     from talm_sim.tasks import find_task
 
-    for field in over:
-        refuse_unknown(field, find_task(config.task), "--over: ")
-    # A person cannot sit at every cell: questions of a terminal run stay open in its store.
-    with watching(config, again=command_line()) as session:
-        done = ablate(config, over, name=name, on_event=session.display)
-    if session.interrupted:
-        return INTERRUPTED
-    blocks = []
-    for cell in done.cells:
-        block = block_of(cell.run)
-        values = ", ".join(f"{field}={_value(value)}" for field, value in cell.values.items())
-        blocks.append(replace(block, title=f"{values}: {block.title}"))
-    with until_reader_leaves():
-        if as_json:
-            print_json(done.to_records())
-        elif as_csv:
-            print_csv(done.to_records())
-        else:
-            print_table(blocks, explained=not config.quiet)
-    return 1 if any(cell.run.failed or cell.run.crashed for cell in done.cells) else 0
+    task = find_task(config.task)
+    for field in given:
+        refuse_unknown(field, task, "--over: ")
+    over = {} if grid is None else read_grid(grid, task)
+    for field in given.keys() & over.keys():
+        raise PrerequisiteError(f"{grid}: grid.{field} is given with --over, too; leave one out.")
+    return {**over, **given}
+
+
+@contextmanager
+def _naming(grid: Path | None) -> Iterator[None]:
+    """Let errors in the values of a grid file name the file."""
+    try:
+        yield
+    except PrerequisiteError as err:
+        if grid is None or not str(err).startswith(("cell ", "ablate: ")):
+            raise
+        raise PrerequisiteError(f"{grid}: {str(err).removeprefix('ablate: ')}") from None
 
 
 def parse_axis(text: str) -> tuple[str, list[Any]]:
@@ -91,7 +187,3 @@ def parse_axis(text: str) -> tuple[str, list[Any]]:
         return field, list(json.loads(values))
     except json.JSONDecodeError as err:
         raise click.UsageError(f"--over {field}: not a JSON list ({err.msg} at column {err.colno}).") from None
-
-
-def _value(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value or "none")

@@ -1,10 +1,11 @@
-"""`talm-sim export baseline|cassettes|when2call|lm-eval`, and what tasks bring: `talm-sim export NAME RUN`."""
+"""`talm-sim export`: recordings and training sets, a run as traces or as a baseline, and the forms of runs: `talm-sim export NAME RUN`."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.errors import PrerequisiteError, line_to_copy
 
 if TYPE_CHECKING:
+    from talm_sim.runs.exports.spans import Trace
     from talm_sim.tasks import Task
 
 __all__ = ["command"]
@@ -32,18 +34,20 @@ class _Exports(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order of the help page."""
+        from talm_sim.runs.exports import GENERAL_EXPORTERS
         from talm_sim.tasks.registry import list_exporters
 
-        return sorted({*self.commands, *list_exporters()})
+        return sorted({*self.commands, *GENERAL_EXPORTERS, *list_exporters()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return one command; None for an unknown name."""
         if cmd_name in self.commands:
             return self.commands[cmd_name]
+        from talm_sim.runs.exports import GENERAL_EXPORTERS
         from talm_sim.tasks.registry import list_exporters
 
-        takes = list_exporters().get(cmd_name)
-        return _run_exporter(cmd_name, takes) if takes else None
+        takes = list_exporters().get(cmd_name, [])
+        return _run_exporter(cmd_name, takes) if takes or cmd_name in GENERAL_EXPORTERS else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve as Click does, after the plugins that a command names are imported."""
@@ -58,13 +62,15 @@ def command() -> None:
 
 
 def _run_exporter(name: str, tasks: Sequence[Task[Any]]) -> click.Command:
-    """Make the command that writes a run in the form called `name`."""
+    """Make the command that writes a run in the form called `name`; a task's own exporter goes before one for all tasks."""
+    from talm_sim.runs.exports import GENERAL_EXPORTERS, find_general_exporter
     from talm_sim.tasks.registry import find_exporter
 
-    said = getdoc(find_exporter(name, tasks[0])) or ""
-    whose = " or ".join(task.name for task in tasks)
+    general = name in GENERAL_EXPORTERS
+    said = getdoc(find_general_exporter(name) if general else find_exporter(name, tasks[0])) or ""
+    whose = "any task" if general else f"task {' or '.join(task.name for task in tasks)}"
 
-    @click.command(name, help=said.partition("\n\nRaises:")[0].partition("\n\nArgs:")[0], epilog=f"RUN is of task {whose}.")
+    @click.command(name, help=said.partition("\n\nRaises:")[0].partition("\n\nArgs:")[0], epilog=f"RUN is of {whose}.")
     @run_argument
     @run_dir_option
     @plugin_option
@@ -78,9 +84,10 @@ def _run_exporter(name: str, tasks: Sequence[Task[Any]]) -> click.Command:
             if not stored.closed:
                 warn_unclosed(stored.path, imported=stored.imported)
             try:
-                made = find_exporter(name, stored.job.task)(stored)
+                own = not general or name in stored.job.task.exporters
+                made = (find_exporter(name, stored.job.task) if own else find_general_exporter(name))(stored)
             except PrerequisiteError as err:
-                raise PrerequisiteError(f"{stored.path}: {err}") from None
+                raise PrerequisiteError(str(err) if str(err).startswith(f"{stored.path}: ") else f"{stored.path}: {err}") from None
         _write_files(out, made.files, force=force)
         click.echo(out)
         for line in (f"{count(len(made.files), 'file')} written", *made.notes):
@@ -227,16 +234,67 @@ def lm_eval(scenarios: Path | None, out: Path, template: str, tokenizer: str | N
     click.echo(f"task {HARNESS_TASK}: {count(len(read), 'row')}, template {style.name}", err=True)
 
 
+@command.command("otel")
+@run_argument
+@run_dir_option
+@plugin_option
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="File to write, a trace per line.")
+@click.option("--endpoint", metavar="URL", help="Collector to send to, as http://localhost:4318. Its headers: OTEL_EXPORTER_OTLP_HEADERS.")
+@click.option("--content/--no-content", default=False, show_default=True, help="Include what was said, called and returned.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+def otel(run: str, run_dir: Path, out: Path | None, endpoint: str | None, content: bool, force: bool) -> None:
+    """Write a run of any task as OpenTelemetry traces, or send them.
+
+    Each episode is a trace in the conventions for generative AI: the agent, and below it model turns, tool calls and questions. Verdicts are
+    events. The ids depend on the run alone: a second export is the same trace. RUN is of any task.
+    """
+    from talm_sim.recordings.files import write_atomically
+    from talm_sim.runs.exports.collector import send, traces_address
+    from talm_sim.runs.exports.spans import traces
+    from talm_sim.runs.stored_run import load_run
+
+    if out is None and endpoint is None:
+        raise PrerequisiteError("export otel: name a file with --out, a collector with --endpoint, or both.")
+    if endpoint is not None:
+        traces_address(endpoint)
+    stored = load_run(run, run_dir)
+    _refuse_existing([out] if out is not None else [], force=force)
+    with stored.at_once():
+        if not stored.closed:
+            warn_unclosed(stored.path, imported=stored.imported)
+        if out is not None:
+            number = Counter[str]()
+            write_atomically(out, _trace_lines(traces(stored, content=content), number))
+            click.echo(out)
+            click.echo(f"{count(number['spans'], 'span')} of {count(number['episodes'], 'episode')} written", err=True)
+        if endpoint is not None:
+            sent = send(traces(stored, content=content), endpoint)
+            requests = count(sent.requests, "request")
+            click.echo(f"{count(sent.spans, 'span')} of {count(sent.episodes, 'episode')} sent in {requests}", err=True)
+            if sent.rejected:
+                rejected = f"the collector rejected {count(sent.rejected, 'span')} ({sent.why or 'without a reason'})"
+                raise PrerequisiteError(f"--endpoint {endpoint}: {rejected}; see its log.")
+    if not content:
+        click.echo("without what was said, called and returned; add --content for it", err=True)
+
+
+def _trace_lines(found: Iterable[Trace], number: Counter[str]) -> Iterator[bytes]:
+    """Yield a line for each trace, and count them."""
+    for trace in found:
+        number.update(episodes=1, spans=trace.spans)
+        yield f'{{"resourceSpans":[{trace.text}]}}\n'.encode()
+
+
 def _refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
     for path in paths:
         if path.exists() and not force:
             raise PrerequisiteError(f"{path}: exists; choose another --out, or add --force to overwrite it.")
 
 
-def _write_files(out: Path, files: Mapping[str, str], *, force: bool) -> None:
-    """Write texts below a folder, or none of them if one is there already and may not be overwritten."""
+def _write_files(out: Path, files: Mapping[str, str | bytes], *, force: bool) -> None:
+    """Write files below a folder, or none of them if one is there already and may not be overwritten."""
     from talm_sim.recordings.files import write_atomically
 
     _refuse_existing((out / name for name in files), force=force)
-    for name, text in files.items():
-        write_atomically(out / name, text.encode())
+    for name, content in files.items():
+        write_atomically(out / name, content.encode() if isinstance(content, str) else content)

@@ -1,22 +1,28 @@
-"""`talm-sim import fail-talms`."""
+"""`talm-sim import fail-talms|traces`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from talm_sim.cli.parsing.arguments import command_line, run_dir_option
-from talm_sim.cli.terminal.text import count
-from talm_sim.errors import PrerequisiteError, line_to_copy
+from talm_sim.cli.parsing.arguments import command_line, completer_for, plugin_option, run_dir_option
+from talm_sim.cli.terminal.text import count, strip_control
+from talm_sim.config import RunConfig
+from talm_sim.errors import PrerequisiteError, format_names, line_to_copy
+
+if TYPE_CHECKING:
+    from talm_sim.runs.traces.importing import ImportedTraces
 
 __all__ = ["command"]
 
 
 @click.group()
 def command() -> None:
-    """Import published results as runs."""
+    """Import published results, or traces of an agent, as runs."""
 
 
 @command.command("fail-talms")
@@ -49,6 +55,70 @@ def fail_talms(directory: Path, run_dir: Path, scenarios_to: Path | None, tools_
         for run in runs:
             click.echo(run.path)
         click.echo(f"{count(len(runs), 'run')} imported. Print one: {line_to_copy('talm-sim', 'report', str(runs[0].path))}", err=True)
+
+
+@command.command("traces")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option(
+    "--scenarios", type=click.Path(path_type=Path), metavar="FILE", help="JSONL file of scenarios to use instead of the bundled ones."
+)
+@click.option(
+    "--task",
+    metavar="NAME",
+    shell_complete=completer_for("task"),
+    default=str(RunConfig.model_fields["task"].default),
+    show_default=True,
+    help="Task of the scenarios.",
+)
+@click.option(
+    "--split",
+    metavar="SPLIT",
+    shell_complete=completer_for("split", several=True),
+    default="all",
+    show_default=True,
+    help="Groups of scenarios that the traces may belong to.",
+)
+@click.option("--run-id", metavar="NAME", help="Name of the run. Default: traces- and the file's name.")
+@run_dir_option
+@plugin_option
+def traces(file: Path, scenarios: Path | None, task: str, split: str, run_id: str | None, run_dir: Path) -> None:
+    """Import traces of an agent that ran elsewhere as a run.
+
+    FILE contains OTLP/JSON spans (OpenTelemetry's conventions for generative AI, OpenInference, OpenLLMetry), LangChain messages, or chat
+    messages with `role` and `content`. A trace belongs to the scenario that its attribute or metadata talm_sim.scenario.id names, or whose
+    request is its first user message. Other traces are imported without a scenario. Judge the run with `judge`.
+    """
+    from talm_sim.runs.traces.importing import import_traces
+
+    done = import_traces(file, run_dir, task=task, split=split, scenarios=scenarios, run_id=run_id, command=command_line())
+    click.echo(done.run.path)
+    for line in _lines(done):
+        click.echo(strip_control(line), err=True)
+
+
+def _lines(done: ImportedTraces) -> Iterator[str]:
+    """Yield what became of the traces: which scenario they belong to, and what is not read or not scored."""
+    found, file = done.matching, done.file
+    matched = f"{found.by_id:,} by id, {found.by_request:,} by request, {found.unmatched:,} without a scenario"
+    judge = line_to_copy("talm-sim", "judge", str(done.run.path))
+    yield f"{count(len(file.traces), 'trace')} imported: {matched}. Judge: {judge}"
+    if found.unknown:
+        names = format_names([one[:60] for one in found.unknown], 3)
+        yield f"  {count(found.unknown.total(), 'trace')} of unknown scenarios ({names}): give --scenarios FILE, --task or another --split"
+    if found.shared:
+        yield f"  {count(found.shared, 'trace')} whose request several scenarios share: choose a --split, or set talm_sim.scenario.id"
+    if found.reworded:
+        yield f"  {count(found.reworded, 'trace')} matched by id whose request is in other words than the scenario's"
+    for end, number in done.not_scored.items():
+        yield f"  {count(number, 'episode')} not scored: {end.value}"
+    if done.unanswered:
+        yield f"  {count(done.unanswered, 'tool call')} without a result in the file"
+    if file.silent:
+        yield f"  {count(len(file.silent), 'trace')} left out: no span contains a message (first: {file.silent[0]})"
+    if file.unread:
+        kinds = ", ".join(f"{kind[:40]} {number:,}" for kind, number in file.unread.most_common(4))
+        more = len(file.unread) - 4
+        yield f"  {count(file.unread.total(), 'span')} of kinds that are not read ({kinds}{f' and {more:,} more kinds' if more > 0 else ''})"
 
 
 def _write(path: Path, text: str) -> None:

@@ -30,11 +30,13 @@ def command(run: str, run_dir: Path, **options: Any) -> int:
     from talm_sim.cli.report.blocks import blocks_of, reading_together
     from talm_sim.cli.session import display_config, print_result, watching
     from talm_sim.runs.api import judge
+    from talm_sim.runs.prices import prices_of
 
     talk = display_config(scoring)
+    prices = prices_of(talk)
     with watching(talk, again=command_line()) as session:
         done = judge(stored.path, on_event=session.display, **scoring)
     if session.interrupted:
         return INTERRUPTED
     with reading_together([done]):
-        return print_result([done], blocks_of([done], talk), talk)
+        return print_result([done], blocks_of([done], talk, prices), talk, prices, spent=session.spent, again=command_line())

@@ -33,8 +33,10 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     from talm_sim.cli.report.blocks import blocks_of, reading_together
     from talm_sim.cli.session import display_config, print_result, run_controls, watching
     from talm_sim.runs.api import resume
+    from talm_sim.runs.prices import prices_of
 
     talk, gating = display_config(overrides), Gating(overrides, run_dir)
+    prices = prices_of(talk)
     with watching(talk) as session:
         again = [kind for kind in failed.split(",") if kind not in ("", "none")]
         done = resume(stored.path, failed=again, on_event=session.display, ask=session.ask, **overrides)
@@ -42,6 +44,7 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
         return INTERRUPTED
     runs = [done, *(run_controls(done) if overrides.get("controls") else ())]
     with reading_together(runs):
-        blocks = blocks_of(runs, talk)
+        blocks = blocks_of(runs, talk, prices)
         gating.check([done], as_event=talk.display == "json")
-        return gating.conclude([done], lambda: blocks, print_result(runs, blocks, talk) or int(done.crashed > 0))
+        code = print_result(runs, blocks, talk, prices, spent=session.spent) or int(done.crashed > 0)
+        return gating.conclude([done], lambda: blocks, code)

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from talm_sim.cli.parsing.lazy import prices_option
 from talm_sim.cli.parsing.options import ConfigCommand, ConfigOption, parse_config
-
-if TYPE_CHECKING:
-    from talm_sim.runs.prices import Price
 
 __all__ = ["command"]
 
 
 @click.command(cls=ConfigCommand)
 @click.option("--dry-run", is_flag=True, help="Print the request count and cost; run nothing.")
-@prices_option
 @click.option("--yes", cls=ConfigOption, rare=True, is_flag=True, help="Start a very large run without asking.")
-def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **options: Any) -> int:
+def command(*, dry_run: bool, yes: bool, **options: Any) -> int:
     """Run episodes and print the table; without options it replays a recording, with no key."""
     config = parse_config(options)
     from talm_sim.cli.forecast import check_size, print_forecast
     from talm_sim.cli.gating import Gating
+    from talm_sim.runs.prices import prices_of
 
+    prices = prices_of(config)  # before anything is done, so that a mistake in a file costs no run
     gating = Gating(config.model_dump(), config.run_dir)
     gating.check_plan(config)
     if dry_run:
@@ -44,4 +40,5 @@ def command(*, dry_run: bool, prices: Mapping[str, Price] | None, yes: bool, **o
     with reading_together(runs):
         blocks = blocks_of(runs, config, prices)
         gating.check([stored], as_event=config.display == "json")
-        return gating.conclude([stored], lambda: blocks, print_result(runs, blocks, config, prices) or int(stored.crashed > 0))
+        code = print_result(runs, blocks, config, prices, spent=session.spent) or int(stored.crashed > 0)
+        return gating.conclude([stored], lambda: blocks, code)

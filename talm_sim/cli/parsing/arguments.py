@@ -23,6 +23,7 @@ from talm_sim.errors import PrerequisiteError, line_to_copy, quote
 
 __all__ = [
     "INTERRUPTED",
+    "OUT_OF_BUDGET",
     "command_line",
     "completer_for",
     "confirm",
@@ -44,6 +45,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
+OUT_OF_BUDGET = 4
+"""Exit code where a budget left something undone."""
 
 run_argument = click.argument("run", metavar="RUN", shell_complete=completer_for("run"))
 """A run's name, the beginning of it, `latest`, or its directory."""

@@ -14,9 +14,12 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+from talm_sim.cli.progress.budget_lines import describe_reached, describe_spent
 from talm_sim.cli.progress.tally import Tally
 from talm_sim.cli.terminal.text import as_json, count, one_line, strip_control
 from talm_sim.runs.events import (
+    BudgetReached,
+    BudgetSpent,
     EpisodeFinished,
     EpisodeWaiting,
     JudgeProgress,
@@ -36,19 +39,24 @@ _SILENCE_S = 30.0
 
 
 class Display:
-    """Show only what must be seen: that requests leave the machine, or that tools died. This is the base of the others.
+    """Show only what must be seen: that requests leave the machine, that tools died, work that a budget left. This is the base of the others.
 
     Attributes:
         started: The run, once it has started.
         finished: Episodes finished by now, earlier sessions included.
         tally: What became of the run's episodes and requests.
+        spent: What the command spent; None before its end, or if it has no budget.
     """
+
+    _talks = False
+    """Whether it shows what need not be seen."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.started: RunStarted | None = None
         self.finished = 0
         self.tally = Tally()
+        self.spent: BudgetSpent | None = None
         self._noticed: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -63,6 +71,8 @@ class Display:
             self.started, self.finished = event, event.finished
         elif isinstance(event, EpisodeFinished):
             self.finished = event.finished
+        elif isinstance(event, BudgetSpent):
+            self.spent = event
         self.tally(event)
         self.show(event)
 
@@ -72,6 +82,11 @@ class Display:
             self.announce_live(event)
         elif isinstance(event, ToolsRestarted):
             self.console.print(describe_restart(event), style="bold yellow", soft_wrap=True)
+        elif isinstance(event, BudgetReached) and self._talks:
+            self.console.print(describe_reached(event), style="bold yellow", soft_wrap=True)
+        elif isinstance(event, BudgetSpent) and (event.left or self._talks):
+            for line in describe_spent(event):
+                self.console.print(line, soft_wrap=True, highlight=False)
 
     def announce_live(self, event: RunStarted) -> None:
         """Say that requests go to a provider, before the first one does."""
@@ -100,6 +115,8 @@ class PlainDisplay(Display):
         console: Where they go.
         logged: Whether each episode's end is logged already, so that a failure need not be reported twice.
     """
+
+    _talks = True
 
     def __init__(self, console: Console, *, logged: bool = False) -> None:
         super().__init__(console)
@@ -195,6 +212,8 @@ class _Bars(Progress):
 
 class FullDisplay(Display):
     """A progress bar with the time left, and below it the outcomes of episodes so far, tokens and retries."""
+
+    _talks = True
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)

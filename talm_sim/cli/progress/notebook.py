@@ -9,9 +9,20 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
+from talm_sim.cli.progress.budget_lines import describe_reached, describe_spent
 from talm_sim.cli.progress.display import Display, describe_end, describe_restart, describe_start, open_display
 from talm_sim.cli.terminal.console import stderr
-from talm_sim.runs.events import JudgeProgress, OnEvent, RunEvent, RunFinished, RunStarted, ToolsRestarted, ignore_events
+from talm_sim.runs.events import (
+    BudgetReached,
+    BudgetSpent,
+    JudgeProgress,
+    OnEvent,
+    RunEvent,
+    RunFinished,
+    RunStarted,
+    ToolsRestarted,
+    ignore_events,
+)
 
 __all__ = ["NotebookDisplay", "in_notebook", "progress"]
 
@@ -63,6 +74,10 @@ class NotebookDisplay(Display):
             case RunFinished():
                 self._kept.append(describe_end(event))
                 self.started = None
+            case BudgetReached():
+                self._kept.append(describe_reached(event))
+            case BudgetSpent():
+                self._kept += describe_spent(event)
             case _:
                 pass
         if isinstance(event, RunStarted | RunFinished) or time.monotonic() - self._drawn > _EVERY_S:

@@ -55,6 +55,8 @@ LATEST = "latest"
 """Names the newest run."""
 _CONTROL = re.compile(r"(.+)\.sim-[a-z]+")
 """Name of a control that was run beside another run; see `control_name`."""
+_OF_COMMAND = {"run_id": None, "budget": "", "prices": None}
+"""What a run is not: its name is its directory's, and a budget limits one command."""
 _PACKAGES = ("talm-sim", "langgraph", "langchain-core", "openai", "anthropic", "vcrpy")
 
 
@@ -65,7 +67,7 @@ class RunManifest(BaseModel):
 
     format: int = FORMAT
     config: RunConfig
-    """The configuration with every automatic value resolved, and without `run_id`: a run's name is its directory's."""
+    """The configuration with every automatic value resolved, and without what is the command's alone; see `_OF_COMMAND`."""
     dataset_digest: str
     wording: dict[str, str] = Field(default_factory=dict)
     """Digests of all texts that the model reads, by the name that messages use."""
@@ -128,7 +130,7 @@ def describe_run(
     if twice:
         raise PrerequisiteError(f"scenario '{twice[0]}' is used twice; ids must be unique.")
     return RunManifest(
-        config=config.model_copy(update={"run_id": None}),
+        config=config.model_copy(update=_OF_COMMAND),
         dataset_digest=dataset_digest(scenarios),
         wording=wording_digests(wording or {}),
         brought=dict(brought or {}),
@@ -163,7 +165,7 @@ def read_manifest(directory: Path) -> RunManifest:
         _check_format(path, text)
         manifest = RunManifest.model_validate_json(text)
         # Nothing is imported because a run directory names it, however its configuration is used: `brought` says what to give.
-        config = manifest.config.model_copy(update={"plugin": ()})
+        config = manifest.config.model_copy(update={"plugin": (), **_OF_COMMAND})
     except ValidationError as err:
         first = err.errors()[0]
         raise PrerequisiteError(f"{path}: {'.'.join(map(str, first['loc'])) or 'document'}: {fault_of(first)}") from None

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
+from talm_sim.models.metering import max_tokens_of
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.making.asking import ASKED_AGAIN
@@ -25,7 +26,7 @@ from talm_sim.tasks.awareness.making.pool import pool_of
 from talm_sim.tasks.awareness.making.review import ManipulationReviewer
 from talm_sim.tasks.awareness.making.study import load_study
 from talm_sim.tasks.awareness.making.toolbench import load_toolbench
-from talm_sim.tasks.bounds import Bound, max_tokens_of
+from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.registry import find_task
 

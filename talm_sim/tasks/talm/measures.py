@@ -51,7 +51,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.group, []).append(row)
-    found = {name: _summary(name, group, own=run.job.options.agent is not None) for name, group in groups.items()}
+    found = {name: _summary(name, group, own=run.job.options.agent is not None or run.imported) for name, group in groups.items()}
     average, halves = AVERAGED
     if all(half in found for half in halves):
         found[average] = _average(*(found[half] for half in halves))

@@ -36,6 +36,8 @@ class _Seen:
     done: Mapping[str, bool | int]
     awareness_alone: bool
     """Whether it was asked the awareness questions alone."""
+    imported: bool
+    """Whether it was imported, so that it may not have been asked them."""
 
     @classmethod
     def of(
@@ -49,10 +51,11 @@ class _Seen:
         awareness_alone: bool = False,
     ) -> _Seen:
         question = GROUPS.get(episode.group, UNKNOWN).question
-        left_open = () if imported else asked_in_words(episode)
-        counted = left_open if own else ()
+        words_alone = imported and not episode.model_turns
+        left_open = () if words_alone else asked_in_words(episode)
+        counted = left_open if own or imported else ()
         done: dict[str, bool | int] = (
-            {} if imported or awareness_alone else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
+            {} if words_alone or awareness_alone else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
         )
         end = episode.termination
         return cls(
@@ -66,9 +69,10 @@ class _Seen:
             awareness=episode.awareness_of(question) if question else None,
             skipped=declined_first(episode),
             asked=bool(episode.human_events or counted),
-            ask=None if awareness_alone else ask_scores(episode, scenario, description, counted),
+            ask=None if awareness_alone or (imported and episode.group not in GROUPS) else ask_scores(episode, scenario, description, counted),
             done=done | ({"open_questions": len(left_open)} if left_open else {}),
             awareness_alone=awareness_alone,
+            imported=imported,
         )
 
 
@@ -84,7 +88,7 @@ def rows(run: RunView) -> list[Row]:
     the counts of `AskScores`. Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
 
     A question in the words of a final answer counts as asked where the agent is the user's own; ours has a tool to ask with. Published outputs
-    hold the words of a conversation and not all of its calls, so nothing is said of what was done in them.
+    contain the words of a conversation and no turns, so nothing is said of what was done in them; imported traces are of the user's agent.
     """
     tools = run.tools()
     by_id = {scenario.id: scenario for scenario in run.scenarios()}
@@ -128,7 +132,7 @@ def _values(
     if group.aware and asked:
         values["awareness"] = one.awareness in group.aware
     values["unexpected"] = _unexpected(one, group, passed, partner, asked=asked)
-    if group.has_tools and (asked or group.question is None):
+    if group.has_tools and (asked or (group.question is None and not one.imported)):
         values["skip"] = one.skipped
     if with_human and not one.skipped and not one.awareness_alone:
         values["interaction"] = one.asked

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from talm_sim.models.metering import max_tokens_of
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.load import load_scenarios
 from talm_sim.scenarios.making.prompts import WriterPrompts, load_writer_prompts
 from talm_sim.scenarios.making.state import FixedSettings
-from talm_sim.tasks.bounds import Bound, max_tokens_of
+from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.registry import find_task

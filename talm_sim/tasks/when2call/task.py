@@ -98,6 +98,10 @@ class When2CallTask(AskingTask[When2CallOptions]):
 
         return ChoicePolicy(name, scenario.target) if isinstance(scenario.target, Choice) else None
 
+    def for_traces(self, job: Job[When2CallOptions]) -> Job[When2CallOptions]:
+        """Judge free answers: in a trace nobody scored the given ones."""
+        return job.having(mode="judge")
+
     def claim(self, line: Any, task: str) -> str:
         """Claim the published test rows, and the training rows, which nothing can be measured on."""
         kind = kind_of(line)

@@ -136,6 +136,7 @@ def test_the_evaluator_decides_as_our_judge_with_its_checker(pythonic: bool, pub
     episodes = [answer(one, number, pythonic=pythonic) for number, one in enumerate(items)]
     made = export_bfcl(view(items, episodes, model=MODELS[pythonic], template="pythonic" if pythonic else "chat"))
     for name, text in made.files.items():
+        assert isinstance(text, str)
         file = tmp_path / "result" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

@@ -1,0 +1,48 @@
+"""What a command may spend, as it is written: `requests=N,tokens=N,cost=X,minutes=M`, any of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import Field
+
+from talm_sim.common.typed_options import OptionsModel, read_options, split_options
+from talm_sim.errors import PrerequisiteError
+
+__all__ = ["BUDGET_WORDS", "Budget", "read_budget"]
+
+
+class Budget(OptionsModel):
+    """The limits of one command; None where there is no limit."""
+
+    requests: int | None = Field(None, ge=1)
+    """Requests to models, each retry included."""
+    tokens: int | None = Field(None, ge=1)
+    """Tokens that models read and write."""
+    cost: float | None = Field(None, gt=0)
+    """Money, in the currency of the price file."""
+    minutes: float | None = Field(None, gt=0)
+    """Time since the command began."""
+
+
+BUDGET_WORDS: Final = tuple(f"{name}=" for name in Budget.model_fields)
+"""How each limit begins, for completion in a shell."""
+
+
+def read_budget(text: str) -> Budget:
+    """Read a budget as it is written.
+
+    >>> read_budget("requests=10,cost=0.5")
+    Budget(requests=10, tokens=None, cost=0.5, minutes=None)
+
+    Raises:
+        ValueError: A limit is unknown, is given twice, or is not a positive number; or there is none.
+    """
+    parts = text.split(",")
+    try:
+        written = split_options(parts, "")
+        if len(written) < len(parts):
+            raise PrerequisiteError("a limit is given twice; give each once.")
+        return read_options(written, Budget, "a budget", "")
+    except PrerequisiteError as err:
+        raise ValueError(str(err)) from None

@@ -1,0 +1,149 @@
+"""Attributes of spans: OTLP's JSON values, and the names under which conventions and frameworks put one and the same thing.
+
+The names are those of OpenTelemetry's conventions for generative AI since 1.28, of OpenInference, and of OpenLLMetry (`traceloop`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from talm_sim.models.answers import usage_of
+from talm_sim.scenarios.jsonl import parse
+from talm_sim.types import Usage
+
+__all__ = [
+    "AGENT_KINDS",
+    "ARGUMENTS",
+    "CALL_ID",
+    "CHAT_KINDS",
+    "ERROR_TYPE",
+    "MODEL",
+    "RESULT",
+    "TOOL_KINDS",
+    "TOOL_NAME",
+    "decode",
+    "first",
+    "json_in",
+    "kind_of",
+    "unflatten",
+    "usage_in",
+]
+
+AGENT_KINDS: Final = frozenset({"invoke_agent", "invoke_workflow", "agent"})
+CHAT_KINDS: Final = frozenset({"chat", "generate_content", "text_completion", "completion", "llm"})
+TOOL_KINDS: Final = frozenset({"execute_tool", "tool"})
+_KINDS: Final = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind", "llm.request.type")
+MODEL: Final = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name", "llm.request.model")
+TOOL_NAME: Final = ("gen_ai.tool.name", "tool.name", "traceloop.entity.name")
+CALL_ID: Final = ("gen_ai.tool.call.id", "tool_call.id", "tool.call.id", "tool.id")
+ARGUMENTS: Final = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "input.value", "traceloop.entity.input", "tool.parameters")
+RESULT: Final = ("gen_ai.tool.call.result", "output.value", "traceloop.entity.output")
+ERROR_TYPE: Final = "error.type"
+_INPUT_TOKENS: Final = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "llm.usage.prompt_tokens")
+_OUTPUT_TOKENS: Final = (
+    "gen_ai.usage.output_tokens",
+    "gen_ai.usage.completion_tokens",
+    "llm.token_count.completion",
+    "llm.usage.completion_tokens",
+)
+_CACHED_TOKENS: Final = (
+    "gen_ai.usage.cache_read.input_tokens",
+    "gen_ai.usage.cache_read_input_tokens",
+    "llm.token_count.prompt_details.cache_read",
+)
+_DEEPEST: Final = 12
+"""Parts of a name that are taken apart."""
+
+
+def decode(pairs: Any) -> dict[str, Any]:
+    """Return OTLP's list of attributes as a mapping.
+
+    Raises:
+        ValueError: It has another form.
+    """
+    if pairs is None:
+        return {}
+    if not isinstance(pairs, list):
+        raise ValueError("`attributes` is not a list")
+    found = {}
+    for pair in pairs:
+        if not isinstance(pair, dict) or not isinstance(pair.get("key"), str):
+            raise ValueError("an attribute has no `key`")
+        found[pair["key"]] = _value(pair.get("value"))
+    return found
+
+
+def _value(value: Any) -> Any:
+    if value is None or value == {}:
+        return None
+    if not isinstance(value, dict):
+        raise ValueError('an attribute\'s `value` is not an object, for example {"stringValue": "x"}')
+    kind, inner = next(iter(value.items()))
+    match kind:
+        case "intValue":
+            try:
+                return int(inner) if isinstance(inner, int) else int(str(inner)[:20])
+            except ValueError:
+                raise ValueError(f"`intValue` is '{str(inner)[:20]}'") from None
+        case "arrayValue":
+            return [_value(one) for one in (inner or {}).get("values") or ()] if isinstance(inner, dict | None) else []
+        case "kvlistValue":
+            return decode((inner or {}).get("values")) if isinstance(inner, dict | None) else {}
+        case "stringValue" | "boolValue" | "doubleValue" | "bytesValue":
+            return inner
+        case _:
+            raise ValueError(f"an attribute's value is of the unknown kind '{str(kind)[:30]}'")
+
+
+def first(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """Return the value of the first of some names that a span has; None if it has none."""
+    return next((attributes[name] for name in names if attributes.get(name) is not None), None)
+
+
+def kind_of(name: str, attributes: Mapping[str, Any]) -> str:
+    """Return what a span is about: `agent`, `chat` or `tool`; else its kind, or the first word of its name."""
+    declared = first(attributes, _KINDS)
+    kind = declared.lower() if isinstance(declared, str) else name.partition(" ")[0]
+    for found, kinds in (("agent", AGENT_KINDS), ("chat", CHAT_KINDS), ("tool", TOOL_KINDS)):
+        if kind in kinds:
+            return found
+    return kind or "without a name"
+
+
+def usage_in(attributes: Mapping[str, Any]) -> Usage | None:
+    """Return token counts; None if the span has none."""
+    asked, said = first(attributes, _INPUT_TOKENS), first(attributes, _OUTPUT_TOKENS)
+    return None if asked is None and said is None else usage_of(asked, said, first(attributes, _CACHED_TOKENS))
+
+
+def json_in(value: Any) -> Any:
+    """Return the JSON value in a text that is one, else the value unchanged."""
+    if isinstance(value, str) and value.lstrip()[:1] in {"[", "{", '"'}:
+        try:
+            return parse(value)
+        except ValueError:
+            return value
+    return value
+
+
+def unflatten(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
+    """Return the list whose parts are spread over names as `<prefix>.0.role`, in the order of the numbers."""
+    tree: dict[str, Any] = {}
+    for name, value in attributes.items():
+        parts = name.removeprefix(f"{prefix}.").split(".", _DEEPEST) if name.startswith(f"{prefix}.") else []
+        place: Any = tree
+        for part in parts[:-1]:
+            place = place.setdefault(part, {}) if isinstance(place, dict) else None
+        if parts and isinstance(place, dict):
+            place.setdefault(parts[-1], value)
+    found = _as_lists(tree)
+    return found if isinstance(found, list) else []
+
+
+def _as_lists(tree: Any) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    if tree and all(key.isdecimal() and key.isascii() and len(key) < 10 for key in tree):
+        return [_as_lists(tree[key]) for key in sorted(tree, key=int)]
+    return {key: _as_lists(value) for key, value in tree.items()}

@@ -1,0 +1,100 @@
+"""What is read of a trace, in whichever form it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from talm_sim.types import AwarenessAnswer, PerturbationLog, Termination, Usage
+
+__all__ = ["SCENARIO", "Said", "Trace", "Written"]
+
+SCENARIO = "talm_sim.scenario.id"
+"""Attribute or metadata that names the scenario of a trace."""
+Written = tuple[Any, Any, Any]
+"""A tool call as it was written: its id, the tool's name and the arguments; each may be anything."""
+
+
+@dataclass(slots=True)
+class Said:
+    """One message, or the result of one tool call.
+
+    Attributes:
+        role: Who speaks.
+        text: What is said; of a tool, its result.
+        reasoning: What a model thought before it.
+        calls: The calls that a model makes in it.
+        stop: Why a model stopped, in its protocol's word.
+        usage: What a model's turn took; None if the trace does not say.
+        given: Whether it was part of what the agent was given to begin with, and not its own.
+        answers: Of a result, the id of its call; empty if the trace does not say.
+        name: Of a result, the name of its tool.
+        arguments: Of a result, the arguments of its call, if they are written there.
+        error: Of a result, why the call failed; empty if it did not.
+        elapsed_ms: Of a result, how long the call took.
+        perturbations: Of a result, what was injected.
+        responder: Of a person's answer, who answered.
+        declined: Of a person's answer, why it is none.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[Written, ...] = ()
+    stop: str = ""
+    usage: Usage | None = None
+    given: bool = False
+    answers: str = ""
+    name: str = ""
+    arguments: Any = None
+    error: str = ""
+    elapsed_ms: float = 0.0
+    perturbations: tuple[PerturbationLog, ...] = ()
+    responder: str = ""
+    declined: Literal["", "idk", "skip"] = ""
+
+
+@dataclass(slots=True)
+class Trace:
+    """One run of an agent.
+
+    Attributes:
+        where: Its place in the file, for messages.
+        said: The conversation in order, tool results included.
+        scenario: The id of the scenario that it names; empty if it names none.
+        model: The model's name; empty if it is not known.
+        answer: The agent's answer, if the trace says it apart from the conversation.
+        asks: Questions to a person that are still open.
+        termination: Why it ended, if the trace says so in our words.
+        error: Why it failed; empty if it did not.
+        usage: What it took in all, if the turns do not say.
+        awareness: Answers to awareness questions.
+        perturbations: What was injected, over the whole trace.
+        started_at: Unix time in seconds; 0 if it is not known.
+        elapsed_s: Seconds that it took.
+    """
+
+    where: str
+    said: list[Said]
+    scenario: str = ""
+    model: str = ""
+    answer: str | None = None
+    asks: tuple[str, ...] = ()
+    termination: Termination | None = None
+    error: str = ""
+    usage: Usage | None = None
+    awareness: tuple[AwarenessAnswer, ...] = ()
+    perturbations: tuple[PerturbationLog, ...] = field(default=())
+    started_at: float = 0.0
+    elapsed_s: float = 0.0
+
+    @property
+    def requests(self) -> Iterator[str]:
+        """What the user says, in order."""
+        return (one.text for one in self.said if one.role == "user")
+
+    @property
+    def request(self) -> str:
+        """The first message of the user; empty if there is none."""
+        return next(self.requests, "")
