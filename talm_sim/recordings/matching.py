@@ -12,7 +12,7 @@ from vcr.request import Request
 
 from talm_sim.common.credentials import REDACTED
 
-__all__ = ["MATCHERS", "canonical_body", "canonical_key", "exact_key", "has_redacted_value"]
+__all__ = ["MATCHERS", "canonical_body", "canonical_key", "exact_key", "has_redacted_value", "is_same_text"]
 
 _VALUE_ENDS = re.compile(r"[\s\"'&?{}\[\],;<>]")
 """Characters that no redacted value contains: a placeholder replaces one value, never several."""
@@ -46,6 +46,11 @@ def has_redacted_value(request: Request) -> bool:
     return REDACTED in request.uri or REDACTED.encode() in (request.body or b"")
 
 
+def is_same_text(asked: str, recorded: str) -> bool:
+    """Return whether two texts are the same; a redacted part of the second one matches any one value."""
+    return asked == recorded or (REDACTED in recorded and _matches_pieces(asked, recorded.split(REDACTED)))
+
+
 def path(asked: Request, recorded: Request) -> None:
     """Compare paths; a redacted part matches any one value."""
     _compare(asked.path or "/", recorded.path or "/")
@@ -69,7 +74,7 @@ MATCHERS = (matchers.method, matchers.scheme, matchers.host, path, query, body)
 
 
 def _compare(asked: str, recorded: str) -> None:
-    if asked != recorded and not (REDACTED in recorded and _matches_pieces(asked, recorded.split(REDACTED))):
+    if not is_same_text(asked, recorded):
         raise AssertionError(f"{asked} is not {recorded}")
 
 
