@@ -35,8 +35,9 @@ def explain_miss(asked: Request, recorded: Sequence[Request], hide: Callable[[st
         times = sum(not get_matchers_results(asked, request, MATCHERS)[1] for request in recorded)
         return f"{shown} was recorded {times} time(s) and requested once more."
     what = "; ".join(f"{name} differs{_difference(name, asked, nearest, hide)}" for name in failed)
-    number = f"number {place + 1:,} of {len(recorded):,}, " if len(recorded) > 1 else ""
-    return f"{shown} was not recorded. Nearest: {number}{nearest.method} {nearest.uri[:_URL_SHOWN]} ({what})."
+    # An address that differs in its query alone is not repeated: the message is printed on few lines, and the difference matters most.
+    address = "" if {"query", "body"}.issuperset(failed) else f", {nearest.method} {nearest.uri[:_URL_SHOWN]}"
+    return f"{shown} was not recorded. Nearest: number {place + 1:,} of {len(recorded):,}{address} ({what})."
 
 
 def _nearest(asked: Request, recorded: Sequence[Request]) -> tuple[int, list[str]]:

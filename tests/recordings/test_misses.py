@@ -20,17 +20,17 @@ def _miss(player: Player, request: HttpRequest) -> str:
 @pytest.mark.parametrize(
     ("asked", "nearest", "why"),
     [
-        (get("/a?x=2"), "number 1 of 2, GET http://tools.invalid/a?x=1", "(query differs in x, at character 1: '2' against recorded '1')"),
+        (get("/a?x=2"), "number 1 of 2", "(query differs in x, at character 1: '2' against recorded '1')"),
         (get("/b?x=1"), "number 1 of 2, GET http://tools.invalid/a?x=1", "(path differs at character 2: '/b' against recorded '/a')"),
         (HttpRequest("GET", "http://model.invalid/a?x=1", {}, None), "number 1 of 2, GET http://tools.invalid/a?x=1", "(host differs)"),
         (HttpRequest("GET", "https://tools.invalid/a?x=1", {}, None), "number 1 of 2, GET http://tools.invalid/a?x=1", "(scheme differs)"),
         (HttpRequest("PUT", "http://tools.invalid/a?x=1", {}, None), "number 1 of 2, GET http://tools.invalid/a?x=1", "(method differs)"),
-        (post({"a": 2}), "number 2 of 2, POST http://tools.invalid/p", "(body differs in a: 2 against recorded 1)"),
-        (post({"a": 1, "b": 2}), "number 2 of 2, POST http://tools.invalid/p", "(body differs in b: 2 against recorded nothing)"),
-        (post([1]), "number 2 of 2, POST http://tools.invalid/p", '(body differs as a whole: [1] against recorded {"a": 1})'),
+        (post({"a": 2}), "number 2 of 2", "(body differs in a: 2 against recorded 1)"),
+        (post({"a": 1, "b": 2}), "number 2 of 2", "(body differs in b: 2 against recorded nothing)"),
+        (post([1]), "number 2 of 2", '(body differs as a whole: [1] against recorded {"a": 1})'),
         (
             HttpRequest("POST", "http://tools.invalid/p", {}, b"\xff\n{"),
-            "number 2 of 2, POST http://tools.invalid/p",
+            "number 2 of 2",
             "(body differs at character 1: '\\xff\\n{' against",
         ),
     ],
@@ -48,7 +48,7 @@ def test_of_many_conversations_the_one_that_goes_along_longest_is_nearest(tmp_pa
     long = "Find a flight from Hanoi to Da Nang, and then the weather there"
     player = reopen(recorded(tmp_path / "t.json", (turn("x"), answer()), (turn(long), answer()), (turn(long, "It rains"), answer())))
     message = _miss(player, turn(long, "It snows"))
-    assert "Nearest: number 3 of 3, POST http://tools.invalid/p (body differs in messages[1].content, at character 4: 'It snows'" in message
+    assert "Nearest: number 3 of 3 (body differs in messages[1].content, at character 4: 'It snows'" in message
     assert "against recorded 'It rains')" in message
     other = turn(long.replace("there", "here"))
     difference = "in messages[0].content, at character 59: '…nd then the weather here' against recorded '…nd then the weather there'"
@@ -61,9 +61,7 @@ def test_the_nearest_one_is_found_by_value_not_by_spelling(tmp_path: Path) -> No
         return post({key: values[key] for key in keys})
 
     player = reopen(recorded(tmp_path / "t.json", (post({"a": "Oslo"}), answer()), (spelt("c", "b", "a"), answer())))
-    assert "Nearest: number 2 of 2, POST http://tools.invalid/p (body differs in c: 1 against recorded 2)" in _miss(
-        player, spelt("a", "b", "c")
-    )
+    assert "Nearest: number 2 of 2 (body differs in c: 1 against recorded 2)" in _miss(player, spelt("a", "b", "c"))
 
 
 def test_what_is_redacted_is_not_the_difference(tmp_path: Path) -> None:
