@@ -17,6 +17,7 @@ from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.tasks.acting import episode_bounds, settle_acting
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound, max_tokens_of
+from talm_sim.tasks.calls import EpisodeCalls, agent_calls
 from talm_sim.tasks.exporters import Exported
 from talm_sim.tasks.options import AgentOptions, TaskOptions
 from talm_sim.types import AwarenessKind, Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
@@ -198,6 +199,8 @@ class Task(ABC, Generic[OptionsT]):
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
         success: Values of a row that say whether its episode succeeded; the first one that a row has counts. Repeats (pass@k), JUnit files and
             other tools' logs read it; without it, no episode succeeds or fails.
+        headline: What `report --by-model` shows of a run: the head of a column to its figure, `GROUP.MEASURE`; of several the first with a
+            value counts. A run without any shows the first column of its table.
         named_by: Own options that stand beside the model's name in the records of a run.
         terms: Words of its titles (see `label`) that a reader may not know, to what they mean.
         listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
@@ -215,6 +218,7 @@ class Task(ABC, Generic[OptionsT]):
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     success: ClassVar[tuple[str, ...]] = ()
+    headline: ClassVar[Mapping[str, str | tuple[str, ...]]] = {}
     named_by: ClassVar[tuple[str, ...]] = ()
     terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}
@@ -341,6 +345,10 @@ class Task(ABC, Generic[OptionsT]):
         Each one that the task asks of any group is a column of its episodes' records.
         """
         return ()
+
+    def calls(self, episode: Episode, scenario: Scenario, job: Job[OptionsT]) -> EpisodeCalls | None:
+        """The gold calls and the calls of an episode, for `report --by-tool`; None where none are known."""
+        return agent_calls(episode, scenario, job) if isinstance(job.options, AgentOptions) else None
 
     # --- the run ----------------------------------------------------------------------------------------------------------------------
 
