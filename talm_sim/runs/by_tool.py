@@ -48,7 +48,7 @@ class ToolTable:
         """Say what the table leaves out, and what was called in place of each tool."""
         yield "n: scored episodes in which the tool is wanted by a gold call, or was called"
         for summary in self.summaries:
-            others = {name: number for name, number in summary.facts["instead"].items() if name != NOTHING}
+            others = {name: number for name, number in summary.facts.get("instead", {}).items() if name != NOTHING}
             if others:
                 yield f"in place of {summary.group}: {_times(others)}"
         if self.without_gold:
@@ -74,7 +74,7 @@ class _Tool:
     rows: list[Row] = field(default_factory=list)
     instead: Counter[str] = field(default_factory=Counter)
 
-    def summary(self, name: str) -> Summary:
+    def summary(self, name: str, *, with_gold: bool) -> Summary:
         rates = {key: share(self.rows, key) for key in _RATES}
         calls = sum("call" in row.values for row in self.rows)
         measures = [Measure.of(rate if rate.n else None, key, _RATES[key][0], note=_RATES[key][1]) for key, rate in rates.items()]
@@ -82,7 +82,8 @@ class _Tool:
         number = Measure(name="calls", head="Calls", kind="number", value=calls, note="all calls of the tool")
         n = len({row.episode for row in self.rows})
         facts = {"instead": dict(sorted(self.instead.items(), key=lambda one: (-one[1], one[0])))}
-        return Summary(group=name, n=n, total=n, facts=facts, measures=(wanted, *measures[:3], number, *measures[3:]))
+        about_gold = (wanted, *measures[:3]) if with_gold else ()
+        return Summary(group=name, n=n, total=n, facts=facts if with_gold else {}, measures=(*about_gold, number, *measures[3:]))
 
 
 def tool_table(run: StoredRun) -> ToolTable:
@@ -110,7 +111,7 @@ def tool_table(run: StoredRun) -> ToolTable:
             invented.update(call.tool for call in calls.made if not call.exists)
         if not counted and any(episode.termination.completed for episode in run.episodes()):
             raise PrerequisiteError(f"{run.path}: task {job.task.name} does not say which tools its episodes call, so --by-tool has no table.")
-    summaries = [one.summary(name) for name, one in sorted(found.items())]
+    summaries = [one.summary(name, with_gold=counted > without_gold) for name, one in sorted(found.items())]
     return ToolTable(summaries, _most_first(invented), _most_first(left_out), without_gold, counted)
 
 
