@@ -348,7 +348,8 @@ class Task(ABC, Generic[OptionsT]):
 
     def calls(self, episode: Episode, scenario: Scenario, job: Job[OptionsT]) -> EpisodeCalls | None:
         """The gold calls and the calls of an episode, for `report --by-tool`; None where none are known."""
-        return agent_calls(episode, scenario, job) if isinstance(job.options, AgentOptions) else None
+        acting = job.options if isinstance(job.options, AgentOptions) else None
+        return agent_calls(episode, scenario, acting.perturb, job.config.seed) if acting else None
 
     # --- the run ----------------------------------------------------------------------------------------------------------------------
 

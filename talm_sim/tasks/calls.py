@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from talm_sim.types import Episode, Scenario, Termination, ToolSpec
-
-if TYPE_CHECKING:
-    from talm_sim.tasks.base import Job
 
 __all__ = ["EpisodeCalls", "MadeCall", "WantedCall", "agent_calls"]
 
@@ -71,27 +68,33 @@ class EpisodeCalls:
         ]
 
 
-def agent_calls(episode: Episode, scenario: Scenario, job: Job[Any]) -> EpisodeCalls | None:
+def agent_calls(episode: Episode, scenario: Scenario, perturb: Sequence[str], seed: int) -> EpisodeCalls | None:
     """Return the calls of an episode whose agent acts; None if it was only asked awareness questions.
 
     A gold call of a tool that was hidden from the agent is not wanted.
+
+    Args:
+        episode: The episode.
+        scenario: Its scenario.
+        perturb: The perturbations of the whole run.
+        seed: The run's seed.
     """
     from talm_sim.judges.reference import is_gold_call  # not at the top: a help page needs no judges
 
     if episode.termination is Termination.ASSESSED:
         return None
-    hidden = _hidden_tools(scenario, job) if scenario.gold_calls else frozenset()
+    hidden = _hidden_tools(scenario, perturb, seed) if scenario.gold_calls else frozenset()
     gold, events = [call for call in scenario.gold_calls if call.tool not in hidden], episode.tool_events
     made = [MadeCall(event.name, not event.ok, event.error != "unknown_tool") for event in events]
     return EpisodeCalls([call.tool for call in gold], made, lambda wanted, place: is_gold_call(gold[wanted], events[place]))
 
 
-def _hidden_tools(scenario: Scenario, job: Job[Any]) -> frozenset[str]:
+def _hidden_tools(scenario: Scenario, perturb: Sequence[str], seed: int) -> frozenset[str]:
     """Return the tools that the scenario names and that its perturbations, or the run's, take out of sight."""
     from talm_sim.tools_env.perturbations import open_perturbations  # not at the top: a table of a task without tools needs none
 
-    texts = (*scenario.perturbations, *job.options.perturb)
+    texts = (*scenario.perturbations, *perturb)
     tools = left = [ToolSpec(name=name) for name in scenario.tools]
-    for perturbation in open_perturbations(texts, seed=job.config.seed, episode=scenario.id) if texts else ():
+    for perturbation in open_perturbations(texts, seed=seed, episode=scenario.id) if texts else ():
         left = perturbation.narrow(left, {tool.name: tool for tool in tools})
     return frozenset(tool.name for tool in tools) - {tool.name for tool in left}
