@@ -348,8 +348,7 @@ class Task(ABC, Generic[OptionsT]):
 
     def calls(self, episode: Episode, scenario: Scenario, job: Job[OptionsT]) -> EpisodeCalls | None:
         """The gold calls and the calls of an episode, for `report --by-tool`; None where none are known."""
-        acting = job.options if isinstance(job.options, AgentOptions) else None
-        return agent_calls(episode, scenario, acting.perturb, job.config.seed) if acting else None
+        return agent_calls(episode, scenario, job.options, job.config.seed)
 
     # --- the run ----------------------------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from talm_sim.tasks.options import AgentOptions, TaskOptions
 from talm_sim.types import Episode, Scenario, Termination, ToolSpec
 
 __all__ = ["EpisodeCalls", "MadeCall", "WantedCall", "agent_calls"]
@@ -68,22 +69,22 @@ class EpisodeCalls:
         ]
 
 
-def agent_calls(episode: Episode, scenario: Scenario, perturb: Sequence[str], seed: int) -> EpisodeCalls | None:
-    """Return the calls of an episode whose agent acts; None if it was only asked awareness questions.
+def agent_calls(episode: Episode, scenario: Scenario, options: TaskOptions, seed: int) -> EpisodeCalls | None:
+    """Return the calls of an episode whose agent acts; None if it does not, or was only asked awareness questions.
 
     A gold call of a tool that was hidden from the agent is not wanted.
 
     Args:
         episode: The episode.
         scenario: Its scenario.
-        perturb: The perturbations of the whole run.
+        options: The options of its task, which say whether its agent acts.
         seed: The run's seed.
     """
     from talm_sim.judges.reference import is_gold_call  # not at the top: a help page needs no judges
 
-    if episode.termination is Termination.ASSESSED:
+    if not isinstance(options, AgentOptions) or episode.termination is Termination.ASSESSED:
         return None
-    hidden = _hidden_tools(scenario, perturb, seed) if scenario.gold_calls else frozenset()
+    hidden = _hidden_tools(scenario, options.perturb, seed) if scenario.gold_calls else frozenset()
     gold, events = [call for call in scenario.gold_calls if call.tool not in hidden], episode.tool_events
     made = [MadeCall(event.name, not event.ok, event.error != "unknown_tool") for event in events]
     return EpisodeCalls([call.tool for call in gold], made, lambda wanted, place: is_gold_call(gold[wanted], events[place]))
