@@ -82,10 +82,11 @@ def _matches_pieces(asked: str, pieces: list[str]) -> bool:
     """Return whether `asked` is `pieces` with one value between each two; this is linear, since a foreign recording may have many."""
     if not asked.startswith(pieces[0]):
         return False
-    place = len(pieces[0])
+    place, limit = len(pieces[0]), -1
     for number, piece in enumerate(pieces[1:], start=2):
-        end = _VALUE_ENDS.search(asked, place)
-        limit = end.start() if end else len(asked)
+        if limit < place:  # the end of a value is looked for once, however many pieces are in it
+            end = _VALUE_ENDS.search(asked, place)
+            limit = end.start() if end else len(asked)
         start = asked.rfind(piece) if number == len(pieces) else asked.find(piece, place + 1, limit + len(piece))
         if not place < start <= limit:
             return False

@@ -46,7 +46,10 @@ class ToolTable:
 
     def notes(self) -> Iterator[str]:
         """Say what the table leaves out, and what was called in place of each tool."""
-        yield "n: scored episodes in which the tool is wanted by a gold call, or was called"
+        if self.summaries:
+            yield "n: scored episodes in which the tool is wanted by a gold call, or was called"
+        else:
+            yield "no tool was wanted or called"
         for summary in self.summaries:
             others = {name: number for name, number in summary.facts.get("instead", {}).items() if name != NOTHING}
             if others:

@@ -111,7 +111,8 @@ def test_a_task_whose_calls_are_not_known_is_refused(tmp_path: Path) -> None:
     stored = store(tmp_path, "r", [scenario("a", HEIGHT)], [episode("a", event("height"))], task="awareness", model="m/m")
     with pytest.raises(PrerequisiteError, match=r"task awareness does not say which tools its episodes call, so --by-tool has no table\.$"):
         tool_table(stored)
-    assert tool_table(store(tmp_path, "none", [scenario("a", HEIGHT)], [], task="awareness", model="m/m")).summaries == []
+    empty = tool_table(store(tmp_path, "none", [scenario("a", HEIGHT)], [], task="awareness", model="m/m"))
+    assert (empty.summaries, list(empty.notes())) == ([], ["no tool was wanted or called"])
 
 
 def test_calls_in_the_text_of_an_answer_are_compared_with_every_accepted_value(tmp_path: Path) -> None:
