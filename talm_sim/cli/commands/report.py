@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,6 +16,7 @@ from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, s
 from talm_sim.cli.report.files import check_page_name, write_file
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
+from talm_sim.cli.report.other_tables import By, blocks_by, records_by, spell_counts
 from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.report.table import print_table
 from talm_sim.runs.files.manifest import LATEST
@@ -31,6 +33,8 @@ __all__ = ["command"]
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option("--rows", is_flag=True, help="Print one line per episode instead of per group, for --csv (or --json).")
+@click.option("--by-model", is_flag=True, help="Print one row per model, of the tasks' headline figures.")
+@click.option("--by-tool", is_flag=True, help="Print one row per tool: whether it was called where it was wanted.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")
 @click.option(
     "--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page, including pictures."
@@ -51,6 +55,8 @@ def command(
     as_json: bool,
     as_csv: bool,
     rows: bool,
+    by_model: bool,
+    by_tool: bool,
     as_markdown: bool,
     page: Path | None,
     picture: Path | None,
@@ -60,15 +66,13 @@ def command(
 ) -> None:
     """Print the table of stored runs, or write it as a page or picture.
 
-    Several runs are printed one below the other. Without RUN, the newest is printed. Below each rate is its 95 % Wilson interval, and n is
-    the number of episodes it covers.
+    Several runs are printed one below the other; with --by-model, runs of one model are joined in one row. Without RUN, the newest is
+    printed. Below each rate is its 95 % Wilson interval, and n is the number of episodes it covers.
     """
-    if as_json + as_csv + as_markdown > 1:
-        raise click.UsageError("--json, --csv and --markdown exclude each other.")
-    if rows and as_markdown:
-        raise click.UsageError("--rows needs --csv or --json.")
-    if prices is not None and (as_json or as_csv or rows):
-        raise click.UsageError("--prices works with the table, --markdown and --html; --rows has the tokens per episode.")
+    if by_model and by_tool:
+        raise click.UsageError("--by-model and --by-tool exclude each other.")
+    by: By | None = "model" if by_model else "tool" if by_tool else None
+    _check_combination(by, against, as_json=as_json, as_csv=as_csv, as_markdown=as_markdown, rows=rows, priced=prices is not None)
     if page is not None:
         check_page_name(page)
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
@@ -77,32 +81,61 @@ def command(
             if not item.closed:
                 warn_unclosed(item.path, imported=item.imported)
         if page is not None or picture is not None:
-            _write(_disambiguate([block_of(item, against=against, prices=prices) for item in stored], stored), stored, page, picture)
+            blocks = _blocks(stored, by, against, prices, on_screen=False)
+            _write(blocks, [] if by == "model" else [run_facts(run) for run in stored], page, picture)
             if not (as_json or as_csv or as_markdown or rows):
                 return
         if as_json or as_csv or rows:
-            records = [record for item in stored for record in item.to_records()] if rows else summary_records(stored, against)
-            (print_json if as_json else print_csv)(records)
+            records = _records(stored, by, against, rows=rows)
+            (print_json if as_json else print_csv)(records if as_json else [*map(spell_counts, records)])
             return
-        blocks = _disambiguate(
-            [block_of(item, against=against, on_screen=not (as_markdown or quiet), prices=prices) for item in stored], stored
-        )
+        blocks = _blocks(stored, by, against, prices, on_screen=not (as_markdown or quiet))
         if as_markdown:
             click.echo(markdown(blocks, explained=not quiet))
             return
         print_table(blocks, explained=not quiet)
-        for hint in judge_hint(stored[0]) if len(stored) == 1 and not quiet else ():
+        for hint in judge_hint(stored[0]) if len(stored) == 1 and by is None and not quiet else ():
             click.echo(f"\n{hint}", err=True)
 
 
-def _write(blocks: Sequence[Block], runs: Sequence[StoredRun], page: Path | None, picture: Path | None) -> None:
+def _check_combination(by: By | None, against: str | None, *, as_json: bool, as_csv: bool, as_markdown: bool, rows: bool, priced: bool) -> None:
+    """Refuse options that exclude each other."""
+    if as_json + as_csv + as_markdown > 1:
+        raise click.UsageError("--json, --csv and --markdown exclude each other.")
+    if rows and as_markdown:
+        raise click.UsageError("--rows needs --csv or --json.")
+    if by is not None and (rows or priced):
+        raise click.UsageError(f"--by-{by} prints a table of its own; leave out {'--rows' if rows else '--prices'}.")
+    if by == "tool" and against is not None:
+        raise click.UsageError("--by-tool: no paper publishes figures per tool; leave out --against.")
+    if priced and (as_json or as_csv or rows):
+        raise click.UsageError("--prices works with the table, --markdown and --html; --rows has the tokens per episode.")
+
+
+def _records(runs: Sequence[StoredRun], by: By | None, against: str | None, *, rows: bool) -> list[dict[str, Any]]:
+    """Return the table that is asked for as flat data."""
+    if by is not None:
+        return records_by(by, runs, against)
+    return [record for run in runs for record in run.to_records()] if rows else summary_records(runs, against)
+
+
+def _blocks(
+    runs: Sequence[StoredRun], by: By | None, against: str | None, prices: Mapping[str, Price] | None, *, on_screen: bool
+) -> list[Block]:
+    """Return the blocks of the table that is asked for."""
+    if by == "model":
+        return blocks_by(by, runs, against)
+    blocks = blocks_by(by, runs, against) if by else [block_of(one, against=against, on_screen=on_screen, prices=prices) for one in runs]
+    return _disambiguate(blocks, runs)
+
+
+def _write(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]], page: Path | None, picture: Path | None) -> None:
     """Write the requested files; all are made before the first is written. A page has tables for what cannot be drawn."""
     from talm_sim.cli.report import page as report_page
     from talm_sim.cli.report import picture as report_picture
 
     made: list[tuple[Path, bytes]] = []
     if page is not None:
-        facts = [run_facts(run) for run in runs]
         made.append((page, report_page.make_page(blocks, facts).encode("utf-8")))
     if picture is not None:
         made.append((picture, report_picture.picture(picture, blocks)))

@@ -18,7 +18,7 @@ from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import Summary
 
-__all__ = ["block_of", "blocks_of", "judge_hint", "reading_together", "summary_records"]
+__all__ = ["block_of", "blocks_of", "judge_hint", "reading_together", "summary_records", "title_of"]
 
 _ON_THIS_MACHINE = {
     "sim": "a script in this process, no language model",
@@ -41,7 +41,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     job, summaries = stored.job, stored.summary()
     control = job.config.model.startswith("sim/")
     label = job.task.label(stored)
-    title = f"{'control: ' if control else ''}{job.config.model}{f', {label}' if label else ''}"
+    title = title_of(stored)
     notes = [
         _traffic(stored),
         *job.task.notes(summaries, stored),
@@ -58,7 +58,13 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     paper = beside.rows(summary.group for summary in summaries if summary.n) if beside else None
     if against == "paper" and not (paper and paper.rows):
         notes.append("against paper: no published row is about these scenarios and settings")
-    return Block(title, summaries, notes, control, terms, paper)
+    return Block(title, summaries, notes, control, terms, (paper,) if paper else ())
+
+
+def title_of(stored: StoredRun) -> str:
+    """Return whose figures a run's are: the model, and what its task says of the run."""
+    job, label = stored.job, stored.job.task.label(stored)
+    return f"{'control: ' if job.config.model.startswith('sim/') else ''}{job.config.model}{f', {label}' if label else ''}"
 
 
 @contextmanager

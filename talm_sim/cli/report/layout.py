@@ -38,8 +38,10 @@ class Block:
     """Whether the model is a script, which must not be read as a language model."""
     terms: Mapping[str, str] = field(default_factory=dict)
     """Words of the title that a reader may not know, with their meanings."""
-    paper: PaperRows | None = None
-    """Published rows to show below its own."""
+    papers: Sequence[PaperRows] = ()
+    """Published rows to show below its own, one per published table."""
+    rows_are: str = "group"
+    """What a row is about, in a word."""
 
 
 def definitions(blocks: Sequence[Block]) -> dict[str, str]:
@@ -62,7 +64,7 @@ def legend(blocks: Sequence[Block]) -> str:
 
 def papers(blocks: Iterable[Block]) -> list[PaperRows]:
     """Return the published rows to show below these runs, each table once."""
-    return merge_paper_rows(block.paper for block in blocks if block.paper is not None)
+    return merge_paper_rows(rows for block in blocks for rows in block.papers)
 
 
 def paper_heads(blocks: Sequence[Block], rows: PaperRows) -> dict[str, str]:
