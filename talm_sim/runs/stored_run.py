@@ -292,14 +292,14 @@ class StoredRun:
             return add_judge_values(self.job.task.rows(self), self._own_columns(), self.verdicts())
 
     def summary(self) -> list[Summary]:
-        """Return the summary of each group: the task's measures, then those of judges that have their own.
+        """Return the summary of each group: the task's measures, those of judges that have their own, and what several epochs say together.
 
         Raises:
             PrerequisiteError: The task is not installed, or the run to compare with cannot be read.
         """
         with self.at_once():
-            rows, columns = self.rows(), self._own_columns()
-            return [summary_with(one, rows, columns) for one in self.job.task.summarize(rows, self)]
+            rows, columns, job = self.rows(), self._own_columns(), self.job
+            return [summary_with(one, rows, columns, job) for one in job.task.summarize(rows, self)]
 
     def _own_columns(self) -> dict[str, Measured]:
         """Return the measures of the judges that the task does not read itself."""
