@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,6 +15,7 @@ from talm_sim.cli.parsing.lazy import prices_option
 from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, summary_records
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
+from talm_sim.cli.report.power import power_options, print_power
 from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.report.table import print_table
 from talm_sim.cli.terminal.console import stderr
@@ -45,6 +47,7 @@ __all__ = ["command"]
     help="Write matrices, and rates with their intervals, as a picture (.png or .svg).",
 )
 @prices_option
+@power_options
 @click.option("--against", type=click.Choice(["paper"]), help="Print the paper's published results below.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no legend, no hints, and published results only if asked for.")
 def command(
@@ -58,6 +61,9 @@ def command(
     page: Path | None,
     picture: Path | None,
     prices: Mapping[str, Price] | None,
+    power: str | None,
+    n: int | None,
+    drop: float | None,
     against: str | None,
     quiet: bool,
 ) -> None:
@@ -66,19 +72,15 @@ def command(
     Several runs are printed one below the other. Without RUN, the newest is printed. Below each rate is its 95 % Wilson interval, and n is
     the number of episodes it covers.
     """
-    if as_json + as_csv + as_markdown > 1:
-        raise click.UsageError("--json, --csv and --markdown exclude each other.")
-    if rows and as_markdown:
-        raise click.UsageError("--rows needs --csv or --json.")
-    if prices is not None and (as_json or as_csv or rows):
-        raise click.UsageError("--prices works with the table, --markdown and --html; --rows has the tokens per episode.")
-    if page is not None and page.suffix.lower() not in {".html", ".htm"}:
-        raise PrerequisiteError(f"--html {page}: the name must end in .html.")
+    _check_forms(click.get_current_context().params)
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
     with reading_together(stored):
         for item in stored:
             if not item.closed:
                 warn_unclosed(item.path, imported=item.imported)
+        if power is not None:
+            print_power(stored, power, n=n, drop=drop, as_json=as_json, as_csv=as_csv)
+            return
         if page is not None or picture is not None:
             _write(_disambiguate([block_of(item, against=against, prices=prices) for item in stored], stored), stored, page, picture)
             if not (as_json or as_csv or as_markdown or rows):
@@ -96,6 +98,24 @@ def command(
         print_table(blocks, explained=not quiet)
         for hint in judge_hint(stored[0]) if len(stored) == 1 and not quiet else ():
             click.echo(f"\n{hint}", err=True)
+
+
+def _check_forms(given: Mapping[str, Any]) -> None:
+    """Check that the options go together."""
+    data = [name for name in ("as_json", "as_csv", "as_markdown") if given[name]]
+    if len(data) > 1:
+        raise click.UsageError("--json, --csv and --markdown exclude each other.")
+    if given["rows"] and given["as_markdown"]:
+        raise click.UsageError("--rows needs --csv or --json.")
+    if given["prices"] is not None and (given["as_json"] or given["as_csv"] or given["rows"]):
+        raise click.UsageError("--prices works with the table, --markdown and --html; --rows has the tokens per episode.")
+    if given["page"] is not None and given["page"].suffix.lower() not in {".html", ".htm"}:
+        raise PrerequisiteError(f"--html {given['page']}: the name must end in .html.")
+    if given["power"] is None and (given["n"] is not None or given["drop"] is not None):
+        raise click.UsageError("--n and --drop need --power.")
+    others = ("rows", "as_markdown", "page", "picture", "prices", "against")
+    if given["power"] is not None and any(given[name] not in (None, False) for name in others):
+        raise click.UsageError("--power prints a table of its own; of the other forms it has --json and --csv.")
 
 
 def _write(blocks: Sequence[Block], runs: Sequence[StoredRun], page: Path | None, picture: Path | None) -> None:
