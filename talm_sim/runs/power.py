@@ -100,7 +100,7 @@ def drops_found(rows: Sequence[Row], summaries: Sequence[Summary], succeeded: Ca
 
 
 def _check_measure(measure: str, rows: Sequence[Row], run: StoredRun) -> None:
-    known = list(dict.fromkeys(name for row in rows for name, value in row.values.items() if isinstance(value, bool)))
+    known = list(dict.fromkeys(name for row in rows if row.scored for name, value in row.values.items() if isinstance(value, bool)))
     if not known:
         raise PrerequisiteError(f"{run.path}: no measure is a share of its episodes.")
     if measure not in known:
