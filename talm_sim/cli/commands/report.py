@@ -17,6 +17,7 @@ from talm_sim.cli.report.files import check_page_name, write_file
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.other_tables import By, blocks_by, records_by, spell_counts
+from talm_sim.cli.report.power import power_options, print_power
 from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.report.table import print_table
 from talm_sim.runs.files.manifest import LATEST
@@ -46,6 +47,7 @@ __all__ = ["command"]
     help="Write matrices, and rates with their intervals, as a picture (.png or .svg).",
 )
 @prices_option
+@power_options
 @click.option("--against", type=click.Choice(["paper"]), help="Print the paper's published results below.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no legend, no hints, and published results only if asked for.")
 def command(
@@ -61,6 +63,9 @@ def command(
     page: Path | None,
     picture: Path | None,
     prices: Mapping[str, Price] | None,
+    power: str | None,
+    n: int | None,
+    drop: float | None,
     against: str | None,
     quiet: bool,
 ) -> None:
@@ -69,10 +74,8 @@ def command(
     Several runs are printed one below the other; with --by-model, runs of one model are joined in one row. Without RUN, the newest is
     printed. Below each rate is its 95 % Wilson interval, and n is the number of episodes it covers.
     """
-    if by_model and by_tool:
-        raise click.UsageError("--by-model and --by-tool exclude each other.")
     by: By | None = "model" if by_model else "tool" if by_tool else None
-    _check_combination(by, against, as_json=as_json, as_csv=as_csv, as_markdown=as_markdown, rows=rows, priced=prices is not None)
+    _check_forms(click.get_current_context().params, by)
     if page is not None:
         check_page_name(page)
     stored = [load_run(run, run_dir) for run in runs or (LATEST,)]
@@ -80,6 +83,9 @@ def command(
         for item in stored:
             if not item.closed:
                 warn_unclosed(item.path, imported=item.imported)
+        if power is not None:
+            print_power(stored, power, n=n, drop=drop, as_json=as_json, as_csv=as_csv)
+            return
         if page is not None or picture is not None:
             blocks = _blocks(stored, by, against, prices, on_screen=False)
             _write(blocks, [] if by == "model" else [run_facts(run) for run in stored], page, picture)
@@ -98,18 +104,31 @@ def command(
             click.echo(f"\n{hint}", err=True)
 
 
-def _check_combination(by: By | None, against: str | None, *, as_json: bool, as_csv: bool, as_markdown: bool, rows: bool, priced: bool) -> None:
+def _check_forms(given: Mapping[str, Any], by: By | None) -> None:
     """Refuse options that exclude each other."""
-    if as_json + as_csv + as_markdown > 1:
+    data = [name for name in ("as_json", "as_csv", "as_markdown") if given[name]]
+    if len(data) > 1:
         raise click.UsageError("--json, --csv and --markdown exclude each other.")
-    if rows and as_markdown:
+    if given["rows"] and given["as_markdown"]:
         raise click.UsageError("--rows needs --csv or --json.")
-    if by is not None and (rows or priced):
-        raise click.UsageError(f"--by-{by} prints a table of its own; leave out {'--rows' if rows else '--prices'}.")
-    if by == "tool" and against is not None:
-        raise click.UsageError("--by-tool: no paper publishes figures per tool; leave out --against.")
-    if priced and (as_json or as_csv or rows):
+    if given["prices"] is not None and (given["as_json"] or given["as_csv"] or given["rows"]):
         raise click.UsageError("--prices works with the table, --markdown and --html; --rows has the tokens per episode.")
+    _check_other_tables(given, by)
+
+
+def _check_other_tables(given: Mapping[str, Any], by: By | None) -> None:
+    """Refuse what does not go with a table of another kind."""
+    if given["by_model"] and given["by_tool"]:
+        raise click.UsageError("--by-model and --by-tool exclude each other.")
+    if by is not None and (given["rows"] or given["prices"] is not None):
+        raise click.UsageError(f"--by-{by} prints a table of its own; leave out {'--rows' if given['rows'] else '--prices'}.")
+    if by == "tool" and given["against"] is not None:
+        raise click.UsageError("--by-tool: no paper publishes figures per tool; leave out --against.")
+    if given["power"] is None and (given["n"] is not None or given["drop"] is not None):
+        raise click.UsageError("--n and --drop need --power.")
+    others = ("rows", "as_markdown", "page", "picture", "prices", "against", "by_model", "by_tool")
+    if given["power"] is not None and any(given[name] not in (None, False) for name in others):
+        raise click.UsageError("--power prints a table of its own; of the other forms it has --json and --csv.")
 
 
 def _records(runs: Sequence[StoredRun], by: By | None, against: str | None, *, rows: bool) -> list[dict[str, Any]]:

@@ -100,10 +100,15 @@ def further_tables(blocks: Sequence[Block]) -> dict[str, dict[str, Measure]]:
 
 
 def sizes(summary: Summary, table: Mapping[str, Measure], title: str = "") -> tuple[int, int]:
-    """Return how many episodes a table's row covers, and of how many; below the first table, those its columns apply to."""
+    """Return how many episodes a table's row covers, and of how many.
+
+    Below the first table these are the episodes that its columns apply to. A score there has an `n` of its own, whatever it counts.
+    """
     if not title:
         return summary.n, summary.total
-    return max((one.n or 0 for one in summary.measures_in("column") if one.name in table), default=0), summary.n
+    own = [one for one in summary.measures_in("column") if one.name in table and one.n]
+    n = max((one.n or 0 for one in own), default=0)
+    return n, n if any(one.kind == "score" for one in own) else summary.n
 
 
 def line_measures(summary: Summary) -> dict[str, list[Measure]]:
