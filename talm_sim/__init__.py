@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from talm_sim.runs.compare import compare
     from talm_sim.runs.gating import check_gates
     from talm_sim.runs.listing import list_runs
+    from talm_sim.runs.power import power
     from talm_sim.runs.stored_run import StoredRun, load_run
     from talm_sim.scenarios.load import select
     from talm_sim.tasks import AgentOptions, AgentTask, AgentTaskOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
@@ -81,6 +82,7 @@ __all__ = [
     "list_runs",
     "load_run",
     "option",
+    "power",
     "provider",
     "register_judge",
     "register_perturbation",
@@ -141,6 +143,7 @@ _HOMES = {
     "list_runs": "talm_sim.runs.listing",
     "load_run": "talm_sim.runs.stored_run",
     "option": "talm_sim.config",
+    "power": "talm_sim.runs.power",
     "provider": "talm_sim.models.registry",
     "register_judge": "talm_sim.judges",
     "register_perturbation": "talm_sim.tools_env.perturbations",

@@ -137,6 +137,10 @@ def test_a_task_is_one_file(beside: Beside) -> None:
 
     rows = list(csv.DictReader(io.StringIO(beside.run("capitals", "report", "replayed", "--csv"))))
     assert [row["accuracy_n"] for row in rows] == ["4", "4"]
+    joined = json.loads(beside.run("capitals", "report", "replayed", "--by-model", "--json"))
+    assert [(one["capitals_europe_of"], one["capitals_europe_k"], one["capitals_asia_k"], one["capitals_asia_n"]) for one in joined] == [
+        ("europe.accuracy", 4, 2, 4)
+    ]
     assert "| asia | 4 |" in beside.run("capitals", "report", "replayed", "--markdown")
     episodes = list(csv.DictReader(io.StringIO(beside.run("capitals", "report", "replayed", "--rows"))))
     assert len(episodes) == 8 and {row["said"] for row in episodes} == {"yes", "no", "unparsed"}

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from rich.console import Console
+from vcr.request import Request
 
 from campaign.readers.base import SPEC, Reader, all_of, hider
 from talm_sim.cli.making.review_page import page_of
@@ -52,6 +53,10 @@ def _print(page: Any) -> None:
 @cache
 def _redactor() -> Redactor:
     return Redactor(("sk-abcdefghijklmnop", "s3cret/with+signs=", "aaaaaaaaaaaaaaaa"))
+
+
+def _posted(text: str) -> Request:
+    return Request("POST", "http://a.example/x", text.encode("utf-8", "replace"), {})
 
 
 def _request(text: str) -> HttpRequest:
@@ -141,7 +146,7 @@ READERS: Final = (
     Reader(
         "recorded misses",
         "talm_sim.recordings.misses",
-        lambda text: misses._difference(text.encode("utf-8", "replace"), (text[: len(text) // 2] + "x").encode("utf-8", "replace")),
+        lambda text: misses.explain_miss(_posted(text), [_posted(text[: len(text) // 2] + "x")], hider().text),
         ('{"a": "',),
     ),
     Reader("given_away, examples", "talm_sim.tools_env.examples", _described, ("e.g. ", "for example "), ("e.g. ", "like ", "example: ", "A/")),

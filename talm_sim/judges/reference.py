@@ -10,7 +10,7 @@ from talm_sim.judges.base import Judge
 from talm_sim.judges.user_messages import messages_to_user
 from talm_sim.types import Episode, Facts, GoldCall, Measured, Scenario, ToolEvent, Verdict
 
-__all__ = ["ReferenceJudge", "gold_call_made", "same_value"]
+__all__ = ["ReferenceJudge", "gold_call_made", "is_gold_call", "same_value"]
 
 
 class ReferenceJudge(Judge):
@@ -50,10 +50,11 @@ def _user_text(scenario: Scenario) -> str:
 
 def gold_call_made(gold: GoldCall, event: ToolEvent) -> bool:
     """Return whether a tool event is the gold call: it worked, it is the same tool, and the gold arguments are among its own."""
-    return event.ok and _is_meant(gold, event)
+    return event.ok and is_gold_call(gold, event)
 
 
-def _is_meant(gold: GoldCall, event: ToolEvent) -> bool:
+def is_gold_call(gold: GoldCall, event: ToolEvent) -> bool:
+    """Return whether a tool event means the gold call, whether it worked or not: the same tool, and the gold arguments among its own."""
     return event.name == gold.tool and all(
         name in event.arguments and same_value(value, event.arguments[name]) for name, value in gold.arguments.items()
     )
@@ -61,7 +62,7 @@ def _is_meant(gold: GoldCall, event: ToolEvent) -> bool:
 
 def _explain_failed_call(gold: GoldCall, events: Sequence[ToolEvent]) -> str:
     """Explain a gold call that never worked: whether the agent tried it at all."""
-    tried = [event for event in events if _is_meant(gold, event)]
+    tried = [event for event in events if is_gold_call(gold, event)]
     if not tried:
         return "was not made"
     errors = ", ".join(dict.fromkeys(event.error for event in tried if event.error))

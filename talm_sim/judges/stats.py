@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from math import sqrt
+from math import fsum, sqrt
 from operator import mul
 from statistics import NormalDist
 
 from talm_sim.types import Rate, Row
 
-__all__ = ["Interval", "average_of_rates", "bootstrap", "draws_for", "quantile", "ratio_interval", "score_interval", "share", "wilson"]
+__all__ = [
+    "Interval",
+    "average_of_rates",
+    "bootstrap",
+    "draws_for",
+    "mean_over",
+    "pool_rates",
+    "quantile",
+    "ratio_interval",
+    "score_interval",
+    "share",
+    "share_of_counts",
+    "wilson",
+]
 
 Interval = tuple[float, float]
 """The lower and the upper end."""
@@ -74,16 +87,58 @@ def share(rows: Iterable[Row], *names: str) -> Rate:
         rows: Rows of a run.
         names: The measure; several if each row has a value for at most one of them.
     """
-    bases: dict[str, list[bool]] = {}
+    bases: dict[str, list[tuple[int, int]]] = {}
     for row in rows:
         values = [bool(value) for name in names if (value := row.values.get(name)) is not None] if row.scored else []
-        if values:
-            bases.setdefault(row.base, []).extend(values)
-    rate = wilson(sum(map(sum, bases.values())), sum(map(len, bases.values())))
-    if rate.value is None or rate.n == len(bases):
+        for value in values:
+            bases.setdefault(row.base, []).append((value, 1))
+    return _share_over(bases)
+
+
+def share_of_counts(rows: Iterable[Row], part: str, whole: str) -> Rate:
+    """Return the share of what the scored rows count, with its 95 % interval: Wilson's, or by bases as in `share`.
+
+    Args:
+        rows: Rows of a run.
+        part: The value that counts those with a property.
+        whole: The value that counts all.
+    """
+    bases: dict[str, list[tuple[int, int]]] = {}
+    for row in rows:
+        if row.scored and (size := int(row.values.get(whole) or 0)):
+            bases.setdefault(row.base, []).append((int(row.values.get(part) or 0), size))
+    return _share_over(bases)
+
+
+def _share_over(bases: Mapping[str, Sequence[tuple[int, int]]]) -> Rate:
+    """Return the share of counts (k, n) that belong to bases."""
+    counts = [(sum(k for k, _ in own), sum(n for _, n in own)) for own in bases.values()]
+    rate = wilson(sum(k for k, _ in counts), sum(n for _, n in counts))
+    if rate.value is None or all(len(own) == 1 for own in bases.values()):
         return rate
-    limits = ratio_interval([(sum(hits), len(hits)) for hits in bases.values()]) or score_interval(rate.value, len(bases))
-    return rate.model_copy(update={"low": limits[0], "high": limits[1]})
+    low, high = ratio_interval(counts) or score_interval(rate.value, len(bases))
+    return rate.model_copy(update={"low": low, "high": high})
+
+
+def mean_over(values: Iterable[tuple[str, float]]) -> tuple[float, float, float] | None:
+    """Return the mean of values between 0 and 1 with its 95 % interval: Wilson's for separate shares of 0 and 1, else by bases as in `share`.
+
+    Args:
+        values: Each with its base; their order does not matter.
+
+    Returns:
+        The mean, and the ends of its interval; None without values.
+    """
+    bases: dict[str, list[float]] = {}
+    for base, value in values:
+        bases.setdefault(base, []).append(value)
+    size = sum(map(len, bases.values()))
+    if not size:
+        return None
+    mean = fsum(value for own in bases.values() for value in own) / size
+    plain = size == len(bases) and all(value in (0, 1) for own in bases.values() for value in own)
+    limits = None if plain else ratio_interval([(fsum(own), len(own)) for own in bases.values()])
+    return mean, *(limits or score_interval(mean, len(bases)))
 
 
 def ratio_interval(clusters: Iterable[tuple[float, float]], seed: int = 0) -> Interval | None:
@@ -162,16 +217,35 @@ def average_of_rates(first: Rate, second: Rate) -> Rate | None:
     The interval combines the two groups' Wilson limits by the square-and-add rule for independent proportions (Newcombe 1998, method 10).
     `k` and `n` are the groups' sums, so k / n differs from `value` where the sizes differ.
     """
-    one, other = _limits(first), _limits(second)
-    if one is None or other is None:
+    if first.value is None or second.value is None:
         return None
-    value = (one[1] + other[1]) / 2
-    below = sqrt((one[1] - one[0]) ** 2 + (other[1] - other[0]) ** 2) / 2
-    above = sqrt((one[2] - one[1]) ** 2 + (other[2] - other[1]) ** 2) / 2
-    return Rate(k=first.k + second.k, n=first.n + second.n, value=value, low=max(0.0, value - below), high=min(1.0, value + above))
+    value, low, high = _combine([(first, 0.5), (second, 0.5)])
+    return Rate(k=first.k + second.k, n=first.n + second.n, value=value, low=low, high=high)
 
 
-def _limits(rate: Rate) -> tuple[float, float, float] | None:
-    if rate.low is None or rate.value is None or rate.high is None:
-        return None
+def pool_rates(rates: Iterable[Rate]) -> Rate:
+    """Return the share of the trials of several groups together.
+
+    The interval is Wilson's if that of each group is. One that is wider or narrower rests on repeats or variants; then the groups' limits are
+    combined as in `average_of_rates`, each by its share of the trials.
+    """
+    counted = [rate for rate in rates if rate.n]
+    k, n = sum(rate.k for rate in counted), sum(rate.n for rate in counted)
+    if all(rate == wilson(rate.k, rate.n) for rate in counted):
+        return wilson(k, n)
+    _, low, high = _combine([(rate, rate.n / n) for rate in counted])
+    return Rate(k=k, n=n, value=k / n, low=low, high=high)
+
+
+def _combine(parts: Sequence[tuple[Rate, float]]) -> tuple[float, float, float]:
+    """Return the weighted mean of shares of separate groups, and the ends of its interval."""
+    known = [(_limits(rate), weight) for rate, weight in parts]
+    value = sum(middle * weight for (_, middle, _), weight in known)
+    below = sqrt(sum(((middle - low) * weight) ** 2 for (low, middle, _), weight in known))
+    above = sqrt(sum(((high - middle) * weight) ** 2 for (_, middle, high), weight in known))
+    return value, max(0.0, value - below), min(1.0, value + above)
+
+
+def _limits(rate: Rate) -> tuple[float, float, float]:
+    assert rate.low is not None and rate.value is not None and rate.high is not None
     return rate.low, rate.value, rate.high

@@ -12,7 +12,7 @@ from vcr.request import Request
 
 from talm_sim.common.credentials import REDACTED
 
-__all__ = ["MATCHERS", "canonical_body", "canonical_key", "exact_key", "has_redacted_value"]
+__all__ = ["MATCHERS", "canonical_body", "canonical_key", "exact_key", "has_redacted_value", "is_same_text"]
 
 _VALUE_ENDS = re.compile(r"[\s\"'&?{}\[\],;<>]")
 """Characters that no redacted value contains: a placeholder replaces one value, never several."""
@@ -46,6 +46,11 @@ def has_redacted_value(request: Request) -> bool:
     return REDACTED in request.uri or REDACTED.encode() in (request.body or b"")
 
 
+def is_same_text(asked: str, recorded: str) -> bool:
+    """Return whether two texts are the same; a redacted part of the second one matches any one value."""
+    return asked == recorded or (REDACTED in recorded and _matches_pieces(asked, recorded.split(REDACTED)))
+
+
 def path(asked: Request, recorded: Request) -> None:
     """Compare paths; a redacted part matches any one value."""
     _compare(asked.path or "/", recorded.path or "/")
@@ -69,7 +74,7 @@ MATCHERS = (matchers.method, matchers.scheme, matchers.host, path, query, body)
 
 
 def _compare(asked: str, recorded: str) -> None:
-    if asked != recorded and not (REDACTED in recorded and _matches_pieces(asked, recorded.split(REDACTED))):
+    if not is_same_text(asked, recorded):
         raise AssertionError(f"{asked} is not {recorded}")
 
 
@@ -77,10 +82,11 @@ def _matches_pieces(asked: str, pieces: list[str]) -> bool:
     """Return whether `asked` is `pieces` with one value between each two; this is linear, since a foreign recording may have many."""
     if not asked.startswith(pieces[0]):
         return False
-    place = len(pieces[0])
+    place, limit = len(pieces[0]), -1
     for number, piece in enumerate(pieces[1:], start=2):
-        end = _VALUE_ENDS.search(asked, place)
-        limit = end.start() if end else len(asked)
+        if limit < place:  # the end of a value is looked for once, however many pieces are in it
+            end = _VALUE_ENDS.search(asked, place)
+            limit = end.start() if end else len(asked)
         start = asked.rfind(piece) if number == len(pieces) else asked.find(piece, place + 1, limit + len(piece))
         if not place < start <= limit:
             return False

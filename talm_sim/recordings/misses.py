@@ -1,78 +1,83 @@
-"""Explain why a request cannot be replayed: the nearest recording and what differs."""
+"""Explain why a request cannot be replayed: the nearest recording, and where it differs first."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import parse_qsl
 
 from vcr.matchers import get_matchers_results
 from vcr.request import Request
 
-from talm_sim.recordings.matching import MATCHERS
+from talm_sim.recordings.differences import common_prefix_length, first_difference
+from talm_sim.recordings.matching import MATCHERS, canonical_body
 
 __all__ = ["explain_miss"]
 
 _URL_SHOWN = 160
-_VALUE_SHOWN = 60
 
 
-def explain_miss(asked: Request, recorded: Iterable[Request]) -> str:
-    """Say in one line which of `recorded` is nearest to `asked`, and which matchers failed.
+def explain_miss(asked: Request, recorded: Sequence[Request], hide: Callable[[str], str]) -> str:
+    """Say in one line which of `recorded` is nearest to `asked`, and where the two differ first.
 
     Args:
         asked: The request, without secrets.
         recorded: The recorded requests, without secrets.
+        hide: Removes secrets from a text: a value of a body may spell in plain letters what was escaped in the body.
     """
     shown = f"{asked.method} {asked.uri[:_URL_SHOWN]}"
-    ranked = [(get_matchers_results(asked, request, MATCHERS), request) for request in recorded]
-    if not ranked:
+    if not recorded:
         return f"{shown} was not recorded; the recording is empty or absent."
-    (_, failures), nearest = max(ranked, key=lambda item: (len(item[0][0]), _common_prefix_length(asked.body or b"", item[1].body or b"")))
-    names = [name for name, _ in failures]
-    if not names:
-        times = sum(1 for (_, failed), _ in ranked if not failed)
+    place, failed = _nearest(asked, recorded)
+    nearest = recorded[place]
+    if not failed:
+        times = sum(not get_matchers_results(asked, request, MATCHERS)[1] for request in recorded)
         return f"{shown} was recorded {times} time(s) and requested once more."
-    where = _difference(asked.body, nearest.body) if "body" in names else ""
-    what = "; ".join(f"{name} differs{where if name == 'body' else ''}" for name in names)
-    return f"{shown} was not recorded. Nearest: {nearest.method} {nearest.uri[:_URL_SHOWN]} ({what})."
+    what = "; ".join(f"{name} differs{_difference(name, asked, nearest, hide)}" for name in failed)
+    # An address that differs in its query alone is not repeated: the message is printed on few lines, and the difference matters most.
+    address = "" if {"query", "body"}.issuperset(failed) else f", {nearest.method} {nearest.uri[:_URL_SHOWN]}"
+    return f"{shown} was not recorded. Nearest: number {place + 1:,} of {len(recorded):,}{address} ({what})."
 
 
-def _difference(asked: bytes | None, recorded: bytes | None) -> str:
-    """Say where two bodies differ: ` at messages.1.content: 'a' against recorded 'b'`."""
+def _nearest(asked: Request, recorded: Sequence[Request]) -> tuple[int, list[str]]:
+    """Return the index of the recorded request that fails the fewest matchers and then is the same longest, and what it fails."""
+    failures = [[name for name, _ in get_matchers_results(asked, request, MATCHERS)[1]] for request in recorded]
+    fewest = min(map(len, failures))
+    alike = [place for place, failed in enumerate(failures) if len(failed) == fewest]
+    if len(alike) == 1 or not fewest:
+        return alike[0], failures[alike[0]]
+    wanted = _compared_text(asked)
+    place = max(alike, key=lambda one: common_prefix_length(wanted, _compared_text(recorded[one])))
+    return place, failures[place]
+
+
+def _compared_text(request: Request) -> str:
+    return f"{request.uri}\n{canonical_body(request.body).decode('utf-8', 'replace')}"
+
+
+def _difference(name: str, asked: Request, recorded: Request, hide: Callable[[str], str]) -> str:
+    """Return where two requests differ in their path, query or body: ` in messages[1].content, at character 3: 'a' against recorded 'b'`."""
+    if name not in {"path", "query", "body"}:
+        return ""
+    one, other = (_part(name, request) for request in (asked, recorded))
+    if name == "body" and (isinstance(one, str) or isinstance(other, str)):
+        one, other = ((request.body or b"").decode("utf-8", "backslashreplace") for request in (asked, recorded))
+    # What a redacted value hides is no difference, unless there is no other one.
+    found = first_difference(one, other) or first_difference(one, other, str.__eq__)
+    return f" {found.text(hide)}" if found else ""
+
+
+def _part(name: str, request: Request) -> Any:
+    """Return a part of a request as a JSON value; a body that is not JSON is a text."""
+    if name == "path":
+        return request.path
+    if name == "query":
+        pairs: dict[str, Any] = {}
+        for key, value in parse_qsl(request.parsed_uri.query, keep_blank_values=True):
+            pairs.setdefault(key, []).append(value)
+        return {key: values[0] if len(values) == 1 else values for key, values in pairs.items()}
     try:
-        path, one, other = _first_difference(json.loads(asked or b"null"), json.loads(recorded or b"null"), "")
+        return json.loads(request.body or b"null")
     except (ValueError, RecursionError):
-        path, one, other = "", (asked or b"").decode(errors="replace"), (recorded or b"").decode(errors="replace")
-    start = max(0, _common_prefix_length(one.encode(errors="replace"), other.encode(errors="replace")) - 20)
-    pieces = [" ".join(text[start : start + _VALUE_SHOWN].split()) for text in (one, other)]
-    dots = "..." if start else ""
-    return f"{' at ' + path if path else ''}: '{dots}{pieces[0]}' against recorded '{dots}{pieces[1]}'"
-
-
-def _first_difference(asked: Any, recorded: Any, path: str) -> tuple[str, str, str]:
-    """Return the path of the first value that differs, and both values as text; lists and objects are compared as far as both go."""
-    pairs: list[tuple[str, Any, Any]] = []
-    if isinstance(asked, dict) and isinstance(recorded, dict):
-        pairs = [(key, asked.get(key, ...), recorded.get(key, ...)) for key in sorted({*asked, *recorded})]
-    elif isinstance(asked, list) and isinstance(recorded, list):
-        length = max(len(asked), len(recorded))
-        one, other = (values + [...] * (length - len(values)) for values in (asked, recorded))
-        pairs = [(str(place), a, b) for place, (a, b) in enumerate(zip(one, other, strict=True))]
-    for name, a, b in pairs:
-        if a != b:
-            return _first_difference(a, b, f"{path}.{name}" if path else name)
-    return path, _format_value(asked), _format_value(recorded)
-
-
-def _format_value(value: Any) -> str:
-    return "nothing" if value is ... else value if isinstance(value, str) else json.dumps(value)
-
-
-def _common_prefix_length(one: bytes, other: bytes) -> int:
-    """Return the length of the common beginning, found by halving: bodies are long, and there may be many."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
-    return low
+        return ""

@@ -103,7 +103,8 @@ class Tape:
         """Say which recording is nearest to `request` and what differs, without secrets."""
         with self._lock:
             recorded = list(self._cassette.safe_requests())
-        return self._redactor.text(f"{self.name}: {explain_miss(vcr_request(self._redactor.request(request)), recorded)}")
+        asked = vcr_request(self._redactor.request(request))
+        return self._redactor.text(f"{self.name}: {explain_miss(asked, recorded, self._redactor.text)}")
 
     def _merge_with_file(self, path: Path) -> None:
         """Add what this tape has added to the current content of the file."""

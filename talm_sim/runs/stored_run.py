@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, format_names, full_name, line_to_copy, suggest_nearest
+from talm_sim.errors import PrerequisiteError, full_name
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import DATABASE, connect_reader
@@ -234,18 +234,9 @@ class StoredRun:
         with self._open_connection() as conn:
             episode_id = full_name(episode_id, stored_documents.started_episodes(conn), "episodes") or episode_id
             found = stored_documents.episode(conn, episode_id)
-            if found is not None:
-                return found
-            if conn.execute("SELECT 1 FROM waiting WHERE episode_id = ?", (episode_id,)).fetchone():
-                answer = line_to_copy("talm-sim", "answer", str(self.path))
-                raise PrerequisiteError(f"{self.path}: episode '{episode_id}' is waiting for a person; see: {answer}")
-            if conn.execute("SELECT 1 FROM attempts WHERE episode_id = ?", (episode_id,)).fetchone():
-                again = line_to_copy("talm-sim", "resume", str(self.path))
-                raise PrerequisiteError(f"{self.path}: episode '{episode_id}' is not finished; continue with: {again}")
-            known = [row[0] for row in conn.execute("SELECT id FROM episodes ORDER BY epoch, position")]
-        hint = f" Finished episodes: {format_names(known, 3)}." if known else " No episode is finished yet."
-        hint = suggest_nearest(episode_id, known) or hint
-        raise PrerequisiteError(f"{self.path}: no episode '{episode_id}'.{hint}")
+            if found is None:
+                raise PrerequisiteError(f"{self.path}: {stored_documents.why_not_there(conn, episode_id, str(self.path))}")
+            return found
 
     def episode_ids(self) -> list[str]:
         """Return the sorted ids of all episodes that have started."""
@@ -298,14 +289,17 @@ class StoredRun:
             return add_judge_values(self.job.task.rows(self), self._own_columns(), self.verdicts())
 
     def summary(self, rows: Sequence[Row] | None = None) -> list[Summary]:
-        """Return the summary of each group: the task's measures, then those of judges that have their own; `rows` saves computing them again.
+        """Return the summary of each group: the task's measures, those of judges that have their own, and what several epochs say together.
+
+        Args:
+            rows: The run's rows; they need not be computed again.
 
         Raises:
             PrerequisiteError: The task is not installed, or the run to compare with cannot be read.
         """
         with self.at_once():
-            rows, columns = self.rows() if rows is None else rows, self._own_columns()
-            return [summary_with(one, rows, columns) for one in self.job.task.summarize(rows, self)]
+            rows, columns, job = self.rows() if rows is None else rows, self._own_columns(), self.job
+            return [summary_with(one, rows, columns, job) for one in job.task.summarize(rows, self)]
 
     def _own_columns(self) -> dict[str, Measured]:
         """Return the measures of the judges that the task does not read itself."""

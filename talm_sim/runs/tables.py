@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError, pip_install
-from talm_sim.judges.stats import share, wilson
+from talm_sim.judges.repeats import outcomes_of, repeat_measures, repeat_notes
+from talm_sim.judges.stats import pool_rates, share
 from talm_sim.tasks import Job, RunView
 from talm_sim.types import AwarenessKind, Episode, Measure, Measured, Row, Scenario, Summary, ToolSpec, Verdict
 
@@ -117,16 +118,23 @@ def add_judge_values(rows: Iterable[Row], judges: Mapping[str, Measured], verdic
     return [row.model_copy(update={"values": {**row.values, **said.get(row.episode, {})}}) for row in rows]
 
 
-def summary_with(summary: Summary, rows: Sequence[Row], judges: Mapping[str, Measured]) -> Summary:
-    """Add a column for each judge with a measure of its own; a row without episodes, such as an average of groups, gets a dash."""
-    if not judges:
-        return summary
+def summary_with(summary: Summary, rows: Sequence[Row], judges: Mapping[str, Measured], job: Job[Any]) -> Summary:
+    """Add a column for each judge with a measure of its own and, of several epochs, what they say together.
+
+    A row without episodes of its own, such as an average of groups, gets a dash in place of a judge's measure, and nothing of epochs.
+    """
     group = [row for row in rows if row.group == summary.group]
     own = []
     for judge, measure in judges.items():
         rate = None if summary.derived else share(group, measure.name)
         own.append(Measure.of(rate, measure.name, measure.head, note=measure.about, by=judge, better=measure.better))
-    return summary.model_copy(update={"measures": (*summary.measures, *own)})
+    notes: list[str] = []
+    epochs = job.config.epochs
+    if epochs > 1 and group and not summary.derived:
+        scenarios = outcomes_of(group, job.task.succeeded)
+        own += repeat_measures(scenarios, epochs)
+        notes = repeat_notes(scenarios, epochs)
+    return summary.model_copy(update={"measures": (*summary.measures, *own), "notes": (*summary.notes, *notes)})
 
 
 def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:
@@ -149,5 +157,5 @@ def first_measure(summaries: Sequence[Summary]) -> Measure | None:
     if not measures or len(measures) == 1:
         return measures[0] if measures else None
     alike = [one for one in measures if one.kind == "rate" and one.name == measures[0].name]
-    rate = wilson(sum(one.k or 0 for one in alike), sum(one.n or 0 for one in alike))
+    rate = pool_rates(one.rate() for one in alike)
     return Measure.of(rate, measures[0].name, measures[0].head) if alike else None

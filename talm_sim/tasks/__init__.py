@@ -3,6 +3,7 @@
 from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Exporter, Job, Opened, RunView, Task
 from talm_sim.tasks.beside import Beside, PaperRow, PaperRows
+from talm_sim.tasks.calls import EpisodeCalls, MadeCall
 from talm_sim.tasks.exporters import Exported
 from talm_sim.tasks.makers import Maker
 from talm_sim.tasks.options import AgentOptions, AgentTaskOptions, PairedOptions, PromptOptions, TaskOptions
@@ -16,9 +17,11 @@ __all__ = [
     "AgentTask",
     "AgentTaskOptions",
     "Beside",
+    "EpisodeCalls",
     "Exported",
     "Exporter",
     "Job",
+    "MadeCall",
     "Maker",
     "Opened",
     "PairedOptions",

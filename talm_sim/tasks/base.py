@@ -14,10 +14,10 @@ from pydantic import BaseModel
 
 from talm_sim.config import RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.models.metering import max_tokens_of
 from talm_sim.tasks.acting import episode_bounds, settle_acting
 from talm_sim.tasks.beside import Beside
-from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.bounds import Bound, one_request_bounds
+from talm_sim.tasks.calls import EpisodeCalls, agent_calls
 from talm_sim.tasks.exporters import Exported
 from talm_sim.tasks.figures import Figure
 from talm_sim.tasks.options import AgentOptions, TaskOptions
@@ -138,14 +138,6 @@ It raises `PrerequisiteError` where this run cannot be written in this form; the
 """
 
 
-def _check_nothing(scenarios: Sequence[Scenario]) -> None:
-    """The check of a task that has none."""
-
-
-def _no_items(scenarios: Sequence[Scenario]) -> list[Any]:
-    return []
-
-
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A job with all it needs opened.
@@ -172,11 +164,11 @@ class Opened:
     human: str = "none"
     waits: bool = False
     starts_again: bool = False
-    check: Callable[[Sequence[Scenario]], None] = _check_nothing
-    tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = _no_items
+    check: Callable[[Sequence[Scenario]], None] = lambda scenarios: None
+    tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = lambda scenarios: []
     notes: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
-    warnings: Callable[[Sequence[Scenario]], Sequence[str]] = _no_items
+    warnings: Callable[[Sequence[Scenario]], Sequence[str]] = lambda scenarios: ()
 
 
 class Task(ABC, Generic[OptionsT]):
@@ -196,8 +188,10 @@ class Task(ABC, Generic[OptionsT]):
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
         success: Values of a row that say whether its episode succeeded; the first one that a row has counts. Repeats (pass@k), JUnit files and
             other tools' logs read it; without it, no episode succeeds or fails.
+        headline: What `report --by-model` shows of a run: the head of a column to its figure, `GROUP.MEASURE`; of several the first with a
+            value counts. A run without any shows the first column of its table.
         further_measures: Names of the measures that its table has only where they apply, besides those of a run in which nothing could be
-            finished; None if nobody lists them. A gate on any other name is then refused before a run instead of after it.
+            finished; None if nobody lists them. A gate on any other name is refused before a run.
         named_by: Own options that stand beside the model's name in the records of a run.
         terms: Words of its titles (see `label`) that a reader may not know, to what they mean.
         listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
@@ -215,6 +209,7 @@ class Task(ABC, Generic[OptionsT]):
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     success: ClassVar[tuple[str, ...]] = ()
+    headline: ClassVar[Mapping[str, str | tuple[str, ...]]] = {}
     further_measures: ClassVar[tuple[str, ...] | None] = None
     named_by: ClassVar[tuple[str, ...]] = ()
     terms: ClassVar[Mapping[str, str]] = {}
@@ -305,13 +300,7 @@ class Task(ABC, Generic[OptionsT]):
             from talm_sim.agent.prompts import load_prompts  # not at the top: a table needs none
 
             return episode_bounds(scenarios, job, recorded, load_prompts(), self.questions)
-        return self._one_request_each(scenarios, job)
-
-    def _one_request_each(self, scenarios: Sequence[Scenario], job: Job[OptionsT]) -> Iterator[Bound]:
-        tokens = job.settings().max_new_tokens
-        for scenario in scenarios:
-            size = max_tokens_of(scenario.model_dump_json())
-            yield Bound(1, 1, size, tokens, last=size + tokens)
+        return one_request_bounds(scenarios, job.settings().max_new_tokens)
 
     def settle(self, job: Job[OptionsT], recorded: Recorded) -> Job[OptionsT]:
         """Decide the automatic values that need no model; the model's traffic is decided already. Only agents' tools are executed."""
@@ -342,6 +331,10 @@ class Task(ABC, Generic[OptionsT]):
         Each one that the task asks of any group is a column of its episodes' records.
         """
         return ()
+
+    def calls(self, episode: Episode, scenario: Scenario, job: Job[OptionsT]) -> EpisodeCalls | None:
+        """The gold calls and the calls of an episode, for `report --by-tool`; None where none are known."""
+        return agent_calls(episode, scenario, job.options, job.config.seed)
 
     # --- the run ----------------------------------------------------------------------------------------------------------------------
 

@@ -32,6 +32,8 @@ class Beside:
         groups: The keys of a group's rows there, besides the model.
         models: The models shown if there is no room for all, the first ones first.
         about: Which of the paper's tables it is, in a word or two.
+        joined: Columns of the table that are figures of other tasks, by a task's name and the head of its headline figure; they are shown where
+            a run of that task is in the same row.
         compared: How the run's scenarios are related to the paper's, and what that means for a comparison.
     """
 
@@ -42,6 +44,13 @@ class Beside:
     models: Sequence[str]
     about: str = ""
     compared: str = OTHER
+    joined: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def shares(self, model: str, columns: Mapping[str, str]) -> dict[str, float | None]:
+        """Return figures of a model's first row, as shares: each under a name, from a column."""
+        table = published(self.paper, self.table)
+        row = next((one for one in table.rows if dict(zip(table.keys, one.keys, strict=True))["model"] == model), None)
+        return {} if row is None else {name: table.share(row, column) for name, column in columns.items()}
 
     def rows(self, groups: Iterable[str]) -> PaperRows:
         """Return the table's rows about these groups, of all models, group by group."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["RESULT_TOKENS", "Bound"]
+from talm_sim.models.metering import max_tokens_of
+from talm_sim.types import Scenario
+
+__all__ = ["RESULT_TOKENS", "Bound", "one_request_bounds"]
 
 RESULT_TOKENS = 4_000
 """Of a tool's result, which is cut at 8,000 characters unless the user says otherwise."""
@@ -40,3 +44,15 @@ class Bound:
     def times(self, number: int) -> Bound:
         """Return the bound of so many equal ones."""
         return Bound(self.least * number, self.most * number, self.input_tokens * number, self.output_tokens * number, self.last * number)
+
+
+def one_request_bounds(scenarios: Sequence[Scenario], tokens: int) -> Iterator[Bound]:
+    """Yield the bound of each scenario whose task asks one request with all that it holds.
+
+    Args:
+        scenarios: What is asked.
+        tokens: Most tokens of an answer.
+    """
+    for scenario in scenarios:
+        size = max_tokens_of(scenario.model_dump_json())
+        yield Bound(1, 1, size, tokens, last=size + tokens)

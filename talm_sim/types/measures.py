@@ -114,6 +114,7 @@ class Measure(FrozenModel):
     k: int | None = None
     """For a rate: how many of `n`."""
     n: int | None = None
+    """For a rate: its trials. For a score below the first table: how many of whatever it is over, as its title says."""
     note: str = ""
     """What it counts, in a few words."""
     better: Better = "neither"
@@ -221,8 +222,8 @@ class Summary(FrozenModel):
         """Return the summary as one flat row of data.
 
         `group`, `total`, `n`, `not_scored` (how many), the facts; a rate as `<name>`, `<name>_low`, `<name>_high`, `<name>_k`, `<name>_n`, a
-        score without the last two, a number as `<name>` alone; each cell of a matrix as `<row>_as_<column>`; each value of a curve as
-        `<curve>_<series>_<bin>`, bins counted from 1.
+        score without `_k`, and without `_n` if it has none, a number as `<name>` alone; each cell of a matrix as `<row>_as_<column>`; each
+        value of a curve as `<curve>_<series>_<bin>`, bins counted from 1.
         """
         row: dict[str, Any] = {"group": self.group, "total": self.total, "n": self.n, "not_scored": sum(self.not_scored.values()), **self.facts}
         for one in self.measures:
@@ -231,6 +232,8 @@ class Summary(FrozenModel):
                 row |= {f"{one.name}_low": one.low, f"{one.name}_high": one.high}
             if one.kind == "rate":
                 row |= {f"{one.name}_k": one.k, f"{one.name}_n": one.n}
+            elif one.n is not None:
+                row[f"{one.name}_n"] = one.n
         for matrix in self.matrices:
             for gold, counts in zip(matrix.rows, matrix.counts, strict=True):
                 row |= {f"{gold}_as_{found}": count for found, count in zip(matrix.columns, counts, strict=True)}

@@ -73,20 +73,20 @@ def test_every_built_in_column_has_its_definition_and_the_paper_one_column_a_mea
 
 def test_the_papers_rows_stand_below_with_misprints_mended_and_marked() -> None:
     rows = paper("talm", "perfect", "no-tools", human="recorded")
-    text = plain(Block("a/b", [agents(), agents("no-tools")], paper=rows))
+    text = plain(Block("a/b", [agents(), agents("no-tools")], papers=[rows]))
     assert "published: Fail-TaLMs Table 2 (Ask-and-Help), 76 to 100 answers a cell; " in text
     assert "other scenarios, other models: not comparable one to one" in text
     assert "GPT4o, no-tools .29* – .01 – – " in text and "* GPT4o, no-tools: printed as 0.029, a misprint" in text
     assert "Claude-3.5-sonnet, perfect .67 .94 .00" in text, "of two groups there is room for three models"
     assert [row.model for row in paper("talm", *("perfect", "underspecified", "no-tools", "replaceable"), human="none").few()] == ["GPT4o"] * 4
     assert paper("talm", "perfect", human="none").title().startswith("published: Fail-TaLMs Table 1 (standalone), ")
-    llama = plain(Block("a/b", [choices()], paper=paper("when2call", "all")))
+    llama = plain(Block("a/b", [choices()], papers=[paper("when2call", "all")]))
     assert "Llama 3.1 70B Instruct – .46 .18* .57" in llama and "printed as 37.8" in llama
     assert paper("when2call", "all", mode="judge").title().startswith("published: When2Call Table 4 (free answers), 300 rows")
 
 
 def test_two_runs_of_a_group_have_the_papers_rows_once() -> None:
-    one, other = (Block("a/b", [agents()], paper=paper("talm", *groups, human="none")) for groups in (("perfect",), ("perfect", "no-tools")))
+    one, other = (Block("a/b", [agents()], papers=[paper("talm", *groups, human="none")]) for groups in (("perfect",), ("perfect", "no-tools")))
     text = plain(one, other)
     assert text.count("published:") == text.count("GPT4o, perfect") == text.count("GPT4o, no-tools") == 1
 

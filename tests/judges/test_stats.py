@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.judges.stats import average_of_rates, bootstrap, ratio_interval, share, wilson
+from talm_sim.judges.stats import average_of_rates, bootstrap, mean_over, pool_rates, ratio_interval, share, share_of_counts, wilson
 from talm_sim.types import Rate, Row
 
 
@@ -212,3 +212,51 @@ def test_repeats_that_all_say_the_same_prove_no_more_than_one_of_each() -> None:
 def test_a_row_counts_by_the_measure_it_has() -> None:
     rows = [row.model_copy(update={"values": {name: row.values["right"]}}) for row, name in zip(rows_of([True], [False]), "ab", strict=True)]
     assert (share(rows, "a"), share(rows, "a", "b")) == (wilson(1, 1), wilson(1, 2))
+
+
+def test_groups_whose_intervals_are_wilsons_are_pooled_to_wilsons() -> None:
+    assert pool_rates([wilson(3, 9), wilson(0, 0), wilson(5, 20)]) == wilson(8, 29)
+    assert pool_rates([]) == wilson(0, 0)
+
+
+def test_repeats_do_not_make_pooled_groups_surer() -> None:
+    groups = [[bool(place % 2) for place in range(40)], [place < 6 for place in range(30)]]
+    once = pool_rates(wilson(sum(group), len(group)) for group in groups)
+    rows = [
+        [
+            Row(episode="", scenario=str(place), base=str(place), epoch=epoch, group="g", values={"a": said})
+            for place, said in enumerate(group)
+            for epoch in (1, 2, 3)
+        ]
+        for group in groups
+    ]
+    thrice = pool_rates(share(group, "a") for group in rows)
+    assert (thrice.k, thrice.n, thrice.value) == (3 * once.k, 3 * once.n, once.value)
+    low, _, high = bounds(once)
+    assert bounds(thrice)[2] - bounds(thrice)[0] == pytest.approx(high - low, abs=0.03)
+    assert bounds(wilson(thrice.k, thrice.n))[0] > bounds(thrice)[0], "as if all were independent"
+
+
+def test_shares_of_counts_draw_the_epochs_of_a_scenario_together() -> None:
+    def rows(epochs: int) -> list[Row]:
+        counts = [(place % 3, 2) for place in range(30)]
+        return [
+            Row(episode="", scenario=str(place), base=str(place), epoch=epoch + 1, group="g", values={"part": part, "whole": whole})
+            for place, (part, whole) in enumerate(counts)
+            for epoch in range(epochs)
+        ]
+
+    assert share_of_counts(rows(1), "part", "whole") == wilson(30, 60)
+    twice, more = share_of_counts(rows(2), "part", "whole"), share_of_counts(rows(6), "part", "whole")
+    assert bounds(more) == pytest.approx(bounds(twice)) and (more.k, more.n) == (180, 360)
+    assert share_of_counts([], "part", "whole") == wilson(0, 0)
+    left = Row(episode="", scenario="a", base="a", group="g", not_scored="replay_miss", values={"part": 1, "whole": 1})
+    assert share_of_counts([left], "part", "whole").n == 0
+
+
+def test_a_mean_of_values_is_a_share_where_they_are_ones_and_zeros() -> None:
+    plain = wilson(2, 3)
+    assert mean_over([("a", 1), ("b", 0), ("c", 1)]) == (plain.value, plain.low, plain.high)
+    assert mean_over([]) is None
+    same = mean_over([("a", 0.5)] * 9)
+    assert same is not None and same[0] == 0.5 and same[1:] == pytest.approx(bounds(wilson(1, 2))[::2], abs=0.16), "the width of one base"

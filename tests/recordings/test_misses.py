@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,19 @@ def _miss(player: Player, request: HttpRequest) -> str:
 @pytest.mark.parametrize(
     ("asked", "nearest", "why"),
     [
-        (get("/a?x=2"), "GET http://tools.invalid/a?x=1", "(query differs)"),
-        (get("/b?x=1"), "GET http://tools.invalid/a?x=1", "(path differs)"),
-        (HttpRequest("GET", "http://model.invalid/a?x=1", {}, None), "GET http://tools.invalid/a?x=1", "(host differs)"),
-        (HttpRequest("GET", "https://tools.invalid/a?x=1", {}, None), "GET http://tools.invalid/a?x=1", "(scheme differs)"),
-        (HttpRequest("PUT", "http://tools.invalid/a?x=1", {}, None), "GET http://tools.invalid/a?x=1", "(method differs)"),
-        (post({"a": 2}), "POST http://tools.invalid/p", "(body differs at a: '2' against recorded '1')"),
-        (post({"a": 1, "b": 2}), "POST http://tools.invalid/p", "(body differs at b: '2' against recorded 'nothing')"),
-        (post([1]), "POST http://tools.invalid/p", "(body differs: '[1]' against recorded '{\"a\": 1}')"),
-        (HttpRequest("POST", "http://tools.invalid/p", {}, b"\xff\n{"), "POST http://tools.invalid/p", "(body differs: '\\xff {' against"),
+        (get("/a?x=2"), "number 1 of 2", "(query differs in x, at character 1: '2' against recorded '1')"),
+        (get("/b?x=1"), "number 1 of 2, GET http://tools.invalid/a?x=1", "(path differs at character 2: '/b' against recorded '/a')"),
+        (HttpRequest("GET", "http://model.invalid/a?x=1", {}, None), "number 1 of 2, GET http://tools.invalid/a?x=1", "(host differs)"),
+        (HttpRequest("GET", "https://tools.invalid/a?x=1", {}, None), "number 1 of 2, GET http://tools.invalid/a?x=1", "(scheme differs)"),
+        (HttpRequest("PUT", "http://tools.invalid/a?x=1", {}, None), "number 1 of 2, GET http://tools.invalid/a?x=1", "(method differs)"),
+        (post({"a": 2}), "number 2 of 2", "(body differs in a: 2 against recorded 1)"),
+        (post({"a": 1, "b": 2}), "number 2 of 2", "(body differs in b: 2 against recorded nothing)"),
+        (post([1]), "number 2 of 2", '(body differs as a whole: [1] against recorded {"a": 1})'),
+        (
+            HttpRequest("POST", "http://tools.invalid/p", {}, b"\xff\n{"),
+            "number 2 of 2",
+            "(body differs at character 1: '\\xff\\n{' against",
+        ),
     ],
 )
 def test_a_miss_names_the_nearest_recording_and_what_differs(tmp_path: Path, asked: HttpRequest, nearest: str, why: str) -> None:
@@ -42,9 +47,42 @@ def test_of_many_conversations_the_one_that_goes_along_longest_is_nearest(tmp_pa
 
     long = "Find a flight from Hanoi to Da Nang, and then the weather there"
     player = reopen(recorded(tmp_path / "t.json", (turn("x"), answer()), (turn(long), answer()), (turn(long, "It rains"), answer())))
-    assert "body differs at messages.1.content: 'It snows' against recorded 'It rains'" in _miss(player, turn(long, "It snows"))
+    message = _miss(player, turn(long, "It snows"))
+    assert "Nearest: number 3 of 3 (body differs in messages[1].content, at character 4: 'It snows'" in message
+    assert "against recorded 'It rains')" in message
     other = turn(long.replace("there", "here"))
-    assert "at messages.0.content: '...nd then the weather here' against recorded '...nd then the weather there'" in _miss(player, other)
+    difference = "in messages[0].content, at character 59: '…nd then the weather here' against recorded '…nd then the weather there'"
+    assert difference in _miss(player, other)
+
+
+def test_the_nearest_one_is_found_by_value_not_by_spelling(tmp_path: Path) -> None:
+    def spelt(*keys: str) -> HttpRequest:
+        values = {"a": "Hanoi", "b": "the weather", "c": 1 if keys[0] == "a" else 2}
+        return post({key: values[key] for key in keys})
+
+    player = reopen(recorded(tmp_path / "t.json", (post({"a": "Oslo"}), answer()), (spelt("c", "b", "a"), answer())))
+    assert "Nearest: number 2 of 2 (body differs in c: 1 against recorded 2)" in _miss(player, spelt("a", "b", "c"))
+
+
+def test_what_is_redacted_is_not_the_difference(tmp_path: Path) -> None:
+    player = reopen(recorded(tmp_path / "t.json", (post({"api_key": "REDACTED", "city": "Oslo"}), answer())))
+    message = _miss(player, HttpRequest("POST", "http://tools.invalid/p", {}, b'{"api_key": "REDACTED", "city": "Rome"}'))
+    assert "(body differs in city, at character 1: 'Rome' against recorded 'Oslo')" in message
+
+
+def test_a_miss_of_a_large_body_is_explained_quickly(tmp_path: Path) -> None:
+    def turn(last: str, count: int) -> HttpRequest:
+        return post(
+            {"messages": [{"role": "user", "content": "x" * 20_000 + "\n"} for _ in range(count)] + [{"role": "user", "content": last}]}
+        )
+
+    player = reopen(recorded(tmp_path / "t.json", *((turn(f"turn {count}", count), answer()) for count in (97, 98, 99, 100))))
+    started = time.process_time()
+    message = _miss(player, turn("turn 101", 100))
+    assert "Nearest: number 4 of 4" in message
+    assert "(body differs in messages[100].content, at character 8: 'turn 101' against recorded 'turn 100')" in message
+    assert len(message) < 1000
+    assert time.process_time() - started < 20  # about 0.5 s; what is quadratic takes minutes
 
 
 def test_an_empty_recording_says_so(tmp_path: Path) -> None:
@@ -57,3 +95,13 @@ def test_a_miss_holds_no_secret(tmp_path: Path) -> None:
     path = recorded(tmp_path / "t.json", (get(), answer()))
     message = _miss(reopen(path, redactor=Redactor([secret])), get(f"/{secret}?api_key=other&y=sk-abcdefghij0123456789"))
     assert "GET http://tools.invalid/REDACTED?api_key=REDACTED&y=REDACTED was not recorded" in message
+
+
+def test_the_excerpt_of_a_miss_holds_no_piece_of_a_secret_and_nothing_that_acts_on_a_terminal(tmp_path: Path) -> None:
+    secret = "very-secret/value-1"
+    path = recorded(tmp_path / "t.json", (post({"messages": ["the key is known"]}), answer()))
+    for spelt in (secret, secret.replace("/", "\\/"), secret.replace("v", "\\u0076")):
+        body = f'{{"messages": ["the key is {spelt} \\u001b[31m"]}}'.encode()
+        message = _miss(reopen(path, redactor=Redactor([secret])), HttpRequest("POST", "http://tools.invalid/p", {}, body))
+        assert "in messages[0], at character 12: 'the key is REDACTED \\x1b[31m' against recorded 'the key is known'" in message
+        assert message.isprintable()

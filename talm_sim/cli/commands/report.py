@@ -18,6 +18,8 @@ from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, s
 from talm_sim.cli.report.files import check_page_name, write_file
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
+from talm_sim.cli.report.other_tables import By, blocks_by, records_by, spell_counts
+from talm_sim.cli.report.power import power_options, print_power
 from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.report.table import print_table
 from talm_sim.runs.files.manifest import LATEST
@@ -26,8 +28,10 @@ from talm_sim.runs.stored_run import StoredRun, load_run
 
 __all__ = ["command"]
 
+_FOR_CI = ("gate", "baseline", "junit", "summary")
 
-@config_options("gate", "baseline", "junit", "summary")
+
+@config_options(*_FOR_CI)
 @click.command()
 @click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=completer_for("run"))
 @run_dir_option
@@ -35,6 +39,8 @@ __all__ = ["command"]
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option("--rows", is_flag=True, help="Print one line per episode instead of per group, for --csv (or --json).")
+@click.option("--by-model", is_flag=True, help="Print one row per model, of the tasks' headline figures.")
+@click.option("--by-tool", is_flag=True, help="Print one row per tool: whether it was called where it was wanted.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")
 @click.option(
     "--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page, including pictures."
@@ -46,6 +52,7 @@ __all__ = ["command"]
     help="Write matrices, and rates with their intervals, as a picture (.png or .svg).",
 )
 @prices_option
+@power_options
 @click.option("--against", type=click.Choice(["paper"]), help="Print the paper's published results below.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no legend, no hints, and published results only if asked for.")
 def command(
@@ -55,25 +62,26 @@ def command(
     as_json: bool,
     as_csv: bool,
     rows: bool,
+    by_model: bool,
+    by_tool: bool,
     as_markdown: bool,
     page: Path | None,
     picture: Path | None,
     prices: Mapping[str, Price] | None,
+    power: str | None,
+    n: int | None,
+    drop: float | None,
     against: str | None,
     quiet: bool,
     **gates: Any,
 ) -> int:
     """Print the table of stored runs, or write it as a page or picture.
 
-    Several runs are printed one below the other. Without RUN, the newest is printed. Below each rate is its 95 % Wilson interval, and n is
-    the number of episodes it covers.
+    Several runs are printed one below the other; with --by-model, runs of one model are joined in one row. Without RUN, the newest is
+    printed. Below each rate is its 95 % Wilson interval, and n is the number of episodes it covers.
     """
-    if as_json + as_csv + as_markdown > 1:
-        raise click.UsageError("--json, --csv and --markdown exclude each other.")
-    if rows and as_markdown:
-        raise click.UsageError("--rows needs --csv or --json.")
-    if prices is not None and (as_json or as_csv or rows):
-        raise click.UsageError("--prices works with the table, --markdown and --html; --rows has the tokens per episode.")
+    by: By | None = "model" if by_model else "tool" if by_tool else None
+    _check_forms(click.get_current_context().params, by)
     if page is not None:
         check_page_name(page)
     gating = Gating(gates, run_dir)
@@ -82,47 +90,85 @@ def command(
         for item in stored:
             if not item.closed:
                 warn_unclosed(item.path, imported=item.imported)
+        if power is not None:
+            print_power(stored, power, n=n, drop=drop, as_json=as_json, as_csv=as_csv)
+            return 0
         if page is not None or picture is not None:
-            _write(_disambiguate([block_of(item, against=against, prices=prices) for item in stored], stored), stored, page, picture)
+            blocks = _blocks(stored, by, against, prices, on_screen=False)
+            _write(blocks, [] if by == "model" else [run_facts(run) for run in stored], page, picture)
         if (page is None and picture is None) or as_json or as_csv or as_markdown or rows:
-            _print(stored, as_json=as_json, as_csv=as_csv, rows=rows, as_markdown=as_markdown, prices=prices, against=against, quiet=quiet)
+            _print(stored, by, click.get_current_context().params)
         gating.check(stored)
-        return gating.conclude(stored, lambda: _disambiguate([block_of(item, against=against, prices=prices) for item in stored], stored))
+        return gating.conclude(stored, lambda: _blocks(stored, None, against, prices, on_screen=False))
 
 
-def _print(
-    stored: Sequence[StoredRun],
-    *,
-    as_json: bool,
-    as_csv: bool,
-    rows: bool,
-    as_markdown: bool,
-    prices: Mapping[str, Price] | None,
-    against: str | None,
-    quiet: bool,
-) -> None:
-    """Print the runs in the form that was asked for."""
-    if as_json or as_csv or rows:
-        records = [record for item in stored for record in item.to_records()] if rows else summary_records(stored, against)
-        (print_json if as_json else print_csv)(records)
+def _print(stored: Sequence[StoredRun], by: By | None, given: Mapping[str, Any]) -> None:
+    """Print the table in the form that was asked for."""
+    against, quiet = given["against"], given["quiet"]
+    if given["as_json"] or given["as_csv"] or given["rows"]:
+        records = _records(stored, by, against, rows=given["rows"])
+        (print_json if given["as_json"] else print_csv)(records if given["as_json"] else [*map(spell_counts, records)])
         return
-    blocks = _disambiguate([block_of(item, against=against, on_screen=not (as_markdown or quiet), prices=prices) for item in stored], stored)
-    if as_markdown:
+    blocks = _blocks(stored, by, against, given["prices"], on_screen=not (given["as_markdown"] or quiet))
+    if given["as_markdown"]:
         click.echo(markdown(blocks, explained=not quiet))
         return
     print_table(blocks, explained=not quiet)
-    for hint in judge_hint(stored[0]) if len(stored) == 1 and not quiet else ():
+    for hint in judge_hint(stored[0]) if len(stored) == 1 and by is None and not quiet else ():
         click.echo(f"\n{hint}", err=True)
 
 
-def _write(blocks: Sequence[Block], runs: Sequence[StoredRun], page: Path | None, picture: Path | None) -> None:
+def _check_forms(given: Mapping[str, Any], by: By | None) -> None:
+    """Refuse options that exclude each other."""
+    data = [name for name in ("as_json", "as_csv", "as_markdown") if given[name]]
+    if len(data) > 1:
+        raise click.UsageError("--json, --csv and --markdown exclude each other.")
+    if given["rows"] and given["as_markdown"]:
+        raise click.UsageError("--rows needs --csv or --json.")
+    if given["prices"] is not None and (given["as_json"] or given["as_csv"] or given["rows"]):
+        raise click.UsageError("--prices works with the table, --markdown and --html; --rows has the tokens per episode.")
+    _check_other_tables(given, by)
+
+
+def _check_other_tables(given: Mapping[str, Any], by: By | None) -> None:
+    """Refuse what does not go with a table of another kind."""
+    if given["by_model"] and given["by_tool"]:
+        raise click.UsageError("--by-model and --by-tool exclude each other.")
+    if by is not None and (given["rows"] or given["prices"] is not None):
+        raise click.UsageError(f"--by-{by} prints a table of its own; leave out {'--rows' if given['rows'] else '--prices'}.")
+    if by == "tool" and given["against"] is not None:
+        raise click.UsageError("--by-tool: no paper publishes figures per tool; leave out --against.")
+    if given["power"] is None and (given["n"] is not None or given["drop"] is not None):
+        raise click.UsageError("--n and --drop need --power.")
+    others = ("rows", "as_markdown", "page", "picture", "prices", "against", "by_model", "by_tool", *_FOR_CI)
+    if given["power"] is not None and any(given[name] not in (None, False, ()) for name in others):
+        raise click.UsageError("--power prints a table of its own; of the other forms it has --json and --csv.")
+
+
+def _records(runs: Sequence[StoredRun], by: By | None, against: str | None, *, rows: bool) -> list[dict[str, Any]]:
+    """Return the table that is asked for as flat data."""
+    if by is not None:
+        return records_by(by, runs, against)
+    return [record for run in runs for record in run.to_records()] if rows else summary_records(runs, against)
+
+
+def _blocks(
+    runs: Sequence[StoredRun], by: By | None, against: str | None, prices: Mapping[str, Price] | None, *, on_screen: bool
+) -> list[Block]:
+    """Return the blocks of the table that is asked for."""
+    if by == "model":
+        return blocks_by(by, runs, against)
+    blocks = blocks_by(by, runs, against) if by else [block_of(one, against=against, on_screen=on_screen, prices=prices) for one in runs]
+    return _disambiguate(blocks, runs)
+
+
+def _write(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]], page: Path | None, picture: Path | None) -> None:
     """Write the requested files; all are made before the first is written. A page has tables for what cannot be drawn."""
     from talm_sim.cli.report import page as report_page
     from talm_sim.cli.report import picture as report_picture
 
     made: list[tuple[Path, bytes]] = []
     if page is not None:
-        facts = [run_facts(run) for run in runs]
         made.append((page, report_page.make_page(blocks, facts).encode("utf-8")))
     if picture is not None:
         made.append((picture, report_picture.picture(picture, blocks)))

@@ -12,19 +12,20 @@ from talm_sim.cli.report.layout import Block, merge_paper_rows
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.config import RunConfig, Traffic
-from talm_sim.errors import line_to_copy
+from talm_sim.errors import format_names, line_to_copy
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import Summary
 
-__all__ = ["block_of", "blocks_of", "judge_hint", "reading_together", "summary_records"]
+__all__ = ["block_of", "blocks_of", "judge_hint", "reading_together", "summary_records", "title_of"]
 
 _ON_THIS_MACHINE = {
     "sim": "a script in this process, no language model",
     "hf": "transformers in this process",
     "vllm": "vLLM on this machine",
 }
+_MOST_GROUPS = 6
 _REASONS = {"context_overflow": "context_overflow (prompt too long for the model)"}
 
 
@@ -41,11 +42,12 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     job, summaries = stored.job, stored.summary()
     control = job.config.model.startswith("sim/")
     label = job.task.label(stored)
-    title = f"{'control: ' if control else ''}{job.config.model}{f', {label}' if label else ''}"
+    title = title_of(stored)
     notes = [
         _traffic(stored),
         *job.task.notes(summaries, stored),
         *_exclusions(stored, summaries),
+        *_resolution(stored, summaries),
         *_perturbation_notes(stored),
         *_unexecuted_notes(stored),
         *_judge_notes(stored),
@@ -58,7 +60,13 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     paper = beside.rows(summary.group for summary in summaries if summary.n) if beside else None
     if against == "paper" and not (paper and paper.rows):
         notes.append("against paper: no published row is about these scenarios and settings")
-    return Block(title, summaries, notes, control, terms, paper)
+    return Block(title, summaries, notes, control, terms, (paper,) if paper else ())
+
+
+def title_of(stored: StoredRun) -> str:
+    """Return whose figures a run's are: the model, and what its task says of the run."""
+    job, label = stored.job, stored.job.task.label(stored)
+    return f"{'control: ' if job.config.model.startswith('sim/') else ''}{job.config.model}{f', {label}' if label else ''}"
 
 
 @contextmanager
@@ -152,6 +160,26 @@ def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str
         yield f"{stored.total - stored.finished:,} of {count(stored.total, 'episode')} not finished{asked}"
     if stored.finished and (unjudged := stored.unjudged):
         yield f"{unjudged:,} of {count(stored.finished, 'finished episode')} without a verdict"
+
+
+def _resolution(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str]:
+    """Say what one epoch of a sampled live model can tell apart; a replay, a control and an imported run are not asked that first."""
+    from talm_sim.runs.power import drops_found  # not at the top: most tables need none
+
+    job = stored.job
+    one_draw = job.config.epochs == 1 and job.settings().temperature and not stored.imported
+    if not one_draw or job.config.models is Traffic.REPLAY or job.config.model.startswith("sim/"):
+        return
+    rows = stored.rows()
+    measure = next((name for name in job.task.success if any(name in row.values for row in rows)), None)
+    found = drops_found(rows, summaries, job.task.succeeded) if measure else {}
+    if found:
+        drops = format_names([f"{100 * drop:.0f} in {group}" for group, drop in found.items()], _MOST_GROUPS)
+        again = line_to_copy("talm-sim", "report", short_name(stored.path), "--power", str(measure))
+        yield (
+            "one epoch: single runs of equal agents lie 2.2 to 6.0 points apart (arXiv 2602.07150); a run that is worse by this many points is "
+            f"found with a power of .8: {drops} ({again})"
+        )
 
 
 def _perturbation_notes(stored: StoredRun) -> Iterator[str]:

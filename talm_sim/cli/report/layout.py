@@ -38,8 +38,10 @@ class Block:
     """Whether the model is a script, which must not be read as a language model."""
     terms: Mapping[str, str] = field(default_factory=dict)
     """Words of the title that a reader may not know, with their meanings."""
-    paper: PaperRows | None = None
-    """Published rows to show below its own."""
+    papers: Sequence[PaperRows] = ()
+    """Published rows to show below its own, one per published table."""
+    rows_are: str = "group"
+    """What a row is about, in a word."""
 
 
 def definitions(blocks: Sequence[Block]) -> dict[str, str]:
@@ -62,7 +64,7 @@ def legend(blocks: Sequence[Block]) -> str:
 
 def papers(blocks: Iterable[Block]) -> list[PaperRows]:
     """Return the published rows to show below these runs, each table once."""
-    return merge_paper_rows(block.paper for block in blocks if block.paper is not None)
+    return merge_paper_rows(rows for block in blocks for rows in block.papers)
 
 
 def paper_heads(blocks: Sequence[Block], rows: PaperRows) -> dict[str, str]:
@@ -98,10 +100,15 @@ def further_tables(blocks: Sequence[Block]) -> dict[str, dict[str, Measure]]:
 
 
 def sizes(summary: Summary, table: Mapping[str, Measure], title: str = "") -> tuple[int, int]:
-    """Return how many episodes a table's row covers, and of how many; below the first table, those its columns apply to."""
+    """Return how many episodes a table's row covers, and of how many.
+
+    Below the first table these are the episodes that its columns apply to. A score there has an `n` of its own, whatever it counts.
+    """
     if not title:
         return summary.n, summary.total
-    return max((one.n or 0 for one in summary.measures_in("column") if one.name in table), default=0), summary.n
+    own = [one for one in summary.measures_in("column") if one.name in table and one.n]
+    n = max((one.n or 0 for one in own), default=0)
+    return n, n if any(one.kind == "score" for one in own) else summary.n
 
 
 def line_measures(summary: Summary) -> dict[str, list[Measure]]:

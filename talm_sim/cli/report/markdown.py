@@ -51,7 +51,8 @@ def _tables(blocks: Sequence[Block]) -> Iterator[list[str]]:
     every = columns([summary for block in blocks for summary in block.summaries])
     rows = [[markdown_cell(block.title), *_row(summary, every)] for block in blocks for summary in block.summaries]
     notes = [f"- {markdown_cell(block.title)}: {markdown_cell(note)}" for block in blocks for note in block.notes]
-    yield [*markdown_grid(["run", "group", "n", *(one.head for one in every.values())], rows, words=2), "", *notes]
+    about = " or ".join(dict.fromkeys(block.rows_are for block in blocks))
+    yield [*markdown_grid(["run", about, "n", *(one.head for one in every.values())], rows, words=2), "", *notes]
     for title, measures in further_tables(blocks).items():
         below = [[markdown_cell(block.title), *row] for block in blocks for row in _rows_below(block, measures, title)]
         yield markdown_grid([f"run: {title}", "group", "n", *(one.head for one in measures.values())], below, words=2)
@@ -59,7 +60,7 @@ def _tables(blocks: Sequence[Block]) -> Iterator[list[str]]:
 
 def _render_block(block: Block) -> list[str]:
     every = columns(block.summaries)
-    heads = ["group", "n", *(one.head for one in every.values())]
+    heads = [block.rows_are, "n", *(one.head for one in every.values())]
     found = [f"### {markdown_cell(block.title)}", "", *markdown_grid(heads, [_row(summary, every) for summary in block.summaries]), ""]
     for title, measures in further_tables([block]).items():
         heads = [f"group: {title}", "n", *(one.head for one in measures.values())]

@@ -141,6 +141,7 @@ def _table(block: Block, title: str, every: Mapping[str, Measure]) -> dict[str, 
         "title": one_line_text(title),
         "heads": [(one_line_text(one.head), one_line_text(one.note)) for one in every.values()],
         "rows": rows,
+        "rows_are": block.rows_are,
     }
 
 

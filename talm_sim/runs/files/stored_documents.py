@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError, field_validator
 
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, format_names, line_to_copy, suggest_nearest
 from talm_sim.runs.files.database import DATABASE, check_stored, unpack
 from talm_sim.runs.files.sealing import rows
 from talm_sim.types import Episode, Event, Measured, Scenario, Verdict
@@ -29,6 +29,7 @@ __all__ = [
     "started_episodes",
     "verdict",
     "verdicts",
+    "why_not_there",
 ]
 
 BLIND = "blind"
@@ -102,6 +103,23 @@ def episode(conn: sqlite3.Connection, episode_id: str) -> Episode | None:
     for *_, body in rows(conn, "episodes", "WHERE id = ?", (episode_id,)):
         return _parse(Episode, body, f"episode '{episode_id}'")
     return None
+
+
+def why_not_there(conn: sqlite3.Connection, episode_id: str, run: str) -> str:
+    """Return why an episode cannot be read, and what to do about it.
+
+    Args:
+        conn: The run's database.
+        episode_id: The episode.
+        run: The run, as a command line names it.
+    """
+    if conn.execute("SELECT 1 FROM waiting WHERE episode_id = ?", (episode_id,)).fetchone():
+        return f"episode '{episode_id}' is waiting for a person; see: {line_to_copy('talm-sim', 'answer', run)}"
+    if conn.execute("SELECT 1 FROM attempts WHERE episode_id = ?", (episode_id,)).fetchone():
+        return f"episode '{episode_id}' is not finished; continue with: {line_to_copy('talm-sim', 'resume', run)}"
+    known = [row[0] for row in conn.execute("SELECT id FROM episodes ORDER BY epoch, position")]
+    hint = f" Finished episodes: {format_names(known, 3)}." if known else " No episode is finished yet."
+    return f"no episode '{episode_id}'.{suggest_nearest(episode_id, known) or hint}"
 
 
 def verdicts(conn: sqlite3.Connection, judges: Sequence[tuple[str, str]]) -> Iterator[Verdict]:

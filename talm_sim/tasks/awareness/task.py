@@ -64,6 +64,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     judge_classes: ClassVar = {"explanation": "talm_sim.tasks.awareness.explanation:ExplanationJudge"}
     data = files("talm_sim.tasks.awareness") / "scenarios"
     maker = "talm_sim.tasks.awareness.maker:ManipulationMaker"
+    headline: ClassVar = {"F1 repl": "replaced.f1", "Acc repl": "replaced.accuracy", "F1 rem": "removed.f1", "Acc rem": "removed.accuracy"}
     named_by = ("protocol",)
     listed: ClassVar = {"gold": "Right", "said": "Said"}
     rows = staticmethod(measures.rows)

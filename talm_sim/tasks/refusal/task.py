@@ -13,10 +13,11 @@ from talm_sim.tasks.refusal import measures, page
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.data import load, read_case
 from talm_sim.tasks.refusal.options import RefusalOptions
-from talm_sim.types import Calls, Scenario
+from talm_sim.types import Calls, Episode, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
+    from talm_sim.tasks.calls import EpisodeCalls
     from talm_sim.tasks.recorded import Recorded
 
 __all__ = ["RefusalTask"]
@@ -47,6 +48,13 @@ class RefusalTask(AskingTask[RefusalOptions]):
     }
     data = files("talm_sim.tasks.refusal") / "scenarios"
     exporters: ClassVar = {"bfcl": "talm_sim.tasks.refusal.bfcl.export:export_bfcl"}
+    # Of a run in several languages, the English part.
+    headline: ClassVar = {
+        "AST": ("all.ast_bfcl", "all.ast", "all, en.ast_bfcl", "all, en.ast", "fitting.ast"),
+        "BFCL Irr": ("live_irrelevance.h_s_bfcl", "live_irrelevance.h_s", "live_irrelevance, en.h_s_bfcl", "live_irrelevance, en.h_s"),
+        "H-I": ("all.h_i", "all, en.h_i"),
+        "H-S": ("all.h_s_bfcl", "all.h_s", "all, en.h_s_bfcl", "all, en.h_s"),
+    }
     named_by = ("template",)
     listed: ClassVar = {"gold": "Right", "found": "Found", "language": "Lang"}
     load = staticmethod(load)
@@ -81,6 +89,12 @@ class RefusalTask(AskingTask[RefusalOptions]):
     def calls_as(self, job: Job[RefusalOptions]) -> str:
         """Return the syntax of calls: one template asks for Python's list syntax, as BFCL's prompt mode does."""
         return job.options.template if job.options.template == "pythonic" else ""
+
+    def calls(self, episode: Episode, scenario: Scenario, job: Job[RefusalOptions]) -> EpisodeCalls | None:
+        """Return the right calls, and those in the text of the answer."""
+        from talm_sim.tasks.refusal.called import called
+
+        return called(episode, scenario)
 
     def control(self, name: str, scenario: Scenario, *, pythonic: bool = False) -> Model | None:
         """Return the control's policy, which calls or writes words as it always does; None if a scenario says nothing of calls."""

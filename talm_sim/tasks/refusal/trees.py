@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Literal, NamedTuple
 
-from talm_sim.judges.stats import wilson
+from talm_sim.judges.stats import pool_rates
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.bfcl.subsets import Version, rows_of
@@ -113,8 +113,7 @@ def evaluate(shape: Shape, rates: Mapping[str, Rate], weight: int | None = None,
     reached = [part.reach for part in parts if part.reach is not None]
     rate = None
     if shape.rule == "rows" and not missing and not partial:
-        counted = [part.rate for part in parts if part.rate is not None]
-        rate = wilson(sum(one.k for one in counted), sum(one.n for one in counted))
+        rate = pool_rates(part.rate for part in parts if part.rate is not None)
     return Node(
         name=shape.name,
         rule=shape.rule,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from talm_sim.judges.stats import average_of_rates, share, wilson
+from talm_sim.judges.stats import average_of_rates, share, share_of_counts
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.talm.asking import AskScores, total_ask_scores
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, UNKNOWN
@@ -107,9 +107,9 @@ def _mark_measures(scored: Sequence[Row]) -> Iterable[Measure]:
     asking = asking_of(scored)
     if asking is not None and asking.marked:
         about, left = "questions, as the person marked them", asking.marked - asking.compared
-        yield _line(wilson(asking.appropriate, asking.marked), "appropriate", about, "of the marked questions")
+        yield _line(share_of_counts(scored, "appropriate", "marked"), "appropriate", about, "of the marked questions")
         rest = f"; {left} not compared, as what is missing is not known" if left else ""
-        yield _line(wilson(asking.agreeing, asking.compared), "rule_agrees", about, f"the rule for relevance says the same{rest}")
+        yield _line(share_of_counts(scored, "agreeing", "compared"), "rule_agrees", about, f"the rule for relevance says the same{rest}")
 
 
 def _published(scored: Sequence[Row]) -> Iterable[Measure]:
@@ -145,9 +145,6 @@ def _notes(scored: Sequence[Row], judge: str | None, *, own: bool) -> Iterable[s
     paired = [row for row in judged if row.values.get("unexpected") is not None]
     if paired and len(paired) < len(judged):
         yield f"unexpected is over the {len(paired)} of {len(judged)} episodes whose perfect pair was judged"
-    repeats = sum(row.epoch > 1 for row in scored)
-    if repeats:
-        yield f"{repeats} of {len(scored)} episodes repeat a scenario; the intervals take all as independent"
     asking = asking_of(scored)
     if asking is not None:
         yield f"asking: {asking.words()}"

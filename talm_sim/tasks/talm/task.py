@@ -43,6 +43,14 @@ class TalmTask(AgentTask[TalmOptions]):
     further_measures = measures.FURTHER
     own_judges = ("reference", "llm", "preference", "published", "published-preference")
     data = files("talm_sim.tasks.talm") / "scenarios"
+    headline: ClassVar = {
+        "PR perf": "perfect.pass_rate",
+        "PR under": "underspecified.pass_rate",
+        "PR unav": "unavailable.pass_rate",
+        "PR none": "no-tools.pass_rate",
+        "Aw under": "underspecified.awareness",
+        "Aw unav": "unavailable.awareness",
+    }
     named_by = ("human",)
     terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}

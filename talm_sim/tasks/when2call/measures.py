@@ -14,7 +14,7 @@ from talm_sim.judges.stats import share
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.figures import Figure
 from talm_sim.tasks.when2call.scored import Scored
-from talm_sim.tasks.when2call.scores import BEHAVIOURS, class_scores, confusion, macro_f1, macro_f1_interval
+from talm_sim.tasks.when2call.scores import BEHAVIOURS, Cells, class_scores, confusion, macro_f1, macro_f1_interval
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Precision, Row, Scenario, Summary, Verdict
 from talm_sim.types.measures import MeasurePlace
 
@@ -85,7 +85,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     matrix = confusion(
         [Behaviour(row.labels["gold"]) for row in scored], [row.labels["chosen"] for row in scored], with_unparsed=mode == "judge"
     )
-    limits = macro_f1_interval(matrix) or (None, None)
+    limits = macro_f1_interval(matrix, _repeats(scored)) or (None, None)
     columns = (*BEHAVIOURS, UNPARSED)[: len(matrix[0])]
     measures = [
         Measure.of(share(scored, "accuracy"), "accuracy", "Acc", note="right", better="higher"),
@@ -126,7 +126,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
                 heads=tuple(_SHORT.get(column, str(column)) for column in columns),  # type: ignore[call-overload]
             ),
         ),
-        notes=(*_notes(scored), *_precision_notes(run)),
+        notes=tuple(_precision_notes(run)),
     )
     return [summary]
 
@@ -186,10 +186,13 @@ def _class_measures(matrix: tuple[tuple[int, ...], ...]) -> Iterator[Measure]:
             yield Measure(name=f"{name}_{behaviour}", head=head, kind="number", place=place, under=behaviour.value, value=value)
 
 
-def _notes(scored: Sequence[Row]) -> Iterator[str]:
-    repeats = sum(row.epoch > 1 for row in scored)
-    if repeats:
-        yield f"{repeats:,} of {len(scored):,} episodes repeat a row; the intervals take all as independent"
+def _repeats(scored: Sequence[Row]) -> list[Cells]:
+    """Return the cells of the matrix that the epochs of each scenario are in."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for row in scored:
+        column = BEHAVIOURS.index(Behaviour(row.labels["chosen"])) if row.labels["chosen"] in BEHAVIOURS else len(BEHAVIOURS)
+        found.setdefault(row.scenario, []).append((BEHAVIOURS.index(Behaviour(row.labels["gold"])), column))
+    return list(found.values())
 
 
 def _precision(run: RunView) -> dict[str, str]:

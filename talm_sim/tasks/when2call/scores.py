@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import sqrt
 from statistics import NormalDist
 
 from talm_sim.types import Behaviour, FrozenModel
 
-__all__ = ["BEHAVIOURS", "ClassScores", "Counts", "class_scores", "confusion", "macro_f1", "macro_f1_interval"]
+__all__ = ["BEHAVIOURS", "Cells", "ClassScores", "Counts", "class_scores", "confusion", "macro_f1", "macro_f1_interval"]
 
 BEHAVIOURS = tuple(Behaviour)
 """The four classes, in the order of a matrix's rows and columns."""
 
 Counts = tuple[tuple[int, ...], ...]
 """One row per gold class and one column per predicted one, both in the order of `BEHAVIOURS`; a fifth column is for the unparsed."""
+
+Cells = Sequence[tuple[int, int]]
+"""Cells of a matrix, each by its row and column."""
 
 
 class ClassScores(FrozenModel):
@@ -68,34 +71,52 @@ def macro_f1(matrix: Counts) -> float | None:
     return sum(scores.f1 for scores in class_scores(matrix).values()) / len(BEHAVIOURS)
 
 
-def macro_f1_interval(matrix: Counts, confidence: float = 0.95) -> tuple[float, float] | None:
+def macro_f1_interval(matrix: Counts, repeats: Iterable[Cells] = (), confidence: float = 0.95) -> tuple[float, float] | None:
     """Return an interval for the macro F1 by the delta method over the matrix as one multinomial draw (Takahashi et al. 2022).
 
-    If the method has no spread (nothing right, everything right, no rows) there is none: an interval of no width would look like proof.
+    Epochs of a scenario are alike, so where there are several, a scenario's cells are one draw. If the method has no spread (nothing right,
+    everything right, no rows) there is no interval: one of no width would look like proof.
 
     Args:
         matrix: Counts.
+        repeats: The cells in which each scenario's epochs are counted.
         confidence: Coverage of the interval.
     """
     n = sum(map(sum, matrix))
     value = macro_f1(matrix)
     if value is None:
         return None
-    scores = list(class_scores(matrix).values())
-    sizes = [sum(matrix[k]) + sum(row[k] for row in matrix) for k in range(len(BEHAVIOURS))]
-    # A class's F1 is 2 right / size: how much one more row in a cell changes it, times n.
-    slope = [one.f1 * n / size if size else 0.0 for one, size in zip(scores, sizes, strict=True)]
-    first = second = 0.0
-    for i, row in enumerate(matrix):
-        for j, cell in enumerate(row):
-            if i == j:
-                change = 2 * n / sizes[i] - 2 * slope[i] if sizes[i] else 0.0
-            else:
-                change = -slope[i] - (slope[j] if j < len(BEHAVIOURS) else 0.0)
-            first += cell / n * change / len(BEHAVIOURS)
-            second += cell / n * (change / len(BEHAVIOURS)) ** 2
-    variance = (second - first * first) / n
+    changes = _changes(matrix)
+    first = sum(cell / n * change for counts, row in zip(matrix, changes, strict=True) for cell, change in zip(counts, row, strict=True))
+    drawn = list(repeats)
+    if any(len(cells) > 1 for cells in drawn):
+        second = sum((sum(changes[i][j] - first for i, j in cells)) ** 2 for cells in drawn) / n
+        variance = second / n
+    else:
+        second = sum(
+            cell / n * change**2 for counts, row in zip(matrix, changes, strict=True) for cell, change in zip(counts, row, strict=True)
+        )
+        variance = (second - first * first) / n
     if variance <= 1e-15:
         return None
     half = NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(variance)
     return max(0.0, value - half), min(1.0, value + half)
+
+
+def _changes(matrix: Counts) -> list[list[float]]:
+    """Return how much one more row in each cell changes the macro F1, times the number of rows."""
+    n, classes = sum(map(sum, matrix)), len(BEHAVIOURS)
+    scores = list(class_scores(matrix).values())
+    sizes = [sum(matrix[k]) + sum(row[k] for row in matrix) for k in range(classes)]
+    # A class's F1 is 2 right / size.
+    slope = [one.f1 * n / size if size else 0.0 for one, size in zip(scores, sizes, strict=True)]
+    found = []
+    for i, row in enumerate(matrix):
+        own = []
+        for j in range(len(row)):
+            change = -slope[i] - (slope[j] if j < classes else 0.0)
+            if i == j:
+                change = 2 * n / sizes[i] - 2 * slope[i] if sizes[i] else 0.0
+            own.append(change / classes)
+        found.append(own)
+    return found

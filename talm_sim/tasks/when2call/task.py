@@ -84,6 +84,12 @@ class When2CallTask(AskingTask[When2CallOptions]):
     data = files("talm_sim.tasks.when2call") / "scenarios"
     hub_file = "test/when2call_test_mcq.jsonl"
     maker = "talm_sim.tasks.when2call.maker:ItemMaker"
+    headline: ClassVar = {
+        "F1": "all.macro_f1",
+        "Acc": "all.accuracy",
+        "Acc-norm": "all.accuracy_norm",
+        "ToolHall": "all.tool_hallucination",
+    }
     named_by = ("template",)
     listed: ClassVar = {"gold": "Right", "chosen": "Chosen"}
     rows = staticmethod(measures.rows)
@@ -192,7 +198,9 @@ class When2CallTask(AskingTask[When2CallOptions]):
         table, about = ("3", "log-probability") if scored else ("4", "free answers")
         addresses = [scenario.source.url for scenario in run.scenarios()]
         own = compare_own(f"{len(addresses):,} of its published rows") if set(addresses) == {URL} else OTHER
-        return Beside("when2call", table, columns, {measures.GROUP: {}}, models, about, own)
+        # The paper's two columns of BFCL are figures of task `refusal`.
+        bfcl = {("refusal", "AST"): "BFCL AST Acc", ("refusal", "BFCL Irr"): "BFCL Irr Acc"}
+        return Beside("when2call", table, columns, {measures.GROUP: {}}, models, about, own, bfcl)
 
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """Say how the model was asked, what decided, and what was not an answer."""

@@ -275,7 +275,7 @@ def test_the_pair_is_of_the_same_epoch() -> None:
     run.add("no-tools", number=1).add("no-tools", number=1, epoch=2)
     found = run.summary("no-tools")
     assert share(found, "unexpected") == (1, 2)
-    assert found.notes == ("1 of 2 episodes repeat a scenario; the intervals take all as independent",)
+    assert found.notes == ()
     assert [(row.episode, row.epoch) for row in run.rows("no-tools")] == [("no-tools-1", 1), ("no-tools-1@2", 2)]
 
 

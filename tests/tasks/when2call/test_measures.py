@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.judges.stats import wilson
+from talm_sim.judges.stats import bootstrap, wilson
 from talm_sim.published import PublishedTable, published
 from talm_sim.tasks.when2call.measures import labels_of
 from talm_sim.tasks.when2call.scored import OptionScore, Scored
@@ -70,8 +71,8 @@ def scored(
     )
 
 
-def chose(name: str, behaviour: Behaviour) -> Episode:
-    return scored(name, [0.0 if one is behaviour else -1.0 for one in BEHAVIOURS])
+def chose(name: str, behaviour: Behaviour, epoch: int = 1) -> Episode:
+    return scored(name, [0.0 if one is behaviour else -1.0 for one in BEHAVIOURS], epoch=epoch)
 
 
 @pytest.mark.parametrize(("dtype", "said"), [("bfloat16", True), ("float32", False)])
@@ -267,10 +268,39 @@ def test_a_label_that_is_no_behaviour_is_unparsed() -> None:
     assert labels_of(view).of == {"a": UNPARSED}, "what was said of an episode that is not there is passed over"
 
 
-def test_repeated_rows_are_noted_and_no_episode_at_all_is_no_error() -> None:
+def test_repeats_of_the_same_answers_leave_the_interval_of_macro_f1_as_it_is() -> None:
+    rows = [scenario(name, CALL if name < "m" else ASK) for name in "abcmno"]
+    chosen = dict(zip("abcmno", (CALL, CALL, ASK, ASK, CALL, ASK), strict=True))
+    once = summary(View(LOGPROB, [chose(name, one) for name, one in chosen.items()], rows)).measure("macro_f1")
+    episodes = [chose(name, one, epoch=epoch) for name, one in chosen.items() for epoch in (1, 2, 3)]
+    found = summary(View(LOGPROB, episodes, rows))
+    thrice = found.measure("macro_f1")
+    assert once is not None and thrice is not None and once.low is not None
+    assert (thrice.value, thrice.low, thrice.high) == pytest.approx((once.value, once.low, once.high))
+    assert found.notes == () and found.n == 18
+
+
+def test_the_interval_of_macro_f1_over_epochs_is_that_of_drawn_scenarios() -> None:
+    draw = random.Random(5)
+    cells: list[list[tuple[int, int]]] = []
+    for _ in range(150):
+        gold, sure = draw.randrange(4), draw.random() < 0.5
+        cells.append([(gold, gold if sure or draw.random() < 0.2 else draw.randrange(4)) for _ in range(4)])
+
+    def value(times: Sequence[int]) -> float | None:
+        counts = Counter(cell for number, own in zip(times, cells, strict=True) for cell in own * number)
+        return macro_f1(tuple(tuple(counts[i, j] for j in range(4)) for i in range(4)))
+
+    counts = Counter(cell for own in cells for cell in own)
+    matrix = tuple(tuple(counts[i, j] for j in range(4)) for i in range(4))
+    drawn, found, plain = bootstrap(len(cells), value), macro_f1_interval(matrix, cells), macro_f1_interval(matrix)
+    assert drawn is not None and found is not None and plain is not None
+    assert found == pytest.approx(drawn, abs=0.01)
+    assert plain[1] - plain[0] < 0.75 * (found[1] - found[0]), "as if all were independent"
+
+
+def test_no_episode_at_all_is_no_error() -> None:
     row = scenario("a", CALL)
-    found = summary(View(LOGPROB, [chose("a", CALL), scored("a", [0, -1, -1, -1], epoch=2)], [row]))
-    assert found.notes == ("1 of 2 episodes repeat a row; the intervals take all as independent",)
     assert summary(View(LOGPROB, [], [row])).total == 0
     judged = summary(View(JUDGED, [], [row]))
     assert judged.facts["mode"] == "judge" and len(matrix_of(judged)[0]) == 5

@@ -12,7 +12,7 @@ from talm_sim.tasks.refusal.call_checks.arguments import check_call
 from talm_sim.tasks.refusal.call_checks.outcome import RIGHT, CallFault, CheckResult, format_value
 from talm_sim.types import AcceptedCall, Calls, JsonObject, ToolCall
 
-__all__ = ["check_calls"]
+__all__ = ["check_calls", "find_tool"]
 
 
 def check_calls(found: Sequence[ToolCall], target: Calls, tools: Sequence[JsonObject]) -> CheckResult:
@@ -41,7 +41,7 @@ def check_calls(found: Sequence[ToolCall], target: Calls, tools: Sequence[JsonOb
         return CheckResult(False, CallFault.COUNT, f"{len(found)} calls ({_format_names(found)}) in place of {len(target.accepted)}")
     left = list(found)
     for right in target.accepted:
-        checked = _match_call(left, right, _tool(right.name, tools), target.syntax)
+        checked = _match_call(left, right, find_tool(right.name, tools), target.syntax)
         if not checked.outcome:
             return checked
     return RIGHT
@@ -60,7 +60,8 @@ def _match_call(left: list[ToolCall], right: AcceptedCall, tool: JsonObject, syn
     return closest or CheckResult(False, CallFault.FUNCTION, f"{_format_names(left)} called, {format_value(right.name)} is right")
 
 
-def _tool(name: str, tools: Sequence[JsonObject]) -> JsonObject:
+def find_tool(name: str, tools: Sequence[JsonObject]) -> JsonObject:
+    """Return the specification of a function by its name; empty if it is not shown."""
     for tool in tools:
         function = tool.get("function", tool)
         if isinstance(function, dict) and function.get("name") == name:

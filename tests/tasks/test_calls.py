@@ -1,0 +1,117 @@
+"""What became of each gold call, as counted here and by hand."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.tasks.calls import EpisodeCalls, MadeCall, WantedCall
+from talm_sim.types import Episode, GoldCall, Scenario, Termination, ToolEvent, Turn
+from tests.tasks.views import job
+
+
+def compare(wanted: str, made: str) -> list[tuple[str, bool, bool, str]]:
+    """Compare calls written as letters: `a+` has the gold arguments, `a` has not."""
+    calls = made.split()
+    found = EpisodeCalls(wanted.split(), [MadeCall(one.rstrip("+")) for one in calls], lambda gold, place: calls[place].endswith("+"))
+    return [(one.tool, one.called, one.right, one.instead) for one in found.outcomes()]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "made", "outcomes"),
+    [
+        ("a", "a+", [("a", True, True, "")]),
+        ("a", "a", [("a", True, False, "")]),
+        ("a", "", [("a", False, False, "")]),
+        ("a", "b", [("a", False, False, "b")]),
+        ("a", "a a+", [("a", True, True, "")]),  # the right one counts, whatever was tried before
+        ("a a", "a+", [("a", True, True, ""), ("a", False, False, "")]),
+        ("a a", "a a+", [("a", True, True, ""), ("a", True, False, "")]),
+        ("a b", "b+ b+", [("a", False, False, ""), ("b", True, True, "")]),  # a repetition is in nobody's place
+        ("a b", "c d", [("a", False, False, "c"), ("b", False, False, "d")]),
+        ("a b", "c", [("a", False, False, "c"), ("b", False, False, "")]),
+        ("a b", "c a+ c", [("a", True, True, ""), ("b", False, False, "c")]),
+        ("", "c", []),
+    ],
+)
+def test_each_gold_call_was_made_or_another_or_none(wanted: str, made: str, outcomes: list[tuple[str, bool, bool, str]]) -> None:
+    assert compare(wanted, made) == outcomes
+
+
+_CALLS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1)), max_size=4)
+
+
+@given(_CALLS, _CALLS)
+def test_as_many_gold_calls_are_made_as_can_be(gold: list[tuple[str, int]], made: list[tuple[str, int]]) -> None:
+    outcomes = EpisodeCalls(
+        [tool for tool, _ in gold], [MadeCall(tool) for tool, _ in made], lambda one, place: gold[one] == made[place]
+    ).outcomes()
+    best = max(
+        (
+            (sum(one[0] == other[0] for one, other in zip(gold, order, strict=False)), sum(map(tuple.__eq__, gold, order)))
+            for order in permutations([*made, *[("", -1)] * len(gold)], len(gold))
+        ),
+        default=(0, 0),
+    )
+    assert sum(one.called for one in outcomes) == best[0]
+    # Calls with equal arguments are alike here, so no order of taking them loses one.
+    assert sum(one.right for one in outcomes) == sum(min(gold.count(one), made.count(one)) for one in {*gold})
+    assert not any(one.called and one.instead for one in outcomes)
+    assert not any(one.right and not one.called for one in outcomes)
+    others = [tool for tool, _ in made if tool not in {tool for tool, _ in gold}]
+    assert [one.instead for one in outcomes if one.instead] == others[: sum(not one.called for one in outcomes)]
+
+
+def scenario(*gold: GoldCall, **more: Any) -> Scenario:
+    turn = Turn(messages=({"role": "user", "content": "How high?"},), gold_calls=gold)
+    return Scenario(**({"id": "s", "group": "perfect", "turns": (turn,), "tools": ("height", "depth")} | more))
+
+
+def episode(*events: ToolEvent, termination: Termination = Termination.ANSWERED) -> Episode:
+    return Episode(id="s", scenario_id="s", group="perfect", model="m/m", events=events, termination=termination)
+
+
+def event(tool: str, *, ok: bool = True, error: str = "", **arguments: object) -> ToolEvent:
+    return ToolEvent(turn=0, call_id="1", name=tool, arguments=arguments, ok=ok, error=error)
+
+
+HEIGHT = GoldCall(tool="height", arguments={"of": "K2"})
+
+
+def test_the_calls_of_an_agent_are_compared_as_the_judge_compares_them() -> None:
+    task = job("talm")
+    calls = task.task.calls(episode(event("height", of=" k2 ", unit="m"), event("foo", ok=False, error="unknown_tool")), scenario(HEIGHT), task)
+    assert calls is not None
+    assert calls.outcomes() == [WantedCall("height", True, True)]
+    assert calls.made == [MadeCall("height", False), MadeCall("foo", True, False)]
+    # A call that failed has the right arguments all the same: what was sent and what came back are two columns.
+    failed = task.task.calls(episode(event("height", ok=False, error="http_500", of="K2")), scenario(HEIGHT), task)
+    assert failed is not None
+    assert failed.outcomes() == [WantedCall("height", True, True)]
+
+
+@pytest.mark.parametrize(
+    ("options", "more"),
+    [({"perturb": ("mask:tool=height",)}, {}), ({"perturb": ("mask",)}, {}), ({}, {"perturbations": ("mask:tool=height",)})],
+)
+def test_a_hidden_tool_is_not_wanted(options: dict[str, Any], more: dict[str, Any]) -> None:
+    task = job("talm", options=options)
+    calls = task.task.calls(episode(event("depth")), scenario(HEIGHT, **more), task)
+    assert calls is not None
+    assert calls.wanted == []
+    assert len(calls.made) == 1
+
+
+def test_an_episode_that_was_only_asked_whether_it_can_has_no_calls() -> None:
+    task = job("talm")
+    assert task.task.calls(episode(termination=Termination.ASSESSED), scenario(HEIGHT), task) is None
+
+
+@pytest.mark.parametrize("name", ["awareness", "when2call"])
+def test_a_task_that_says_nothing_of_calls_has_none(name: str) -> None:
+    task = job(name)
+    assert task.task.calls(episode(event("height")), scenario(HEIGHT), task) is None
