@@ -61,9 +61,13 @@ def find_targets(gates: Sequence[Gate], baseline: Side) -> list[Target]:
 
 
 def _success_targets(baseline: Side, summaries: Sequence[Summary]) -> list[Target]:
-    own = find_task(baseline.task).success
-    measures = [(one.group, measure) for one in summaries if not one.derived for name in own if (measure := one.measure(name)) is not None]
-    found = [Target(group, one) for group, one in measures if one.value is not None and one.better != "neither"]
+    """Return the measures by which episodes of the task succeed, in each group; of a task that names none, its headline measures."""
+    task = find_task(baseline.task)
+    figures = [text for one in task.headline.values() for text in ((one,) if isinstance(one, str) else one)]
+    rows = [(one.group, measure) for one in summaries if not one.derived for measure in one.measures]
+    known = [(group, one) for group, one in rows if one.value is not None and one.better != "neither"]
+    found = [Target(group, one) for name in task.success for group, one in known if one.name == name]
+    found = found or [Target(group, one) for group, one in known if f"{group}.{one.name}" in figures]
     if not found:
         raise OptionError("--baseline", f"nothing says by which measure task {baseline.task} succeeds; name one: --gate MEASURE.")
     return found

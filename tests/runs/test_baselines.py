@@ -15,6 +15,7 @@ from talm_sim.runs.baselines import check_against, find_targets
 from talm_sim.runs.gates import GateResult
 from talm_sim.runs.gating import Gates
 from talm_sim.runs.sides import Column, Side
+from talm_sim.tasks.talm.task import TalmTask
 from talm_sim.types import Measure, Row
 from talm_sim.types.measures import Better
 
@@ -128,7 +129,14 @@ def test_without_a_gate_the_measures_of_success_are_checked() -> None:
     kept = side({"perfect.pass_rate": [True] * 4, "perfect.awareness": [True] * 4, "no-tools.pass_rate": [None] * 3})
     assert [(one.group, one.measure.name) for one in find_targets([], kept)] == [("perfect", "pass_rate")]
     with pytest.raises(PrerequisiteError, match=r"--baseline: nothing says by which measure task talm succeeds; name one: --gate MEASURE"):
-        find_targets([], side({"perfect.awareness": [True] * 4}))
+        find_targets([], side({"perfect.other": [True] * 4}))
+
+
+def test_of_a_task_without_success_the_headline_measures_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TalmTask, "success", ())
+    monkeypatch.setattr(TalmTask, "headline", {"Aware": ("perfect.awareness", "underspecified.awareness"), "Skip": "perfect.skip"})
+    kept = side({"perfect.awareness": [True] * 4, "perfect.skip": [True] * 4, "perfect.pass_rate": [True] * 4}, {"skip": "neither"})
+    assert [(one.group, one.measure.name) for one in find_targets([], kept)] == [("perfect", "awareness")]
 
 
 def test_a_file_is_a_baseline(tmp_path: Path) -> None:
