@@ -88,13 +88,14 @@ def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool
     A mean of row values is computed by itself. Any other measure needs the task's figure; without one it has neither interval nor test, and
     its values are those of the whole runs, where these are what is compared.
     """
-    own = [pair for pair in paired.pairs if pair.group == group and pair.scored]
+    scored = sorted((pair for pair in paired.pairs if pair.scored), key=lambda pair: (pair.name, pair.group))  # draws depend on the order
+    own = [pair for pair in scored if pair.group == group]
     known = {"group": group, "measure": measure, "noise": None}
     if not derived and _is_mean(paired, group, measure.name):
         return _difference_of_means(own, measure.name, seed, known)
     figure = find_task(paired.first.task).figure(group, measure.name)
     if figure is not None:
-        return _difference_of_figures([pair for pair in paired.pairs if pair.scored], figure, seed, known, tested=not derived)
+        return _difference_of_figures(scored if derived else own, figure, seed, known, tested=not derived)
     whole = not paired.first_only and not paired.second_only and len(own) == sum(pair.group == group for pair in paired.pairs)
     values = [_value_in(side, group, measure.name) if whole or derived else None for side in (paired.first, paired.second)]
     if values[0] is None or values[1] is None:
@@ -234,6 +235,6 @@ def _difference_of_figures(pairs: Sequence[Pair], figure: Figure, seed: int, kno
         "difference": found,
         "low": low,
         "high": high,
-        "p": None if test is None else test,
-        "exact": False,
+        "p": None if test is None else test.p,
+        "exact": test is None or test.exact,
     }

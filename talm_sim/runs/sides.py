@@ -112,7 +112,7 @@ class Side(FrozenModel):
                 settings=_settings(stored),
                 version=stored.manifest.versions.get("talm-sim", ""),
                 texts={scenario.id: text_digest(scenario) for scenario in stored.scenarios()},
-                rows=tuple(row.model_copy(update={"values": {**row.values, **took[row.episode]}}) for row in stored.rows()),
+                rows=tuple(row.model_copy(update={"values": {**took[row.episode], **row.values}}) for row in stored.rows()),
                 columns=tuple(_columns(summaries)),
                 path=stored.path,
             )
@@ -236,8 +236,10 @@ def _columns(summaries: Sequence[Summary]) -> Iterator[Column]:
     for summary in summaries:
         for measure in summary.measures_in("column"):
             yield Column(group=summary.group, derived=summary.derived, measure=measure)
-        for measure in COSTS.values() if not summary.derived else ():
-            yield Column(group=summary.group, measure=measure)
+        taken = {measure.name for measure in summary.measures}  # a task's own measure of such a name means what the task says
+        for name, measure in COSTS.items() if not summary.derived else ():
+            if name not in taken:
+                yield Column(group=summary.group, measure=measure)
 
 
 def _refuse_constant(name: str) -> Any:
