@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from talm_sim.judges.paired import Cluster, difference_interval, flat_interval, flip_signs, newcombe_interval, swap_sides
@@ -18,6 +19,8 @@ __all__ = ["Pair", "Paired", "difference_of", "pair_rows"]
 
 _FEW_DISCORDANT = 10
 """Of fewer pairs that differ, a bootstrap's interval is too narrow."""
+_LEAST_REPEATED = 0.9
+"""Share of the pairs that must have all epochs; of a few the means differ widely."""
 _ROUNDING = 1e-9
 
 
@@ -188,16 +191,14 @@ def _is_single(rows: Sequence[Row], name: str) -> bool:
 
 
 def _noise(found: Sequence[_Means], name: str) -> float | None:
-    """Return the largest difference of two epochs of one side, each over the pairs with a value in it."""
+    """Return the largest difference of two epochs of one side, over the pairs with a value in each; None if these are few of its pairs."""
     widest = None
-    for side in ("first", "second"):
-        epochs: dict[int, list[float]] = {}
-        for one in found:
-            for row in getattr(one.pair, side):
-                if row.scored and (value := row.values.get(name)) is not None:
-                    epochs.setdefault(row.epoch, []).append(float(value))
-        means = [sum(values) / len(values) for values in epochs.values()]
-        if len(means) > 1:
+    for rows_of in (attrgetter("first"), attrgetter("second")):
+        values = [{row.epoch: row.values.get(name) for row in rows_of(one.pair) if row.scored} for one in found]
+        epochs = {epoch for known in values for epoch in known}
+        whole = [known for known in values if all(known.get(epoch) is not None for epoch in epochs)]
+        if len(epochs) > 1 and len(whole) >= _LEAST_REPEATED * len(found):
+            means = [sum(float(known[epoch] or 0) for known in whole) / len(whole) for epoch in epochs]
             widest = max(widest or 0.0, max(means) - min(means))
     return widest
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -56,6 +56,7 @@ class _Header(FrozenModel):
     label: str
     task: str
     judges: dict[str, str]
+    judged: dict[str, tuple[str, ...]]
     scoring: dict[str, Any]
     settings: dict[str, Any]
     columns: tuple[Column, ...]
@@ -78,6 +79,8 @@ class Side(FrozenModel):
     task: str
     judges: dict[str, str]
     """The judges whose verdicts the rows hold, each with its digest."""
+    judged: dict[str, tuple[str, ...]]
+    """Each judge to the groups in which it gave a verdict."""
     scoring: dict[str, Any]
     """Scoring options of the run and its task."""
     settings: dict[str, Any]
@@ -108,6 +111,7 @@ class Side(FrozenModel):
                 label=f"{'control: ' if job.config.model.startswith('sim/') else ''}{job.config.model}{f', {said}' if said else ''}",
                 task=job.task.name,
                 judges=stored.judge_digests,
+                judged=_judged_groups(stored),
                 scoring={name: value for name, value in job.values(Scope.SCORING).items() if name not in _NOT_SCORING},
                 settings=_settings(stored),
                 version=stored.manifest.versions.get("talm-sim", ""),
@@ -143,7 +147,7 @@ class Side(FrozenModel):
         if len(set(episodes)) < len(episodes):
             raise PrerequisiteError(f"{file}: names an episode twice; export it again.")
         return cls(
-            **{name: getattr(header, name) for name in ("label", "task", "judges", "scoring", "settings", "version", "columns")},
+            **{name: getattr(header, name) for name in ("label", "task", "judges", "judged", "scoring", "settings", "version", "columns")},
             name=file.name,
             texts={one.row.scenario: one.text for one in found},
             rows=tuple(one.row for one in found),
@@ -151,15 +155,14 @@ class Side(FrozenModel):
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of a baseline: what it is, then one per episode."""
-        kept = self.model_dump(mode="json", include={"label", "task", "judges", "scoring", "settings", "columns"})
+        kept = self.model_dump(mode="json", include={"label", "task", "judges", "judged", "scoring", "settings", "columns"})
         yield json.dumps({"kind": _KIND, "format": FORMAT, "version": __version__, **kept}, ensure_ascii=False)
         for row in self.rows:
             yield json.dumps({"row": row.model_dump(mode="json"), "text": self.texts[row.scenario]}, ensure_ascii=False)
 
-    @property
-    def epochs(self) -> int:
-        """The number of epochs."""
-        return max((row.epoch for row in self.rows), default=1)
+    def judges_of(self, groups: Container[str]) -> dict[str, str]:
+        """Return the judges that gave a verdict in one of the groups, each with its digest."""
+        return {name: version for name, version in self.judges.items() if any(group in groups for group in self.judged.get(name, ()))}
 
 
 def find_side(text: str | Path | StoredRun, run_dir: Path = Path("runs")) -> tuple[Side, str]:
@@ -206,6 +209,15 @@ def _check_finished(stored: StoredRun) -> None:
     if stored.unjudged:
         again = line_to_copy("talm-sim", "judge", str(stored.path))
         raise NotComparableError(f"{stored.path}: {stored.unjudged:,} of {stored.finished:,} episodes lack a verdict: {again}")
+
+
+def _judged_groups(stored: StoredRun) -> dict[str, tuple[str, ...]]:
+    group = {row.episode: row.group for row in stored.rows()}
+    found: dict[str, dict[str, None]] = {}
+    for verdict in stored.verdicts():
+        if verdict.episode_id in group:
+            found.setdefault(verdict.judge, {})[group[verdict.episode_id]] = None
+    return {judge: tuple(groups) for judge, groups in found.items()}
 
 
 def _settings(stored: StoredRun) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
+from operator import mul
 from statistics import mean
 from typing import Any
 
@@ -37,8 +38,9 @@ def clusters_of(*totals: Fraction | float) -> list[Cluster]:
 
 def count_all_signs(totals: Sequence[Fraction | int]) -> Fraction:
     """The share of all signs whose sum is at least as far from 0, in fractions."""
-    found = abs(sum(totals))
-    sums = [abs(sum(sign * total for sign, total in zip(signs, totals, strict=True))) for signs in product((-1, 1), repeat=len(totals))]
+    exact = [Fraction(total) for total in totals]
+    found = abs(sum(exact, Fraction()))
+    sums = [abs(sum(map(mul, signs, exact), Fraction())) for signs in product((-1, 1), repeat=len(exact))]
     return Fraction(sum(one >= found for one in sums), len(sums))
 
 
