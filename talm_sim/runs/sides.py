@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os.path
 from collections.abc import Container, Iterator, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -18,7 +20,7 @@ from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean,
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Episode, FrozenModel, Measure, Row, Scenario, Summary
 
-__all__ = ["COSTS", "Column", "Side", "find_side"]
+__all__ = ["COSTS", "Column", "Side", "find_side", "is_baseline"]
 
 FORMAT = 1
 """The number is raised whenever a baseline is read in another way."""
@@ -143,13 +145,15 @@ class Side(FrozenModel):
             )
         header = _check(_Header, first, file, 1)
         found = [_check(_Line, _parse_json(file, number, line), file, number) for number, line in enumerate(lines[1:], 2) if line.strip()]
-        episodes = [one.row.episode for one in found]
+        episodes, texts = [one.row.episode for one in found], {(one.row.scenario, one.text) for one in found}
         if len(set(episodes)) < len(episodes):
             raise PrerequisiteError(f"{file}: names an episode twice; export it again.")
+        if len(dict(texts)) < len(texts):
+            raise PrerequisiteError(f"{file}: has two texts of one scenario; export it again.")
         return cls(
             **{name: getattr(header, name) for name in ("label", "task", "judges", "judged", "scoring", "settings", "version", "columns")},
             name=file.name,
-            texts={one.row.scenario: one.text for one in found},
+            texts=dict(texts),
             rows=tuple(one.row for one in found),
         )
 
@@ -165,6 +169,11 @@ class Side(FrozenModel):
         return {name: version for name, version in self.judges.items() if any(group in groups for group in self.judged.get(name, ()))}
 
 
+def is_baseline(name: str) -> bool:
+    """Return whether a name is a file's; what cannot be one, such as a very long name, is not."""
+    return os.path.isfile(name)
+
+
 def find_side(text: str | Path | StoredRun, run_dir: Path = Path("runs")) -> tuple[Side, str]:
     """Find a run, or a baseline's file; a run's name may be followed by `:GROUP`.
 
@@ -178,7 +187,7 @@ def find_side(text: str | Path | StoredRun, run_dir: Path = Path("runs")) -> tup
     if isinstance(text, StoredRun):
         return Side.of_run(text), ""
     whole = str(text)
-    if Path(whole).is_file():
+    if is_baseline(whole):
         return Side.of_file(Path(whole)), ""
     try:
         return Side.of_run(load_run(whole, run_dir)).model_copy(update={"name": whole}), ""
@@ -188,9 +197,7 @@ def find_side(text: str | Path | StoredRun, run_dir: Path = Path("runs")) -> tup
         before, colon, group = whole.rpartition(":")
         if not colon or not before:
             raise
-    side = (Side.of_file(Path(before)) if Path(before).is_file() else Side.of_run(load_run(before, run_dir))).model_copy(
-        update={"name": before}
-    )
+    side = (Side.of_file(Path(before)) if is_baseline(before) else Side.of_run(load_run(before, run_dir))).model_copy(update={"name": before})
     groups = list(dict.fromkeys(row.group for row in side.rows))
     if group not in groups:
         raise PrerequisiteError(f"{before}: has no group '{group}'.{did_you_mean(group, groups)}")
@@ -255,14 +262,24 @@ def _columns(summaries: Sequence[Summary]) -> Iterator[Column]:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(f"{name} is not a number")
+
+
+def _read_number(text: str) -> int | float:
+    """Return a number; a count that no float can be made from, or an infinite value, would end a comparison later."""
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError("a number is too large")
+    return int(text) if text.lstrip("-").isdigit() else number
 
 
 def _parse_json(file: Path, number: int, line: str) -> Any:
     try:
-        return json.loads(line, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise PrerequisiteError(f"{file}:{number}: is not JSON; restore the file, or export the baseline again.") from None
+        return json.loads(line, parse_constant=_refuse_constant, parse_float=_read_number, parse_int=_read_number)
+    except (ValueError, RecursionError) as err:
+        known = isinstance(err, ValueError) and not isinstance(err, json.JSONDecodeError)
+        fault = f"is damaged ({err})" if known else "is not JSON"
+        raise PrerequisiteError(f"{file}:{number}: {fault}; restore the file, or export the baseline again.") from None
 
 
 def _check(kind: type[_T], value: Any, file: Path, number: int) -> _T:

@@ -11,6 +11,7 @@ from talm_sim.cli.report.comparison import comparison_lines, comparison_markdown
 from talm_sim.cli.terminal.console import stdout
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.compare import Comparison, compare, find_divergences
+from talm_sim.runs.sides import is_baseline
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types.steps import Divergence
 
@@ -80,7 +81,7 @@ def _divergences(first: str, other: str, run_dir: Path, scenarios: list[str]) ->
     """
     runs: list[StoredRun] = []
     for name in (first, other):
-        if Path(name).is_file():
+        if is_baseline(name):
             raise PrerequisiteError(f"--flips: {name} is a baseline, which has no transcripts; name the run.")
         try:
             runs.append(load_run(name, run_dir))
