@@ -19,8 +19,8 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("first", metavar="RUN", shell_complete=completer_for("run"))
-@click.argument("others", metavar="RUN...", nargs=-1, required=True, shell_complete=completer_for("run"))
+@click.argument("first", metavar="RUN", shell_complete=completer_for("side"))
+@click.argument("others", metavar="RUN...", nargs=-1, required=True, shell_complete=completer_for("side"))
 @run_dir_option
 @plugin_option
 @click.option("--common", is_flag=True, help="Compare the scenarios that both have, where the sets differ.")
