@@ -177,12 +177,15 @@ def _interval_of_means(found: Sequence[_Means], clusters: Sequence[Cluster], mea
         both = sum(bool(one.first and one.second) for one in found)
         up, down = (sum(one.first < one.second for one in found), sum(one.first > one.second for one in found))
         return newcombe_interval(both, down, up, len(found) - both - up - down)
-    limits = difference_interval(clusters, seed)
-    if limits is None and measure.kind != "number":
-        return flat_interval(
-            float(sum(one.first for one in found)) / len(found), float(sum(one.second for one in found)) / len(found), len(clusters)
-        )
-    return limits
+    means = [float(sum(values)) / len(found) for values in zip(*((one.first, one.second) for one in found), strict=True)]
+    return difference_interval(clusters, seed) or _flat_interval(measure, means[0], means[1], len(clusters))
+
+
+def _flat_interval(measure: Measure, first: float, second: float, clusters: int) -> Interval | None:
+    """Return an interval where all draws are equal; None for what is no share, as nothing says how wide it would be."""
+    if measure.kind == "number" or not (0 <= first <= 1 and 0 <= second <= 1):
+        return None
+    return flat_interval(first, second, clusters)
 
 
 def _is_single(rows: Sequence[Row], name: str) -> bool:
@@ -226,7 +229,10 @@ def _difference_of_figures(pairs: Sequence[Pair], figure: Figure, seed: int, kno
         return None
     before = value([1] * own + [0] * (len(rows) - own))
     assert before is not None
-    low, high = bootstrap(len(places), difference, seed) or (None, None)
+    limits = bootstrap(len(places), difference, seed)
+    if limits is None and tested:
+        limits = _flat_interval(known["measure"], before, before + found, len(places))
+    low, high = limits or (None, None)
     test = swap_sides(len(places), lambda swapped: difference(once, swapped), seed) if tested else None
     return {
         **known,

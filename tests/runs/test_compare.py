@@ -107,6 +107,9 @@ def test_pairs_that_are_not_scored_are_counted_and_left_out() -> None:
 def test_differences_that_are_all_alike_have_an_interval_with_a_width() -> None:
     one = found(rows_of(*[[F, F]] * 8), rows_of(*[[T, T]] * 8))
     assert one.low is not None and one.high is not None and one.low < one.high
+    points = [Measure(name="points", head="Points", kind="score")]
+    beyond = [made_side([one_row(f"s{place}", {"points": value}) for place in range(5)], measures=points) for value in (2.5, 3.5)]
+    assert compare_sides(*beyond).differences[0].low is None, "no share"
     turns = [COSTS["model_turns"]]
     rows = [one_row(f"s{place}", {"model_turns": 3}) for place in range(5)]
     more = [one_row(f"s{place}", {"model_turns": 4}) for place in range(5)]
