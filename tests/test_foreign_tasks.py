@@ -182,3 +182,25 @@ def test_what_it_cannot_do_is_refused(stranger: Stranger) -> None:
     said = stranger("run", "--task", stranger.task, "--model", "sim/oracle", code=2)
     assert said.rstrip().endswith(f"model 'sim/oracle': task {stranger.task} has no policy for it; choose another --model.")
     assert "unknown perturbation 'lockd'. Did you mean 'locked'?" in stranger.run("--perturb", "lockd", "--dry-run", code=2)
+
+
+@pytest.mark.timeout(300)
+def test_two_foreign_runs_are_compared_with_a_judges_column(stranger: Stranger) -> None:
+    for name, act in (("first", "asks"), ("second", "guesses")):
+        with serving(act) as server:
+            stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
+            stranger.run("--live", "--run-id", name, "--max-retries", "0", "--judge", "told")
+    (found,) = json.loads(stranger("compare", "first", "second", "--json"))
+    rows = {name: stranger.rows(name) for name in ("first", "second")}
+    assert (found["pairs"], found["not_scored"]) == (4, 0)
+    measures = {(one["group"], one["measure"]["name"]): one for one in found["differences"]}
+    assert {"careful", "needless", "deleted", "told_deleted", "model_turns"} <= {name for _, name in measures}
+    for (group, name), one in measures.items():
+        if name in rows["first"][0]:
+            words = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
+            for side, values in (("first", rows["first"]), ("second", rows["second"])):
+                own = [words.get(row[name], row[name]) for row in values if row["group"] == group and row[name] != ""]
+                assert one[side] == pytest.approx(sum(map(float, own)) / len(own)), (group, name)
+    judged = [one for (_, name), one in measures.items() if name == "told_deleted"]
+    assert judged and all(one["low"] is not None and one["p"] is not None for one in judged)
+    assert all(one["verdict"] == "" for one in measures.values()), "four scenarios decide nothing"
