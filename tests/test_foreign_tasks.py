@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -186,7 +186,8 @@ def test_what_it_cannot_do_is_refused(stranger: Stranger) -> None:
 
 @pytest.mark.timeout(300)
 def test_two_foreign_runs_are_compared_with_a_judges_column(stranger: Stranger) -> None:
-    for name, act in (("first", "asks"), ("second", "guesses")):
+    acts: dict[str, Literal["asks", "guesses"]] = {"first": "asks", "second": "guesses"}
+    for name, act in acts.items():
         with serving(act) as server:
             stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
             stranger.run("--live", "--run-id", name, "--max-retries", "0", "--judge", "told")

@@ -112,7 +112,7 @@ class Side(FrozenModel):
                 name=stored.id,
                 label=f"{'control: ' if job.config.model.startswith('sim/') else ''}{job.config.model}{f', {said}' if said else ''}",
                 task=job.task.name,
-                judges=stored.judge_digests,
+                judges={verdict.judge: verdict.judge_config_digest for verdict in stored.verdicts()},
                 judged=_judged_groups(stored),
                 scoring={name: value for name, value in job.values(Scope.SCORING).items() if name not in _NOT_SCORING},
                 settings=_settings(stored),
