@@ -45,7 +45,7 @@ def command(
     as_markdown: bool,
     quiet: bool,
 ) -> None:
-    """Compare runs with the first one: each measure's difference with its interval and test, and which scenarios flipped.
+    """Compare runs with the first one: differences, intervals, tests and flips.
 
     RUN is a stored run or a baseline's file. The runs need the same scenarios, task, judges and scoring options. RUN:GROUP RUN:GROUP
     compares two groups, such as perfect and underspecified, over scenarios of one base.
