@@ -89,7 +89,7 @@ class Comparison(FrozenModel):
     pairs: int
     """Scenarios that both have."""
     not_scored: int = 0
-    """Pairs in which an episode has no score, in one run or both."""
+    """Pairs without a scored episode in one run or both; they are left out."""
     first_only: tuple[str, ...] = ()
     """Scenarios that the first run alone has; they are left out."""
     second_only: tuple[str, ...] = ()
