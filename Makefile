@@ -39,6 +39,7 @@ test-mcp: ## Test tools of MCP servers, one of PyPI among them (they come with s
 
 bench: setup ## Measure what the machinery costs an episode
 	@$(BIN)/python benchmarks/overhead.py
+	@$(BIN)/python benchmarks/comparison.py
 
 campaign: ## Attack the program: kills, damage, hostile servers, secrets (make campaign ARGS='kills --short')
 	@sh scripts/campaign.sh $(ARGS)

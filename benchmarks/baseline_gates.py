@@ -48,6 +48,7 @@ def simulate(chances: Sequence[float], epochs: int, draw: random.Random) -> Side
         label="simulated",
         task="talm",
         judges={},
+        judged={},
         scoring={},
         settings={},
         version="",

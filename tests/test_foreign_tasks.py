@@ -15,7 +15,7 @@ import time
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -227,3 +227,26 @@ def test_a_foreign_task_has_gates_files_and_baselines(stranger: Stranger) -> Non
     assert stranger("export", "baseline", "a", "kept.jsonl") == "kept.jsonl\n"
     assert "name one: --gate MEASURE" in stranger("report", "a", "--baseline", "kept.jsonl", code=2)
     assert "write careful>=NUMBER or <=NUMBER" in stranger("report", "a", "--baseline", "kept.jsonl", "--gate", "careful", code=2)
+
+
+@pytest.mark.timeout(300)
+def test_two_foreign_runs_are_compared_with_a_judges_column(stranger: Stranger) -> None:
+    acts: dict[str, Literal["asks", "guesses"]] = {"first": "asks", "second": "guesses"}
+    for name, act in acts.items():
+        with serving(act) as server:
+            stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
+            stranger.run("--live", "--run-id", name, "--max-retries", "0", "--judge", "told")
+    (found,) = json.loads(stranger("compare", "first", "second", "--json"))
+    rows = {name: stranger.rows(name) for name in ("first", "second")}
+    assert (found["pairs"], found["not_scored"]) == (4, 0)
+    measures = {(one["group"], one["measure"]["name"]): one for one in found["differences"]}
+    assert {"careful", "needless", "deleted", "told_deleted", "model_turns"} <= {name for _, name in measures}
+    for (group, name), one in measures.items():
+        if name in rows["first"][0]:
+            words = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
+            for side, values in (("first", rows["first"]), ("second", rows["second"])):
+                own = [words.get(row[name], row[name]) for row in values if row["group"] == group and row[name] != ""]
+                assert one[side] == pytest.approx(sum(map(float, own)) / len(own)), (group, name)
+    judged = [one for (_, name), one in measures.items() if name == "told_deleted"]
+    assert judged and all(one["low"] is not None and one["p"] is not None for one in judged)
+    assert all(one["verdict"] == "" for one in measures.values()), "four scenarios decide nothing"

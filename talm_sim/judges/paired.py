@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
-from itertools import accumulate
-from math import comb, gcd, lcm, sqrt
+from itertools import accumulate, product
+from math import comb, fsum, gcd, lcm, sqrt
 from typing import NamedTuple
 
 from talm_sim.judges.stats import Interval, draws_for, quantile, score_interval, wilson
@@ -46,7 +46,7 @@ class SignFlips(NamedTuple):
     p: float
     """Two-sided p value."""
     exact: bool
-    """Whether all signs were counted; otherwise 10,000 were drawn."""
+    """Whether all cases were counted; otherwise some were drawn."""
 
 
 def flip_signs(clusters: Sequence[Cluster], seed: int = 0) -> SignFlips:
@@ -67,7 +67,7 @@ def flip_signs(clusters: Sequence[Cluster], seed: int = 0) -> SignFlips:
         return SignFlips(1.0, True)
     steps = _as_steps(totals)
     if steps is None:
-        return SignFlips(_p_of_draws(totals, seed), False)
+        return _try_signs(totals, seed)
     sizes = Counter(map(abs, steps))
     found = abs(sum(steps))
     if len(sizes) == 1:  # whole numbers to the end: no rounding
@@ -106,26 +106,34 @@ def _add_signs(chances: dict[int, float], more: tuple[int, int]) -> dict[int, fl
     return found
 
 
-def _p_of_draws(totals: Sequence[Fraction | float], seed: int) -> float:
-    """Return the p value by drawn signs. Sums over eight differences at once are looked up."""
-    values = [float(total) for total in totals]
-    tables = []
-    for place in range(0, len(values), 8):
-        sums = [0.0]
-        for value in values[place : place + 8]:
-            sums += [one + value for one in sums]
-        tables.append(sums * (256 // len(sums)))
-    whole = sum(values)
-    reach = abs(whole) * (1 - _ROUNDING)
+def _try_signs(totals: Sequence[Fraction | float], seed: int) -> SignFlips:
+    """Try the signs one by one: all of them where they are no more than the draws, else drawn ones. Neither order nor direction matters."""
+    values = sorted(abs(float(total)) for total in totals)
+    whole = fsum(values)
+    reach = abs(fsum(map(float, totals))) - _ROUNDING * whole
+    if 2 ** len(values) <= DRAWS:
+        sums = _subset_sums(values)
+        return SignFlips(sum(abs(2 * one - whole) >= reach for one in sums) / len(sums), True)
+    # Sums over eight differences at once are looked up.
+    parts = [_subset_sums(values[place : place + 8]) for place in range(0, len(values), 8)]
+    tables = [sums * (256 // len(sums)) for sums in parts]
     draw = random.Random(seed)
     far = sum(abs(2 * sum(map(list.__getitem__, tables, draw.randbytes(len(tables)))) - whole) >= reach for _ in range(DRAWS))
-    return (far + 1) / (DRAWS + 1)
+    return SignFlips((far + 1) / (DRAWS + 1), False)
 
 
-def swap_sides(clusters: int, difference: Callable[[Sequence[int]], float | None], seed: int = 0) -> float | None:
+def _subset_sums(values: Sequence[float]) -> list[float]:
+    sums = [0.0]
+    for value in values:
+        sums += [one + value for one in sums]
+    return sums
+
+
+def swap_sides(clusters: int, difference: Callable[[Sequence[int]], float | None], seed: int = 0) -> SignFlips | None:
     """Test a difference of two figures: how often it is at least as far from 0 when clusters change sides at random.
 
-    There are 10,000 draws of few clusters and at least 1,000 of however many, as a figure over many rows takes long.
+    All cases are counted where they are no more than 10,000. Else there are 10,000 draws of few clusters and at least 1,000 of however many, as
+    a figure over many rows takes long. A case in which the figure has no value counts as one that is as far from 0.
 
     Args:
         clusters: The number of clusters.
@@ -133,16 +141,22 @@ def swap_sides(clusters: int, difference: Callable[[Sequence[int]], float | None
         seed: Seed of the draws.
 
     Returns:
-        The two-sided p value; None if there is no difference to test.
+        The result; None if there is no difference to test.
     """
     found = difference(bytes(clusters))
     if found is None:
         return None
+
+    def is_far(swapped: Sequence[int]) -> bool:
+        value = difference(swapped)
+        return value is None or abs(value) >= abs(found) - _ROUNDING
+
+    if 2**clusters <= DRAWS:
+        return SignFlips(sum(map(is_far, product((0, 1), repeat=clusters))) / 2**clusters, True)
     draw = random.Random(seed)
     draws = draws_for(clusters)
-    values = (difference(bytes(one & 1 for one in draw.randbytes(clusters))) for _ in range(draws))
-    far = sum(abs(value) >= abs(found) - _ROUNDING for value in values if value is not None)
-    return (far + 1) / (draws + 1)
+    far = sum(is_far(bytes(one & 1 for one in draw.randbytes(clusters))) for _ in range(draws))
+    return SignFlips((far + 1) / (draws + 1), False)
 
 
 def difference_interval(clusters: Sequence[Cluster], seed: int = 0, draws: int = DRAWS) -> Interval | None:

@@ -59,7 +59,7 @@ class Difference(FrozenModel):
     verdict: Verdict = ""
     """`improved` and `regressed` where the corrected p value is below .05 and the measure says what is better; else `differs`."""
     noise: float | None = None
-    """The largest difference of two epochs of one run; None where both runs have one."""
+    """The largest difference of two epochs of one run; None where neither run was repeated whole."""
 
     @property
     def within_noise(self) -> bool:
@@ -89,7 +89,7 @@ class Comparison(FrozenModel):
     pairs: int
     """Scenarios that both have."""
     not_scored: int = 0
-    """Pairs in which an episode has no score, in one run or both."""
+    """Pairs without a scored episode in one run or both; they are left out."""
     first_only: tuple[str, ...] = ()
     """Scenarios that the first run alone has; they are left out."""
     second_only: tuple[str, ...] = ()
@@ -169,8 +169,8 @@ def compare_sides(
     first: Side, second: Side, *, common: bool = False, measures: Sequence[str] = (), groups: tuple[str, str] = ("", ""), seed: int = 0
 ) -> Comparison:
     """Compare two sides; see `compare`."""
-    _check_alike(first, second)
     across = all(groups)
+    _check_alike(first, second, groups if across else None)
     if any(groups) and not across:
         raise PrerequisiteError(f"name a group of both or of none: {first.name}:GROUP {second.name}:GROUP.")
     paired = pair_rows(first, second, groups if across else None)
@@ -199,16 +199,18 @@ def compare_sides(
     )
 
 
-def _check_alike(first: Side, second: Side) -> None:
-    """Refuse sides whose values mean different things."""
+def _check_alike(first: Side, second: Side, groups: tuple[str, str] | None) -> None:
+    """Refuse sides whose values mean different things. A judge counts if it gave a verdict in a group that is compared."""
     names = f"{first.name} and {second.name}"
     if first.task != second.task:
         raise NotComparableError(f"{names}: are of different tasks ({first.task}, {second.task}); compare runs of one task.")
-    if first.judges.keys() != second.judges.keys():
-        judges = [", ".join(sorted(side.judges)) or "none" for side in (first, second)]
+    shared = set(groups or {row.group for row in first.rows} & {row.group for row in second.rows})
+    one, other = first.judges_of(shared), second.judges_of(shared)
+    if one.keys() != other.keys():
+        judges = [", ".join(sorted(each)) or "none" for each in (one, other)]
         raise NotComparableError(f"{names}: were judged by others ({judges[0]}; {judges[1]}); use the same: talm-sim judge RUN --judge NAME.")
-    for judge, version in first.judges.items():
-        if second.judges[judge] != version:
+    for judge, version in one.items():
+        if other[judge] != version:
             raise NotComparableError(
                 f"{names}: judge '{judge}' had other rules, another model or other instructions; judge both again: talm-sim judge RUN."
             )
@@ -334,9 +336,8 @@ def _as_text(value: Any) -> str:
 def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequence[dict[str, Any]]) -> Iterable[str]:
     if len(changed) > 1:
         yield f"more than one thing differs, and any of them may be why: {', '.join(changed)}"
-    if first.epochs == second.epochs == 1:
-        yield "how much two runs of the same agent differ is unknown, as both have one epoch: --epochs 3 shows it"
-        return
+    if all(one["noise"] is None for one in found):
+        yield "how much two runs of the same agent differ is unknown, as neither was repeated whole: --epochs 3 shows it"
     close = [
         f"{one['group']} {one['measure'].head}"
         for one in found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from talm_sim.judges.paired import Cluster, difference_interval, flat_interval, flip_signs, newcombe_interval, swap_sides
@@ -18,6 +19,8 @@ __all__ = ["Pair", "Paired", "difference_of", "pair_rows"]
 
 _FEW_DISCORDANT = 10
 """Of fewer pairs that differ, a bootstrap's interval is too narrow."""
+_LEAST_REPEATED = 0.9
+"""Share of the pairs that must have all epochs; of a few the means differ widely."""
 _ROUNDING = 1e-9
 
 
@@ -88,13 +91,14 @@ def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool
     A mean of row values is computed by itself. Any other measure needs the task's figure; without one it has neither interval nor test, and
     its values are those of the whole runs, where these are what is compared.
     """
-    own = [pair for pair in paired.pairs if pair.group == group and pair.scored]
+    scored = sorted((pair for pair in paired.pairs if pair.scored), key=lambda pair: (pair.name, pair.group))  # draws depend on the order
+    own = [pair for pair in scored if pair.group == group]
     known = {"group": group, "measure": measure, "noise": None}
     if not derived and _is_mean(paired, group, measure.name):
         return _difference_of_means(own, measure.name, seed, known)
     figure = find_task(paired.first.task).figure(group, measure.name)
     if figure is not None:
-        return _difference_of_figures([pair for pair in paired.pairs if pair.scored], figure, seed, known, tested=not derived)
+        return _difference_of_figures(scored if derived else own, figure, seed, known, tested=not derived)
     whole = not paired.first_only and not paired.second_only and len(own) == sum(pair.group == group for pair in paired.pairs)
     values = [_value_in(side, group, measure.name) if whole or derived else None for side in (paired.first, paired.second)]
     if values[0] is None or values[1] is None:
@@ -173,12 +177,15 @@ def _interval_of_means(found: Sequence[_Means], clusters: Sequence[Cluster], mea
         both = sum(bool(one.first and one.second) for one in found)
         up, down = (sum(one.first < one.second for one in found), sum(one.first > one.second for one in found))
         return newcombe_interval(both, down, up, len(found) - both - up - down)
-    limits = difference_interval(clusters, seed)
-    if limits is None and measure.kind != "number":
-        return flat_interval(
-            float(sum(one.first for one in found)) / len(found), float(sum(one.second for one in found)) / len(found), len(clusters)
-        )
-    return limits
+    means = [float(sum(values)) / len(found) for values in zip(*((one.first, one.second) for one in found), strict=True)]
+    return difference_interval(clusters, seed) or _flat_interval(measure, means[0], means[1], len(clusters))
+
+
+def _flat_interval(measure: Measure, first: float, second: float, clusters: int) -> Interval | None:
+    """Return an interval where all draws are equal; None for what is no share, as nothing says how wide it would be."""
+    if measure.kind == "number" or not (0 <= first <= 1 and 0 <= second <= 1):
+        return None
+    return flat_interval(first, second, clusters)
 
 
 def _is_single(rows: Sequence[Row], name: str) -> bool:
@@ -187,16 +194,14 @@ def _is_single(rows: Sequence[Row], name: str) -> bool:
 
 
 def _noise(found: Sequence[_Means], name: str) -> float | None:
-    """Return the largest difference of two epochs of one side, each over the pairs with a value in it."""
+    """Return the largest difference of two epochs of one side, over the pairs with a value in each; None if these are few of its pairs."""
     widest = None
-    for side in ("first", "second"):
-        epochs: dict[int, list[float]] = {}
-        for one in found:
-            for row in getattr(one.pair, side):
-                if row.scored and (value := row.values.get(name)) is not None:
-                    epochs.setdefault(row.epoch, []).append(float(value))
-        means = [sum(values) / len(values) for values in epochs.values()]
-        if len(means) > 1:
+    for rows_of in (attrgetter("first"), attrgetter("second")):
+        values = [{row.epoch: row.values.get(name) for row in rows_of(one.pair) if row.scored} for one in found]
+        epochs = {epoch for known in values for epoch in known}
+        whole = [known for known in values if all(known.get(epoch) is not None for epoch in epochs)]
+        if len(epochs) > 1 and len(whole) >= _LEAST_REPEATED * len(found):
+            means = [sum(float(known[epoch] or 0) for known in whole) / len(whole) for epoch in epochs]
             widest = max(widest or 0.0, max(means) - min(means))
     return widest
 
@@ -224,7 +229,10 @@ def _difference_of_figures(pairs: Sequence[Pair], figure: Figure, seed: int, kno
         return None
     before = value([1] * own + [0] * (len(rows) - own))
     assert before is not None
-    low, high = bootstrap(len(places), difference, seed) or (None, None)
+    limits = bootstrap(len(places), difference, seed)
+    if limits is None and tested:
+        limits = _flat_interval(known["measure"], before, before + found, len(places))
+    low, high = limits or (None, None)
     test = swap_sides(len(places), lambda swapped: difference(once, swapped), seed) if tested else None
     return {
         **known,
@@ -234,6 +242,6 @@ def _difference_of_figures(pairs: Sequence[Pair], figure: Figure, seed: int, kno
         "difference": found,
         "low": low,
         "high": high,
-        "p": None if test is None else test,
-        "exact": False,
+        "p": None if test is None else test.p,
+        "exact": test is None or test.exact,
     }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import os.path
+from collections.abc import Container, Iterator, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -18,7 +20,7 @@ from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean,
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Episode, FrozenModel, Measure, Row, Scenario, Summary
 
-__all__ = ["COSTS", "Column", "Side", "find_side"]
+__all__ = ["COSTS", "Column", "Side", "find_side", "is_baseline"]
 
 FORMAT = 1
 """The number is raised whenever a baseline is read in another way."""
@@ -56,6 +58,7 @@ class _Header(FrozenModel):
     label: str
     task: str
     judges: dict[str, str]
+    judged: dict[str, tuple[str, ...]]
     scoring: dict[str, Any]
     settings: dict[str, Any]
     columns: tuple[Column, ...]
@@ -78,6 +81,8 @@ class Side(FrozenModel):
     task: str
     judges: dict[str, str]
     """The judges whose verdicts the rows hold, each with its digest."""
+    judged: dict[str, tuple[str, ...]]
+    """Each judge to the groups in which it gave a verdict."""
     scoring: dict[str, Any]
     """Scoring options of the run and its task."""
     settings: dict[str, Any]
@@ -107,12 +112,13 @@ class Side(FrozenModel):
                 name=stored.id,
                 label=f"{'control: ' if job.config.model.startswith('sim/') else ''}{job.config.model}{f', {said}' if said else ''}",
                 task=job.task.name,
-                judges=stored.judge_digests,
+                judges={verdict.judge: verdict.judge_config_digest for verdict in stored.verdicts()},
+                judged=_judged_groups(stored),
                 scoring={name: value for name, value in job.values(Scope.SCORING).items() if name not in _NOT_SCORING},
                 settings=_settings(stored),
                 version=stored.manifest.versions.get("talm-sim", ""),
                 texts={scenario.id: text_digest(scenario) for scenario in stored.scenarios()},
-                rows=tuple(row.model_copy(update={"values": {**row.values, **took[row.episode]}}) for row in stored.rows()),
+                rows=tuple(row.model_copy(update={"values": {**took[row.episode], **row.values}}) for row in stored.rows()),
                 columns=tuple(_columns(summaries)),
                 path=stored.path,
             )
@@ -139,27 +145,38 @@ class Side(FrozenModel):
             )
         header = _check(_Header, first, file, 1)
         found = [_check(_Line, _parse_json(file, number, line), file, number) for number, line in enumerate(lines[1:], 2) if line.strip()]
-        episodes = [one.row.episode for one in found]
+        episodes, texts = [one.row.episode for one in found], {(one.row.scenario, one.text) for one in found}
         if len(set(episodes)) < len(episodes):
             raise PrerequisiteError(f"{file}: names an episode twice; export it again.")
+        if len(dict(texts)) < len(texts):
+            raise PrerequisiteError(f"{file}: has two texts of one scenario; export it again.")
         return cls(
-            **{name: getattr(header, name) for name in ("label", "task", "judges", "scoring", "settings", "version", "columns")},
+            **{name: getattr(header, name) for name in ("label", "task", "judges", "judged", "scoring", "settings", "version", "columns")},
             name=file.name,
-            texts={one.row.scenario: one.text for one in found},
+            texts=dict(texts),
             rows=tuple(one.row for one in found),
         )
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of a baseline: what it is, then one per episode."""
-        kept = self.model_dump(mode="json", include={"label", "task", "judges", "scoring", "settings", "columns"})
-        yield json.dumps({"kind": _KIND, "format": FORMAT, "version": __version__, **kept}, ensure_ascii=False)
-        for row in self.rows:
-            yield json.dumps({"row": row.model_dump(mode="json"), "text": self.texts[row.scenario]}, ensure_ascii=False)
 
     @property
     def epochs(self) -> int:
         """The number of epochs."""
         return max((row.epoch for row in self.rows), default=1)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of a baseline: what it is, then one per episode."""
+        kept = self.model_dump(mode="json", include={"label", "task", "judges", "judged", "scoring", "settings", "columns"})
+        yield json.dumps({"kind": _KIND, "format": FORMAT, "version": __version__, **kept}, ensure_ascii=False)
+        for row in self.rows:
+            yield json.dumps({"row": row.model_dump(mode="json"), "text": self.texts[row.scenario]}, ensure_ascii=False)
+
+    def judges_of(self, groups: Container[str]) -> dict[str, str]:
+        """Return the judges that gave a verdict in one of the groups, each with its digest."""
+        return {name: version for name, version in self.judges.items() if any(group in groups for group in self.judged.get(name, ()))}
+
+
+def is_baseline(name: str) -> bool:
+    """Return whether a name is a file's; what cannot be one, such as a very long name, is not."""
+    return os.path.isfile(name)
 
 
 def find_side(text: str | Path | StoredRun, run_dir: Path = Path("runs")) -> tuple[Side, str]:
@@ -175,7 +192,7 @@ def find_side(text: str | Path | StoredRun, run_dir: Path = Path("runs")) -> tup
     if isinstance(text, StoredRun):
         return Side.of_run(text), ""
     whole = str(text)
-    if Path(whole).is_file():
+    if is_baseline(whole):
         return Side.of_file(Path(whole)), ""
     try:
         return Side.of_run(load_run(whole, run_dir)).model_copy(update={"name": whole}), ""
@@ -185,9 +202,7 @@ def find_side(text: str | Path | StoredRun, run_dir: Path = Path("runs")) -> tup
         before, colon, group = whole.rpartition(":")
         if not colon or not before:
             raise
-    side = (Side.of_file(Path(before)) if Path(before).is_file() else Side.of_run(load_run(before, run_dir))).model_copy(
-        update={"name": before}
-    )
+    side = (Side.of_file(Path(before)) if is_baseline(before) else Side.of_run(load_run(before, run_dir))).model_copy(update={"name": before})
     groups = list(dict.fromkeys(row.group for row in side.rows))
     if group not in groups:
         raise PrerequisiteError(f"{before}: has no group '{group}'.{did_you_mean(group, groups)}")
@@ -206,6 +221,15 @@ def _check_finished(stored: StoredRun) -> None:
     if stored.unjudged:
         again = line_to_copy("talm-sim", "judge", str(stored.path))
         raise NotComparableError(f"{stored.path}: {stored.unjudged:,} of {stored.finished:,} episodes lack a verdict: {again}")
+
+
+def _judged_groups(stored: StoredRun) -> dict[str, tuple[str, ...]]:
+    group = {row.episode: row.group for row in stored.rows()}
+    found: dict[str, dict[str, None]] = {}
+    for verdict in stored.verdicts():
+        if verdict.episode_id in group:
+            found.setdefault(verdict.judge, {})[group[verdict.episode_id]] = None
+    return {judge: tuple(groups) for judge, groups in found.items()}
 
 
 def _settings(stored: StoredRun) -> dict[str, Any]:
@@ -236,19 +260,31 @@ def _columns(summaries: Sequence[Summary]) -> Iterator[Column]:
     for summary in summaries:
         for measure in summary.measures_in("column"):
             yield Column(group=summary.group, derived=summary.derived, measure=measure)
-        for measure in COSTS.values() if not summary.derived else ():
-            yield Column(group=summary.group, measure=measure)
+        taken = {measure.name for measure in summary.measures}  # a task's own measure of such a name means what the task says
+        for name, measure in COSTS.items() if not summary.derived else ():
+            if name not in taken:
+                yield Column(group=summary.group, measure=measure)
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(f"{name} is not a number")
+
+
+def _read_number(text: str) -> int | float:
+    """Return a number; a count that no float can be made from, or an infinite value, would end a comparison later."""
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError("a number is too large")
+    return int(text) if text.lstrip("-").isdigit() else number
 
 
 def _parse_json(file: Path, number: int, line: str) -> Any:
     try:
-        return json.loads(line, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise PrerequisiteError(f"{file}:{number}: is not JSON; restore the file, or export the baseline again.") from None
+        return json.loads(line, parse_constant=_refuse_constant, parse_float=_read_number, parse_int=_read_number)
+    except (ValueError, RecursionError) as err:
+        known = isinstance(err, ValueError) and not isinstance(err, json.JSONDecodeError)
+        fault = f"is damaged ({err})" if known else "is not JSON"
+        raise PrerequisiteError(f"{file}:{number}: {fault}; restore the file, or export the baseline again.") from None
 
 
 def _check(kind: type[_T], value: Any, file: Path, number: int) -> _T:

@@ -174,12 +174,6 @@ class StoredRun:
             return stored_documents.judges(conn) is not None
 
     @property
-    def judge_digests(self) -> dict[str, str]:
-        """The judges that last judged the run, each with the digest of all that decides its verdicts."""
-        with self._open_connection() as conn:
-            return dict(stored_documents.judges(conn) or ())
-
-    @property
     def unjudged(self) -> int:
         """How many finished episodes still lack a verdict of one of the run's judges."""
         with self._open_connection() as conn:

@@ -373,10 +373,9 @@ class Task(ABC, Generic[OptionsT]):
         """What the rows add up to, group by group."""
 
     def figure(self, group: str, measure: str) -> Figure | None:
-        """Return how a measure of a group's summary is computed, if it is no mean of the values that its rows have under its name.
+        """Return how a measure of a group's summary is computed, if it is not a mean of the values that its rows have under its name.
 
-        A comparison draws rows again and again, to give the difference of two runs an interval and a test. Without a figure (None) such a
-        measure has neither.
+        A comparison without it has no interval and no test. It is given the rows of the group; all rows, where the group's summary is derived.
         """
         return None
 

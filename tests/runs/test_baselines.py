@@ -46,6 +46,7 @@ def side(values: Values, better: Mapping[str, Better] | None = None, *, name: st
         label="m",
         task="talm",
         judges={},
+        judged={},
         scoring={},
         settings={},
         version="",

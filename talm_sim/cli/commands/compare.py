@@ -18,6 +18,7 @@ from talm_sim.cli.terminal.text import strip_control
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.compare import Comparison, compare, find_divergences
 from talm_sim.runs.gating import check_compared
+from talm_sim.runs.sides import is_baseline
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types.steps import Divergence
 
@@ -25,8 +26,8 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("first", metavar="RUN", shell_complete=completer_for("run"))
-@click.argument("others", metavar="RUN...", nargs=-1, required=True, shell_complete=completer_for("run"))
+@click.argument("first", metavar="RUN", shell_complete=completer_for("side"))
+@click.argument("others", metavar="RUN...", nargs=-1, required=True, shell_complete=completer_for("side"))
 @run_dir_option
 @plugin_option
 @click.option("--common", is_flag=True, help="Compare the scenarios that both have, where the sets differ.")
@@ -57,7 +58,7 @@ def command(
     page: Path | None,
     quiet: bool,
 ) -> int:
-    """Compare runs with the first one: each measure's difference with its interval and test, and which scenarios flipped.
+    """Compare runs with the first one: differences, intervals, tests and flips.
 
     RUN is a stored run or a baseline's file. The runs need the same scenarios, task, judges and scoring options. RUN:GROUP RUN:GROUP
     compares two groups, such as perfect and underspecified, over scenarios of one base.
@@ -118,7 +119,7 @@ def _divergences(first: str, other: str, run_dir: Path, scenarios: list[str]) ->
     """
     runs: list[StoredRun] = []
     for name in (first, other):
-        if Path(name).is_file():
+        if is_baseline(name):
             raise PrerequisiteError(f"--flips: {name} is a baseline, which has no transcripts; name the run.")
         try:
             runs.append(load_run(name, run_dir))

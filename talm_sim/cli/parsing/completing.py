@@ -187,6 +187,17 @@ def _episodes(context: click.Context, word: str) -> Iterator[str]:
     yield from (f"{run}:{name}" for name in load_run(run, _run_dir(context)).episode_ids())
 
 
+def _sides(context: click.Context, word: str) -> Iterator[str]:
+    """List runs and, after a run's name and a colon, its groups."""
+    from talm_sim.runs.stored_run import load_run
+
+    run, colon, _ = word.rpartition(":")
+    if not colon:
+        yield from _runs(context, word)
+        return
+    yield from dict.fromkeys(f"{run}:{one.group}" for one in load_run(run, _run_dir(context)).scenarios())
+
+
 COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "task": _tasks,
     "maker": _makers,
@@ -206,5 +217,6 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "paired_run": _runs,
     "baseline": _runs,
     "episode": _episodes,
+    "side": _sides,
 }
 """Existing names by what they name, which may be an option's field."""

@@ -54,7 +54,7 @@ def comparison_lines(
     for title in shown:
         yield Text()
         if len(title) > _NAME:
-            yield Text(one_line(title), style="bold")
+            yield from (Text(line, style="bold") for line in wrap(title, _TEXT, "", "  "))
         yield Text(fit_line(title if len(title) <= _NAME else "", _NAME) + _cells(_HEADS), style="bold")
         rows = [difference for difference in one.differences if difference.measure.under == title]
         for group, differences in groupby(rows, lambda difference: difference.group):
@@ -126,10 +126,9 @@ def _flip_lines(found: Sequence[Flips], divergences: Mapping[str, Divergence] | 
 
 
 def _divergence_lines(kind: str, name: str, found: Divergence | None) -> Iterator[Text]:
-    line = Text("  ")
-    line.append(kind, style=_STYLES[kind])
-    line.append(f" {one_line(name)}")
-    yield line
+    first, *more = map(Text, wrap(f"{kind} {name}", _TEXT, "  ", "    "))
+    first.stylize(_STYLES[kind], 2, 2 + len(kind))
+    yield from (first, *more)
     for letter, words in zip("AB", _excerpts(found) if found else (), strict=False):
         yield Text(f"    {letter}  {clip(words, _TEXT - 8)}", style="dim")
 

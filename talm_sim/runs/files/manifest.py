@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import platform
 import re
 import time
@@ -213,10 +214,10 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
         PrerequisiteError: There is no such run, or several names begin with the prefix.
     """
     path = Path(run)
-    if (path / MANIFEST).is_file():
+    if os.path.isfile(path / MANIFEST):
         return path
     where = run_dir if len(path.parts) < 2 else path.parent
-    if (where / path.name / MANIFEST).is_file():
+    if os.path.isfile(where / path.name / MANIFEST):
         return where / path.name
     names = run_names(where)
     if path.name == LATEST and names:
