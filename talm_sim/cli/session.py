@@ -138,7 +138,7 @@ def print_result(
         config: How to show it; each run knows what was run.
         prices: Model to its price, for output that a program reads.
         spent: What was spent, if a budget left something undone.
-        again: The command that does what was left; by default, the one that resumes the run.
+        again: The command that does what a budget left; by default, the one that resumes the run.
 
     Returns:
         The exit code: 4 if a budget left something undone; else 1 if episodes failed, or if all of them wait for an answer.
@@ -176,7 +176,7 @@ def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | 
     """Print what failed, what waits and how to continue; return whether nothing is finished because every episode waits."""
     name = short_name(stored.path)
     prices = [] if config.prices is None else ["--prices", str(config.prices)]
-    again = again or resume_command(stored.job, name, *(["--budget", config.budget, *prices] if spent else ()))
+    again = (again if spent else "") or resume_command(stored.job, name, *(["--budget", config.budget, *prices] if spent else ()))
     lines, failures, crashed = [""], stored.failed, stored.crashed
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.failed)
