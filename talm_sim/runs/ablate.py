@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,9 @@ class Ablation:
         return [one.record() for one in self.estimate_effects()]
 
     def estimate_effects(self) -> list[Effect]:
-        """Return the same as objects, each with its measure."""
+        """Return the same as objects, each with its measure; none where a budget kept a cell from being started."""
+        if len(self.cells) < prod(map(len, self.over.values())):
+            return []
         factors = {field: tuple(map(table_value, values)) for field, values in self.over.items()}
         return estimate_effects(factors, [CellRows.of(cell_label(cell.values), cell.run) for cell in self.cells])
 

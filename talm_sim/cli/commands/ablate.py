@@ -122,7 +122,8 @@ def _print_tables(done: Ablation, config: RunConfig, prices: Mapping[str, Price]
             print_table(blocks, explained=not config.quiet)
         print_effects(found, below=cells, explained=not config.quiet)
     if not (found or cells):
-        click.echo("no effects: each option has one value", err=True)
+        whole = all(len(values) == 1 for values in done.over.values())
+        click.echo(f"no effects: {'each option has one value' if whole else 'a cell was not started'}", err=True)
 
 
 def _block(cell: Cell, prices: Mapping[str, Price] | None) -> Block:
