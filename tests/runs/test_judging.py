@@ -220,7 +220,9 @@ async def test_what_judges_measure_is_stored_with_the_run(tmp_path: Path, mine: 
     stored = await judge_async(await paired_run(tmp_path), judge=("reference", "mine"))
     JUDGES._registered.clear()
     assert stored.measures() == {
-        "reference": Measured(name="reference", head="Ref", about="the required facts stand in the answer, no gold call is missing"),
+        "reference": Measured(
+            name="reference", head="Ref", about="the required facts stand in the answer, no gold call is missing", better="higher"
+        ),
         "mine": mine.measure,
     }
     assert [verdict.judge for verdict in stored.verdicts()] == ["reference"] * 2 + ["mine"] * 2

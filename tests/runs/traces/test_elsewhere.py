@@ -131,7 +131,7 @@ def test_what_belongs_to_no_scenario_is_counted_and_takes_no_facts(named: Named,
     assert (found.by_id, found.by_request, found.unmatched, dict(found.unknown)) == (2, 2, 2, {"nosuch": 1})
     judge(done.run.path)
     rows = {row["episode"]: row for row in done.run.to_records()}
-    assert [(rows[name]["group"], rows[name]["pass_rate"], rows[name]["skip"]) for name in ("trace-5", "trace-6")] == [
+    assert [(rows[name]["group"], rows[name]["pass_rate"], rows[name].get("skip")) for name in ("trace-5", "trace-6")] == [
         ("unmatched", None, None)
     ] * 2
     why = {verdict.episode_id: verdict.explanation for verdict in done.run.verdicts()}
