@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from talm_sim import __version__
 from talm_sim.common.digests import digest
 from talm_sim.common.plain_files import LARGEST_DATA, UnfitFileError, read_text
 from talm_sim.common.typed_options import fault_of
@@ -49,33 +48,9 @@ class Column(FrozenModel):
     """With its value over all of the side's rows."""
 
 
-class _Header(FrozenModel):
-    """The first line of a baseline."""
+class _Known(FrozenModel):
+    """What is known of a run as a whole."""
 
-    kind: Literal["talm-sim baseline"]
-    format: int = Field(ge=1)
-    version: str
-    label: str
-    task: str
-    judges: dict[str, str]
-    judged: dict[str, tuple[str, ...]]
-    scoring: dict[str, Any]
-    settings: dict[str, Any]
-    columns: tuple[Column, ...]
-
-
-class _Line(FrozenModel):
-    """A further line of a baseline: an episode."""
-
-    row: Row
-    text: str
-
-
-class Side(FrozenModel):
-    """One side of a comparison."""
-
-    name: str
-    """What the user calls it."""
     label: str
     """The model, and what the task says of the run."""
     task: str
@@ -88,11 +63,33 @@ class Side(FrozenModel):
     settings: dict[str, Any]
     """Options of the run and its task that shape an episode, and digests of the texts and tools that the model saw."""
     version: str
+    """The talm-sim that made the run."""
+    columns: tuple[Column, ...]
+
+
+class _Header(_Known):
+    """The first line of a baseline."""
+
+    kind: Literal["talm-sim baseline"]
+    format: int = Field(ge=1)
+
+
+class _Line(FrozenModel):
+    """A further line of a baseline: an episode."""
+
+    row: Row
+    text: str
+
+
+class Side(_Known):
+    """One side of a comparison."""
+
+    name: str
+    """What the user calls it."""
     texts: dict[str, str]
     """Id of each scenario to a digest of all that it asks and accepts."""
     rows: tuple[Row, ...]
     """One per episode, with the values of `COSTS`."""
-    columns: tuple[Column, ...]
     path: Path | None = None
     """The run's directory; None for a baseline."""
 
@@ -105,7 +102,7 @@ class Side(FrozenModel):
         """
         with stored.at_once():
             _check_finished(stored)
-            job, summaries = stored.job, stored.summary()
+            job, rows = stored.job, stored.rows()
             took = {episode.id: _costs(episode) for episode in stored.episodes()}
             said = job.task.label(stored)
             return cls(
@@ -118,8 +115,8 @@ class Side(FrozenModel):
                 settings=_settings(stored),
                 version=stored.manifest.versions.get("talm-sim", ""),
                 texts={scenario.id: text_digest(scenario) for scenario in stored.scenarios()},
-                rows=tuple(row.model_copy(update={"values": {**took[row.episode], **row.values}}) for row in stored.rows()),
-                columns=tuple(_columns(summaries)),
+                rows=tuple(row.model_copy(update={"values": {**took[row.episode], **row.values}}) for row in rows),
+                columns=tuple(_columns(stored.summary(rows))),
                 path=stored.path,
             )
 
@@ -151,7 +148,7 @@ class Side(FrozenModel):
         if len(dict(texts)) < len(texts):
             raise PrerequisiteError(f"{file}: has two texts of one scenario; export it again.")
         return cls(
-            **{name: getattr(header, name) for name in ("label", "task", "judges", "judged", "scoring", "settings", "version", "columns")},
+            **{name: getattr(header, name) for name in _Known.model_fields},
             name=file.name,
             texts=dict(texts),
             rows=tuple(one.row for one in found),
@@ -164,8 +161,8 @@ class Side(FrozenModel):
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of a baseline: what it is, then one per episode."""
-        kept = self.model_dump(mode="json", include={"label", "task", "judges", "judged", "scoring", "settings", "columns"})
-        yield json.dumps({"kind": _KIND, "format": FORMAT, "version": __version__, **kept}, ensure_ascii=False)
+        kept = self.model_dump(mode="json", include=set(_Known.model_fields))
+        yield json.dumps({"kind": _KIND, "format": FORMAT, **kept}, ensure_ascii=False)
         for row in self.rows:
             yield json.dumps({"row": row.model_dump(mode="json"), "text": self.texts[row.scenario]}, ensure_ascii=False)
 
