@@ -176,7 +176,7 @@ def comparison_section(one: Comparison, divergences: Mapping[str, Divergence] | 
             for difference in one.differences
             if difference.measure.under == title
         ]
-        tables.append(PageTable(title or "measures", ["group", "measure", *_HEADS, "verdict"], rows, words=2))
+        tables.append(PageTable(title or "rates", ["group", "measure", *_HEADS, "verdict"], rows, words=2))
     if one.flips:
         rows = [[one_line_text(flips.group), *(f"{len(getattr(flips, kind)):,}" for kind in _KINDS)] for flips in one.flips]
         tables.append(PageTable("scenarios", ["group", *_KINDS.values()], rows))
