@@ -184,8 +184,10 @@ def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | 
         if stored.terminations.keys() & set(AGAIN):
             lines.append(f"retry them with: {again}")
         if Termination.REPLAY_MISS in stored.terminations and stored.job.config.tools is Traffic.REPLAY:
-            live = resume_command(stored.job, name, "--failed", "replay_miss", "--tools", "live")
-            lines.append(f"call the tools instead of replaying them: {live}")
+            missed = [one.error for one in stored.episodes() if one.termination is Termination.REPLAY_MISS]
+            if any("tools.invalid" in error for error in missed):
+                live = resume_command(stored.job, name, "--failed", "replay_miss", "--tools", "live")
+                lines.append(f"call the tools instead of replaying them: {live}")
     if crashed:
         broken = [episode for episode in stored.episodes() if episode.termination is Termination.AGENT_ERROR]
         first = next((episode for episode in broken if episode.traceback), broken[0])

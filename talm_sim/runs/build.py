@@ -298,7 +298,10 @@ async def _check_recorded(built: Built) -> None:
             if model_folder(config.model) not in map(model_folder, known):
                 there = f"; recorded there: {format_names(known, 8)}" if known else ""
                 raise NotRecordedError(f"model '{config.model}': there are no recordings of it in {built.library.root}{there}; add --live.")
-            what = f"{scenario.id}, epoch {config.epochs}, was not recorded{_nearest_recording_settings(built)}"
+            settings = _nearest_recording_settings(built)
+            what = f"{scenario.id}, epoch {config.epochs}, was not recorded{settings}"
+            if not settings and result.error:  # the settings are the recording's: what was asked is not
+                raise NotRecordedError(f"model '{config.model}': {what}: {result.error.rstrip('.')}; add --live, or ask as it was recorded.")
             raise NotRecordedError(f"model '{config.model}': {what}; add --live, or use the settings of the recording.")
 
 

@@ -334,6 +334,10 @@ def _as_text(value: Any) -> str:
 
 
 def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequence[dict[str, Any]]) -> Iterable[str]:
+    for name, measure in COSTS.items():
+        unknown = [letter for letter, side in zip("AB", (first, second), strict=True) if all(row.values.get(name) is None for row in side.rows)]
+        if len(unknown) == 1:
+            yield f"{measure.head} are not compared: {unknown[0]} reports none"
     if len(changed) > 1:
         yield f"more than one thing differs, and any of them may be why: {', '.join(changed)}"
     if all(one["noise"] is None for one in found):

@@ -170,13 +170,17 @@ def _mean(rows: Sequence[Row], name: str) -> Fraction | float | None:
 
 
 def _interval_of_means(found: Sequence[_Means], clusters: Sequence[Cluster], measure: Measure, seed: int) -> Interval | None:
-    """Return the interval: of few single pass-or-fail pairs that differ, Newcombe's; else the bootstrap's, or one that has a width."""
-    single = len(clusters) == len(found) and all(_is_single(rows, measure.name) for one in found for rows in (one.pair.first, one.pair.second))
+    """Return the interval: of few pass-or-fail pairs that differ, Newcombe's, or the wider one if bases have several; else the bootstrap's."""
+    single = all(_is_decided(rows, measure.name) for one in found for rows in (one.pair.first, one.pair.second))
     changed = sum(one.first != one.second for one in found)
     if single and changed < _FEW_DISCORDANT:
         both = sum(bool(one.first and one.second) for one in found)
         up, down = (sum(one.first < one.second for one in found), sum(one.first > one.second for one in found))
-        return newcombe_interval(both, down, up, len(found) - both - up - down)
+        own = newcombe_interval(both, down, up, len(found) - both - up - down)
+        if len(clusters) == len(found):
+            return own
+        drawn = difference_interval(clusters, seed) or own
+        return min(own[0], drawn[0]), max(own[1], drawn[1])
     means = [float(sum(values)) / len(found) for values in zip(*((one.first, one.second) for one in found), strict=True)]
     return difference_interval(clusters, seed) or _flat_interval(measure, means[0], means[1], len(clusters))
 
@@ -188,9 +192,10 @@ def _flat_interval(measure: Measure, first: float, second: float, clusters: int)
     return flat_interval(first, second, clusters)
 
 
-def _is_single(rows: Sequence[Row], name: str) -> bool:
-    """Return whether rows are one epoch that passed or failed."""
-    return len(rows) == 1 and isinstance(rows[0].values.get(name), bool)
+def _is_decided(rows: Sequence[Row], name: str) -> bool:
+    """Return whether rows passed or failed, all alike: one epoch, or several that agree."""
+    values = [value for row in rows if row.scored and (value := row.values.get(name)) is not None]
+    return all(isinstance(value, bool) for value in values) and len(set(values)) == 1
 
 
 def _noise(found: Sequence[_Means], name: str) -> float | None:

@@ -17,7 +17,7 @@ from talm_sim.common.typed_options import fault_of
 from talm_sim.config import Scope
 from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean, line_to_copy
 from talm_sim.runs.stored_run import StoredRun, load_run
-from talm_sim.types import Episode, FrozenModel, Measure, Row, Scenario, Summary
+from talm_sim.types import Episode, FrozenModel, Measure, Row, Scenario, Summary, Usage
 
 __all__ = ["COSTS", "Column", "Side", "find_side", "is_baseline"]
 
@@ -72,6 +72,10 @@ class _Header(_Known):
 
     kind: Literal["talm-sim baseline"]
     format: int = Field(ge=1)
+    episodes: int = Field(ge=0)
+    """The number of lines that follow."""
+    digest: str
+    """Of these lines."""
 
 
 class _Line(FrozenModel):
@@ -103,7 +107,9 @@ class Side(_Known):
         with stored.at_once():
             _check_finished(stored)
             job, rows = stored.job, stored.rows()
-            took = {episode.id: _costs(episode) for episode in stored.episodes()}
+            # Published outputs hold answers alone; traces of an agent have turns.
+            played = not stored.imported or any(episode.model_turns for episode in stored.episodes())
+            took = {episode.id: _costs(episode, played=played) for episode in stored.episodes()}
             said = job.task.label(stored)
             return cls(
                 name=stored.id,
@@ -129,7 +135,7 @@ class Side(_Known):
             NotComparableError: A later version wrote it.
         """
         try:
-            lines = read_text(file, LARGEST_DATA).split("\n")
+            lines = read_text(file, LARGEST_DATA).rstrip("\n").split("\n")
         except (UnfitFileError, OSError, UnicodeDecodeError) as err:
             raise PrerequisiteError(f"{file}: cannot be read: {getattr(err, 'strerror', None) or 'it is not UTF-8'}.") from None
         first = _parse_json(file, 1, lines[0])
@@ -147,6 +153,11 @@ class Side(_Known):
             raise PrerequisiteError(f"{file}: names an episode twice; export it again.")
         if len(dict(texts)) < len(texts):
             raise PrerequisiteError(f"{file}: has two texts of one scenario; export it again.")
+        if len(found) != header.episodes or digest(lines[1:]) != header.digest:
+            raise PrerequisiteError(
+                f"{file}: is not whole ({len(found):,} of {header.episodes:,} episodes, or one was changed); restore the file, or export the "
+                "baseline again."
+            )
         return cls(
             **{name: getattr(header, name) for name in _Known.model_fields},
             name=file.name,
@@ -162,9 +173,10 @@ class Side(_Known):
     def lines(self) -> Iterator[str]:
         """Yield the lines of a baseline: what it is, then one per episode."""
         kept = self.model_dump(mode="json", include=set(_Known.model_fields))
-        yield json.dumps({"kind": _KIND, "format": FORMAT, **kept}, ensure_ascii=False)
-        for row in self.rows:
-            yield json.dumps({"row": row.model_dump(mode="json"), "text": self.texts[row.scenario]}, ensure_ascii=False)
+        rows = [json.dumps({"row": row.model_dump(mode="json"), "text": self.texts[row.scenario]}, ensure_ascii=False) for row in self.rows]
+        whole = {"episodes": len(rows), "digest": digest(rows)}
+        yield json.dumps({"kind": _KIND, "format": FORMAT, **whole, **kept}, ensure_ascii=False)
+        yield from rows
 
     def judges_of(self, groups: Container[str]) -> dict[str, str]:
         """Return the judges that gave a verdict in one of the groups, each with its digest."""
@@ -239,17 +251,19 @@ def _settings(stored: StoredRun) -> dict[str, Any]:
         **options,
         "temperature": job.settings().temperature,
         "max_new_tokens": job.settings().max_new_tokens,
-        **{f"text of {name}": value for name, value in stored.manifest.wording.items()},
+        **({"wording of the prompts": digest(stored.manifest.wording)} if stored.manifest.wording else {}),
         **({"specifications of the tools": digest(tools)} if tools else {}),
     }
 
 
-def _costs(episode: Episode) -> dict[str, int]:
+def _costs(episode: Episode, *, played: bool) -> dict[str, int | None]:
+    """Return what an episode took; None where that is not known: of published outputs, and the tokens of what reports none."""
     usage = episode.usage
+    counted = usage != Usage() and all(turn.usage != Usage() for turn in episode.model_turns)
     return {
-        "model_turns": len(episode.model_turns),
-        "tool_calls": len(episode.tool_events),
-        "tokens": usage.input_tokens + usage.output_tokens,
+        "model_turns": len(episode.model_turns) if played else None,
+        "tool_calls": len(episode.tool_events) if played else None,
+        "tokens": usage.input_tokens + usage.output_tokens if counted else None,
     }
 
 

@@ -92,7 +92,7 @@ def _row(one: Difference) -> Text:
 
 def _figures(one: Difference) -> list[str]:
     pairs = "" if one.pairs is None else f"{one.pairs:,}"
-    interval = "" if one.low is None else f"{_decimal(one.low)} to {_decimal(one.high)}"
+    interval = "" if one.low is None else f"{_decimal(one.low)} to {_decimal(one.high)}".replace(",", "")  # it fits its column
     plus = "+" if (one.difference or 0) > 0 else ""
     return [pairs, _decimal(one.first), _decimal(one.second), plus + _decimal(one.difference), interval, _p(one.p), _p(one.corrected)]
 
