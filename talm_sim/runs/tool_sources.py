@@ -33,7 +33,7 @@ def move_tool_objects(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resume_command(job: Job[Any], run: str, *options: str) -> str:
-    """Return the command that continues a run. It names the user's agent and tools, because a stored run never starts them by itself.
+    """Return the command that continues a run. It names the user's plugins, agent and tools, because a stored run never starts them by itself.
 
     Args:
         job: The stored job.
@@ -41,6 +41,7 @@ def resume_command(job: Job[Any], run: str, *options: str) -> str:
         options: Further options of the command.
     """
     words = ["talm-sim", "resume", run]
+    words += [word for module in job.config.plugin for word in ("--plugin", module)]
     agent = job.values(Scope.GENERATION).get("agent")
     if agent:
         words += ["--agent", agent]
