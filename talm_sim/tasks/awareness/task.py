@@ -105,6 +105,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
             from talm_sim.tasks.awareness.feedback import conditions
 
             return conditions(pool, job.config.seed, job.config.limit)
+        _tell_unpaired(pool, job)
         found = choose(pool, job.groups, job.config.limit)
         if not found:
             raise PrerequisiteError(f"--limit {job.config.limit}: no scenario of split {job.config.split} is within it; choose another.")
@@ -169,6 +170,19 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     def notes(self, summaries: Sequence[Summary], run: RunView) -> Iterable[str]:
         """Say how the model was asked, where the probabilities are from, and what could not be read."""
         return page.notes(summaries, run)
+
+
+def _tell_unpaired(pool: Sequence[Scenario], job: Job[AwarenessOptions]) -> None:
+    """Say how many of the study's originals `choose` leaves out, as nothing of them is manipulated."""
+    from talm_sim.tasks.awareness.making.study import study_place
+
+    groups = [name for name in job.groups if name != COMPLETE]
+    paired = {one.base for one in pool if one.group in groups}
+    originals = [one.id for one in pool if one.group == COMPLETE]
+    alone = len(originals) - len(paired.intersection(originals))
+    if paired and alone and study_place(job.config.scenarios) is not None:
+        what = f"{alone:,} of {len(originals):,} originals have no {' or '.join(groups)} instance and are left out"
+        log.warning("%s: %s", job.config.scenarios, what)
 
 
 def _way_of(job: Job[AwarenessOptions]) -> AskingStyle:

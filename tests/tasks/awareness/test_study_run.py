@@ -83,6 +83,24 @@ def test_rows_that_cannot_be_used_are_named_and_counted(
     ]
 
 
+@pytest.mark.parametrize(
+    ("split", "told"),
+    [
+        ("all", ["1 of 4 originals have no replaced or removed instance and are left out"]),
+        ("replaced", ["2 of 4 originals have no replaced instance and are left out"]),
+        ("complete", []),
+    ],
+)
+def test_originals_without_a_manipulated_instance_are_counted(
+    split: str, told: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = nine_rows()
+    file = write_rows(tmp_path / "study.jsonl", [rows[0], *rows[2:], {**rows[0], "original_sample_id": 9}])
+    code, _, _ = play(capsys, tmp_path, "--scenarios", f"study:{file}", "--split", split, "--limit", "1")
+    assert code == 0
+    assert [one.getMessage() for one in caplog.records] == [f"study:{file}: {one}" for one in told]
+
+
 def test_rows_given_without_their_name_say_how_to_run_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write_rows(tmp_path / "study.jsonl", nine_rows())
     code, _, err = play(capsys, tmp_path, "--scenarios", str(file))

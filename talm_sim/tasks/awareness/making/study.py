@@ -4,17 +4,20 @@ A source `study:PLACE` is one of the files, a folder of them, or `hub:OWNER/DATA
 
 A JSON line an instance: `original_sample_id`, which an original and what was made of it share; `conversation`, lines of "User: ...",
 "AI: ..." and "API-Request: [Name(argument='...')]->result"; `api_list` and `corruption_api_list`, an API a line, as JSON or as Python
-writes a dictionary; `answer`, the call that serves the original; `corruption_type`, "API" for a replaced API; and `is_corrupted`.
+writes a dictionary; `answer`, the call that serves the original; `corruption_type`, "API" for a replaced API, "Utterance" for removed
+words; and `is_corrupted`.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from talm_sim.common.digests import digest
 from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.hub import local_file
@@ -27,6 +30,7 @@ from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario,
 __all__ = ["STUDY_URL", "is_row", "load_study", "study_place"]
 
 STUDY_URL = "https://huggingface.co/datasets/ddehun/ICT"
+_GROUPS = {"api": "replaced", "utterance": "removed"}
 _SPEAKER = re.compile(r"^(User|AI|API-Request)\s*:\s?", re.MULTILINE)
 _REQUEST = re.compile(r"\[?\s*(?P<call>\w+\(.*?\))\s*\]?\s*->\s*(?P<result>.*)", re.DOTALL)
 
@@ -45,7 +49,8 @@ def is_row(line: Any) -> bool:
 def load_study(path: Path) -> LoadedSource:
     """Read the study's files: originals as complete scenarios, each with what was made of it.
 
-    An original that is in several files, or several times in one, is one scenario where all say the same.
+    An original that is in several files, or several times in one, is one scenario where all say the same. Where files have different
+    originals of one id, a digest of the file's original is added to the id of it and of what the file has of it.
 
     Args:
         path: A JSONL file, or a folder of such files.
@@ -56,18 +61,44 @@ def load_study(path: Path) -> LoadedSource:
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [local_file(path)]
     if not files:
         raise PrerequisiteError(f"{path}: contains no *.jsonl; give one of the study's files, or their folder.")
+    rows = [(file, where, _read_row(line)) for file in files for where, line in _lines(file)]
+    originals: dict[str, dict[Path, Scenario]] = {}
+    for file, _, one in rows:
+        if isinstance(one, Scenario) and one.group == "complete":
+            originals.setdefault(one.id, {}).setdefault(file, one)
     scenarios: dict[str, Scenario] = {}
     problems: list[SourceProblem] = []
-    for file in files:
-        for where, line in _lines(file):
-            try:
-                one = _scenario(parse(line))
-                known = scenarios.setdefault(one.id, one)
-                if known is not one and (known != one or one.group != "complete"):
-                    raise ValueError(f"'{one.id}' is used twice; ids must be unique.")
-            except ValueError as err:
-                problems.append(SourceProblem(where, str(err)))
+    for file, where, row in rows:
+        try:
+            if isinstance(row, ValueError):
+                raise row
+            one = _told_apart(row, file, originals.get(row.base, {}))
+            known = scenarios.setdefault(one.id, one)
+            if known is not one and (known != one or one.group != "complete"):
+                raise ValueError(f"'{one.id}' is used twice; ids must be unique.")
+        except ValueError as err:
+            problems.append(SourceProblem(where, str(err)))
     return LoadedSource(tuple(scenarios.values()), tuple(problems))
+
+
+def _read_row(line: str) -> Scenario | ValueError:
+    try:
+        return _scenario(parse(line))
+    except ValueError as err:
+        return err
+
+
+def _told_apart(one: Scenario, file: Path, originals: Mapping[Path, Scenario]) -> Scenario:
+    """Add a digest of the file's original to the id, if the originals of this id differ among the files."""
+    found = list(originals.values())
+    if all(other == found[0] for other in found[1:]):
+        return one
+    if file not in originals:
+        raise ValueError(f"'{one.base}' has different originals in other files, and none in this one; add its original to this file.")
+    base = f"{one.base}.{digest(originals[file].model_dump(mode='json'), 8)}"
+    if one.group == "complete":
+        return one.model_copy(update={"id": base})
+    return one.model_copy(update={"id": f"{base}.{one.group}", "source": one.source.model_copy(update={"base": base})})
 
 
 def _lines(file: Path) -> Iterator[tuple[str, str]]:
@@ -86,7 +117,7 @@ def _scenario(row: Any) -> Scenario:
             raise ValueError(f"{key}: missing; an instance needs it.")
     dataset, changed = _source_name(row), bool(row["is_corrupted"])
     base = ".".join(filter(None, ("study", dataset, str(row["original_sample_id"]))))  # each data set counts its originals from the start
-    group = "complete" if not changed else "replaced" if row.get("corruption_type") == "API" else "removed"
+    group = _group_of(row.get("corruption_type")) if changed else "complete"
     shown, call = _tools(str(row["api_list"]), "api_list"), _call(str(row["answer"]))
     # A changed list may lack what the answer calls.
     relevant = _named_apis(str(row["answer"]), shown) or ([call.tool] if call else [])
@@ -110,6 +141,14 @@ def _scenario(row: Any) -> Scenario:
     if fault := fault_in(found):
         raise ValueError(fault)
     return found
+
+
+def _group_of(kind: Any) -> str:
+    """Return the group of a manipulated row."""
+    group = _GROUPS.get(str(kind).strip().casefold())
+    if group is None:
+        raise ValueError(f'corruption_type: is {json.dumps(kind)[:60]}; write "API" (replaced) or "Utterance" (removed).')
+    return group
 
 
 def _source_name(row: Mapping[str, Any]) -> str:

@@ -104,6 +104,46 @@ def test_an_original_that_several_files_repeat_is_one(tmp_path: Path) -> None:
     assert [str(one) for one in loaded.problems] == [f"{tmp_path / 'b.jsonl'}:3: 'study.apibank.4.replaced' is used twice; ids must be unique."]
 
 
+def test_different_originals_of_one_id_in_two_files_are_told_apart(tmp_path: Path) -> None:
+    changed = {"is_corrupted": True}
+    other = ROW | {"conversation": "User: What does SQ cost?", "corruption_type": "Utterance"}
+    write(tmp_path, ROW, ROW | changed).rename(tmp_path / "a.jsonl")
+    write(tmp_path, other, other | changed | {"conversation": "User: What does it cost?"}).rename(tmp_path / "b.jsonl")
+    write(tmp_path, ROW, ROW | changed | {"corruption_type": "Utterance"}, ROW | {"original_sample_id": 5}).rename(tmp_path / "c.jsonl")
+    loaded = load_study(tmp_path)
+    assert loaded.problems == () and len({one.id for one in loaded.scenarios}) == 6
+    queries = {one.id: one.query for one in loaded.scenarios}
+    pairs = [(one.group, one.query, queries[one.base]) for one in loaded.scenarios if one.group != "complete"]
+    price = "And the price of SQ?\nIn euros."
+    assert pairs == [("replaced", price, price), ("removed", "What does it cost?", "What does SQ cost?"), ("removed", price, price)]
+    assert queries["study.apibank.5"] == price and all(one.id.startswith(one.base) for one in loaded.scenarios)
+
+
+def test_a_file_without_the_original_is_not_paired_with_one_of_several(tmp_path: Path) -> None:
+    write(tmp_path, ROW).rename(tmp_path / "a.jsonl")
+    write(tmp_path, ROW | {"conversation": "User: What does SQ cost?"}).rename(tmp_path / "b.jsonl")
+    write(tmp_path, ROW | {"is_corrupted": True}).rename(tmp_path / "c.jsonl")
+    loaded = load_study(tmp_path)
+    assert [one.group for one in loaded.scenarios] == ["complete", "complete"]
+    fault = "'study.apibank.4' has different originals in other files, and none in this one; add its original to this file."
+    assert [str(one) for one in loaded.problems] == [f"{tmp_path / 'c.jsonl'}:1: {fault}"]
+
+
+@pytest.mark.parametrize(("kind", "group"), [("API", "replaced"), ("Api", "replaced"), ("Utterance", "removed"), ("utterance", "removed")])
+def test_the_type_says_what_was_changed_in_any_case(tmp_path: Path, kind: str, group: str) -> None:
+    (scenario,) = load_study(write(tmp_path, ROW | {"is_corrupted": True, "corruption_type": kind})).scenarios
+    assert scenario.group == group
+
+
+@pytest.mark.parametrize("kind", ["Foo", "", None, 3, "APIs", "API Utterance"])
+def test_an_unknown_type_is_named_and_not_taken_for_removed(tmp_path: Path, kind: Any) -> None:
+    file = write(tmp_path, ROW | {"corruption_type": kind}, ROW | {"is_corrupted": True, "corruption_type": kind})
+    loaded = load_study(file)
+    assert [one.group for one in loaded.scenarios] == ["complete"]
+    fault = f'corruption_type: is {json.dumps(kind)}; write "API" (replaced) or "Utterance" (removed).'
+    assert [str(one) for one in loaded.problems] == [f"{file}:2: {fault}"]
+
+
 def test_both_data_sets_count_their_originals_from_the_start(tmp_path: Path) -> None:
     other = ROW | {"source_file_id": {"dataset": "toolbench"}}
     assert [one.id for one in load_study(write(tmp_path, ROW, other)).scenarios] == ["study.apibank.4", "study.toolbench.4"]
