@@ -117,7 +117,7 @@ def _scenario(row: Any) -> Scenario:
             raise ValueError(f"{key}: missing; an instance needs it.")
     dataset, changed = _source_name(row), bool(row["is_corrupted"])
     base = ".".join(filter(None, ("study", dataset, str(row["original_sample_id"]))))  # each data set counts its originals from the start
-    group = _group_of(row.get("corruption_type")) if changed else "complete"
+    group = _group_of(row) if changed else "complete"
     shown, call = _tools(str(row["api_list"]), "api_list"), _call(str(row["answer"]))
     # A changed list may lack what the answer calls.
     relevant = _named_apis(str(row["answer"]), shown) or ([call.tool] if call else [])
@@ -143,9 +143,12 @@ def _scenario(row: Any) -> Scenario:
     return found
 
 
-def _group_of(kind: Any) -> str:
-    """Return the group of a manipulated row."""
+def _group_of(row: Mapping[str, Any]) -> str:
+    """Return the group of a manipulated row. Whatever the type is called, no other APIs means that words were removed."""
+    kind = row.get("corruption_type")
     group = _GROUPS.get(str(kind).strip().casefold())
+    if group is None and not row.get("corruption_api_list"):
+        return "removed"
     if group is None:
         raise ValueError(f'corruption_type: is {json.dumps(kind)[:60]}; write "API" (replaced) or "Utterance" (removed).')
     return group

@@ -140,6 +140,9 @@ def test_an_unknown_type_is_named_and_not_taken_for_removed(tmp_path: Path, kind
     file = write(tmp_path, ROW | {"corruption_type": kind}, ROW | {"is_corrupted": True, "corruption_type": kind})
     loaded = load_study(file)
     assert [one.group for one in loaded.scenarios] == ["complete"]
+    bare = ROW | {"is_corrupted": True, "corruption_type": kind, "corruption_api_list": ""}
+    assert [one.group for one in load_study(write(tmp_path, bare)).scenarios] == ["removed"], "without other APIs, words were removed"
+    file = write(tmp_path, ROW | {"corruption_type": kind}, ROW | {"is_corrupted": True, "corruption_type": kind})
     fault = f'corruption_type: is {json.dumps(kind)}; write "API" (replaced) or "Utterance" (removed).'
     assert [str(one) for one in loaded.problems] == [f"{file}:2: {fault}"]
 
