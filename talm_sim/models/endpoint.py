@@ -42,6 +42,7 @@ _NO_LINE = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtoc
 _HTML = re.compile(r"\s*<(?:!doctype html|html|head|!--)", re.IGNORECASE)
 _NO_LOGPROBS = re.compile(r"logprob", re.IGNORECASE)
 """Error messages of a server that gives no log-probabilities, or fewer than were asked for; they name the field."""
+_CANNOT_SCORE = "it cannot score given answers: use vLLM, a model in this process (hf/, vllm/), or --mode judge"
 _NEEDS_TOOL_PARSER = re.compile(r"auto.{0,3} tool choice requires", re.IGNORECASE)
 
 log = logging.getLogger(__name__)
@@ -160,8 +161,7 @@ class Endpoint:
         waits = f", {waited:.0f} s of waiting" if waited >= 1 else ""
         tried = f" (after {retries} {'retry' if retries == 1 else 'retries'}{waits})" if retries else ""
         message = self._line(failure) + tried
-        overflow = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
-        return (ContextOverflowError if overflow and not failure.retryable else ProviderError)(message)
+        return (ContextOverflowError if _is_overflow(failure) else ProviderError)(message)
 
     def _report_retry(self, failure: _Failure, wait: float, number: int) -> None:
         reason = _clean_line(failure.message)
@@ -176,13 +176,14 @@ class Endpoint:
         if _NEEDS_TOOL_PARSER.search(failure.message):
             return f"{line}; add --tool-format constrained"
         if failure.hint == "scoring":
-            return f"{line}; it cannot score given answers: use vLLM, a model in this process (hf/, vllm/), or --mode judge"
+            return f"{line}; {_CANNOT_SCORE}"
         if _NO_LOGPROBS.search(failure.message):
             return f"{line}; to request fewer log-probabilities or none, add for example -M alternatives=5, or -M alternatives=0"
         if failure.hint == "page":
             missing = self._logical_base.endswith("/v1") and not self._base.endswith("/v1")
             return f"{line}; {'is /v1 missing in the base URL' if missing else 'is that the right base URL'}{address}?"
         fixes = {
+            "echo": _CANNOT_SCORE,
             "completions": f"check that the server offers /completions for this model, and check the base URL{address}",
             "key": f"check the key{key}",
             "name": f"check the model's name and the base URL{address}",
@@ -208,8 +209,12 @@ def provider_failure(name: str, error: Exception, hide: Hider) -> ProviderError:
     known = _status_failure(response) if isinstance(response, httpx2.Response) else _Failure(f"{type(error).__name__}: {error}")
     failure = _Failure(str(unfit)) if unfit else known
     message = _clean_line(f"{name}: {failure.message}", hide)
-    overflow = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
-    return (ContextOverflowError if overflow and not failure.retryable else ProviderError)(message)
+    return (ContextOverflowError if _is_overflow(failure) else ProviderError)(message)
+
+
+def _is_overflow(failure: _Failure) -> bool:
+    found = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
+    return found is not None and not failure.retryable
 
 
 def _failure_of(error: Exception) -> _Failure:
@@ -219,7 +224,10 @@ def _failure_of(error: Exception) -> _Failure:
     if isinstance(response, httpx2.Response) and not response.is_success:
         failure = _status_failure(response)
         if _is_plain_completion(response.request):
-            fixes = {"name": "completions", "alternatives": "scoring" if b'"echo":true' in response.request.content else "alternatives"}
+            scoring = b'"echo":true' in response.request.content
+            fixes = {"name": "completions", "alternatives": "scoring" if scoring else "alternatives"}
+            if scoring and response.status_code == 400 and not _is_overflow(failure):
+                fixes[""] = "echo"
             return replace(failure, hint=fixes.get(failure.hint, failure.hint))
         return failure
     chain = list(_chain(error))

@@ -151,4 +151,6 @@ def _echoed(answer: dict[str, Any], text: str) -> tuple[list[str], list[float | 
     written = usage.get("completion_tokens") if isinstance(usage, dict) else None
     end = len(tokens) - (written if written in (0, 1) else 1)
     known = [float(value) if type(value) in (int, float) else None for value in values[:end]]
+    if end > 1 and all(value is None for value in known):
+        return None
     return [str(token) for token in tokens[:end]], known

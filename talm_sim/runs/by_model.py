@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -166,7 +166,7 @@ class ModelTable:
 
     def _published(self, source: _Source, beside: Beside) -> PaperRows:
         columns = {one.address: one.measure.name for one in source.figures}
-        printed = beside.rows(dict.fromkeys(address.rpartition(".")[0] for address in columns))
+        printed = beside.rows(dict.fromkeys(address.rpartition(".")[0] for address in columns), source.run.config.model)
         joined = {name: column for (task, head), column in beside.joined.items() if (name := _column(task, head)) in self.heads}
         models: dict[str, PaperRow] = {}
         for row in printed.rows:
@@ -176,7 +176,7 @@ class ModelTable:
             wrong = {**known.wrong, **{column: row.wrong[name] for name, column in named.items() if name in row.wrong}}
             models[row.model] = PaperRow(row.model, "", {name: values[name] for name in self.heads if name in values}, wrong)
         rows = tuple(row for row in models.values() if row.values)
-        return PaperRows(printed.table, rows, printed.models, printed.about, printed.compared)
+        return replace(printed, rows=rows)
 
 
 def model_table(runs: Sequence[StoredRun]) -> ModelTable:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from talm_sim.published import Misprint, PublishedTable, published
+from talm_sim.tasks.same_model import recognise
 
 __all__ = ["OTHER", "Beside", "PaperRow", "PaperRows", "compare_own"]
 
@@ -52,8 +53,8 @@ class Beside:
         row = next((one for one in table.rows if dict(zip(table.keys, one.keys, strict=True))["model"] == model), None)
         return {} if row is None else {name: table.share(row, column) for name, column in columns.items()}
 
-    def rows(self, groups: Iterable[str]) -> PaperRows:
-        """Return the table's rows about these groups, of all models, group by group."""
+    def rows(self, groups: Iterable[str], model: str = "") -> PaperRows:
+        """Return the table's rows about these groups, of all models, group by group; those of the run's `model` are shown first."""
         table = published(self.paper, self.table)
         found = []
         for group in groups:
@@ -64,7 +65,9 @@ class Beside:
                     values = {name: table.share(row, column) for name, column in self.measures.items()}
                     wrong = {name: one for name, column in self.measures.items() if (one := table.misprint(row, column))}
                     found.append(PaperRow(keys["model"], group, values, wrong))
-        return PaperRows(table, tuple(found), tuple(self.models), self.about, self.compared)
+        same = recognise(model, (row.model for row in found))
+        shown = dict.fromkeys([*([same] if same else []), *self.models])
+        return PaperRows(table, tuple(found), tuple(shown), self.about, self.compared, (same,) if same else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,8 @@ class PaperRows:
     models: tuple[str, ...]
     about: str = ""
     compared: str = OTHER
+    ran: tuple[str, ...] = ()
+    """Those of the models that were run."""
 
     def title(self) -> str:
         """Whose figures they are, over which data, and how far they can be compared."""
@@ -111,7 +116,9 @@ class PaperRows:
         """These and the rows of the same table that another run has beside it, each once."""
         rows = tuple({(row.group, row.model): row for row in (*self.rows, *other.rows)}.values())
         compared = self.compared if other.compared in self.compared else f"{self.compared}; {other.compared}"
-        return replace(self, rows=rows, compared=compared)
+        ran = tuple(dict.fromkeys((*self.ran, *other.ran)))
+        models = tuple(dict.fromkeys((*ran, *self.models)))
+        return replace(self, rows=rows, models=models, compared=compared, ran=ran)
 
     def misprints(self) -> list[str]:
         """Say what is wrong in the rows that are shown, for the stars beside them."""

@@ -85,6 +85,40 @@ def test_the_papers_rows_stand_below_with_misprints_mended_and_marked() -> None:
     assert paper("when2call", "all", mode="judge").title().startswith("published: When2Call Table 4 (free answers), 300 rows")
 
 
+SETTINGS = ("perfect", "underspecified", "no-tools", "replaceable")
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("openai-api/vllm/meta-llama/Llama-3.1-8B-Instruct", "Llama 8B"),
+        ("fail-talms/claude_3_5_sonnet", "Claude-3.5-sonnet"),
+        ("openai-api/vllm/Qwen/Qwen2.5-72B-Instruct", "Qwen-72B-Instruct"),
+        ("sim/oracle", "GPT4o"),
+    ],
+)
+def test_the_papers_rows_of_the_model_that_was_run_come_first(model: str, name: str) -> None:
+    beside = find_task("talm").beside(View(job("talm", human="none")))
+    assert beside is not None
+    assert [(row.model, row.group) for row in beside.rows(SETTINGS, model).few()] == [(name, group) for group in SETTINGS]
+    assert beside.rows(["perfect"], model).few()[0].model == name and len(beside.rows(["perfect"], model).few()) in (3, 4)
+    default, own = beside.rows(SETTINGS[:2]), beside.rows(SETTINGS[:2], model)
+    assert default.joined(own).few()[0].model == name, "of two runs, the one whose model is recognised"
+
+
+def test_a_report_begins_with_the_papers_rows_of_its_model(tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = ("run", "--split", "underspecified", "--limit", "1", "--model", "openai-api/stub/meta-llama/Llama-3.1-8B-Instruct", "--human", "none")
+    with loopback(*[chat_answer("I cannot tell.")] * 9) as server:
+        monkeypatch.setenv("STUB_BASE_URL", server.url)
+        monkeypatch.setenv("STUB_API_KEY", "k")
+        code, _, err = talm(*run, "--live", "--run-id", "r", "--display", "none", "-q")
+    assert code == 0, err
+    for more in ((), ("--by-model",)):
+        shown = talm("report", "r", "--markdown", "--against", "paper", *more)[1]
+        assert 0 < shown.index("| Llama 8B |") < shown.index("| GPT4o |"), shown
+
+
 def test_two_runs_of_a_group_have_the_papers_rows_once() -> None:
     one, other = (Block("a/b", [agents()], papers=[paper("talm", *groups, human="none")]) for groups in (("perfect",), ("perfect", "no-tools")))
     text = plain(one, other)

@@ -68,6 +68,16 @@ def test_a_server_that_scores_nothing_ends_the_run_in_a_line(rows: Path, tmp_pat
         assert f"{MODEL}: the server gives no log-probabilities of the prompt" in told
 
 
+def test_a_server_that_refuses_to_echo_ends_the_run_in_a_line(rows: Path, tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    with loopback(Answer({"error": {"message": "echo is not supported"}}, 400)) as server:
+        monkeypatch.setenv("MY_SERVER_BASE_URL", f"{server.url}/v1")
+        run = ("run", "--task", "when2call", "--scenarios", str(rows), "--model", MODEL, "--run-dir", str(tmp_path / "r"), "--display", "none")
+        code, _, told = talm(*run)
+    assert (code, len(server.seen)) == (2, 1)
+    (line,) = (one for one in told.splitlines() if "HTTP 400" in one)
+    assert MODEL in line and "echo is not supported; it cannot score given answers: use vLLM" in line
+
+
 def test_a_dry_run_counts_a_request_per_option(rows: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_SERVER_BASE_URL", "http://127.0.0.1:9/v1")
     run = ("run", "--task", "when2call", "--scenarios", str(rows), "--model", MODEL, "--dry-run")

@@ -85,8 +85,11 @@ NONE = "gives no log-probabilities of the prompt"
         (Answer({"error": {"message": "echo with logprobs is not supported"}}, 400), RefusedError, "cannot score given answers"),
         (Answer({"error": {"message": "Not Found"}}, 404), RefusedError, "the server offers /completions"),
         (echo(PROMPT + "yes", tokens=["Which", "city"], values=[None, -1]), ProviderError, "do not spell the text"),
-        (echo(PROMPT + "yes", values=[None] * 10), ProviderError, "no log-probability that is a finite number"),
-        (echo(PROMPT + "yes", values=["-1"] * 10), ProviderError, "no log-probability that is a finite number"),
+        (Answer({"error": {"message": "echo is not supported"}}, 400), RefusedError, "echo is not supported; it cannot score given answers"),
+        (Answer({"error": {"message": "out of memory"}}, 500), ProviderError, "out of memory"),
+        (echo(PROMPT + "yes", values=[None] * 10), RefusedError, NONE),
+        (echo(PROMPT + "yes", values=["-1"] * 10), RefusedError, NONE),
+        (echo(PROMPT + "yes", values=[None, *[-1] * 8, None]), ProviderError, "no log-probability that is a finite number"),
         (Answer({"error": {"message": "This model's maximum context length is 8 tokens."}}, 400), ContextOverflowError, "8 tokens"),
     ],
 )
@@ -99,6 +102,13 @@ async def test_whatever_comes_is_a_score_or_a_line(answer: Answer, error: type[E
 async def test_a_server_that_has_scored_ends_one_episode_and_not_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ProviderError, match=NONE):
         await score(monkeypatch, ["yes", "no"], echo(PROMPT + "yes"), text_answer("no"))
+
+
+async def test_a_request_that_is_refused_after_an_answer_ends_one_episode(monkeypatch: pytest.MonkeyPatch) -> None:
+    for message in ("echo is not supported", "too long"):
+        with pytest.raises(ProviderError) as caught:
+            await score(monkeypatch, ["yes", "no"], echo(PROMPT + "yes"), Answer({"error": {"message": message}}, 400), fail_fast=True)
+        assert str(caught.value).endswith(f"HTTP 400: {message}")
 
 
 async def test_an_option_without_text_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:

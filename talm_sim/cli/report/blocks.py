@@ -57,7 +57,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     ]
     terms = {term: meaning for term, meaning in job.task.terms.items() if term in label}
     beside = job.task.beside(stored) if against == "paper" or (on_screen and _uses_shipped_recordings(stored)) else None
-    paper = beside.rows(summary.group for summary in summaries if summary.n) if beside else None
+    paper = beside.rows((summary.group for summary in summaries if summary.n), job.config.model) if beside else None
     if against == "paper" and not (paper and paper.rows):
         notes.append("against paper: no published row is about these scenarios and settings")
     return Block(title, summaries, notes, control, terms, (paper,) if paper else ())
