@@ -300,7 +300,7 @@ async def _check_recorded(built: Built) -> None:
                 raise NotRecordedError(f"model '{config.model}': there are no recordings of it in {built.library.root}{there}; add --live.")
             settings = _nearest_recording_settings(built)
             what = f"{scenario.id}, epoch {config.epochs}, was not recorded{settings}"
-            if not settings and result.error:  # the settings are the recording's: what was asked is not
+            if not settings and " differs in " in result.error:  # it names the nearest request: the settings are right, the text is another
                 raise NotRecordedError(f"model '{config.model}': {what}: {result.error.rstrip('.')}; add --live, or ask as it was recorded.")
             raise NotRecordedError(f"model '{config.model}': {what}; add --live, or use the settings of the recording.")
 
