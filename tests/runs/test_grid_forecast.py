@@ -54,13 +54,15 @@ def test_what_exists_is_not_counted_again(world: dict[str, Any]) -> None:
     with pytest.raises(KeyboardInterrupt):
         ablate(over={"epochs": [2], "judge_model": [None], "seed": [0]}, **options, on_event=stop, max_episodes=1)
     found = [(cell.values["epochs"], cell.state, cell.episodes) for cell in forecast_grid(RunConfig(**options), over)]
+    left = found[4][2]
+    assert left in (4, 5), "an episode that was under way may have been stored"
     assert found == [
         (1, "finished", 0), (1, "same run", 0), (1, "judged only", 0), (1, "same run", 0),
-        (2, "started", 5), (2, "same run", 0), (2, "judged only", 0), (2, "same run", 0),
+        (2, "started", left), (2, "same run", 0), (2, "judged only", 0), (2, "same run", 0),
     ]  # fmt: skip
     events: list[RunEvent] = []
     ablate(over=over, **options, on_event=events.append)
-    assert sum(isinstance(event, EpisodeFinished) for event in events) == 5 + 4 + 8, "5 are run, 12 taken over"
+    assert sum(isinstance(event, EpisodeFinished) for event in events) == left + 4 + 8, "12 are taken over"
     assert {cell.state for cell in forecast_grid(RunConfig(**options), over)} == {"finished", "same run"}
 
 
