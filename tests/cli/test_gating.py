@@ -9,6 +9,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from talm_sim.common.digests import digest
+
 Talm = Callable[..., tuple[int, str, str]]
 ORACLE = ("run", "--model", "sim/oracle", "--split", "perfect", "--limit", "3", "-q", "--display", "none")
 
