@@ -31,6 +31,7 @@ from talm_sim.runs.files.manifest import control_name
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tool_sources import resume_command
+from talm_sim.tools_env.routes import LOGICAL_HOST
 from talm_sim.types import Termination
 
 __all__ = ["CONTROLS", "WatchedWork", "display_config", "print_result", "run_controls", "watching"]
@@ -185,7 +186,7 @@ def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | 
             lines.append(f"retry them with: {again}")
         if Termination.REPLAY_MISS in stored.terminations and stored.job.config.tools is Traffic.REPLAY:
             missed = [one.error for one in stored.episodes() if one.termination is Termination.REPLAY_MISS]
-            if any("tools.invalid" in error for error in missed):
+            if any(LOGICAL_HOST in error for error in missed):
                 live = resume_command(stored.job, name, "--failed", "replay_miss", "--tools", "live")
                 lines.append(f"call the tools instead of replaying them: {live}")
     if crashed:

@@ -183,6 +183,7 @@ def compare_sides(
         )
     wanted = _wanted_columns(first, second, across=across, measures=measures, groups=groups)
     found = [one for group, derived, measure in wanted if (one := difference_of(paired, group, measure, derived=derived, seed=seed))]
+    differences = _with_verdicts([Difference(**one) for one in found])
     changed = _changes(first, second)
     return Comparison(
         first=first.name + (f":{groups[0]}" if across else ""),
@@ -192,10 +193,10 @@ def compare_sides(
         not_scored=len(left),
         first_only=paired.first_only,
         second_only=paired.second_only,
-        differences=tuple(_with_verdicts([Difference(**one) for one in found])),
+        differences=tuple(differences),
         flips=tuple(_flips(paired)),
         changed=changed,
-        warnings=tuple(_warnings(first, second, changed, found)),
+        warnings=tuple(_warnings(first, second, changed, differences)),
     )
 
 
@@ -333,20 +334,16 @@ def _as_text(value: Any) -> str:
     return "none" if value in (None, "", {}) else str(value)
 
 
-def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequence[dict[str, Any]]) -> Iterable[str]:
+def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequence[Difference]) -> Iterable[str]:
     for name, measure in COSTS.items():
         unknown = [letter for letter, side in zip("AB", (first, second), strict=True) if all(row.values.get(name) is None for row in side.rows)]
         if len(unknown) == 1:
             yield f"{measure.head} are not compared: {unknown[0]} reports none"
     if len(changed) > 1:
         yield f"more than one thing differs, and any of them may be why: {', '.join(changed)}"
-    if all(one["noise"] is None for one in found):
+    if all(one.noise is None for one in found):
         yield "how much two runs of the same agent differ is unknown, as neither was repeated whole: --epochs 3 shows it"
-    close = [
-        f"{one['group']} {one['measure'].head}"
-        for one in found
-        if one["noise"] is not None and one["difference"] and abs(one["difference"]) <= one["noise"]
-    ]
+    close = [f"{one.group} {one.measure.head}" for one in found if one.difference and one.within_noise]
     if close:
         yield f"within what two epochs of one run differ by: {', '.join(close)}"
 
