@@ -12,6 +12,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
 
 from talm_sim.agent.context import EpisodeContext
+from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.humans import HumanReply, Responder
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
@@ -51,6 +52,7 @@ class Agent:
         saver: Keeps paused episodes; needed where there is somebody to ask.
         most_steps: Steps of the graph after which it is stopped as one that does not end.
         control: The task's own policy of a control for a scenario; None leaves it to the control.
+        prompts: Which prompts of the agent are known, to tell which faults it met.
     """
 
     model: Model
@@ -65,6 +67,7 @@ class Agent:
     saver: BaseCheckpointSaver[Any] | None = None
     most_steps: int = 25
     control: Callable[[str, Scenario], Model | None] | None = None
+    prompts: Prompts = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ async def _play_until_pause(
     started = _Moment(time.time(), time.monotonic())
     thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": agent.most_steps}
-    if resume is not None and tools is not None and tools.is_watched:
+    if resume is not None and tools is not None:
         # The checkpoint may be ahead of the state: a process can be killed between the two.
         tools.recall((await agent.graph.aget_state(config)).values.get("events", ()))
     asks: dict[str, int] = dict(kept.get("asks", {}))
@@ -299,6 +302,8 @@ def _episode(
     elapsed: float,
 ) -> Episode:
     awareness, turns = tuple(result.get("awareness", ())), tuple(result.get("model_turns", ()))
+    logs = tools.logs() if tools else ()
+    events, perturbations = settle_exposure(result.get("events", ()), turns, logs, agent.prompts, asked=bool(awareness))
     return Episode(
         id=episode_id(scenario.id, epoch),
         scenario_id=scenario.id,
@@ -310,8 +315,8 @@ def _episode(
         tools="" if tools is None else str(players.tools.mode if players.tools else Traffic.LIVE),
         awareness=awareness,
         model_turns=turns,
-        events=tuple(result.get("events", ())),
-        perturbations=tools.logs() if tools else (),
+        events=events,
+        perturbations=perturbations,
         details=result.get("details", {}),
         answer=result.get("answer", ""),
         termination=result["termination"],

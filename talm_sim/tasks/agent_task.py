@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from talm_sim.common.digests import canonical_json
 from talm_sim.config import DEFAULT_MODEL, RESULT_LIMIT, Traffic
 from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.scenarios.load import select
@@ -164,7 +165,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         kind = None if options.human == "none" else responder_kind(options.human)
         sources = options.tools_from or self.tools_from
         tools = await shared.tools(config, sources, trusted=options.trust)
-        environment = _environment(job, tools, built_in=not sources)
+        environment = _environment(job, tools, self._gold_arguments(job), built_in=not sources)
         own = _own_agent(job)
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
         limits = AgentLimits(turns, options.token_limit, options.agent_timeout, 0 if options.human in {"none", "recorded"} else options.rounds)
@@ -190,6 +191,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 saver=saver,
                 most_steps=2 * turns + 5,
                 control=self.control,
+                prompts="all" if own is None else "handed" if own.takes_model else "unknown",
             )
 
         said = AgentNotes(own, job, tools, self._leave_out_visible(job)[1], waits=waits)
@@ -207,6 +209,14 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 notices=said.notices,
                 warnings=said.warnings,
             )
+
+    def _gold_arguments(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Each tool's arguments in the gold calls of all scenarios, whichever of them are run; none are needed where nothing is perturbed."""
+        found: dict[str, dict[str, Mapping[str, Any]]] = {}
+        for scenario in self.read(self.splits["all"], job.config.scenarios) if job.options.perturb else ():
+            for call in scenario.gold_calls:
+                found.setdefault(call.tool, {}).setdefault(canonical_json(call.arguments), call.arguments)
+        return {tool: [every[text] for text in sorted(every)] for tool, every in found.items()}
 
     def _rules(self, job: Job[AgentTaskOptionsT], prompts: Prompts) -> TalmRules:
         from talm_sim.agent.graph import TalmRules
@@ -256,7 +266,7 @@ def _finish_of(options: AgentTaskOptions) -> str:
     return FINISH_BY if options.agent is None else "text"
 
 
-def _environment(job: Job[Any], tools: Tools, *, built_in: bool) -> Environment:
+def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapping[str, Any]]], *, built_in: bool) -> Environment:
     from talm_sim.tools_env.clock import RealClock, VirtualClock
     from talm_sim.tools_env.environment import Environment
 
@@ -264,7 +274,15 @@ def _environment(job: Job[Any], tools: Tools, *, built_in: bool) -> Environment:
     # Waits are part of an injected fault: ours need not be sat through, and of a stranger's tool the agent may see the time.
     pretended = config.model.startswith("sim/") or Traffic.REPLAY in (config.models, config.tools) or built_in
     clock = VirtualClock if pretended else RealClock
-    return Environment(tools, perturb=options.perturb, seed=config.seed, clock=clock, result_limit=options.result_limit)
+    return Environment(
+        tools,
+        perturb=options.perturb,
+        seed=config.seed,
+        clock=clock,
+        result_limit=options.result_limit,
+        others=others,
+        writing=options.writing,
+    )
 
 
 def _own_agent(job: Job[Any]) -> OwnAgent | None:

@@ -84,18 +84,18 @@ def agent_calls(episode: Episode, scenario: Scenario, options: TaskOptions, seed
 
     if not isinstance(options, AgentOptions) or episode.termination is Termination.ASSESSED:
         return None
-    hidden = _hidden_tools(scenario, options.perturb, seed) if scenario.gold_calls else frozenset()
+    hidden = _hidden_tools(scenario, episode.epoch, options.perturb, seed) if scenario.gold_calls else frozenset()
     gold, events = [call for call in scenario.gold_calls if call.tool not in hidden], episode.tool_events
     made = [MadeCall(event.name, not event.ok, event.error != "unknown_tool") for event in events]
     return EpisodeCalls([call.tool for call in gold], made, lambda wanted, place: is_gold_call(gold[wanted], events[place]))
 
 
-def _hidden_tools(scenario: Scenario, perturb: Sequence[str], seed: int) -> frozenset[str]:
+def _hidden_tools(scenario: Scenario, epoch: int, perturb: Sequence[str], seed: int) -> frozenset[str]:
     """Return the tools that the scenario names and that its perturbations, or the run's, take out of sight."""
     from talm_sim.tools_env.perturbations import open_perturbations  # not at the top: a table of a task without tools needs none
 
     texts = (*scenario.perturbations, *perturb)
     tools = left = [ToolSpec(name=name) for name in scenario.tools]
-    for perturbation in open_perturbations(texts, seed=seed, episode=scenario.id) if texts else ():
+    for perturbation in open_perturbations(texts, seed=seed, episode=f"{scenario.id}@{epoch}") if texts else ():
         left = perturbation.narrow(left, {tool.name: tool for tool in tools})
     return frozenset(tool.name for tool in tools) - {tool.name for tool in left}

@@ -32,6 +32,8 @@ class AgentOptions(TaskOptions):
     human: str = option("auto", GEN, "none|terminal|recorded|simulated", metavar="WHO")
     """Who answers the agent's questions. `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`."""
     perturb: tuple[str, ...] = option((), GEN, "Fault to inject into tools; repeatable.", metavar="NAME[:k=v,...]")
+    writing: bool = option(False, GEN, "Let faults repeat calls that may change data.", rare=True)
+    """Without it, a fault that lets a call through or repeats it does not apply to tools that are not known only to read."""
     turn_limit: int | None = option(None, GEN, "Maximum model turns (5; your agent 50).", metavar="N", ge=1)
     """Of an agent whose model is not seen, each tool call counts as one."""
     token_limit: int | None = option(None, GEN, "Maximum tokens per episode.", metavar="N", rare=True, ge=1)

@@ -10,8 +10,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -20,24 +20,20 @@ from talm_sim.config import RESULT_LIMIT
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.recordings import Player
 from talm_sim.schemas import NotChecked, Schema
-from talm_sim.tools_env.clock import Clock, RealClock, VirtualClock
-from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, open_perturbations
-from talm_sim.tools_env.routes import NOT_EXECUTABLE, TOO_LARGE, fault_of, fill_path
+from talm_sim.tools_env.answers import cut_text, refusal_text, render_outcome
+from talm_sim.tools_env.clock import Clock, RealClock
+from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAnswer, open_perturbations
+from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of, fill_path
+from talm_sim.tools_env.strikes import Strikes
 from talm_sim.tools_env.toolbox import Tools, ToolSession
 from talm_sim.types import Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
-__all__ = ["Environment", "EpisodeTools", "read_answer", "validate_arguments"]
+__all__ = ["Environment", "EpisodeTools", "validate_arguments"]
 
 log = logging.getLogger(__name__)
 
 _UNCOUNTED = ("unknown_tool", "unparsable_arguments", "invalid_arguments")
 """Errors of calls that were never made."""
-_NO_ANSWER = {
-    "timeout": "The tool did not answer in time.",
-    "connection_reset": "The connection was reset.",
-    NOT_EXECUTABLE: "This tool cannot be executed here.",
-    TOO_LARGE: "The tool's answer is larger than 4 MB and was not read.",
-}
 
 
 class Environment:
@@ -49,6 +45,8 @@ class Environment:
         seed: Seed of the perturbations' chances.
         clock: Makes what waits, in one call, for slow and stuck tools.
         result_limit: Characters of a tool's result that the model reads.
+        others: Tool to the arguments with which gold calls of any scenario call it, in a fixed order: where wrong records come from.
+        writing: Whether faults may also let calls of tools that may change data through, and repeat them.
     """
 
     def __init__(
@@ -59,18 +57,37 @@ class Environment:
         seed: int = 0,
         clock: Callable[[], Clock] = RealClock,
         result_limit: int = RESULT_LIMIT,
+        others: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+        writing: bool = False,
     ) -> None:
         self.tools = tools
         self.perturb = perturb
         self.seed = seed
         self.clock = clock
         self.result_limit = result_limit
+        self.others = others or {}
+        self.writing = writing
         self.kept: dict[str, ToolSession] = {}
         """What waiting episodes keep of their own, by episode."""
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
             tool = perturbation.options.tool
-            if tool and tool not in self.specs:
-                raise PrerequisiteError(f"--perturb {perturbation.spec}: {self.tools.explain_unknown(tool)}")
+            if tool and (why := self._explain_refusal(perturbation, tool)):
+                raise PrerequisiteError(f"--perturb {perturbation.spec}: {why}")
+
+    def _explain_refusal(self, perturbation: Perturbation, tool: str) -> str:
+        """Say why a perturbation of one tool can never fire; empty where it may."""
+        if tool not in self.specs:
+            return self.tools.explain_unknown(tool)
+        lacks = perturbation.lacks(self.specs[tool], self.tools.response_schema(tool), self.others.get(tool, ()))
+        if lacks:
+            return f"not applicable, as {tool} has {lacks}; choose another tool or fault."
+        if perturbation.watches_calls and not perturbation.answers and not self.may_repeat(tool):
+            return f"{tool} may change data, and this fault lets its calls through; add --writing, or declare it read-only."
+        return ""
+
+    def may_repeat(self, tool: str) -> bool:
+        """Whether a fault may let a call of the tool through, so that its agent may repeat it: it changes nothing, or the user allows it."""
+        return self.writing or self.tools.only_reads(tool)
 
     @property
     def specs(self) -> Mapping[str, ToolSpec]:
@@ -95,9 +112,9 @@ class Environment:
         episode = f"{scenario.id}@{epoch}"
         perturbations = open_perturbations(scenario.perturbations + self.perturb, seed=self.seed, episode=episode)
         tools = [self.specs[name] for name in scenario.tools]
-        for perturbation in perturbations:
+        # Names are changed last, so that other perturbations find each tool under its own.
+        for perturbation in sorted(perturbations, key=lambda one: type(one).translate is not Perturbation.translate):
             tools = perturbation.narrow(tools, self.specs)
-            perturbation.seen = perturbation.fired
         opened = EpisodeTools(self, tools, perturbations, player, episode)
         if state:
             opened.restore(state)
@@ -114,6 +131,7 @@ class EpisodeTools:
 
     Attributes:
         tools: The tools that the agent can see.
+        perturbations: The perturbations of the episode, in order.
     """
 
     def __init__(
@@ -122,11 +140,12 @@ class EpisodeTools:
         self.tools = tools
         self._by_name = {tool.name: tool for tool in tools}
         self._environment = environment
-        self._perturbations = perturbations
-        self._watching = [perturbation for perturbation in perturbations if perturbation.watches_calls]
+        self.perturbations = perturbations
         self._player = player
         self._episode = episode
         self._calls = 0
+        self._made: Counter[str] = Counter()
+        self._earlier: list[ReadAnswer] = []
         self._slept: dict[int, float] = {}
         self._session = environment.tools.open(episode)
 
@@ -151,23 +170,27 @@ class EpisodeTools:
             ProviderError: The live tools cannot be reached.
         """
         started, slept = time.perf_counter(), 0.0
-        arguments = call.arguments if isinstance(call, ToolCall) else {}
-        origin, status = Origin.PERTURBED, None
+        arguments: Mapping[str, Any] = call.arguments if isinstance(call, ToolCall) else {}
+        origin, status, name = Origin.PERTURBED, None, call.name
         logs: tuple[PerturbationLog, ...] = ()
         try:
-            spec = self._check(call)
+            spec, arguments = self._check(call)
         except ToolError as err:
-            result, error = _refused(err)
+            result, error = refusal_text(err)
         else:
-            numbered = self._make_call(spec, arguments)
+            name = spec.name
+            numbered = self._make_call(spec, arguments, call)
             outcome, origin, logs = await self._send(numbered)
             status, slept = outcome.status, numbered.clock.slept
             self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
-            result, error = _render_outcome(outcome, self._environment.result_limit)
+            result, error = render_outcome(outcome, self._environment.result_limit)
+            if not error:
+                self._earlier.append(ReadAnswer(name, outcome.value))
         return ToolEvent(
             turn=turn,
             call_id=call.id,
-            name=call.name,
+            name=name,
+            called_as="" if name == call.name else call.name,
             arguments=arguments,
             result=result,
             ok=not error,
@@ -178,54 +201,73 @@ class EpisodeTools:
             elapsed_ms=(time.perf_counter() - started + slept) * 1e3,
         )
 
-    def _check(self, call: ToolCall | UnparsableCall) -> ToolSpec:
+    def _check(self, call: ToolCall | UnparsableCall) -> tuple[ToolSpec, Mapping[str, Any]]:
+        """Return the tool that a call means and its arguments, if they fit the tool."""
         if call.name not in self._by_name:
             raise ToolError(f"There is no tool '{call.name}'.", "unknown_tool")
         if isinstance(call, UnparsableCall):
             raise ToolError(f"The arguments could not be read: {call.reason}.", "unparsable_arguments")
-        spec = self._by_name[call.name]
-        validate_arguments(spec, call.arguments)
-        fill_path(self._environment.tools.routes[call.name], call.arguments)
-        return spec
+        spec, arguments = self._by_name[call.name], call.arguments
+        name: str = call.name
+        for one in reversed(self.perturbations):
+            name, arguments = one.translate(name, arguments)  # type: ignore[assignment]
+        if name != call.name:
+            spec = self._environment.specs[name]
+        validate_arguments(spec, arguments)
+        fill_path(self._environment.tools.routes[name], arguments)
+        return spec, arguments
 
-    def _make_call(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Call:
+    def _make_call(self, spec: ToolSpec, arguments: Mapping[str, Any], written: ToolCall | UnparsableCall) -> Call:
+        """Number a call, and give the perturbations what they may need to damage it."""
+        environment, clock, name = self._environment, self._environment.clock(), spec.name
         self._calls += 1
-        return Call(spec, arguments, self._calls, self._environment.specs, self._environment.clock(), self._episode)
+        self._made.update((name, same := f"{name} {canonical_json(arguments)}"))
+        changed = isinstance(written, ToolCall) and written.arguments != arguments
+
+        async def send(others: Mapping[str, Any]) -> Outcome:
+            response, _ = await self._session.call(name, others, self._player)
+            return Outcome.of(response)
+
+        return Call(
+            spec,
+            arguments,
+            self._calls,
+            environment.specs,
+            clock,
+            self._episode,
+            of_tool=self._made[name],
+            repeated=self._made[same] - 1,
+            written=written.arguments if changed and isinstance(written, ToolCall) else None,
+            response=environment.tools.response_schema(name),
+            others=environment.others.get(name, ()),
+            earlier=[one for one in self._earlier if one.tool != name],
+            send=send,
+        )
 
     async def _send(self, call: Call) -> tuple[Outcome, Origin, tuple[PerturbationLog, ...]]:
-        """Send a checked call through the perturbations and the wire; return also what each perturbation that watched it did.
-
-        If one answers in the tool's place, no other can take effect, so none is armed.
-        """
-        hits = _Hits(call, self._watching, self._environment.result_limit)
-        for one in self._watching:
-            if one.answers and hits.fires(one):
-                waits = call.clock.waits
-                damage = await one.before(call)
-                if damage is not None:
-                    return damage, Origin.PERTURBED, hits.logs([one])
-                if call.clock.waits == waits:
-                    hits.note_passed(one)
-        for one in self._watching:
-            if not one.answers:
-                hits.fires(one)
+        """Send a checked call through the perturbations and the wire; return also what each perturbation that watched it did."""
+        environment = self._environment
+        strikes = Strikes(call, self.perturbations, environment.result_limit, reads=environment.may_repeat(call.spec.name))
+        answer = await strikes.answer()
+        if answer is not None:
+            return answer, Origin.PERTURBED, strikes.logs()
         try:
             response, origin = await self._session.call(call.spec.name, call.arguments, self._player)
         except TimeoutError:
-            return Outcome(None, error="timeout"), Origin.LIVE, hits.logs([])
+            return Outcome(None, error="timeout"), Origin.LIVE, strikes.logs()
         if fault_of(response) == NOT_EXECUTABLE:  # nothing came back that could be damaged
-            return Outcome(None, error=NOT_EXECUTABLE), origin, hits.logs([])
-        outcome, seen = await hits.damage(Outcome.of(response))
-        return outcome, origin, hits.logs(seen)
+            return Outcome(None, error=NOT_EXECUTABLE), origin, strikes.logs()
+        outcome = await strikes.damage(Outcome.of(response))
+        return outcome, origin, strikes.logs()
 
     def logs(self) -> tuple[PerturbationLog, ...]:
-        """Return what each perturbation did."""
-        return tuple(perturbation.log() for perturbation in self._perturbations)
+        """Return what each perturbation did to the list of tools and to the model; what it did to calls is in their events."""
+        return tuple(one.log(place) for place, one in enumerate(self.perturbations))
 
     def state(self) -> dict[str, Any]:
         """Return counts, as JSON, to be kept while the episode waits for a human."""
-        counts = [[one.armed, one.fired, one.seen] for one in self._perturbations]
-        return {"calls": self._calls, "counts": counts, "changes": self._session.changes}
+        counts = [[one.armed, one.fired, one.seen, one.not_applicable] for one in self.perturbations]
+        return {"calls": self._calls, "made": dict(self._made), "counts": counts, "changes": self._session.changes}
 
     def keep(self) -> None:
         """Keep what the episode has of its own while it waits for a human."""
@@ -240,77 +282,24 @@ class EpisodeTools:
         self._session = self._environment.kept.pop(self._episode, self._session)
         self._session.changes = state.get("changes", "")
         self._calls = state["calls"]
-        for perturbation, counts in zip(self._perturbations, state["counts"], strict=True):
-            perturbation.armed, perturbation.fired, perturbation.seen = counts
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether a perturbation counts the calls."""
-        return bool(self._watching)
+        self._made = Counter(state["made"])
+        for one, counts in zip(self.perturbations, state["counts"], strict=True):
+            one.armed, one.fired, one.seen, one.not_applicable = counts
 
     def recall(self, events: Iterable[Event]) -> None:
         """Count the calls of a process that ended before it could keep `state`; only the events show what happened."""
-        calls = [event for event in events if isinstance(event, ToolEvent)]
-        self._calls = max(self._calls, sum(event.error not in _UNCOUNTED for event in calls))
-        for one in self._watching:
-            logs = [log for event in calls for log in event.perturbations if log.name == str(one.spec)]
-            if sum(str(other.spec) == str(one.spec) for other in self._watching) == 1 and len(logs) > one.armed:
-                one.armed, one.fired, one.seen = (sum(getattr(log, count) for log in logs) for count in ("armed", "fired", "seen"))
+        calls = [event for event in events if isinstance(event, ToolEvent) and event.error not in _UNCOUNTED]
+        self._earlier = [ReadAnswer(event.name, read) for event in calls if event.ok and (read := _value_of(event)) is not None]
+        if len(calls) > self._calls:
+            self._calls = len(calls)
+            self._made = Counter(key for event in calls for key in (event.name, f"{event.name} {canonical_json(event.arguments)}"))
 
 
-class _Hits:
-    """What the perturbations of an episode do to one call."""
-
-    def __init__(self, call: Call, watching: list[Perturbation], result_limit: int) -> None:
-        self._call = call
-        self._limit = result_limit
-        self._watching = watching
-        self._fired: dict[Perturbation, bool] = {}
-
-    def fires(self, one: Perturbation) -> bool:
-        """Arm a perturbation if the call concerns it, and return whether it fires."""
-        armed = one.armed
-        fires = one.concerns(self._call) and one.applies(self._call.spec.name)
-        if one.armed > armed:
-            self._fired[one] = fires
-        return fires
-
-    def note_passed(self, one: Perturbation) -> None:
-        """Note that a perturbation did not answer in the tool's place after all."""
-        self._fired[one] = one.let_through()
-
-    async def damage(self, outcome: Outcome) -> tuple[Outcome, list[Perturbation]]:
-        """Let the firing perturbations damage the answer; return also those whose change is still there in what the model will read."""
-        firing = [one for one in self._watching if self._fired.get(one)]
-        if not firing:
-            return outcome, []
-        chain = [outcome]
-        for one in firing:
-            chain.append(await one.after(self._call, chain[-1]))
-        texts = [_render_outcome(one, self._limit) for one in chain]
-        changing = [place for place in range(len(firing)) if texts[place] != texts[place + 1]]
-        seen = [
-            firing[place]
-            for place in changing
-            if place == changing[-1] or texts[-1] != _render_outcome(await self._outcome_without(place, firing, chain), self._limit)
-        ]
-        return chain[-1], seen
-
-    async def _outcome_without(self, place: int, firing: list[Perturbation], chain: list[Outcome]) -> Outcome:
-        """Return the outcome without the perturbation at `place`; nothing is waited for a second time."""
-        call, outcome = replace(self._call, clock=VirtualClock()), chain[place]
-        for later in firing[place + 1 :]:
-            outcome = await later.after(call, outcome)
-        return outcome
-
-    def logs(self, seen: list[Perturbation]) -> tuple[PerturbationLog, ...]:
-        """Return what each perturbation that watched the call did to it; count what was `seen`."""
-        for one in seen:
-            one.seen += 1
-        fired = self._fired
-        return tuple(
-            PerturbationLog(name=str(one.spec), armed=1, fired=int(fired[one]), seen=int(one in seen)) for one in self._watching if one in fired
-        )
+def _value_of(event: ToolEvent) -> Any:
+    try:
+        return json.loads(event.result)
+    except (ValueError, RecursionError):
+        return None  # cut
 
 
 def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
@@ -327,7 +316,7 @@ def validate_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
         return
     if error is not None:
         where = ".".join(str(part) for part in error.absolute_path)
-        raise ToolError(f"Invalid arguments{' at ' + where if where else ''}: {_cut(error.message, RESULT_LIMIT)}", "invalid_arguments")
+        raise ToolError(f"Invalid arguments{' at ' + where if where else ''}: {cut_text(error.message, RESULT_LIMIT)}", "invalid_arguments")
 
 
 @lru_cache(maxsize=512)
@@ -339,42 +328,3 @@ def _schema(schema: str) -> Schema:
 def _warn_unchecked(tool: str, schema: str, why: str) -> None:
     """Say once that arguments of a tool were not checked."""
     log.warning("tool %s: arguments were only partly checked against its schema: %s", tool, why)
-
-
-def _render_outcome(outcome: Outcome, limit: int) -> tuple[str, str]:
-    """What the model is shown of a tool's answer, and the reason code where that is an error."""
-    try:
-        return read_answer(outcome, limit), ""
-    except ToolError as err:
-        return _refused(err)
-
-
-def _refused(err: ToolError) -> tuple[str, str]:
-    return canonical_json({"error": str(err)}), err.code
-
-
-def read_answer(outcome: Outcome, limit: int = RESULT_LIMIT) -> str:
-    """Return what the model reads of a tool's answer: at most its first `limit` characters, and how many were cut.
-
-    Raises:
-        ToolError: No answer came, the answer is an error, or it cannot be read.
-    """
-    if outcome.error:
-        raise ToolError(_NO_ANSWER.get(outcome.error, outcome.error), outcome.error)
-    assert outcome.status is not None
-    try:
-        value = json.loads(outcome.body)
-        text = canonical_json(value)
-        text.encode()  # JSON can contain half a character, and nothing else can
-    except (ValueError, RecursionError):
-        raise ToolError(f"The tool answered with a broken body: {_cut(outcome.body.decode(errors='replace'), 200)}", "malformed_body") from None
-    if not 200 <= outcome.status < 300:
-        detail = value.get("detail", value) if isinstance(value, dict) else value
-        told = _cut(detail if isinstance(detail, str) else canonical_json(detail), 500)
-        wait = f" Retry after {outcome.retry_after:g} s." if outcome.retry_after is not None else ""
-        raise ToolError(f"HTTP {outcome.status}: {told}.{wait}", f"http_{outcome.status}")
-    return _cut(text, limit)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}... [{len(text) - limit} characters cut]"

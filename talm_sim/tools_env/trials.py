@@ -11,7 +11,8 @@ from typing import Any
 
 from talm_sim.errors import ProviderError, ToolError, ToolsGoneError
 from talm_sim.recordings import HttpResponse
-from talm_sim.tools_env.environment import read_answer, validate_arguments
+from talm_sim.tools_env.answers import read_answer
+from talm_sim.tools_env.environment import validate_arguments
 from talm_sim.tools_env.examples import Example, example_arguments
 from talm_sim.tools_env.perturbations import Outcome
 from talm_sim.tools_env.routes import fill_path

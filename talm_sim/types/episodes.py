@@ -135,13 +135,26 @@ class Precision(FrozenModel):
 
 
 class PerturbationLog(FrozenModel):
-    """What one perturbation did: `armed` counts the calls (or, for a mask, tools) it watched, `fired` those it hit."""
+    """What one perturbation did to one call, or in a whole episode."""
 
     name: str
+    """As it was written."""
     armed: int = 0
+    """Calls, tools or generations that it watched."""
     fired: int = 0
+    """Those of them that it hit."""
     seen: int = 0
-    """Hits that were still there in what the model read: neither wiped out by a later perturbation nor beyond the cut of a long result."""
+    """Hits that the agent met: the changed result, tool list or error was in a prompt that was sent. A result that a later perturbation wiped
+    out, that lies beyond the cut of a long result, or after which no prompt came was not seen. Of an agent whose model is not known, it is what
+    the agent's code was given."""
+    place: int = Field(default=0, exclude_if=lambda place: not place)
+    """Its place among the perturbations of the episode, from 0."""
+    not_applicable: int = Field(default=0, exclude_if=lambda number: not number)
+    """Calls, tools or generations that do not have what it damages; they are not armed."""
+    injected: str | None = Field(default=None, exclude_if=lambda text: text is None)
+    """Of one call: what it put in place of the answer, as text that the model would read; None where it did not fire."""
+    replaced: str | None = Field(default=None, exclude_if=lambda text: text is None)
+    """Of one call: the text that `injected` replaced; None where the tool was never called."""
 
 
 class Origin(StrEnum):
@@ -172,7 +185,9 @@ class ToolEvent(FrozenModel):
     """Why `ok` is False: `unknown_tool`, `invalid_arguments`, `timeout`, `connection_reset`, `http_404`, `malformed_body`,
     `answer_too_large`, `not_executable` (the tool is only described), ..."""
     perturbations: tuple[PerturbationLog, ...] = ()
-    """Those that watched this call, in the order given; their counts are of this call alone."""
+    """Those that watched this call, or did not apply to it, in the order given; their counts are of this call alone."""
+    called_as: str = Field(default="", exclude_if=lambda name: not name)
+    """The name that the model wrote, where a perturbation had renamed the tool; empty otherwise."""
     origin: Origin = Origin.LIVE
     elapsed_ms: float = 0.0
 

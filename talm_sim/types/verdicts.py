@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from talm_sim.types.base import FrozenModel
 
 __all__ = ["UNPARSED", "Rate", "Verdict"]
@@ -20,6 +22,8 @@ class Verdict(FrozenModel):
     """None: the judge does not apply to this episode, or could not decide (see `explanation`)."""
     label: str = ""
     """The class that a classifying judge gave the answer: a `Behaviour`, or `unparsed`; empty for judges that do not classify."""
+    labels: dict[str, str] = Field(default_factory=dict, exclude_if=lambda labels: not labels)
+    """Of a judge that labels several things in an episode: each one's label. `fault` labels each perturbation, by its name."""
     votes: tuple[bool, ...] = ()
     explanation: str = ""
     basis: str = ""

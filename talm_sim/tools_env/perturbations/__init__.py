@@ -3,8 +3,8 @@
 One of your own is one file: a subclass of `Perturbation` under `register_perturbation`.
 """
 
-from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
-from talm_sim.tools_env.perturbations.options import OptionHelp, PerturbationOptions, PerturbationSpec, option_help
+from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation, ReadAnswer
+from talm_sim.tools_env.perturbations.options import OptionHelp, PerturbationOptions, PerturbationSpec, ToolListOptions, option_help
 from talm_sim.tools_env.perturbations.registry import PERTURBATIONS, open_perturbations, parse_perturbation, register_perturbation
 
 __all__ = [
@@ -15,6 +15,8 @@ __all__ = [
     "Perturbation",
     "PerturbationOptions",
     "PerturbationSpec",
+    "ReadAnswer",
+    "ToolListOptions",
     "open_perturbations",
     "option_help",
     "parse_perturbation",

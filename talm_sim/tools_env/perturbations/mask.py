@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from talm_sim.tools_env.perturbations.base import Perturbation
-from talm_sim.tools_env.perturbations.options import PerturbationOptions
+from talm_sim.tools_env.perturbations.options import ToolListOptions
 from talm_sim.types import ToolSpec
 
 __all__ = ["Mask"]
@@ -18,8 +18,10 @@ class Mask(Perturbation):
 
     name = "mask"
     summary = "hide a tool from the agent (tool=NAME), or all of them"
+    family = "tools"
+    permanent = True
 
-    class Options(PerturbationOptions):
+    class Options(ToolListOptions):
         """What is hidden."""
 
         tool: str = Field("", description="The tool to hide; without it, all tools.")

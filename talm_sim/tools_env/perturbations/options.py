@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from talm_sim.common.typed_options import OptionsModel, split_commas, split_options
 
-__all__ = ["OptionHelp", "PerturbationOptions", "PerturbationSpec", "option_help"]
+__all__ = ["OptionHelp", "PerturbationOptions", "PerturbationSpec", "ToolListOptions", "option_help"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +39,24 @@ class PerturbationSpec:
         return cls(name, split_options(filter(None, split_commas(rest)), f"--perturb {text}: "))
 
 
-class PerturbationOptions(OptionsModel):
-    """The options every perturbation takes; those of its own are fields of a subclass, of any type that can be written as text.
+class ToolListOptions(OptionsModel):
+    """The options that every perturbation takes; one of the list of tools takes no others unless it adds them.
 
-    A field's description is its help, its title the noun of what may be written.
+    A perturbation's own options are fields of a subclass, of any type that can be written as text. A field's description is its help, its
+    title the noun of what may be written.
     """
 
-    tool: str = Field("", description="Only calls of this tool.")
-    p: float = Field(1.0, ge=0, le=1, title="a chance", description="Probability of firing on a call.")
-    times: int | None = Field(None, ge=0, description="Maximum number of times it fires per episode.")
+    tool: str = Field("", description="Only this tool.")
+    p: float = Field(1.0, ge=0, le=1, title="a chance", description="Probability of firing.")
+    seed: int | None = Field(None, description="Seed of its chances, in place of the run's.")
+
+
+class PerturbationOptions(ToolListOptions):
+    """The options of a perturbation of calls: which calls of a tool it may hit, counted in each episode."""
+
+    call: int | None = Field(None, ge=1, description="Only this call of a tool, counted from 1.")
+    times: int | None = Field(None, ge=0, description="Only so many calls of a tool; it works again after them.")
+    after: int | None = Field(None, ge=0, description="Not the first so many calls of a tool; it fails from then on.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,7 @@ class OptionHelp:
     help: str
 
 
-def option_help(kind: type[PerturbationOptions]) -> list[OptionHelp]:
+def option_help(kind: type[ToolListOptions]) -> list[OptionHelp]:
     """Describe the options of a perturbation: its own first, then those that all share."""
     shared = set(PerturbationOptions.model_fields)
     fields = sorted(kind.model_fields.items(), key=lambda item: item[0] in shared)
@@ -94,7 +103,7 @@ def _as_written(field: FieldInfo) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _describe_type(kind: type[PerturbationOptions], name: str) -> str:
+def _describe_type(kind: type[ToolListOptions], name: str) -> str:
     """Return what may be written for an option, in words; empty if its type has none."""
     field = kind.model_fields[name]
     schema: dict[str, Any] = kind.model_json_schema(by_alias=False)["properties"][name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -66,4 +67,9 @@ def open_perturbations(texts: Sequence[str], *, seed: int, episode: str) -> list
         PrerequisiteError: A name or an option is wrong.
     """
     specs = [parse_perturbation(text) for text in texts]
-    return [PERTURBATIONS.get(spec.name)(spec, seed=seed, episode=episode) for spec in specs]
+    before: Counter[str] = Counter()
+    opened = []
+    for spec in specs:
+        opened.append(PERTURBATIONS.get(spec.name)(spec, seed=seed, episode=episode, place=before[spec.name]))
+        before[spec.name] += 1
+    return opened

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("mcp")
 
 from talm_sim.errors import ToolError
-from talm_sim.tools_env.environment import read_answer
+from talm_sim.tools_env.answers import read_answer
 from talm_sim.tools_env.perturbations import Outcome
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from tests.schemas.hostile import HOSTILE

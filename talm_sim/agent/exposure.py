@@ -1,0 +1,54 @@
+"""Which faults an agent met: whether what they changed was in a prompt that was sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Literal
+
+from talm_sim.types import Event, ModelTurn, PerturbationLog, ToolEvent
+
+__all__ = ["Prompts", "settle_exposure"]
+
+Prompts = Literal["all", "handed", "unknown"]
+"""Which prompts of an agent are known: `all`, as the agent is ours; those of the model that was `handed` to the user's agent; or none."""
+
+
+def settle_exposure(
+    events: Sequence[Event], turns: Sequence[ModelTurn], logs: Sequence[PerturbationLog], prompts: Prompts, *, asked: bool
+) -> tuple[tuple[Event, ...], tuple[PerturbationLog, ...]]:
+    """Take back the hits that the agent never met, and add up what each perturbation did in the episode.
+
+    Args:
+        events: What happened; a hit counts as seen so far if the changed result was given to the agent.
+        turns: Generations of the agent's model, in order.
+        logs: What each perturbation did besides to the list of tools, or to the model; one for each perturbation of the episode.
+        prompts: Which prompts are known. Where none is, what the agent's code was given counts as seen.
+        asked: Whether the agent was asked awareness questions, which show the list of tools.
+    """
+    settled = tuple(_settle(event, turns, prompts) if isinstance(event, ToolEvent) else event for event in events)
+    prompted = bool(turns) or asked or prompts == "unknown"
+    found = [log if prompted else log.model_copy(update={"seen": 0}) for log in logs]
+    for event in settled:
+        for log in event.perturbations if isinstance(event, ToolEvent) else ():
+            found[log.place] = _add(found[log.place], log)
+    return settled, tuple(found)
+
+
+def _settle(event: ToolEvent, turns: Sequence[ModelTurn], prompts: Prompts) -> ToolEvent:
+    if prompts == "unknown" or not any(log.seen for log in event.perturbations):
+        return event
+    later = turns[event.turn + 1 :]
+    if later and (prompts == "all" or any(_holds(turn.raw_prompt, event.result) for turn in later)):
+        return event
+    return event.model_copy(update={"perturbations": tuple(log.model_copy(update={"seen": 0}) for log in event.perturbations)})
+
+
+def _holds(prompt: str, result: str) -> bool:
+    """Whether a prompt contains a result, as it is or within JSON."""
+    return result in prompt or json.dumps(result, ensure_ascii=False)[1:-1] in prompt or json.dumps(result)[1:-1] in prompt
+
+
+def _add(total: PerturbationLog, log: PerturbationLog) -> PerturbationLog:
+    counts = ("armed", "fired", "seen", "not_applicable")
+    return total.model_copy(update={name: getattr(total, name) + getattr(log, name) for name in counts})

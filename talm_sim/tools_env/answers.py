@@ -1,0 +1,62 @@
+"""What the model reads of a tool's answer."""
+
+from __future__ import annotations
+
+import json
+
+from talm_sim.common.digests import canonical_json
+from talm_sim.config import RESULT_LIMIT
+from talm_sim.errors import ToolError
+from talm_sim.tools_env.perturbations import Outcome
+from talm_sim.tools_env.routes import NOT_EXECUTABLE, TOO_LARGE
+
+__all__ = ["cut_text", "read_answer", "refusal_text", "render_outcome"]
+
+_NO_ANSWER = {
+    "timeout": "The tool did not answer in time.",
+    "connection_reset": "The connection was reset.",
+    NOT_EXECUTABLE: "This tool cannot be executed here.",
+    TOO_LARGE: "The tool's answer is larger than 4 MB and was not read.",
+}
+
+
+def render_outcome(outcome: Outcome, limit: int) -> tuple[str, str]:
+    """Return what the model is shown of a tool's answer, and the reason code where that is an error."""
+    try:
+        return read_answer(outcome, limit), ""
+    except ToolError as err:
+        return refusal_text(err)
+
+
+def refusal_text(err: ToolError) -> tuple[str, str]:
+    """What the model reads of a call that failed, and the reason code."""
+    return canonical_json({"error": str(err)}), err.code
+
+
+def read_answer(outcome: Outcome, limit: int = RESULT_LIMIT) -> str:
+    """Return what the model reads of a tool's answer: at most its first `limit` characters, and how many were cut.
+
+    Raises:
+        ToolError: No answer came, the answer is an error, or it cannot be read.
+    """
+    if outcome.error:
+        raise ToolError(_NO_ANSWER.get(outcome.error, outcome.error), outcome.error)
+    assert outcome.status is not None
+    try:
+        value = json.loads(outcome.body)
+        text = canonical_json(value)
+        text.encode()  # JSON can contain half a character, and nothing else can
+    except (ValueError, RecursionError):
+        broken = cut_text(outcome.body.decode(errors="replace"), 200)
+        raise ToolError(f"The tool answered with a broken body: {broken}", "malformed_body") from None
+    if not 200 <= outcome.status < 300:
+        detail = value.get("detail", value) if isinstance(value, dict) else value
+        told = cut_text(detail if isinstance(detail, str) else canonical_json(detail), 500)
+        wait = f" Retry after {outcome.retry_after:g} s." if outcome.retry_after is not None else ""
+        raise ToolError(f"HTTP {outcome.status}: {told}.{wait}", f"http_{outcome.status}")
+    return cut_text(text, limit)
+
+
+def cut_text(text: str, limit: int) -> str:
+    """Cut a text, and say how much of it."""
+    return text if len(text) <= limit else f"{text[:limit]}... [{len(text) - limit} characters cut]"
