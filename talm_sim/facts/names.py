@@ -255,10 +255,15 @@ def _numeral(wanted: Sequence[str], words: Words) -> Iterator[Place]:
     while at >= 0:
         first = joined.count(" ", 0, at + 1) - 1
         around = [kept[place][0] for place in (first - 1, first + size) if 0 <= place < len(kept)]
-        if not any(word in _NUMERALS - {"and", "a", "one", "second", "first"} for word in around):
+        goes_on = wanted[-1] in _TENS and [word for word, _ in kept[first + size : first + size + 1]] in _AFTER_TENS
+        if not goes_on and not any(word in _NUMERALS - {"and", "a", "one", "second", "first"} for word in around):
             yield kept[first][1][0], kept[first + size - 1][1][1]
             return
         at = joined.find(f" {' '.join(wanted)} ", at + 1)
+
+
+_AFTER_TENS = (["one"], ["first"], ["second"])
+"""Words that belong to a number behind a ten, as in forty-one, and that may mean something else elsewhere."""
 
 
 def find_spelled_number(value: int, words: Words, small: Sequence[str]) -> list[Place]:

@@ -18,7 +18,7 @@ from talm_sim.facts.spellings import convert, country_of, normalize_answer, unit
 from talm_sim.facts.topics import StatedFact, is_about_opposite, is_about_other_fact, topics_of
 from talm_sim.types import Fact
 
-__all__ = ["AnswerText", "normalize", "stated_last"]
+__all__ = ["AnswerText", "Value", "normalize", "split_fact", "stated_last"]
 
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?")
 _FILLER = re.compile(
@@ -36,7 +36,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Value:
+class Value:
     """A value of a fact's kind that was found in an answer, and whether it is the fact's."""
 
     start: int
@@ -55,10 +55,10 @@ class AnswerText:
 
     def __init__(self, answer: str, request: str = "", facts: Sequence[Fact] = ()) -> None:
         self.text = normalize_answer(answer)
-        self._request = normalize_answer(request)
-        self.language = language_of(self.text, self._request)
+        self.request = normalize_answer(request)
+        self.language = language_of(self.text, self.request)
         self._cues = cues_of(self.language)
-        self._facts = facts
+        self.facts = facts
         self.sentences = Sentences(self.text, self.language)
 
     @cached_property
@@ -83,15 +83,15 @@ class AnswerText:
 
     @cached_property
     def _question_numbers(self) -> list[WrittenNumber]:
-        return find_numbers(self._request)
+        return find_numbers(self.request)
 
     @cached_property
     def _question_dates(self) -> list[WrittenDate]:
-        return find_dates(self._request)
+        return find_dates(self.request)
 
     @cached_property
     def _question_times(self) -> list[WrittenTime]:
-        return find_times(self._request)
+        return find_times(self.request)
 
     def states(self, fact: Fact) -> bool:
         """Return whether the answer states the fact.
@@ -108,26 +108,26 @@ class AnswerText:
         """Return what the answer says of a fact: True for its value, False for another, several or a denied one, None for nothing."""
         if isinstance(fact.value, bool):
             return self._find_truth_claim(fact, fact.value)
-        parts = _parts(fact)
+        parts = split_fact(fact)
         if len(parts) > 1:
             said = [self.find_claim(part) for part in parts]
             return False if False in said else None if None in said else True
         # Of two readings of one place the right one counts.
-        read = {value.start: value for value in sorted(self._values(fact), key=lambda value: value.right)}
+        read = {value.start: value for value in sorted(self.values(fact), key=lambda value: value.right)}
         values = sorted(read.values(), key=lambda value: value.start)
         right = [value for value in values if value.right][:_MANY]
         if not right:
-            return False if self._another(fact, values) else None
-        stated = [value for value in right if self.sentences.affirms(value.start, value.end) and not self._is_corrected(value, values)]
+            return False if self.is_about(fact, values) else None
+        stated = [value for value in right if self.sentences.affirms(value.start, value.end) and not self.is_corrected(value, values)]
         stated = [value for value in stated if not self._elsewhere(fact, value, right)]
         return bool(stated) and not (self._several(values) or self._refers_elsewhere(values) or self._more_than_the_list(fact))
 
-    def _values(self, fact: Fact) -> Iterator[_Value]:
+    def values(self, fact: Fact) -> Iterator[Value]:
         """Yield the values of the fact's kind, right and wrong; only kinds with a clear form can be wrong."""
         value = fact.value
         for spelling in fact.accepted:
             if iso_parts(str(value)) is None or not _is_day_without_year(spelling):
-                yield from (_Value(*place, True) for place in places_of(spelling, self.text, self.words)[:_MANY])
+                yield from (Value(*place, True) for place in places_of(spelling, self.text, self.words)[:_MANY])
         number = _number_of(value)
         if number is not None:
             yield from self._number_values(fact, number)
@@ -136,20 +136,20 @@ class AnswerText:
         if parts is not None:
             day, time = parts
             if day is not None:
-                yield from (_Value(one.start, one.end, self._is_day(one, day)) for one in self.dates if not self._of_another(fact, one))
+                yield from (Value(one.start, one.end, self._is_day(one, day)) for one in self.dates if not self._of_another(fact, one))
             elif time is not None:
-                yield from (_Value(t.start, t.end, time_is_stated(time, t.clock)) for t in self.times if not self._of_another(fact, t))
+                yield from (Value(t.start, t.end, time_is_stated(time, t.clock)) for t in self.times if not self._of_another(fact, t))
             return
         right = places_of(str(value), self.text, self.words)[:_MANY]
-        yield from (_Value(*place, True) for place in right)
+        yield from (Value(*place, True) for place in right)
         if re.fullmatch("#[0-9a-fA-F]{6}", str(value)):
-            known = {str(one.value).lower().removeprefix("#") for one in self._facts} | {color for color, _ in colors(self._request)}
+            known = {str(one.value).lower().removeprefix("#") for one in self.facts} | {color for color, _ in colors(self.request)}
             own = str(value).lower().removeprefix("#")
-            yield from (_Value(*place, False) for color, place in colors(self.text) if color != own and color not in known)
+            yield from (Value(*place, False) for color, place in colors(self.text) if color != own and color not in known)
 
-    def _number_values(self, fact: Fact, number: Decimal | int | float) -> Iterator[_Value]:
+    def _number_values(self, fact: Fact, number: Decimal | int | float) -> Iterator[Value]:
         wanted = unit_of(fact.unit)
-        others = [(one, _number_of(one.value)) for one in self._facts if one is not fact]
+        others = [(one, _number_of(one.value)) for one in self.facts if one is not fact]
         numbers = self.numbers if len(self.numbers) < 2000 else [one for one in self.numbers if states_number(one, number, fact.unit)][:_MANY]
         for one in numbers:
             # A quantity of the request that is to be converted is not an answer if it is only repeated.
@@ -161,18 +161,18 @@ class AnswerText:
             if repeated:
                 continue
             if states_number(one, number, fact.unit):
-                yield _Value(one.start, one.end, True)
+                yield Value(one.start, one.end, True)
             elif self._may_be(one, wanted) and not states_number(one, number, fact.unit, least=1):
                 if any(value is not None and states_number(one, value, other.unit) for other, value in others):
                     continue
                 if not any(one.value == asked.value for asked in self._question_numbers):
-                    yield _Value(one.start, one.end, False)
+                    yield Value(one.start, one.end, False)
         if (minutes := convert(float(number), wanted, "minute") if wanted else None) is not None:
-            yield from (_Value(one.start, one.end, True) for one in self.times if 60 * one.clock[0] + one.clock[1] == minutes)
+            yield from (Value(one.start, one.end, True) for one in self.times if 60 * one.clock[0] + one.clock[1] == minutes)
         if number == int(number) and (isinstance(fact.value, int) or _WHOLE_NUMBER.fullmatch(str(fact.value))):
             for start, end in find_spelled_number(abs(int(number)), self.words, self._cues.numbers):
                 if is_negated(self.text, start) is (number < 0):
-                    yield _Value(start, end, True)
+                    yield Value(start, end, True)
 
     def _may_be(self, number: WrittenNumber, unit: str) -> bool:
         """Return whether a number could be given for a fact: nothing says that it is of another kind."""
@@ -192,11 +192,11 @@ class AnswerText:
         years = {int(year) for year in _YEARS.findall(near)} - {one.year for one in whole}
         if years:
             return day.year in years
-        return re.search(rf"(?<!\d){day.year}(?!\d)", self._request) is not None
+        return re.search(rf"(?<!\d){day.year}(?!\d)", self.request) is not None
 
     def _of_another(self, fact: Fact, said: WrittenDate | WrittenTime) -> bool:
         """Return whether a day or time is one that the request names, or another fact's value, and not this one's."""
-        values = [(one is fact, iso_parts(str(one.value))) for one in self._facts or (fact,)]
+        values = [(one is fact, iso_parts(str(one.value))) for one in self.facts or (fact,)]
         matches = {own for own, parts in values if parts is not None and self._is_part(said, parts)}
         if True in matches:
             return False
@@ -217,7 +217,7 @@ class AnswerText:
             return day is not None and self._is_day(said, day)
         return time is not None and time_is_stated(time, said.clock)
 
-    def _several(self, values: Sequence[_Value]) -> bool:
+    def _several(self, values: Sequence[Value]) -> bool:
         """Return values beside each other that are candidates: two with "or" between them, or three in a row."""
         row = 1
         for at, (earlier, later) in enumerate(pairwise(values), 1):
@@ -232,7 +232,7 @@ class AnswerText:
                 return True
         return False
 
-    def _text_between(self, earlier: _Value, later: _Value) -> str | None:
+    def _text_between(self, earlier: Value, later: Value) -> str | None:
         """Return the text between two values, without their units and small words; None if they are not beside each other."""
         if not 0 <= later.start - earlier.end <= 40:
             return None
@@ -244,31 +244,31 @@ class AnswerText:
         left = self._cues.either.sub(" ", text)
         return text if _LIST.fullmatch(left) else None
 
-    def _is_corrected(self, value: _Value, values: Sequence[_Value]) -> bool:
+    def is_corrected(self, value: Value, values: Sequence[Value]) -> bool:
         """Return whether a value is corrected to another one later."""
         cue = self._cues.corrects.search(self.text, value.end, value.end + 200)
         return cue is not None and any(not one.right and 0 <= one.start - cue.end() <= 80 for one in values)
 
-    def _refers_elsewhere(self, values: Sequence[_Value]) -> bool:
+    def _refers_elsewhere(self, values: Sequence[Value]) -> bool:
         """Return whether another value is said to be given elsewhere."""
         wrong = [value.start for value in values if not value.right][:_MANY]
         if not wrong:
             return False
         return any(0 <= start - cue.end() <= 80 for cue in self._cues.others.finditer(self.text) for start in wrong)
 
-    def _elsewhere(self, fact: Fact, value: _Value, right: Sequence[_Value]) -> bool:
+    def _elsewhere(self, fact: Fact, value: Value, right: Sequence[Value]) -> bool:
         """Return whether a value is the answer to another fact of its kind."""
         if is_about_opposite(self.sentences, (value.start, value.end), fact):
             return True
-        others = [one for one in self._facts if one is not fact and _kind(one) == _kind(fact) and one.value != fact.value]
+        others = [one for one in self.facts if one is not fact and _kind(one) == _kind(fact) and one.value != fact.value]
         if not others or len(right) == _MANY:
             return False
-        said = [StatedFact(one, [(value.start, value.end) for value in self._values(one) if value.right][:_MANY]) for one in others]
+        said = [StatedFact(one, [(value.start, value.end) for value in self.values(one) if value.right][:_MANY]) for one in others]
         own = StatedFact(fact, [(one.start, one.end) for one in right])
         return is_about_other_fact(self.sentences, (value.start, value.end), own, said)
 
-    def _another(self, fact: Fact, values: Sequence[_Value]) -> bool:
-        """Return whether a sentence about the fact gives another value than the fact's."""
+    def is_about(self, fact: Fact, values: Sequence[Value]) -> bool:
+        """Return whether one of the values is in or near a sentence about the fact."""
         words = [set(normalize(topic).split()) for topic in topics_of(fact)]
         for value in values[:_MANY]:
             first, last = self.sentences.span(self.sentences.number_at(value.start))
@@ -281,12 +281,12 @@ class AnswerText:
         """Return whether an item beside those of a complete list is none of them."""
         if not fact.complete:
             return False
-        items = [str(one.value) for one in self._facts if one.complete and one.asks == fact.asks]
+        items = [str(one.value) for one in self.facts if one.complete and one.asks == fact.asks]
         spots = [place for item in items for place in places_of(item, self.text, self.words)[:_MANY]]
         sentences = {self.sentences.number_at(start) for start, _ in spots}
         known = {country_of(normalize(item).strip()) for item in items}
         if "" not in known:
-            known |= {code for code, _ in countries(Words(self._request))}
+            known |= {code for code, _ in countries(Words(self.request))}
             for code, (start, end) in countries(self.words):
                 number = self.sentences.number_at(start)
                 # An item of a list has its own line, next to theirs.
@@ -345,7 +345,7 @@ def stated_last(fact: Fact, texts: Sequence[AnswerText]) -> bool:
     return next((one for one in said if one is not None), False)
 
 
-def _parts(fact: Fact) -> list[Fact]:
+def split_fact(fact: Fact) -> list[Fact]:
     """Split a fact: a day with a time is two facts."""
     parts = iso_parts(fact.value) if isinstance(fact.value, str) else None
     if parts is None or None in parts:

@@ -14,7 +14,7 @@ from talm_sim.models.formats import read_calls
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
 
-__all__ = ["BehaviourJudge", "calls_a_tool", "classify", "reason_unjudged"]
+__all__ = ["BehaviourJudge", "asks_user", "calls_a_tool", "classify", "reason_unjudged"]
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+(?![a-z])|\n+")
 _DECLINE = re.compile(
@@ -114,7 +114,7 @@ def classify(answer: str) -> Behaviour | str:
     declined = asked = False
     said = 0
     for sentence in filter(None, map(str.strip, _SENTENCE.split(text))):
-        if _asks(sentence):
+        if asks_user(sentence):
             asked = asked or not said
         elif _DECLINE.search(sentence) and not said:
             declined = True
@@ -125,7 +125,8 @@ def classify(answer: str) -> Behaviour | str:
     return Behaviour.CANNOT_ANSWER if declined and not said else Behaviour.DIRECT
 
 
-def _asks(sentence: str) -> bool:
+def asks_user(sentence: str) -> bool:
+    """Return whether a sentence asks its reader for something; a suggestion or an offer of more help asks nothing."""
     if _SUGGESTION.search(sentence) or (_OFFER.search(sentence) and not _WHICH.search(sentence)):
         return False
     return sentence.rstrip("\"')*").endswith("?") or bool(_ASK.search(sentence))

@@ -10,7 +10,7 @@ from talm_sim.judges.base import Judge
 from talm_sim.judges.user_messages import messages_to_user
 from talm_sim.types import Episode, Facts, GoldCall, Measured, Scenario, ToolEvent, Verdict
 
-__all__ = ["ReferenceJudge", "gold_call_made", "is_gold_call", "same_value"]
+__all__ = ["ReferenceJudge", "gold_call_made", "is_gold_call", "same_value", "user_text"]
 
 
 class ReferenceJudge(Judge):
@@ -31,7 +31,7 @@ class ReferenceJudge(Judge):
         if not isinstance(scenario.target, Facts):
             return None, "not applicable: the scenario has no reference facts"
         facts = scenario.target.required
-        request = _user_text(scenario)
+        request = user_text(scenario)
         texts = [AnswerText(text, request, facts) for text in messages_to_user(episode, scenario)]
         lacking = [f"fact '{fact.name}' ({fact.value}) is not in the answer" for fact in facts if not stated_last(fact, texts)]
         events = episode.tool_events
@@ -42,7 +42,7 @@ class ReferenceJudge(Judge):
         return True, f"all facts ({len(facts)}) stand in the answer and all gold calls ({len(scenario.gold_calls)}) were made"
 
 
-def _user_text(scenario: Scenario) -> str:
+def user_text(scenario: Scenario) -> str:
     """Return what the user said, and would say if asked."""
     said = [message["content"] for turn in scenario.turns for message in turn.messages if message["role"] == "user"]
     return "\n".join([*said, (scenario.missing.human_answer or "") if scenario.missing else ""])

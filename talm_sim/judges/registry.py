@@ -20,6 +20,7 @@ _J = TypeVar("_J", bound=Judge)
 JUDGES: Registry[type[Judge]] = Registry(
     "judge",
     {
+        "fault": "talm_sim.judges.fault:FaultJudge",
         "reference": "talm_sim.judges.reference:ReferenceJudge",
         "llm": "talm_sim.judges.llm:LlmJudge",
         "preference": "talm_sim.judges.preference:PreferenceJudge",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.judges.repeats import outcomes_of, repeat_measures, repeat_notes
 from talm_sim.judges.stats import pool_rates, share
+from talm_sim.runs.labels import label_columns, label_matrix, label_measures, label_values
 from talm_sim.tasks import Job, RunView
 from talm_sim.types import AwarenessKind, Episode, Measure, Measured, Row, Scenario, Summary, ToolSpec, Verdict
 
@@ -112,10 +113,17 @@ def add_judge_values(rows: Iterable[Row], judges: Mapping[str, Measured], verdic
     if not judges:
         return list(rows)
     said: dict[str, dict[str, bool | float | None]] = {}
+    labels: dict[str, dict[str, str]] = {}
     for verdict in verdicts:
-        if verdict.judge in judges:
-            said.setdefault(verdict.episode_id, {})[judges[verdict.judge].name] = verdict.value
-    return [row.model_copy(update={"values": {**row.values, **said.get(row.episode, {})}}) for row in rows]
+        measure = judges.get(verdict.judge)
+        if measure is not None:
+            said.setdefault(verdict.episode_id, {}).update({measure.name: verdict.value, **label_values(verdict, measure)})
+            labels.setdefault(verdict.episode_id, {}).update(label_columns(verdict))
+    found = []
+    for row in rows:
+        more = {"values": {**row.values, **said.get(row.episode, {})}, "labels": {**row.labels, **labels.get(row.episode, {})}}
+        found.append(row.model_copy(update=more))
+    return found
 
 
 def summary_with(summary: Summary, rows: Sequence[Row], judges: Mapping[str, Measured], job: Job[Any]) -> Summary:
@@ -124,8 +132,13 @@ def summary_with(summary: Summary, rows: Sequence[Row], judges: Mapping[str, Mea
     A row without episodes of its own, such as an average of groups, gets a dash in place of a judge's measure, and nothing of epochs.
     """
     group = [row for row in rows if row.group == summary.group]
-    own = []
+    own: list[Measure] = []
+    matrices = [*summary.matrices]
     for judge, measure in judges.items():
+        if measure.labels:
+            own += [] if summary.derived else label_measures(group, judge, measure)
+            matrices += [] if summary.derived else label_matrix(group, judge, measure)
+            continue
         rate = None if summary.derived else share(group, measure.name)
         own.append(Measure.of(rate, measure.name, measure.head, note=measure.about, by=judge, better=measure.better))
     notes: list[str] = []
@@ -134,7 +147,7 @@ def summary_with(summary: Summary, rows: Sequence[Row], judges: Mapping[str, Mea
         scenarios = outcomes_of(group, job.task.succeeded)
         own += repeat_measures(scenarios, epochs)
         notes = repeat_notes(scenarios, epochs)
-    return summary.model_copy(update={"measures": (*summary.measures, *own), "notes": (*summary.notes, *notes)})
+    return summary.model_copy(update={"measures": (*summary.measures, *own), "matrices": tuple(matrices), "notes": (*summary.notes, *notes)})
 
 
 def frame(records: Sequence[dict[str, Any]]) -> pandas.DataFrame:

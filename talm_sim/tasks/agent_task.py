@@ -150,6 +150,10 @@ class AgentTask(Task[AgentTaskOptionsT]):
         limit = {"result_limit": job.options.result_limit} if job.options.result_limit != RESULT_LIMIT else {}
         return {**own, "human": job.options.human != "none", "perturb": job.options.perturb, **agent, **finish, **limit}
 
+    def judges(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
+        """The judge of faults, where the run injects any."""
+        return ("fault",) if job.options.perturb else ()
+
     @asynccontextmanager
     async def open(self, job: Job[AgentTaskOptionsT], shared: Shared) -> AsyncIterator[Opened]:
         """Open model and tools."""

@@ -25,6 +25,7 @@ from talm_sim.types.episodes import (
 )
 from talm_sim.types.measures import (
     Curve,
+    LabelMeasured,
     Line,
     Matrix,
     Measure,
@@ -83,6 +84,7 @@ __all__ = [
     "GoldCall",
     "HumanEvent",
     "JsonObject",
+    "LabelMeasured",
     "Line",
     "Matrix",
     "Measure",

@@ -19,6 +19,7 @@ from talm_sim.types.verdicts import Rate
 __all__ = [
     "Better",
     "Curve",
+    "LabelMeasured",
     "Line",
     "Matrix",
     "Measure",
@@ -80,6 +81,22 @@ class Row(FrozenModel):
         return cls(**{**known, **more})
 
 
+class LabelMeasured(FrozenModel):
+    """Declare one label of a judge that labels several things in an episode, such as each of its faults."""
+
+    name: str
+    """As in `Verdict.labels`."""
+    head: str
+    """Head of its column; at most eight characters."""
+    about: str
+    """What it says, in a few words."""
+    better: Better = "neither"
+    counted: bool = True
+    """Whether an episode with it is in the n of the shares; if not, it is counted beside them."""
+    place: Literal["column", "hidden"] = "hidden"
+    """Whether its share has a column of its own; its counts are in the matrix in any case."""
+
+
 class Measured(FrozenModel):
     """Declare what a judge measures: the share of the episodes it decided that it said yes to."""
 
@@ -91,6 +108,14 @@ class Measured(FrozenModel):
     """What a yes says of an episode, in a few words."""
     better: Better = "neither"
     """Whether more or fewer such episodes are better; a comparison calls no difference an improvement without it."""
+    labels: tuple[LabelMeasured, ...] = ()
+    """Of a judge that labels several things in an episode: its labels, in the order of a table. Their shares are of the episodes with a
+    counted label, and a matrix counts them for each thing.
+    """
+    title: str = ""
+    """Title of the table of the labels' shares."""
+    things: str = ""
+    """What is labelled, in the plural."""
 
 
 class Measure(FrozenModel):
@@ -148,6 +173,8 @@ class Matrix(FrozenModel):
     """One tuple per row."""
     heads: tuple[str, ...] = ()
     """Short words for `columns`, at most nine characters each, for narrow screens; `columns` themselves if there are none."""
+    axes: tuple[str, str] = ("gold", "predicted")
+    """What the rows are, and what the columns are."""
 
 
 class Series(FrozenModel):

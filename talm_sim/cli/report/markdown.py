@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from talm_sim.cli.report.curves import curve_table
 from talm_sim.cli.report.layout import Block, further_tables, has_details, legend, line_measures, paper_cells, paper_heads, papers, sizes
-from talm_sim.cli.report.table_details import AXES
 from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.runs.gates import GateResult
 from talm_sim.tasks import PaperRows
@@ -95,7 +94,7 @@ def _render_details(summary: Summary) -> Iterator[str]:
             yield f"{markdown_cell(matrix.name)}:"
             yield ""
         rows = [[markdown_cell(gold), *map(str, counts)] for gold, counts in zip(matrix.rows, matrix.counts, strict=True)]
-        yield from markdown_grid([AXES, *matrix.columns], rows)
+        yield from markdown_grid([markdown_cell(" \\ ".join(matrix.axes)), *matrix.columns], rows)
         yield ""
     for curve in summary.curves:
         yield f"{markdown_cell(curve.title)}:"

@@ -22,7 +22,7 @@ from talm_sim.cli.report.layout import (
 )
 from talm_sim.cli.report.picture import bar_measures, curve_svg, matrices_to_draw, matrix_svg, rates_svg
 from talm_sim.cli.report.shades import shade
-from talm_sim.cli.report.table_details import AXES, figure_counts
+from talm_sim.cli.report.table_details import figure_counts
 from talm_sim.cli.terminal.console import stderr
 from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.errors import PrerequisiteError
@@ -89,7 +89,6 @@ def report_page(
         comparisons=comparisons,
         papers=[_paper(blocks, rows) for rows in papers(blocks)],
         definitions=[(one_line_text(word), one_line_text(meaning)) for word, meaning in definitions(blocks).items()],
-        axes=AXES,
     )
 
 
@@ -184,7 +183,12 @@ def _matrix(summary: Summary, matrix: Matrix) -> dict[str, Any]:
         cells = [(f"{count:,}", _style(count / support) if support else "") for count in counts]
         shares = [format_figure(of.get(gold)) for of in side.values()]
         rows.append({"gold": one_line_text(gold), "support": f"{support:,}", "cells": cells, "shares": shares})
-    return {"columns": [one_line_text(column) for column in matrix.columns], "side": [one_line_text(head) for head in side], "rows": rows}
+    return {
+        "axes": [one_line_text(axis) for axis in matrix.axes],
+        "columns": [one_line_text(column) for column in matrix.columns],
+        "side": [one_line_text(head) for head in side],
+        "rows": rows,
+    }
 
 
 def _curve(curve: Curve) -> dict[str, Any]:

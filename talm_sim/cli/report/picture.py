@@ -15,7 +15,6 @@ from xml.sax.saxutils import escape
 from talm_sim.cli.report.curve_picture import CURVE_SIZE, curve_words, draw_curve
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.shades import shade
-from talm_sim.cli.report.table_details import AXES
 from talm_sim.cli.terminal.text import clip, one_line_text
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.types import Curve, Matrix, Measure, Summary
@@ -73,11 +72,12 @@ def matrix_svg(matrix: Matrix, name: str) -> str:
     with _drawing(_matrix_size(matrix), name) as figure:
         _draw_matrix(figure.add_subplot(), matrix)
         rows = [
-            f"gold {_words(gold)}: " + ", ".join(f"{_words(column)} {cell:,}" for column, cell in zip(matrix.columns, row, strict=True))
+            f"{_words(matrix.axes[0])} {_words(gold)}: "
+            + ", ".join(f"{_words(column)} {cell:,}" for column, cell in zip(matrix.columns, row, strict=True))
             for gold, row in zip(matrix.rows, matrix.counts, strict=True)
             if any(row)
         ]
-        title = f"{_words(matrix.name).capitalize()} matrix: {AXES.split()[0]} down, {AXES.split()[-1]} across"
+        title = f"{_words(matrix.name).capitalize()} matrix: {_words(matrix.axes[0])} down, {_words(matrix.axes[1])} across"
         return _element(figure, name, title, "; ".join(rows))
 
 
@@ -224,8 +224,8 @@ def _draw_matrix(axes: Axes, matrix: Matrix) -> None:
     else:
         axes.set_xticks(range(columns), [_tick(column) for column in matrix.columns])
     axes.set_yticks(range(rows), [f"{_tick(one)}\n(n = {support:,})" for one, support in zip(matrix.rows, supports, strict=True)])
-    axes.set_xlabel(AXES.split()[-1])
-    axes.set_ylabel(AXES.split()[0])
+    axes.set_xlabel(_words(matrix.axes[1]))
+    axes.set_ylabel(_words(matrix.axes[0]))
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 

@@ -16,10 +16,8 @@ from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.types import Matrix, Measure, Summary
 from talm_sim.types.figures import format_figure, interval
 
-__all__ = ["AXES", "detail_lines", "figure_counts"]
+__all__ = ["detail_lines", "figure_counts"]
 
-AXES = "gold \\ predicted"
-"""Axes of every matrix: gold labels as rows, predictions as columns."""
 _LABEL, _SIDE, _CELLS = 19, 7, 54
 """Columns of a terminal: for a row's label, for the figure beside a matrix, for its cells together."""
 _NARROW, _BROAD = 6, 10
@@ -87,12 +85,13 @@ def _matrix_lines(matrix: Matrix, head: str, side: dict[str, Measure]) -> Iterat
     size = max(1, ceil(count / max(1, ceil(count / (_CELLS // narrow)))))
     width = max(narrow, min(_BROAD, _CELLS // size))
     rows, heads, legend = _labels(matrix, width - 1)
+    axes = " \\ ".join(map(one_line_text, matrix.axes))
     for start in range(0, max(1, count), size):
         if start:
             yield Text()
         # The figures beside the matrix are printed once, beside its last part.
         last = bool(head) and start + size >= count
-        top = f"  {AXES}".ljust(_LABEL) + "".join(" " + fit_line(one, width - 1, right=True) for one in heads[start : start + size])
+        top = f"  {axes}".ljust(_LABEL) + "".join(" " + fit_line(one, width - 1, right=True) for one in heads[start : start + size])
         yield Text(top + (fit_line(head, _SIDE, right=True) if last else ""), style="bold")
         for row, label, counts, texts in zip(matrix.rows, rows, matrix.counts, numbers, strict=True):
             support = sum(counts)

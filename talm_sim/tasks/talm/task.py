@@ -118,10 +118,12 @@ class TalmTask(AgentTask[TalmOptions]):
         return {name: value for name, value in super().key(job).items() if name != "task"}
 
     def judges(self, job: Job[TalmOptions]) -> tuple[str, ...]:
-        """Return the judges: the facts; with a judge model also that and, for no-tools, the comparison with the answer given with tools."""
+        """Return the judges: the facts, and the faults where there are any; with a judge model also that, and a comparison for no-tools."""
+        masked = not {*groups.AVERAGED[1]}.isdisjoint(job.groups)
+        found = ("reference", *(("fault",) if masked or job.options.perturb else ()))
         if job.config.judge_model is None:
-            return ("reference",)
-        return ("reference", "llm", *(["preference"] if "no-tools" in job.groups else []))
+            return found
+        return (*found, "llm", *(["preference"] if "no-tools" in job.groups else []))
 
     def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:
         """Return the `perfect` episode of the same query, of this run or of the one named."""

@@ -1,0 +1,231 @@
+"""What rests on a fault: the required facts behind the struck calls, and the values that were injected in their place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.reference import is_gold_call, same_value
+from talm_sim.scenarios.leaks import mentions
+from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationSpec
+from talm_sim.types import Episode, Fact, Facts, HumanEvent, MissingKind, PerturbationLog, Scenario, ToolEvent
+
+__all__ = ["Stake", "Stakes", "find_stakes", "value_was_read"]
+
+_MOST_LEAVES = 200
+"""Values of an answer without facts that are compared."""
+_ACTS = re.compile(
+    r"(?:^|_)(?:book|cancel|create|send|delete|remove|update|set|order|reserve|pay|transfer|submit|add|schedule|register|write|save|post"
+    r"|refund|move|rename|close|open|start|stop|place|subscribe|unsubscribe|upload|change|edit)(?:_|$)"
+)
+"""Names of tools that do something, so that an answer can claim that it was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stake:
+    """A value that the answer needs and that the fault may have changed.
+
+    Attributes:
+        fact: The value.
+        injected: Values that stood in its place.
+        required: Whether the scenario requires it; otherwise it is a part of a struck answer of a scenario without facts.
+    """
+
+    fact: Fact
+    injected: tuple[Fact, ...] = ()
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Stakes:
+    """What rests on one fault.
+
+    Attributes:
+        stakes: The values.
+        facts: All facts of the scenario, and what stands for them where it has none.
+        tools: Names of the struck tools.
+        undone: Name of a struck tool that does something and never did it; empty where there is none.
+        all_needed: Whether a right answer has all the values, or one suffices.
+    """
+
+    stakes: tuple[Stake, ...]
+    facts: tuple[Fact, ...]
+    tools: tuple[str, ...]
+    undone: str = ""
+    all_needed: bool = True
+
+    @property
+    def needed(self) -> bool:
+        """Whether anything rests on the fault."""
+        return bool(self.stakes or self.undone)
+
+
+Hit = tuple[ToolEvent, PerturbationLog]
+"""A struck call, and what the fault did to it."""
+
+
+def find_stakes(episode: Episode, scenario: Scenario, log: PerturbationLog, place: int) -> Stakes | None:
+    """Return what rests on a fault that the agent met; None where nobody can know.
+
+    Args:
+        episode: What happened.
+        scenario: Its facts say what is right; without any, the undamaged answer of a struck call does.
+        log: What the fault did in the episode.
+        place: Its place among the perturbations.
+    """
+    hits = [(event, one) for event in episode.tool_events for one in event.perturbations if one.place == place and one.seen]
+    required = scenario.target.required if isinstance(scenario.target, Facts) else ()
+    undone = _undone(episode, hits)
+    tools = tuple(dict.fromkeys(event.name for event, _ in hits)) or _tools_of(log, scenario)
+    if not required:
+        parts = tuple(_parts_of(episode, hits))
+        return Stakes(parts, tuple(part.fact for part in parts), tools, undone, all_needed=False) if parts or undone else None
+    found = _of_calls(scenario, required, hits) if hits else _of_tools(scenario, required, log)
+    return Stakes(tuple(found), required, tools, undone if found else "")
+
+
+def _of_calls(scenario: Scenario, required: Sequence[Fact], hits: Sequence[Hit]) -> Iterator[Stake]:
+    """Yield the facts that rest on struck calls, each with what was injected for it."""
+    gold = scenario.gold_calls
+    struck = {index for index, call in enumerate(gold) if any(is_gold_call(call, event) for event, _ in hits)}
+    # Calls that mean no gold call are tries at those of the same tool.
+    tried = {event.name for event, _ in hits if not any(is_gold_call(call, event) for call in gold)}
+    struck |= {index for index, call in enumerate(gold) if call.tool in tried}
+    for fact in required:
+        injected = tuple(_injected(fact, hits, gold))
+        rests = fact.call in struck if fact.call is not None else False
+        if rests or injected:
+            yield Stake(fact, injected)
+
+
+def _injected(fact: Fact, hits: Sequence[Hit], gold: Sequence[Any]) -> Iterator[Fact]:
+    """Yield the values that struck answers gave in place of a fact's own."""
+    for event, log in hits:
+        given, clean = _parse(log.injected), _parse(log.replaced)
+        if given is None or log.replaced is None:
+            continue
+        own = fact.call is not None and fact.call < len(gold) and gold[fact.call].tool == event.name
+        value = _resolve(given, fact.pointer) if own and fact.pointer else None
+        if value is None and not own:  # an answer that contradicts another tool's
+            key = fact.pointer.rsplit("/", 1)[-1]
+            value = next((leaf for path, leaf in _leaves(given) if key and not key.isdigit() and path[-1:] == (key,)), None)
+            value = None if value is not None and _holds(clean, key) else value
+        if _is_value(value) and not _is_same(value, fact):
+            yield fact.model_copy(update={"value": value, "accepted": (), "call": None, "pointer": ""})
+
+
+def _of_tools(scenario: Scenario, required: Sequence[Fact], log: PerturbationLog) -> Iterator[Stake]:
+    """Yield the facts that rest on the tools which a change of the list of tools concerns; any fault of the model concerns all."""
+    tools, gold, missing = set(_tools_of(log, scenario)), scenario.gold_calls, scenario.missing
+    lost = missing is not None and missing.kind is MissingKind.TOOL and missing.name in tools
+    for fact in required:
+        rests = lost if fact.call is None else fact.call < len(gold) and gold[fact.call].tool in tools
+        if rests or _family(log) == "model":
+            yield Stake(fact)
+
+
+def _tools_of(log: PerturbationLog, scenario: Scenario) -> tuple[str, ...]:
+    named = PerturbationSpec.parse(log.name).options.get("tool", "")
+    hidden = (scenario.missing.name,) if scenario.missing and scenario.missing.kind is MissingKind.TOOL else ()
+    return (named,) if named else tuple(dict.fromkeys((*scenario.tools, *hidden)))
+
+
+def _family(log: PerturbationLog) -> str:
+    name = log.name.partition(":")[0]
+    try:
+        return PERTURBATIONS.get(name).family if name in PERTURBATIONS else "tools"
+    except PrerequisiteError:  # it came with a package that is broken here
+        return "tools"
+
+
+def _parts_of(episode: Episode, hits: Sequence[Hit]) -> Iterator[Stake]:
+    """Yield the values of the undamaged answers of struck calls that the damaged ones do not have."""
+    for event, log in hits:
+        clean, given = _parse(_clean_of(episode, event, log)), _parse(log.injected)
+        if clean is None:
+            continue
+        known, new = [*_leaves(clean)][:_MOST_LEAVES], dict(_leaves(given))
+        kept = [value for _, value in known]
+        for path, value in known:
+            name = next((str(part) for part in reversed(path) if not str(part).isdigit()), "value")
+            if not _is_value(value) or any(same_value(value, one) for one in event.arguments.values()):
+                continue
+            other = new.get(path)
+            if other is not None and same_value(other, value):
+                continue
+            wrong = [other] if _is_value(other) and not any(same_value(other, one) for one in kept) else []
+            fact = Fact(name=name, value=value)
+            yield Stake(fact, tuple(fact.model_copy(update={"value": one}) for one in wrong), required=False)
+
+
+def _clean_of(episode: Episode, event: ToolEvent, log: PerturbationLog) -> str | None:
+    """What a struck call answers without the fault: as it was replaced, or as the same call answered at another time."""
+    if log.replaced is not None:
+        return log.replaced
+    same = (one for one in episode.tool_events if one.name == event.name and same_value(one.arguments, event.arguments))
+    return next((one.result for one in same if one.ok and not any(other.seen for other in one.perturbations)), None)
+
+
+def _undone(episode: Episode, hits: Sequence[Hit]) -> str:
+    for event, _ in hits:
+        if _ACTS.search(event.name) and not event.ok and not any(one.ok for one in episode.tool_events if one.name == event.name):
+            return event.name
+    return ""
+
+
+def value_was_read(episode: Episode, fact: Fact) -> bool:
+    """Return whether a fact's value was in a tool's result that a later prompt contained, or in a person's answer."""
+    last = len(episode.model_turns) - 1
+    for event in episode.events:
+        text = event.answer if isinstance(event, HumanEvent) else event.result if event.ok and (event.turn < last or last < 0) else ""
+        if text and mentions(text, fact.value, fact.accepted):
+            return True
+    return False
+
+
+def _parse(text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _resolve(document: Any, pointer: str) -> Any:
+    try:
+        found = resolve_pointer(document, pointer)
+    except JsonPointerException:
+        return None
+    return None if isinstance(found, EndOfList) else found
+
+
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield the scalar values in a JSON value, each with its path; results are cut, so they are never deep."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _leaves(part, (*path, key))
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _leaves(part, (*path, index))
+    elif path:
+        yield path, value
+
+
+def _holds(value: Any, key: str) -> bool:
+    return any(path[-1] == key for path, _ in _leaves(value))
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, str | int | float) and str(value).strip() != ""
+
+
+def _is_same(value: Any, fact: Fact) -> bool:
+    if isinstance(value, bool) or isinstance(fact.value, bool):
+        return value is fact.value
+    texts = [str(one).strip().casefold() for one in (fact.value, *fact.accepted)]
+    return same_value(value, fact.value) or str(value).strip().casefold() in texts

@@ -1,0 +1,77 @@
+"""What a judge that labels several things in an episode adds to a run's rows and table: shares of its labels, and a matrix of their counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from talm_sim.judges.stats import share
+from talm_sim.types import Matrix, Measure, Measured, Row, Verdict
+
+__all__ = ["label_columns", "label_matrix", "label_measures", "label_values"]
+
+
+def label_columns(verdict: Verdict) -> dict[str, str]:
+    """Return the labels as columns of a row: `JUDGE THING`."""
+    return {f"{verdict.judge} {thing}": label for thing, label in verdict.labels.items()}
+
+
+def label_values(verdict: Verdict, measure: Measured) -> dict[str, bool | None]:
+    """Return whether each label is among those of an episode; without a counted one, none has a value."""
+    given = set(verdict.labels.values())
+    if not any(label.counted and label.name in given for label in measure.labels):
+        return {}
+    return {f"{verdict.judge}_{label.name}": label.name in given for label in measure.labels if label.counted}
+
+
+def label_measures(group: Sequence[Row], judge: str, measure: Measured) -> Iterator[Measure]:
+    """Yield the shares of the labels, over the scored episodes that have any counted one; none where nothing was labelled."""
+    if not any(row.scored for row in _labelled(group, judge)):
+        return
+    under, several = measure.title, any(len(_labels_of(row, judge)) > 1 for row in group)
+    for label in measure.labels:
+        if label.counted:
+            name = f"{judge}_{label.name}"
+            rate = share(group, name)
+            about = f"{label.about}{f' (any of its {measure.things})' if several and label.place == 'column' else ''}"
+            yield Measure.of(rate, name, label.head, place=label.place, under=under, note=about, better=label.better)
+    yield Measure.of(
+        share(group, measure.name), measure.name, measure.head, place="hidden", under=under, note=measure.about, better=measure.better
+    )
+    counted = {label.name for label in measure.labels if label.counted}
+    for thing, found in _counts(group, judge).items():
+        number = sum(found[name] for name in counted)
+        yield Measure(name=f"{judge}_seen_{thing}", head="Seen", kind="number", place="matrix", under=thing, value=number)
+
+
+def label_matrix(group: Sequence[Row], judge: str, measure: Measured) -> Iterator[Matrix]:
+    """Yield the matrix of things and labels over the scored episodes of a group; none where nothing was labelled."""
+    counts = _counts(group, judge)
+    if counts:
+        columns = tuple(label.name for label in measure.labels)
+        yield Matrix(
+            name=measure.things,
+            rows=tuple(counts),
+            columns=columns,
+            heads=tuple(label.head for label in measure.labels),
+            counts=tuple(tuple(found[name] for name in columns) for found in counts.values()),
+            axes=(measure.things, "verdict"),
+        )
+
+
+def _counts(group: Sequence[Row], judge: str) -> dict[str, Counter[str]]:
+    """Count the labels of each thing over the scored episodes."""
+    counts: dict[str, Counter[str]] = {}
+    for row in _labelled(group, judge):
+        for thing, label in _labels_of(row, judge).items() if row.scored else ():
+            counts.setdefault(thing, Counter())[label] += 1
+    return counts
+
+
+def _labelled(group: Sequence[Row], judge: str) -> list[Row]:
+    return [row for row in group if _labels_of(row, judge)]
+
+
+def _labels_of(row: Row, judge: str) -> dict[str, str]:
+    start = f"{judge} "
+    return {name.removeprefix(start): label for name, label in row.labels.items() if name.startswith(start)}
