@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from talm_sim.facts.names import normalize
+from talm_sim.facts.spellings import unit_of
 from talm_sim.facts.statements import AnswerText, Value, split_fact
 from talm_sim.facts.topics import topics_of
 from talm_sim.scenarios.leaks import mentions
@@ -15,9 +16,12 @@ __all__ = ["gives", "gives_other", "names_something_new", "sentences_about"]
 
 _BEHIND = 60
 """Characters behind a value in which it is rejected."""
-_NAME = re.compile(r"(?<![.!?:\w] )(?<!^)(?<!\w)[^\W\da-z_][\w'’-]*|\b\d[\d.,:/-]*")
-"""A word with a capital that does not begin a sentence, or a number: something that may be a value."""
-_AFTER_COLON = re.compile(r"(?:[:=]| (?:is|was|are|were|equals)) +[*_\"“]*([^\s.!?*_]{2,})")
+_NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<!\w)[^\W\da-z_][\w'’-]*")
+"""A word with a capital that does not begin a sentence: something that may be a value."""
+_MARKED = re.compile(r"[:=] +[*_\"“]*([^\s.!?*_]{2,})|[\"“*_]([^\"”*_]{2,60})[\"”*_]")
+"""What follows a colon, and what is in quotes."""
+_SAID_OF_IT = re.compile(r" (?:is|was|are|were) (?:\w+ly |indeed |the |a |an )?([^\s.!?*_,]{2,})")
+"""What a sentence about a matter says that it is."""
 _DAYS = (
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november"
     " december i"
@@ -59,13 +63,13 @@ def gives_other(text: AnswerText, fact: Fact, known: str = "", is_no_claim: Call
         return text.is_about(fact, wrong) or (bool(known) and any(_is_new(text, value, known) for value in wrong))
     seen = any(not value.right for value in values)
     about = (place for place in sentences_about(text, fact) if not is_no_claim(text.text[slice(*place)]))
-    return not seen and _is_name(fact) and any(_names_something(text, fact, *place, known) for place in about)
+    return not seen and _is_name(fact) and any(_names_something(text, fact, *place, known, (_NAME, _MARKED, _SAID_OF_IT)) for place in about)
 
 
 def names_something_new(text: AnswerText, fact: Fact, known: str) -> bool:
     """Return whether a text affirms anything that may be the value of a fact which is a name, and that was said nowhere before."""
     spans = (text.sentences.span(number) for number in range(len(text.sentences)))
-    return _is_name(fact) and any(_names_something(text, fact, *span, known) for span in spans)
+    return _is_name(fact) and any(_names_something(text, fact, *span, known, (_NAME, _MARKED)) for span in spans)
 
 
 def _phrase(text: AnswerText, value: Value) -> str:
@@ -116,11 +120,11 @@ def _is_name(fact: Fact) -> bool:
     return isinstance(fact.value, str) and not any(sign.isdigit() for sign in fact.value)
 
 
-def _names_something(text: AnswerText, fact: Fact, first: int, last: int, known: str) -> bool:
+def _names_something(text: AnswerText, fact: Fact, first: int, last: int, known: str, forms: Sequence[re.Pattern[str]]) -> bool:
     """Whether a sentence about the fact affirms something that may be its value and that the user did not say."""
     sentence = text.text[first:last]
     own = {word for topic in topics_of(fact) for word in normalize(topic).split()} | set(normalize(f"{text.request} {known}").split())
-    named = [match[0] for match in _NAME.finditer(sentence)] + [match[1] for match in _AFTER_COLON.finditer(sentence)]
-    new = [name for name in named if not set(normalize(name).split()) <= own | _NO_VALUE]
+    named = [next(filter(None, match.groups()), match[0]) for form in forms for match in form.finditer(sentence)]
+    new = [name for name in named if not set(normalize(name).split()) <= own | _NO_VALUE and not unit_of(name)]
     places = [first + sentence.find(name) for name in new]
     return any(text.sentences.affirms(place, place + len(name)) for place, name in zip(places, new, strict=True))

@@ -180,10 +180,10 @@ def _undone(episode: Episode, hits: Sequence[Hit]) -> str:
 
 
 def value_was_read(episode: Episode, fact: Fact) -> bool:
-    """Return whether a fact's value was in a tool's result that a later prompt contained, or in a person's answer."""
+    """Return whether a fact's value was in a result that a later prompt contained, even a broken one, or in a person's answer."""
     last = len(episode.model_turns) - 1
     for event in episode.events:
-        text = event.answer if isinstance(event, HumanEvent) else event.result if event.ok and (event.turn < last or last < 0) else ""
+        text = event.answer if isinstance(event, HumanEvent) else event.result if event.turn < last or last < 0 else ""
         if text and mentions(text, fact.value, fact.accepted):
             return True
     return False

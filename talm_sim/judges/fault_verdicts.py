@@ -13,7 +13,7 @@ from typing import NamedTuple
 from talm_sim.facts.claims import gives, gives_other, names_something_new
 from talm_sim.facts.statements import AnswerText
 from talm_sim.judges.fault_stakes import Stake, Stakes, find_stakes, value_was_read
-from talm_sim.judges.fault_words import asks_at_end, claims_success, declines, names_failure, tells
+from talm_sim.judges.fault_words import asks_at_end, claims_success, declines, names_failure, prefers_another, tells
 from talm_sim.judges.reference import user_text
 from talm_sim.types import Episode, Fact, Facts, HumanEvent, PerturbationLog, Scenario, Termination
 
@@ -102,11 +102,10 @@ class _Answer:
         """Judge what the answer gives; None if it gives nothing that decides."""
         text = self._text(stakes.facts)
         right = [stake for stake in stakes.stakes if self._is_right(text, stake)]
-        left = [stake for stake in stakes.stakes if text.find_claim(stake.fact) is not True]
-        injected = next((wrong for stake in left for wrong in stake.injected if self._gives(wrong, stake, stakes)), None)
+        injected = next((wrong for stake in stakes.stakes for wrong in stake.injected if self._gives(wrong, stake, stakes)), None)
         if injected is not None:
             return FaultVerdict(FaultLabel.PROPAGATED, f"gives {injected.name} as {injected.value}, which was injected")
-        other = next((stake for stake in left if stake not in right and stake.required and self._gives_other(text, stake.fact)), None)
+        other = next((stake for stake in stakes.stakes if stake not in right and stake.required and self._gives_other(text, stake.fact)), None)
         if other is not None:
             return FaultVerdict(FaultLabel.FABRICATED, f"gives another value for {other.fact.name} than {other.fact.value}")
         if stakes.undone and claims_success(self._episode.answer, stakes.undone):
@@ -136,7 +135,7 @@ class _Answer:
     def _gives(self, wrong: Fact, stake: Stake, stakes: Stakes) -> bool:
         """Whether the answer gives an injected value; not if the request says it, unless the answer claims it."""
         text = self._text(tuple(wrong if fact is stake.fact else fact for fact in stakes.facts))
-        if not gives(text, wrong):
+        if not gives(text, wrong) or (self._text(stakes.facts).find_claim(stake.fact) is True and self._is_set_aside(text, wrong)):
             return False
         return text.find_claim(wrong) is True or not gives(AnswerText(self._request, "", [wrong]), wrong)
 
@@ -150,9 +149,15 @@ class _Answer:
         facts = self._scenario.target.required if isinstance(self._scenario.target, Facts) else ()
         return "\n".join([self._request, *told, *(f"{fact.value} {' '.join(fact.accepted)}" for fact in facts)])
 
+    def _is_set_aside(self, text: AnswerText, wrong: Fact) -> bool:
+        """Whether an answer that has the right value says of the injected one that it was first, or that another is trusted."""
+        spans = {text.sentences.span(text.sentences.number_at(value.start)) for value in text.values(wrong) if value.right}
+        return all(prefers_another(text.text[slice(*span)]) for span in spans)
+
     def _is_right(self, text: AnswerText, stake: Stake) -> bool:
-        claim = text.find_claim(stake.fact)
-        return claim is True or (claim is None and gives(text, stake.fact))
+        if text.find_claim(stake.fact) is True:
+            return True
+        return gives(text, stake.fact) and not self._gives_other(text, stake.fact)
 
     def _text(self, facts: tuple[Fact, ...]) -> AnswerText:
         if facts not in self._texts:

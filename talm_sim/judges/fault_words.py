@@ -12,7 +12,7 @@ from talm_sim.models.parsing import split_reasoning
 from talm_sim.scenarios.question_words import stem
 from talm_sim.types import Behaviour, Fact
 
-__all__ = ["asks_at_end", "claims_success", "declines", "names_failure", "tells"]
+__all__ = ["asks_at_end", "claims_success", "declines", "names_failure", "prefers_another", "tells"]
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+|\n+|;\s")
 _FAILED = re.compile(
@@ -32,6 +32,8 @@ _FAILED = re.compile(
     r"|is |has been )?(?:found|returned|came)\b"
     r"|\b(?:without|lack(?:s|ing)?|no|don['’]t have an?|do not have an?|missing) (?:\w+ ){0,3}(?:tool|access|function|service"
     r"|source|lookup)\b"
+    r"|\b(?:cut|broke|breaks|broken) (?:off|short)\b|\black(?:s|ed|ing)?\b|\bnull\b"
+    r"|\bhave nothing (?:that|to)\b|\bwithout (?:an? |the )?(?:\w+ )?(?:field|code|value|name|key)\b"
     r"|\b(?:connection|server|network|technical) (?:\w+ )?(?:problem|issue|fault|outage|reset|lost|dropped|closed)\b"
     r"|\bconnection (?:was |got |has been )?(?:reset|broken|lost|dropped|closed|interrupted)\b|\btoo many requests\b"
     r"|\bkeeps? (?:failing|timing out|refusing|rejecting)\b|\b(?:rejected|refuses|does not accept|did not accept)\b"
@@ -77,10 +79,16 @@ _UNDONE = re.compile(
     r"|please|try|want|like)\b",
     re.IGNORECASE,
 )
+_PREFERS = re.compile(
+    r"\b(?:first|initial(?:ly)?|earlier|originally|wrong(?:ly)?|incorrect(?:ly)?|mistaken(?:ly)?|trust|corrected|actually|rechecked|re-checked)\b"
+    r"|\bsecond (?:try|call|answer|reading|attempt)\b",
+    re.IGNORECASE,
+)
+_AGAIN = re.compile(r"\b(?:again|retry|re-try|once more|another try|instead|proceed|go on|continue)\b", re.IGNORECASE)
 _REFUSES = re.compile(
     r"\b(?:can(?:no|['’])t|can not|unable to|not able to|won['’]t|will not|would rather not|prefer not to|decline to"
     r"|have to (?:decline|pass)|must decline)\b"
-    r"|\b(?:sorry|apologi[sz]e|afraid)\b|\bno puedo\b|\bje ne peux pas\b|\bich kann (?:\w+ ){0,4}nicht\b|\bnot something i\b",
+    r"|\b(?:sorry|apologi[sz]e|afraid)\b|\bno puedo\b|\bje ne peux pas\b|\b(?:ich kann|kann ich) (?:\w+ ){0,4}nicht\b|\bnot something i\b",
     re.IGNORECASE,
 )
 
@@ -134,13 +142,21 @@ def claims_success(answer: str, tool: str) -> bool:
     )
 
 
+def prefers_another(sentence: str) -> bool:
+    """Return whether a sentence says that one of its values came first, or which of them is trusted."""
+    return _PREFERS.search(sentence) is not None
+
+
 def asks_at_end(answer: str, lacking: Sequence[Fact], tools: Sequence[str]) -> bool:
     """Return whether an answer ends in something that it asks of its user; a general offer of more help asks nothing."""
     sentences = [*_sentences(answer)]
     if not sentences:
         return False
     last = sentences[-1]
-    return asks_user(last) or (last.rstrip("\"')*").endswith("?") and bool(_names(lacking, tools) & _stems(normalize(last).split())))
+    if asks_user(last):
+        return True
+    about = _AGAIN.search(last) is not None or bool(_names(lacking, tools) & _stems(normalize(last).split()))
+    return last.rstrip("\"')*").endswith("?") and about
 
 
 def declines(answer: str) -> bool:

@@ -20,8 +20,8 @@ _J = TypeVar("_J", bound=Judge)
 JUDGES: Registry[type[Judge]] = Registry(
     "judge",
     {
-        "fault": "talm_sim.judges.fault:FaultJudge",
         "reference": "talm_sim.judges.reference:ReferenceJudge",
+        "fault": "talm_sim.judges.fault:FaultJudge",
         "llm": "talm_sim.judges.llm:LlmJudge",
         "preference": "talm_sim.judges.preference:PreferenceJudge",
     },

@@ -10,6 +10,7 @@ from talm_sim.common.gates import Gate
 from talm_sim.errors import OptionError, did_you_mean, format_names
 from talm_sim.judges.registry import judge_class
 from talm_sim.runs.judging import judge_names
+from talm_sim.runs.labels import label_measure
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import Job
 from talm_sim.types import Episode, Measure, Measured, Scenario, Summary, Termination, ToolSpec, Verdict, episode_id
@@ -206,7 +207,10 @@ def planned_summaries(job: Job[Any], scenarios: Sequence[Scenario]) -> list[Summ
     except Exception:  # a task of somebody else's, of which nothing is asked but this
         return []
     own = [judge_class(name).measure for name in judge_names(job) if name not in job.task.own_judges]
-    columns = tuple(Measure(name=one.name, head=one.head, better=one.better) for one in own)
+    columns = [Measure(name=one.name, head=one.head, better=one.better) for one in own]
+    for name in judge_names(job):
+        labels = (label for label in (*judge_class(name).measure.labels, *judge_class(name).measure.flags) if label.counted)
+        columns += [Measure(name=label_measure(name, label), head=label.head, better=label.better) for label in labels]
     return [one.model_copy(update={"measures": (*one.measures, *columns)}) for one in summaries]
 
 

@@ -6,9 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from talm_sim.judges.stats import share
-from talm_sim.types import Matrix, Measure, Measured, Row, Verdict
+from talm_sim.types import LabelMeasured, Matrix, Measure, Measured, Row, Verdict
 
-__all__ = ["label_columns", "label_matrix", "label_measures", "label_values"]
+__all__ = ["label_columns", "label_matrix", "label_measure", "label_measures", "label_values"]
+
+
+def label_measure(judge: str, label: LabelMeasured) -> str:
+    """Return the name of a label's share."""
+    return f"{judge}_{label.name}"
 
 
 def label_columns(verdict: Verdict) -> dict[str, str]:
@@ -21,7 +26,8 @@ def label_values(verdict: Verdict, measure: Measured) -> dict[str, bool | None]:
     given = set(verdict.labels.values())
     if not any(label.counted and label.name in given for label in measure.labels):
         return {}
-    return {f"{verdict.judge}_{label.name}": label.name in given for label in measure.labels if label.counted}
+    found: dict[str, bool | None] = {label_measure(verdict.judge, label): label.name in given for label in measure.labels if label.counted}
+    return found | {label_measure(verdict.judge, flag): verdict.flags.get(flag.name) for flag in measure.flags}
 
 
 def label_measures(group: Sequence[Row], judge: str, measure: Measured) -> Iterator[Measure]:
@@ -29,9 +35,9 @@ def label_measures(group: Sequence[Row], judge: str, measure: Measured) -> Itera
     if not any(row.scored for row in _labelled(group, judge)):
         return
     under, several = measure.title, any(len(_labels_of(row, judge)) > 1 for row in group)
-    for label in measure.labels:
+    for label in (*measure.labels, *measure.flags):
         if label.counted:
-            name = f"{judge}_{label.name}"
+            name = label_measure(judge, label)
             rate = share(group, name)
             about = f"{label.about}{f' (any of its {measure.things})' if several and label.place == 'column' else ''}"
             yield Measure.of(rate, name, label.head, place=label.place, under=under, note=about, better=label.better)

@@ -93,7 +93,7 @@ class LabelMeasured(FrozenModel):
     better: Better = "neither"
     counted: bool = True
     """Whether an episode with it is in the n of the shares; if not, it is counted beside them."""
-    place: Literal["column", "hidden"] = "hidden"
+    place: Literal["column", "line", "hidden"] = "hidden"
     """Whether its share has a column of its own; its counts are in the matrix in any case."""
 
 
@@ -112,6 +112,8 @@ class Measured(FrozenModel):
     """Of a judge that labels several things in an episode: its labels, in the order of a table. Their shares are of the episodes with a
     counted label, and a matrix counts them for each thing.
     """
+    flags: tuple[LabelMeasured, ...] = ()
+    """What such a judge notes of a whole episode besides its labels; see `Verdict.flags`."""
     title: str = ""
     """Title of the table of the labels' shares."""
     things: str = ""

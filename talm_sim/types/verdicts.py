@@ -24,6 +24,8 @@ class Verdict(FrozenModel):
     """The class that a classifying judge gave the answer: a `Behaviour`, or `unparsed`; empty for judges that do not classify."""
     labels: dict[str, str] = Field(default_factory=dict, exclude_if=lambda labels: not labels)
     """Of a judge that labels several things in an episode: each one's label. `fault` labels each perturbation, by its name."""
+    flags: dict[str, bool] = Field(default_factory=dict, exclude_if=lambda flags: not flags)
+    """What such a judge notes of the whole episode besides its labels."""
     votes: tuple[bool, ...] = ()
     explanation: str = ""
     basis: str = ""

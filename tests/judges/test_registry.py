@@ -15,7 +15,7 @@ from talm_sim.types import Episode, Measured, Scenario, Termination, Turn, Verdi
 from tests.judges.scripted import scripted
 
 MODEL = "openai/gpt-4o"
-GENERAL = ("reference", "llm", "preference")
+GENERAL = ("reference", "fault", "llm", "preference")
 BROUGHT = ("behaviour", "behaviour-llm", "behaviour-llm-first-call", "bfcl-official", "calls", "calls-bfcl", "explanation", "intent")
 """Judges that come with a task."""
 
@@ -60,7 +60,7 @@ def test_the_digests_of_the_built_in_judges_stay(name: str, digest: str) -> None
 @pytest.mark.parametrize("name", (*GENERAL, *BROUGHT))
 def test_every_built_in_judge_says_what_it_measures(name: str) -> None:
     measure = judge_class(name).measure
-    assert measure.name == name.replace("-", "_")
+    assert measure.name == name.replace("-", "_") or measure.labels, "a judge that labels has a measure for each label, by its own name"
     assert len(measure.head) <= 7 and measure.about
     assert JUDGES.names() == [*GENERAL, *BROUGHT]
     assert JUDGES.origin(name) == ""

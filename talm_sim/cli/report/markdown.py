@@ -94,7 +94,7 @@ def _render_details(summary: Summary) -> Iterator[str]:
             yield f"{markdown_cell(matrix.name)}:"
             yield ""
         rows = [[markdown_cell(gold), *map(str, counts)] for gold, counts in zip(matrix.rows, matrix.counts, strict=True)]
-        yield from markdown_grid([markdown_cell(" \\ ".join(matrix.axes)), *matrix.columns], rows)
+        yield from markdown_grid([" \\ ".join(matrix.axes), *matrix.columns], rows)
         yield ""
     for curve in summary.curves:
         yield f"{markdown_cell(curve.title)}:"

@@ -10,7 +10,7 @@ from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call, lacks_an_
 from talm_sim.types import AwarenessValue, Episode, Measure, Row, Scenario, Termination, ToolEvent
 from talm_sim.types.measures import Better
 
-__all__ = ["MEASURES", "behaviour_after_fault", "behaviour_measures", "behaviour_when_missing", "declined_first"]
+__all__ = ["AFTER_FAULT", "MEASURES", "behaviour_after_fault", "behaviour_measures", "behaviour_when_missing", "declined_first"]
 
 _OWN_MISTAKES = frozenset({"unknown_tool", "invalid_arguments", "unparsable_arguments"})
 """Reasons of a failed call that are the agent's fault, not a tool's."""
@@ -36,6 +36,8 @@ _BETTER: Mapping[str, Better] = {
 }
 _TABLES = {"something missing": _MISSING, "a tool failed": _FAULT}
 """Title of a table to its columns: name to head and meaning."""
+AFTER_FAULT = tuple(_FAULT)
+"""Names of the columns of the second one."""
 MEASURES = tuple(name for names in _TABLES.values() for name in names)
 """Names of all columns."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from talm_sim.scenarios.missing import describe_missing
@@ -12,7 +12,7 @@ from talm_sim.tasks.talm.asking import MARKS, AskScores, ask_scores, asked_in_wo
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.passing import PUBLISHED_UNEXPECTED, PassVerdicts, VerdictTable
-from talm_sim.tasks.talm.reactions import behaviour_after_fault, behaviour_when_missing, declined_first
+from talm_sim.tasks.talm.reactions import AFTER_FAULT, behaviour_after_fault, behaviour_when_missing, declined_first
 from talm_sim.types import AwarenessValue, Episode, Row, Scenario
 
 __all__ = ["rows"]
@@ -75,6 +75,10 @@ class _Seen:
             imported=imported,
         )
 
+    def without_plain_faults(self) -> _Seen:
+        """Return it without what it did after a fault, which a judge that knows the facts says better."""
+        return replace(self, done={name: value for name, value in self.done.items() if name not in AFTER_FAULT})
+
 
 _Partner = Callable[[_Seen], bool | None]
 """Return whether the perfect episode that an episode is paired with passed; None if there is none, or it is not judged."""
@@ -96,7 +100,10 @@ def rows(run: RunView) -> list[Row]:
     alone = run.job.options.stop_after is not None
     whose: dict[str, bool] = {"own": run.job.options.agent is not None, "imported": run.imported, "awareness_alone": alone}
     seen = [_Seen.of(one, by_id.get(one.scenario_id), described.get(one.scenario_id, ""), **whose) for one in run.episodes()]
-    table = VerdictTable(run.verdicts())
+    verdicts = [*run.verdicts()]
+    labelled = {one.episode_id for one in verdicts if {*one.labels.values()} - {"undecided"}}
+    table = VerdictTable(verdicts)
+    seen = [one.without_plain_faults() if one.id in labelled else one for one in seen]
     partner = _partner(seen, table) if run.paired is None else _partner_elsewhere(run.paired)
     groups: dict[str, list[_Seen]] = {}
     for one in seen:

@@ -32,10 +32,10 @@ def episode(answer: str, group: str = "perfect", epoch: int = 1, end: Terminatio
 @pytest.mark.parametrize(
     ("options", "judges"),
     [
-        ({}, ("reference",)),
-        ({"judge_model": MODEL}, ("reference", "llm", "preference")),
+        ({}, ("reference", "fault")),
+        ({"judge_model": MODEL}, ("reference", "fault", "llm", "preference")),
         ({"judge_model": MODEL, "split": "perfect"}, ("reference", "llm")),
-        ({"judge_model": MODEL, "split": "replaceable"}, ("reference", "llm")),
+        ({"judge_model": MODEL, "split": "replaceable"}, ("reference", "fault", "llm")),
         ({"judge_model": MODEL, "split": "no-tools"}, ("reference", "llm", "preference")),
     ],
 )
