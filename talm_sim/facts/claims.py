@@ -125,6 +125,6 @@ def _names_something(text: AnswerText, fact: Fact, first: int, last: int, known:
     sentence = text.text[first:last]
     own = {word for topic in topics_of(fact) for word in normalize(topic).split()} | set(normalize(f"{text.request} {known}").split())
     named = [next(filter(None, match.groups()), match[0]) for form in forms for match in form.finditer(sentence)]
-    new = [name for name in named if not set(normalize(name).split()) <= own | _NO_VALUE and not unit_of(name)]
+    new = [name for name in named if not set(normalize(name).split()) <= own | _NO_VALUE and (name.istitle() or not unit_of(name))]
     places = [first + sentence.find(name) for name in new]
     return any(text.sentences.affirms(place, place + len(name)) for place, name in zip(places, new, strict=True))
