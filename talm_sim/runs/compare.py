@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean, on_command_line
 from talm_sim.judges.paired import correct_by_holm
 from talm_sim.runs.differences import Paired, difference_of, pair_rows
+from talm_sim.runs.exposed import labelling_judges, select_exposed, share_of_common_calls
 from talm_sim.runs.sides import COSTS, Side, find_side
 from talm_sim.runs.tables import frame
 from talm_sim.tasks import find_task
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 
     from talm_sim.runs.stored_run import StoredRun
 
-__all__ = ["Comparison", "Difference", "Flips", "compare", "compare_sides", "find_divergences"]
+__all__ = ["SELECTED", "Comparison", "Difference", "Flips", "compare", "compare_sides", "find_divergences"]
 
 LEVEL = 0.05
 """A difference whose corrected p value is lower is not taken for chance."""
+SELECTED = "both saw a fault (selected)"
+"""Title of the table over the pairs in which both met a fault."""
 _MOST_NOT_SCORED = 0.05
 _EXAMPLES = 3
 """Names of scenarios that a message lists."""
@@ -95,6 +98,10 @@ class Comparison(FrozenModel):
     second_only: tuple[str, ...] = ()
     differences: tuple[Difference, ...]
     flips: tuple[Flips, ...] = ()
+    selected: int | None = None
+    """Pairs in which both met a fault; None where nothing was perturbed in both."""
+    common_calls: tuple[int, int] | None = None
+    """Tool calls that both made, and those that either made; None where nothing was perturbed in both, or a baseline does not know."""
     changed: dict[str, tuple[str, str]]
     """What differs between the two: an option, a text or the tools, to what each run has."""
     warnings: tuple[str, ...] = ()
@@ -183,7 +190,17 @@ def compare_sides(
         )
     wanted = _wanted_columns(first, second, across=across, measures=measures, groups=groups)
     found = [one for group, derived, measure in wanted if (one := difference_of(paired, group, measure, derived=derived, seed=seed))]
+    exposed = select_exposed(paired)
+    if exposed is not None:
+        found = [one for one in found if one["measure"].under not in _labelled(first, second)] + [
+            {**one, "measure": one["measure"].model_copy(update={"under": SELECTED})}
+            for group, derived, measure in wanted
+            if not derived
+            and measure.under in {"", *_labelled(first, second)}
+            and (one := difference_of(exposed, group, measure, derived=False, seed=seed))
+        ]
     differences = _with_verdicts([Difference(**one) for one in found])
+    common_calls = None if exposed is None else share_of_common_calls(paired)
     changed = _changes(first, second)
     return Comparison(
         first=first.name + (f":{groups[0]}" if across else ""),
@@ -195,9 +212,17 @@ def compare_sides(
         second_only=paired.second_only,
         differences=tuple(differences),
         flips=tuple(_flips(paired)),
+        selected=None if exposed is None else len(exposed.pairs),
+        common_calls=common_calls,
         changed=changed,
         warnings=tuple(_warnings(first, second, changed, differences)),
     )
+
+
+def _labelled(first: Side, second: Side) -> set[str]:
+    """Return the titles of the tables of labels."""
+    starts = tuple(f"{judge}_" for judge in labelling_judges(first) | labelling_judges(second))
+    return {column.measure.under for column in (*first.columns, *second.columns) if column.measure.name.startswith(starts)}
 
 
 def _check_alike(first: Side, second: Side, groups: tuple[str, str] | None) -> None:
@@ -207,6 +232,9 @@ def _check_alike(first: Side, second: Side, groups: tuple[str, str] | None) -> N
         raise NotComparableError(f"{names}: are of different tasks ({first.task}, {second.task}); compare runs of one task.")
     shared = set(groups or {row.group for row in first.rows} & {row.group for row in second.rows})
     one, other = first.judges_of(shared), second.judges_of(shared)
+    # Only where something was perturbed is there anything to label.
+    alone = (one.keys() ^ other.keys()) & (labelling_judges(first) | labelling_judges(second))
+    one, other = ({name: version for name, version in each.items() if name not in alone} for each in (one, other))
     if one.keys() != other.keys():
         judges = [", ".join(sorted(each)) or "none" for each in (one, other)]
         raise NotComparableError(f"{names}: were judged by others ({judges[0]}; {judges[1]}); use the same: talm-sim judge RUN --judge NAME.")

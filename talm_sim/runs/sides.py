@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os.path
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from math import isfinite
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from talm_sim.common.digests import digest
+from talm_sim.common.digests import canonical_json, digest
 from talm_sim.common.plain_files import LARGEST_DATA, UnfitFileError, read_text
 from talm_sim.common.typed_options import fault_of
 from talm_sim.config import Scope
@@ -96,6 +97,8 @@ class Side(_Known):
     """One per episode, with the values of `COSTS`."""
     path: Path | None = None
     """The run's directory; None for a baseline."""
+    calls: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Of a run with faults: each episode to digests of its tool calls; empty for a baseline."""
 
     @classmethod
     def of_run(cls, stored: StoredRun) -> Side:
@@ -110,6 +113,7 @@ class Side(_Known):
             # Published outputs hold answers alone; traces of an agent have turns.
             played = not stored.imported or any(episode.model_turns for episode in stored.episodes())
             took = {episode.id: _costs(episode, played=played) for episode in stored.episodes()}
+            perturbed = (episode for episode in stored.episodes() if episode.perturbations)
             said = job.task.label(stored)
             return cls(
                 name=stored.id,
@@ -124,6 +128,7 @@ class Side(_Known):
                 rows=tuple(row.model_copy(update={"values": {**took[row.episode], **row.values}}) for row in rows),
                 columns=tuple(_columns(stored.summary(rows))),
                 path=stored.path,
+                calls={episode.id: _calls_of(episode) for episode in perturbed},
             )
 
     @classmethod
@@ -265,6 +270,17 @@ def _costs(episode: Episode, *, played: bool) -> dict[str, int | None]:
         "tool_calls": len(episode.tool_events) if played else None,
         "tokens": usage.input_tokens + usage.output_tokens if counted else None,
     }
+
+
+def _calls_of(episode: Episode) -> tuple[str, ...]:
+    """Return a digest of each tool call: its tool, its arguments, and how often it had been made before."""
+    made: Counter[str] = Counter()
+    found = []
+    for event in episode.tool_events:
+        call = f"{event.name} {canonical_json(event.arguments)}"
+        found.append(digest([call, made[call]]))
+        made[call] += 1
+    return tuple(found)
 
 
 def _columns(summaries: Sequence[Summary]) -> Iterator[Column]:

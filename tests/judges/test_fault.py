@@ -71,7 +71,9 @@ _TEXT = st.sampled_from(
         "?",
     ]
 )
-_RESULT = st.sampled_from(['{"working_days":59}', '{"working_days":60}', "{}", '{"error":"HTTP 500: x."}', "[", "null", '{"a":[{"b":true}]}', ""])
+_RESULT = st.sampled_from(
+    ['{"working_days":59}', '{"working_days":60}', "{}", '{"error":"HTTP 500: x."}', "[", "null", '{"a":[{"b":true}]}', ""]
+)
 _LOG = st.builds(
     PerturbationLog,
     name=st.sampled_from(["http-500", "http-500:p=0.5", "off-by-one", "mask:tool=count", "mask", "no-such-fault:x=y", "model-500"]),

@@ -11,7 +11,7 @@ from talm_sim.cli.report.markdown import markdown_cell, markdown_grid
 from talm_sim.cli.report.page import PageSection, PageTable
 from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.cli.terminal.text import clip, one_line, one_line_text
-from talm_sim.runs.compare import Comparison, Difference, Flips
+from talm_sim.runs.compare import SELECTED, Comparison, Difference, Flips
 from talm_sim.types.figures import DASH
 from talm_sim.types.steps import Divergence
 
@@ -50,7 +50,7 @@ def comparison_lines(
     for line in _about(one):
         yield from (Text(part, style="dim") for part in wrap(line, _TEXT, "   ", "     "))
     titles = list(dict.fromkeys(difference.measure.under for difference in one.differences))
-    shown = titles if every else titles[:1]
+    shown = titles if every else [title for title in titles if title in (titles[0], SELECTED)]
     for title in shown:
         yield Text()
         if len(title) > _NAME:
@@ -75,6 +75,12 @@ def _about(one: Comparison) -> Iterator[str]:
     size += f", {one.not_scored:,} of them not scored" if one.not_scored else ""
     left = [f"{len(names):,} scenarios in {letter} alone" for letter, names in (("A", one.first_only), ("B", one.second_only)) if names]
     yield "; ".join([size, *([f"left out: {', '.join(left)}"] if left else [])])
+    if one.selected is not None:
+        yield f"both saw a fault: {one.selected:,} of the pairs; what the agents did decides which they are"
+    if one.common_calls is not None:
+        both, either = one.common_calls
+        same = "" if {"perturb", "seed"} & one.changed.keys() else "; these met the same faults"
+        yield f"tool calls: {both:,} of {either:,} were made by both{same}"
     for name, (before, after) in one.changed.items():
         yield f"{name.replace('_', ' ')}: {one_line(before, 60)} (A), {one_line(after, 60)} (B)"
 
