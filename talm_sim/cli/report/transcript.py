@@ -107,7 +107,11 @@ def transcript(
         parts += _section("Answer", [_answer(episode)])
     if episode.perturbations:
         lines = [
-            Text(f"{strip_control(log.name)}: injected in {log.fired} of {count(log.armed, 'eligible call')}") for log in episode.perturbations
+            Text(
+                f"{strip_control(log.name)}: injected in {log.fired} of {count(log.armed, 'eligible call')}, seen in {log.seen}"
+                + (f"; not applicable to {log.not_applicable}" if log.not_applicable else "")
+            )
+            for log in episode.perturbations
         ]
         parts += _section("Perturbations", lines)
     if verdicts or not scored:
@@ -268,11 +272,15 @@ def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH, *, times: int
         facts.insert(1, one_line(event.error))
     line = Text("  ".join(["ok" if event.ok else "failed", *facts]), style="green" if event.ok else "red")
     for log in event.perturbations:
-        said = "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
+        unhit = "not applicable" if log.not_applicable else "eligible, not injected"
+        said = "fired" if log.seen else "injected, not seen by the model" if log.fired else unhit
         line.append(f"  perturbation {one_line(log.name)} {said}", style="yellow")
     yield indent(line)
     if event.result:
         yield indent(prose(one_line(event.result, width), "dim"))
+    for log in event.perturbations:
+        if log.replaced is not None:
+            yield indent(Text.assemble(("in place of: ", "yellow"), (one_line(log.replaced, width), "dim")))
 
 
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
