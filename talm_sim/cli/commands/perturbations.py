@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
 from inspect import getdoc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.text import Text
 
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list
+from talm_sim.cli.terminal.console import print_page
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
+if TYPE_CHECKING:
+    from talm_sim.tools_env.samples import Sight
+
 __all__ = ["command"]
+
+
+_FAMILIES = {
+    "endpoint": "the endpoint fails",
+    "silent": "the tool answers with wrong data",
+    "drift": "the tool's interface has changed, its description has not",
+    "tools": "the list of tools that the agent sees has changed",
+    "model": "the answers of the agent's model are damaged",
+    "": "cannot be loaded",
+}
 
 
 @click.group()
@@ -31,10 +47,22 @@ def list_(as_json: bool) -> None:
     if as_json:
         print_json(records)
         return
-    rows = [record | {"about": "; ".join(filter(None, [record["summary"], _format_own_options(record)]))} for record in records]
     foreign = {"origin": "From"} if any(record["origin"] != "built in" for record in records) else {}
-    print_list(rows, {"name": "Perturbation", **foreign, "about": "What it does; its own options"}, empty="no perturbation")
-    click.echo(f"{count(len(rows), 'perturbation')}; all take tool=NAME, p=CHANCE and times=N", err=True)
+    columns = {"name": "Perturbation", "shown": "Is", **foreign, "about": "What it does; its own options"}
+    rows: list[dict[str, Any]] = []
+    for family, said in _FAMILIES.items():
+        members = [record for record in records if record["family"] == family]
+        if members:
+            rows.append({"name": family.upper(), "shown": "", "origin": "", "about": said})
+        rows += [
+            record | {"shown": _nature(record), "about": "; ".join(filter(None, [record["summary"], _own_options(record)]))}
+            for record in members
+        ]
+    print_list(rows, columns, empty="no perturbation")
+    click.echo(
+        f"{count(len(records), 'perturbation')}; all take tool=NAME, p=CHANCE and seed=N; those of calls also call=N, times=N, after=N",
+        err=True,
+    )
 
 
 @command.command("show")
@@ -50,11 +78,14 @@ def show(name: str, as_json: bool) -> None:
     record = _record(name)
     if record["error"]:
         raise PrerequisiteError(record["error"])
+    record["sees"] = _sees(record)
     if as_json:
         print_json(record)
         return
     click.echo(f"{name}: {strip_control(record['summary'])} ({strip_control(record['origin'])})\n")
-    click.echo(f"{strip_control(getdoc(PERTURBATIONS.get(name)) or '').strip()}\n")
+    family = f"Family: {record['family']}, {_FAMILIES[record['family']]}. {_nature(record).capitalize()}: {_explain(record)}."
+    injected = f"Injected: {record['injects'] or 'no value'}."
+    print_page(Text(strip_control(f"{getdoc(PERTURBATIONS.get(name)) or ''}\n\n{family}\n{injected}\n").strip() + "\n"))
     rows = [
         {
             "option": option["name"],
@@ -64,6 +95,8 @@ def show(name: str, as_json: bool) -> None:
         for option in record["options"]
     ]
     print_list(rows, {"option": "Option", "default": "Default", "help": "What it does"}, empty="no option")
+    click.echo()
+    _print_sight(record["sees"])
     click.echo(f"\ntalm-sim run --tools live --perturb {name}{_example(record)}")
 
 
@@ -74,15 +107,69 @@ def _record(name: str) -> dict[str, Any]:
     try:
         kind = PERTURBATIONS.get(name)
     except PrerequisiteError as err:  # another package's fault must not hide the rest
-        return {"name": name, "summary": str(err), "origin": PERTURBATIONS.origin(name), "options": [], "error": str(err)}
+        unknown: dict[str, Any] = {"family": "", "silent": None, "permanent": None, "injects": "", "options": []}
+        return {"name": name, "summary": str(err), "origin": PERTURBATIONS.origin(name), **unknown, "error": str(err)}
     origin = PERTURBATIONS.origin(name) or "built in"
     shared = PerturbationOptions.model_fields
     options = [asdict(option) | {"own": option.name not in shared} for option in option_help(kind.Options)]
-    return {"name": name, "summary": kind.summary, "origin": origin, "options": options, "error": ""}
+    nature = {"family": kind.family, "silent": kind.silent, "permanent": kind.permanent, "injects": kind.origin}
+    return {"name": name, "summary": kind.summary, "origin": origin, **nature, "options": options, "error": ""}
 
 
-def _format_own_options(record: dict[str, Any]) -> str:
+def _nature(record: dict[str, Any]) -> str:
+    if record["silent"] is None:
+        return ""
+    return f"{'silent' if record['silent'] else 'explicit'}, {'permanent' if record['permanent'] else 'transient'}"
+
+
+def _explain(record: dict[str, Any]) -> str:
+    silent = "nothing that the agent reads says that something is wrong" if record["silent"] else "the agent can see that something is wrong"
+    return f"{silent}, and {'the same call fails again' if record['permanent'] else 'each call has a chance of its own'}"
+
+
+def _own_options(record: dict[str, Any]) -> str:
     return ", ".join(f"{option['name']}={option['default'] or '...'}" for option in record["options"] if option["own"])
+
+
+def _sees(record: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what the agent sees in an example, without the fault and with it; None if an option must be given first."""
+    from talm_sim.tools_env.samples import show_effect
+
+    if any(option["required"] for option in record["options"]):
+        return None
+
+    async def play() -> tuple[Sight, Sight]:
+        return await show_effect(), await show_effect(record["name"])
+
+    clean, faulty = asyncio.run(play())
+    same = [one.model_dump() for one in clean.tools] == [one.model_dump() for one in faulty.tools]
+    lists = {} if same else {"tools": _tool_lines(clean), "tools_with_fault": _tool_lines(faulty)}
+    calls = {"call": clean.call, "result": clean.result, "call_with_fault": faulty.call, "result_with_fault": faulty.result}
+    return {**lists, **calls, "seconds": faulty.seconds, "applies": faulty.applies}
+
+
+def _tool_lines(sight: Sight) -> list[str]:
+    return [f"{tool.name}({', '.join(tool.parameters.get('properties', ()))}): {tool.description}" for tool in sight.tools]
+
+
+def _print_sight(sees: dict[str, Any] | None) -> None:
+    """Print an example of what the agent sees."""
+    if sees is None:
+        return
+    if not sees["applies"]:
+        click.echo("The example's tools do not have what it damages.")
+        return
+    wait = f" (after {sees['seconds']:g} s)" if sees["seconds"] else ""
+    called = {"result": sees["call"], "result_with_fault": sees["call_with_fault"]}
+    rows = [
+        *({"when": when, "what": line} for key, when in _sides("tools") if key in sees for line in sees[key] or ["(no tool)"]),
+        *({"when": when, "what": f"{called[key]}\n{sees[key]}{wait if 'fault' in key else ''}"} for key, when in _sides("result")),
+    ]
+    print_list(rows, {"when": "Fault", "what": "What the agent sees"}, empty="nothing")
+
+
+def _sides(key: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (key, "without"), (f"{key}_with_fault", "with")
 
 
 def _example(record: dict[str, Any]) -> str:

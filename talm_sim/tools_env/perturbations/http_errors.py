@@ -11,7 +11,7 @@ from pydantic import Field
 from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
 from talm_sim.tools_env.perturbations.options import PerturbationOptions
 
-__all__ = ["Http403", "Http404", "Http429", "Http500", "Http503"]
+__all__ = ["Http401", "Http403", "Http404", "Http410", "Http429", "Http500", "Http503"]
 
 
 class _HttpError(Perturbation):
@@ -24,16 +24,32 @@ class _HttpError(Perturbation):
         return Outcome(self.status.value, json.dumps({"detail": self.status.phrase}).encode())
 
 
+class Http401(_HttpError):
+    """The caller's credentials are not taken; another try does not help."""
+
+    name, summary, status = "http-401", "answer 401 Unauthorized", HTTPStatus.UNAUTHORIZED
+    permanent = True
+
+
 class Http403(_HttpError):
-    """The caller may not; another try will not help."""
+    """The caller may not; another try does not help."""
 
     name, summary, status = "http-403", "answer 403 Forbidden", HTTPStatus.FORBIDDEN
+    permanent = True
 
 
 class Http404(_HttpError):
-    """The endpoint is gone."""
+    """Nothing is found at the endpoint's address."""
 
     name, summary, status = "http-404", "answer 404 Not Found", HTTPStatus.NOT_FOUND
+    permanent = True
+
+
+class Http410(_HttpError):
+    """The endpoint was switched off, and nothing takes its place."""
+
+    name, summary, status = "http-410", "answer 410 Gone", HTTPStatus.GONE
+    permanent = True
 
 
 class Http500(_HttpError):
@@ -49,7 +65,7 @@ class Http503(_HttpError):
 
 
 class Http429(_HttpError):
-    """The caller asks too often. The agent sees the wait; whether it tries again is its affair."""
+    """The caller asks too often. The agent reads how long to wait; whether it tries again is up to it."""
 
     name, summary, status = "http-429", "answer 429 Too Many Requests with Retry-After", HTTPStatus.TOO_MANY_REQUESTS
 

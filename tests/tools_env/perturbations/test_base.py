@@ -8,81 +8,86 @@ from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.clock import VirtualClock
-from talm_sim.tools_env.perturbations import PERTURBATIONS, Call, Outcome, open_perturbations, parse_perturbation
+from talm_sim.tools_env.perturbations import PERTURBATIONS, Call, Outcome, Perturbation, open_perturbations, parse_perturbation
 from talm_sim.types import ToolSpec
 
 ANSWER = Outcome(200, b'{"city": "Hanoi"}')
 CALL = Call(ToolSpec(name="t"), {}, 1, {}, VirtualClock(), "e")
 
 
-def _open(text: str, seed: int = 0, episode: str = "e") -> list[bool]:
-    """Which of 200 calls of tool `t` a perturbation fires on."""
+def _opened(text: str, seed: int = 0, episode: str = "e") -> Perturbation:
     (perturbation,) = open_perturbations((text,), seed=seed, episode=episode)
-    return [perturbation.applies("t") for _ in range(200)]
+    return perturbation
 
 
-def test_the_first_set_is_there() -> None:
-    assert set(PERTURBATIONS.names()) >= {
-        "mask",
-        "http-403",
-        "http-404",
-        "http-429",
-        "http-500",
-        "http-503",
-        "timeout",
-        "connection-reset",
-        "malformed-body",
-        "empty-result",
-    }
+def _hits(text: str, seed: int = 0, episode: str = "e", *, calls: int = 200) -> list[bool]:
+    """Which of the calls of tool `t`, all with the same arguments, a perturbation fires on."""
+    perturbation = _opened(text, seed, episode)
+    return [perturbation.strikes(replace(CALL, of_tool=number, repeated=number - 1)) for number in range(1, calls + 1)]
+
+
+def test_the_endpoint_and_drift_faults_are_there() -> None:
+    errors = {f"http-{status}" for status in (401, 403, 404, 410, 429, 500, 503)}
+    others = {"timeout", "hang", "slow", "connection-reset", "malformed-body", "truncated-body", "empty-result"}
+    drift = {"renamed-field", "removed-field", "null-field", "retyped-field", "field-to-list", "renamed-argument"}
+    kinds = {name: PERTURBATIONS.get(name) for name in PERTURBATIONS.names()}
+    assert {name for name, kind in kinds.items() if kind.family == "endpoint"} == errors | others
+    assert {name for name, kind in kinds.items() if kind.family == "drift"} == drift
+    assert {name for name in errors | others if kinds[name].permanent} == {"http-401", "http-403", "http-404", "http-410"}
+    assert all(kinds[name].permanent for name in drift)
+    assert {name for name in errors | others | drift if kinds[name].silent} == {"slow", "empty-result", *drift} - {"renamed-argument"}
 
 
 def test_fires_always_unless_told_otherwise() -> None:
-    assert _open("http-500") == [True] * 200
+    assert _hits("http-500") == [True] * 200
 
 
 def test_tool_option_leaves_other_tools_alone_and_unarmed() -> None:
-    (perturbation,) = open_perturbations(("http-500:tool=a",), seed=0, episode="e")
+    perturbation = _opened("mask:tool=a")
     assert not perturbation.applies("b")
     assert perturbation.applies("a")
     assert (perturbation.log().armed, perturbation.log().fired) == (1, 1)
 
 
-def test_times_bounds_the_hits_of_an_episode() -> None:
-    assert _open("http-500:times=2") == [True, True] + [False] * 198
+def test_times_after_and_call_count_the_calls_of_a_tool() -> None:
+    assert _hits("http-500:times=2") == [True, True] + [False] * 198
+    assert _hits("http-500:after=3") == [False] * 3 + [True] * 197
+    assert _hits("http-500:after=3,times=2") == [False] * 3 + [True] * 2 + [False] * 195
+    assert _hits("http-500:call=4") == [False] * 3 + [True] + [False] * 196
+    assert _hits("http-500:call=4,after=4") == [False] * 200
 
 
 def test_chance_is_kept_and_repeats_with_the_seed() -> None:
-    hits = _open("http-503:p=0.3")
+    hits = _hits("http-503:p=0.3")
     assert 40 <= sum(hits) <= 80
-    assert hits == _open("http-503:p=0.3")
-    assert hits != _open("http-503:p=0.3", seed=1)
-    assert hits != _open("http-503:p=0.3", episode="f")
+    assert hits == _hits("http-503:p=0.3")
+    assert hits != _hits("http-503:p=0.3", seed=1)
+    assert hits != _hits("http-503:p=0.3", episode="f")
 
 
 @pytest.mark.parametrize(
     ("text", "seed", "episode", "hits"),
     [
-        ("http-503:p=0.3", 0, "e", "0001000010001100001000010000011000000000"),
-        ("timeout:p=0.50,seconds=2.0,tool=t", 7, "geo-01.perfect@2", "1000101011000111111111010111011110101101"),
-        ("empty-result:times=3,p=.4", 0, "s@1", "0110010000000000000000000000000000000000"),
+        ("http-503:p=0.3", 0, "e", "0000001001000100000100001111100011000110"),
+        ("timeout:p=0.50,seconds=2.0,tool=t", 7, "geo-01.perfect@2", "1111110011011100001000001101111010000101"),
+        ("empty-result:times=30,p=.4", 0, "s@1", "0010010011000000110100100100100000000000"),
     ],
 )
-def test_draws_stay_as_they_were(text: str, seed: int, episode: str, hits: str) -> None:
-    """They hang on the text as it was written: recorded runs were made with them."""
-    assert "".join(str(int(hit)) for hit in _open(text, seed, episode)[:40]) == hits
+def test_draws_stay_as_they_are(text: str, seed: int, episode: str, hits: str) -> None:
+    """Recorded runs are made with them: where they change, the schedule's version in a recording's key must."""
+    assert "".join(str(int(hit)) for hit in _hits(text, seed, episode, calls=40)) == hits
 
 
 def test_log_says_how_often_it_fired() -> None:
-    (perturbation,) = open_perturbations(("http-500:times=1",), seed=0, episode="e")
-    for _ in range(3):
-        perturbation.applies("t")
-    assert perturbation.log().model_dump() == {"name": "http-500:times=1", "armed": 3, "fired": 1, "seen": 0}
+    perturbation = _opened("mask:tool=t")
+    for tool in ("t", "u", "t"):
+        perturbation.applies(tool)
+    assert perturbation.log(2).model_dump() == {"name": "mask:tool=t", "armed": 2, "fired": 2, "seen": 2, "place": 2}
 
 
-@pytest.mark.parametrize(("name", "status"), [("http-403", 403), ("http-404", 404), ("http-500", 500), ("http-503", 503), ("http-429", 429)])
+@pytest.mark.parametrize(("name", "status"), [(f"http-{code}", code) for code in (401, 403, 404, 410, 429, 500, 503)])
 async def test_http_errors_answer_in_the_tools_place(name: str, status: int) -> None:
-    (perturbation,) = open_perturbations((name,), seed=0, episode="e")
-    outcome = await perturbation.before(CALL)
+    outcome = await _opened(name).before(CALL)
     assert outcome is not None
     assert outcome.status == status
 
@@ -94,12 +99,18 @@ async def test_429_says_how_long_to_wait() -> None:
     assert outcome.retry_after == 7
 
 
-async def test_timeout_waits_on_the_given_clock() -> None:
+@pytest.mark.parametrize(
+    ("text", "answered", "slept"),
+    [
+        ("timeout:seconds=30", Outcome(None, error="timeout"), 30),
+        ("hang", Outcome(None, error="timeout"), 120),
+        ("slow:seconds=2", None, 2),
+    ],
+)
+async def test_waits_are_on_the_given_clock(text: str, answered: Outcome | None, slept: float) -> None:
     clock = VirtualClock()
-    (perturbation,) = open_perturbations(("timeout:seconds=30",), seed=0, episode="e")
-    outcome = await perturbation.before(replace(CALL, clock=clock))
-    assert outcome == Outcome(None, error="timeout")
-    assert clock.slept == 30
+    assert await _opened(text).before(replace(CALL, clock=clock)) == answered
+    assert clock.slept == slept
 
 
 async def test_reset_has_no_answer() -> None:
@@ -108,10 +119,17 @@ async def test_reset_has_no_answer() -> None:
 
 
 async def test_bodies_are_damaged_on_the_way_back() -> None:
-    malformed, empty = open_perturbations(("malformed-body", "empty-result"), seed=0, episode="e")
+    malformed, cut, empty = (_opened(text) for text in ("malformed-body", "truncated-body:share=0.5", "empty-result"))
     assert await malformed.before(CALL) is None
-    assert (await malformed.after(CALL, ANSWER)).body == ANSWER.body[:8]
+    assert await malformed.after(CALL, ANSWER) == await cut.after(CALL, ANSWER) == Outcome(200, ANSWER.body[:8])
+    assert await _opened("truncated-body").after(CALL, ANSWER) == Outcome(200, ANSWER.body[:15])
     assert await empty.after(CALL, Outcome(404, b"x")) == Outcome(200, b"{}")
+
+
+@pytest.mark.parametrize("body", [b"123456", b"7"])
+async def test_half_of_a_number_is_not_a_broken_body(body: bytes) -> None:
+    assert await _opened("malformed-body").after(CALL, Outcome(200, body)) is None
+    assert await _opened("truncated-body").after(CALL, Outcome(200, body)) is None
 
 
 def test_mask_hides_one_tool_or_all() -> None:

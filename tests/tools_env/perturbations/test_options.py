@@ -49,7 +49,8 @@ class Banner(Perturbation):
         ("banner:text=a,with=perhaps", "--perturb banner:text=a,with=perhaps: with: 'perhaps' is neither true nor false."),
         (
             "banner:text=a,instead=true",
-            "--perturb banner:text=a,instead=true: instead: banner has no such option. Known: tool, p, times, text, lines, place, with, share.",
+            "--perturb banner:text=a,instead=true: instead: banner has no such option. "
+            "Known: tool, p, seed, call, times, after, text, lines, place, with, share.",
         ),
         ("banner:text=a,share=2", "--perturb banner:text=a,share=2: share: 2 is too large; the most is 1."),
         ("banner:text=" + "a" * 21, f"--perturb banner:text={'a' * 21}: text: longer than 20 characters."),
@@ -79,7 +80,10 @@ def test_one_of_ones_own_is_one_file_with_options_of_any_type(entry: str, tmp_pa
             "share": 0.5,
             "tool": "",
             "p": 0.5,
+            "seed": None,
+            "call": None,
             "times": None,
+            "after": None,
         }
         assert PERTURBATIONS.origin("banner") == ("package toy" if entry else "--plugin brought_along")
         described = [(item.name, item.default, item.required, item.values) for item in option_help(PERTURBATIONS.get("banner").Options)]
@@ -91,7 +95,10 @@ def test_one_of_ones_own_is_one_file_with_options_of_any_type(entry: str, tmp_pa
         ("share", "0.5", False, "a number, at most 1"),
         ("tool", "", False, "text"),
         ("p", "1", False, "a chance between 0 and 1"),
+        ("seed", "", False, "a whole number"),
+        ("call", "", False, "a whole number, 1 or more"),
         ("times", "", False, "a whole number, 0 or more"),
+        ("after", "", False, "a whole number, 0 or more"),
     ]
 
 
