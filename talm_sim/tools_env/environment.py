@@ -185,7 +185,7 @@ class EpisodeTools:
             self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
             result, error = render_outcome(outcome, self._environment.result_limit)
             if not error:
-                self._earlier.append(ReadAnswer(name, outcome.value))
+                self._earlier.append(ReadAnswer(name, outcome.value, arguments))
         return ToolEvent(
             turn=turn,
             call_id=call.id,
@@ -289,7 +289,9 @@ class EpisodeTools:
     def recall(self, events: Iterable[Event]) -> None:
         """Count the calls of a process that ended before it could keep `state`; only the events show what happened."""
         calls = [event for event in events if isinstance(event, ToolEvent) and event.error not in _UNCOUNTED]
-        self._earlier = [ReadAnswer(event.name, read) for event in calls if event.ok and (read := _value_of(event)) is not None]
+        self._earlier = [
+            ReadAnswer(event.name, read, event.arguments) for event in calls if event.ok and (read := _value_of(event)) is not None
+        ]
         if len(calls) > self._calls:
             self._calls = len(calls)
             self._made = Counter(key for event in calls for key in (event.name, f"{event.name} {canonical_json(event.arguments)}"))

@@ -6,6 +6,7 @@ import json
 from abc import ABC
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from talm_sim.common.digests import digest
@@ -65,6 +66,8 @@ class ReadAnswer(NamedTuple):
     tool: str
     value: Any
     """Its JSON value, as the tool gave it."""
+    arguments: Mapping[str, Any] = MappingProxyType({})
+    """What the tool was called with."""
 
 
 async def _send_nothing(arguments: Mapping[str, Any]) -> Outcome:

@@ -19,16 +19,24 @@ _AT = "talm_sim.tools_env.perturbations."
 PERTURBATIONS: Registry[type[Perturbation]] = Registry(
     "perturbation",
     {
+        "coerced-argument": _AT + "silent_arguments:CoercedArgument",
         "connection-reset": _AT + "no_answer:ConnectionReset",
+        "contradiction": _AT + "silent_values:Contradiction",
         "empty-result": _AT + "bodies:EmptyResult",
         "http-403": _AT + "http_errors:Http403",
         "http-404": _AT + "http_errors:Http404",
         "http-429": _AT + "http_errors:Http429",
         "http-500": _AT + "http_errors:Http500",
         "http-503": _AT + "http_errors:Http503",
+        "ignored-argument": _AT + "silent_arguments:IgnoredArgument",
+        "implicit-default": _AT + "silent_arguments:ImplicitDefault",
         "malformed-body": _AT + "bodies:MalformedBody",
         "mask": _AT + "mask:Mask",
+        "off-by-one": _AT + "silent_values:OffByOne",
+        "stale": _AT + "silent_arguments:Stale",
         "timeout": _AT + "no_answer:Timeout",
+        "wrong-record": _AT + "silent_arguments:WrongRecord",
+        "wrong-unit": _AT + "silent_values:WrongUnit",
     },
 )
 """Entry points of group `talm_sim.perturbations` name a class."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from talm_sim.retrieval import Embedder, TextIndex
 from talm_sim.scenarios.question_words import stem
 from talm_sim.scenarios.tool_texts import spec_of
-from talm_sim.tasks.awareness.retrieval import Embedder, TextIndex
 from talm_sim.types import Scenario
 
 __all__ = ["SERVES_LIMIT", "UNSURE_LIMIT", "Api", "Pool", "api_of", "is_other_action", "pool_of"]

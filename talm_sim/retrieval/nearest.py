@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from talm_sim.tasks.awareness.retrieval.embedders import Embedder
+from talm_sim.retrieval.embedders import Embedder
 
 if TYPE_CHECKING:
     import numpy as np
