@@ -188,7 +188,8 @@ class Perturbation(ABC):
 
         Args:
             tools: Those in sight so far.
-            pool: Every tool of the environment, by name; one that is returned can be called.
+            pool: Every tool of the environment, by name, without those that were taken away before; one that is returned can be called. Where
+                a stored run is read it may have nothing but names, or nothing.
         """
         return tools
 
