@@ -92,10 +92,9 @@ def agent_calls(episode: Episode, scenario: Scenario, options: TaskOptions, seed
 
 def _hidden_tools(scenario: Scenario, epoch: int, perturb: Sequence[str], seed: int) -> frozenset[str]:
     """Return the tools that the scenario names and that its perturbations, or the run's, take out of sight."""
-    from talm_sim.tools_env.perturbations import open_perturbations  # not at the top: a table of a task without tools needs none
+    from talm_sim.tools_env.perturbations import narrow_tools, open_perturbations, real_name  # not at the top: not every table needs them
 
-    texts = (*scenario.perturbations, *perturb)
-    tools = left = [ToolSpec(name=name) for name in scenario.tools]
-    for perturbation in open_perturbations(texts, seed=seed, episode=f"{scenario.id}@{epoch}") if texts else ():
-        left = perturbation.narrow(left, {tool.name: tool for tool in tools})
-    return frozenset(tool.name for tool in tools) - {tool.name for tool in left}
+    texts, offered = (*scenario.perturbations, *perturb), {name: ToolSpec(name=name) for name in scenario.tools}
+    perturbations = open_perturbations(texts, seed=seed, episode=f"{scenario.id}@{epoch}")
+    left = narrow_tools(perturbations, list(offered.values()), offered)
+    return frozenset(offered) - {real_name(perturbations, tool.name) for tool in left}

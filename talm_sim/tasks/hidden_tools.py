@@ -30,9 +30,8 @@ def visible_hidden_tools(scenario: Scenario, own: OwnAgent, offered: Collection[
 
 def can_hide_missing(scenario: Scenario, own: OwnAgent) -> bool:
     """Whether the agent misses all that the scenario itself takes away."""
-    from talm_sim.tools_env.perturbations import open_perturbations  # not at the top: a table needs no environment
+    from talm_sim.tools_env.perturbations import narrow_tools, open_perturbations  # not at the top: a table needs no environment
 
-    left = [ToolSpec(name=name) for name in scenario.tools]
-    for perturbation in open_perturbations(scenario.perturbations, seed=0, episode=scenario.id):
-        left = perturbation.narrow(left, {})
-    return not visible_hidden_tools(scenario, own, [tool.name for tool in left])
+    perturbations = open_perturbations(scenario.perturbations, seed=0, episode=scenario.id)
+    left = narrow_tools(perturbations, [ToolSpec(name=name) for name in scenario.tools], {})
+    return not visible_hidden_tools(scenario, own, [tool.name for tool in left])  # under a new name it would be another tool

@@ -8,7 +8,7 @@ from typing import Any
 from talm_sim.cli.terminal.text import one_line
 from talm_sim.judges.reference import same_value
 from talm_sim.models.base import ASK_HUMAN
-from talm_sim.tools_env.perturbations import open_perturbations
+from talm_sim.tools_env.perturbations import narrow_tools, open_perturbations
 from talm_sim.types import Episode, Scenario, ToolEvent, ToolSpec
 
 __all__ = ["changed_what_agent_saw", "format_arguments", "has_arguments", "is_call", "kind_of", "names_not_offered", "permanently_failed"]
@@ -60,8 +60,7 @@ def names_not_offered(episode: Episode, scenario: Scenario, specs: Mapping[str, 
     """
     tools = [specs[name] for name in scenario.tools]
     given = [log.name for log in episode.perturbations]
-    for perturbation in open_perturbations(given, seed=seed, episode=f"{scenario.id}@{episode.epoch}"):
-        tools = perturbation.narrow(tools, specs)
+    tools = narrow_tools(open_perturbations(given, seed=seed, episode=f"{scenario.id}@{episode.epoch}"), tools, specs)
     offered = {tool.name for tool in tools} | ({ASK_HUMAN} if episode.human != "none" else set())
     called: list[str] = []
     for turn in episode.model_turns:

@@ -22,7 +22,7 @@ from talm_sim.recordings import Player
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.tools_env.answers import cut_text, refusal_text, render_outcome
 from talm_sim.tools_env.clock import Clock, RealClock
-from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAnswer, open_perturbations
+from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAnswer, narrow_tools, open_perturbations
 from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of, fill_path
 from talm_sim.tools_env.strikes import Strikes
 from talm_sim.tools_env.toolbox import Tools, ToolSession
@@ -111,10 +111,7 @@ class Environment:
             raise PrerequisiteError(f"scenario {scenario.id}: {self.tools.explain_unknown(unknown[0])}")
         episode = f"{scenario.id}@{epoch}"
         perturbations = open_perturbations(scenario.perturbations + self.perturb, seed=self.seed, episode=episode)
-        tools = [self.specs[name] for name in scenario.tools]
-        # Names are changed last, so that other perturbations find each tool under its own.
-        for perturbation in sorted(perturbations, key=lambda one: type(one).translate is not Perturbation.translate):
-            tools = perturbation.narrow(tools, self.specs)
+        tools = narrow_tools(perturbations, [self.specs[name] for name in scenario.tools], self.specs)
         opened = EpisodeTools(self, tools, perturbations, player, episode)
         if state:
             opened.restore(state)
@@ -151,7 +148,7 @@ class EpisodeTools:
 
     def knows(self, name: str) -> bool:
         """Whether there is a tool of this name, visible or not."""
-        return name in self._environment.specs
+        return name in self._environment.specs or name in self._by_name
 
     @property
     def slept(self) -> float:
@@ -185,7 +182,7 @@ class EpisodeTools:
             self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
             result, error = render_outcome(outcome, self._environment.result_limit)
             if not error:
-                self._earlier.append(ReadAnswer(name, outcome.value))
+                self._earlier.append(ReadAnswer(name, outcome.value, arguments))
         return ToolEvent(
             turn=turn,
             call_id=call.id,
@@ -289,7 +286,9 @@ class EpisodeTools:
     def recall(self, events: Iterable[Event]) -> None:
         """Count the calls of a process that ended before it could keep `state`; only the events show what happened."""
         calls = [event for event in events if isinstance(event, ToolEvent) and event.error not in _UNCOUNTED]
-        self._earlier = [ReadAnswer(event.name, read) for event in calls if event.ok and (read := _value_of(event)) is not None]
+        self._earlier = [
+            ReadAnswer(event.name, read, event.arguments) for event in calls if event.ok and (read := _value_of(event)) is not None
+        ]
         if len(calls) > self._calls:
             self._calls = len(calls)
             self._made = Counter(key for event in calls for key in (event.name, f"{event.name} {canonical_json(event.arguments)}"))

@@ -106,6 +106,23 @@ def test_a_hidden_tool_is_not_wanted(options: dict[str, Any], more: dict[str, An
     assert len(calls.made) == 1
 
 
+@pytest.mark.parametrize(
+    "perturb", ["rename", "rename:tool=height,to=altitude", "description:mode=scrambled", "distractors", "replacement:tool=depth"]
+)
+def test_a_tool_with_another_name_or_other_tools_beside_it_is_still_wanted(perturb: str) -> None:
+    task = job("talm", options={"perturb": (perturb,)})
+    calls = task.task.calls(episode(event("height", of="K2")), scenario(HEIGHT), task)
+    assert calls is not None
+    assert calls.outcomes() == [WantedCall("height", True, True)]
+
+
+def test_a_replaced_tool_is_not_wanted() -> None:
+    task = job("talm", options={"perturb": ("replacement:tool=height",)})
+    calls = task.task.calls(episode(event("depth")), scenario(HEIGHT), task)
+    assert calls is not None
+    assert calls.wanted == []
+
+
 def test_an_episode_that_was_only_asked_whether_it_can_has_no_calls() -> None:
     task = job("talm")
     assert task.task.calls(episode(termination=Termination.ASSESSED), scenario(HEIGHT), task) is None

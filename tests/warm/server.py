@@ -43,7 +43,7 @@ _BESIDE = (
 _NOT_LOADED = (
     "talm_sim.__main__",
     "talm_sim.models.local",
-    "talm_sim.tasks.awareness.retrieval",
+    "talm_sim.retrieval",
     "talm_sim.testing",
     "talm_sim.tools_env.service.__main__",
 )

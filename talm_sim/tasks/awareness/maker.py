@@ -68,7 +68,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
 
     def open(self, sources: Sequence[Original], open_model: OpenModel) -> None:
         """Embed the tools of the whole source, even beyond the limit; open the model."""
-        from talm_sim.tasks.awareness.retrieval import find_embedder  # not at the top: removing words needs no embeddings
+        from talm_sim.retrieval import find_embedder  # not at the top: removing words needs no embeddings
 
         replaces = "replaced" in self.options.groups
         pool = pool_of((one.scenario for one in self._all), find_embedder(self.options.embedder)) if replaces else None

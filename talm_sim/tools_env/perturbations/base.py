@@ -6,6 +6,7 @@ import json
 from abc import ABC
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from talm_sim.common.digests import digest
@@ -65,6 +66,8 @@ class ReadAnswer(NamedTuple):
     tool: str
     value: Any
     """Its JSON value, as the tool gave it."""
+    arguments: Mapping[str, Any] = MappingProxyType({})
+    """What the tool was called with."""
 
 
 async def _send_nothing(arguments: Mapping[str, Any]) -> Outcome:
@@ -185,7 +188,8 @@ class Perturbation(ABC):
 
         Args:
             tools: Those in sight so far.
-            pool: Every tool of the environment, by name; one that is returned can be called.
+            pool: Every tool of the environment, by name, without those that were taken away before; one that is returned can be called. Where
+                a stored run is read it may have nothing but names, or nothing.
         """
         return tools
 

@@ -25,7 +25,7 @@ VAGUE = "Yes, some euros to savings."
 @pytest.fixture(autouse=True)
 def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("talm_sim.tasks.awareness.retrieval.find_embedder", lambda name: Words())
+    monkeypatch.setattr("talm_sim.retrieval.find_embedder", lambda name: Words())
     Path("own.jsonl").write_text(json.dumps(scenario().model_dump(mode="json")) + "\n")
 
 

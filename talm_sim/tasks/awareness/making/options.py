@@ -9,8 +9,8 @@ from pydantic import AfterValidator
 
 from talm_sim.config import GEN, OPE, Names, option
 from talm_sim.errors import did_you_mean
+from talm_sim.retrieval import DEFAULT_EMBEDDER
 from talm_sim.scenarios.making.options import MakingOptions
-from talm_sim.tasks.awareness.retrieval import DEFAULT_EMBEDDER
 
 __all__ = ["GROUPS", "ManipulateOptions"]
 

@@ -7,20 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from talm_sim.retrieval import SERVES_LIMIT, Embedder, TextIndex
 from talm_sim.scenarios.question_words import stem
 from talm_sim.scenarios.tool_texts import spec_of
-from talm_sim.tasks.awareness.retrieval import Embedder, TextIndex
 from talm_sim.types import Scenario
 
 __all__ = ["SERVES_LIMIT", "UNSURE_LIMIT", "Api", "Pool", "api_of", "is_other_action", "pool_of"]
 
-SERVES_LIMIT = 0.5
-"""Cosine of two APIs' names and descriptions from which one is assumed to do the other's work.
-
-For the default embeddings, read from neighbours in StableToolBench's pool: above .7 nearly all pairs do the same ("Verify Email" of five
-tools, website screenshots), between .5 and .7 many ("Get Company Cash Flow" and "Cash flow statement" .62, two autocompletions of addresses
-.58, UUID and GUID generators .51), below .5 few. Another embedder needs a limit of its own.
-"""
 UNSURE_LIMIT = 0.4
 """Cosine from which a person should look at an API that was not put there on purpose."""
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from talm_sim.retrieval import TextIndex, find_embedder
 from talm_sim.tasks.awareness.making.apibank import load_apibank
 from talm_sim.tasks.awareness.making.checks import check_manipulated
 from talm_sim.tasks.awareness.making.pool import Pool, pool_of
@@ -15,7 +16,6 @@ from talm_sim.tasks.awareness.making.remove import remove_by_rules
 from talm_sim.tasks.awareness.making.replace import Skipped
 from talm_sim.tasks.awareness.making.swaps import replace_all
 from talm_sim.tasks.awareness.making.toolbench import load_toolbench
-from talm_sim.tasks.awareness.retrieval import TextIndex, find_embedder
 from talm_sim.types import Scenario, YesNo
 
 pytestmark = pytest.mark.bench_data

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.awareness.retrieval import TextIndex, find_embedder
+from talm_sim.retrieval import TextIndex, find_embedder
 
 ALPHABET = "abcdef"
 

@@ -6,14 +6,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from talm_sim.tasks.awareness.retrieval.embedders import Embedder
+from talm_sim.retrieval.embedders import Embedder
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Neighbour", "TextIndex"]
+__all__ = ["SERVES_LIMIT", "Neighbour", "TextIndex"]
 
+SERVES_LIMIT = 0.5
+"""Cosine of two APIs' names and descriptions from which one is assumed to do the other's work.
+
+For the default embeddings, read from neighbours in StableToolBench's pool: above .7 nearly all pairs do the same ("Verify Email" of five
+tools, website screenshots), between .5 and .7 many ("Get Company Cash Flow" and "Cash flow statement" .62, two autocompletions of addresses
+.58, UUID and GUID generators .51), below .5 few. Another embedder needs a limit of its own.
+"""
 _DECIMALS = 6
 """Decimals to which cosines are distinguished: finer differences come from the order in which a machine sums."""
 

@@ -1,6 +1,0 @@
-"""Nearest texts by embeddings: exact, offline by default, with the extra `retrieval`."""
-
-from talm_sim.tasks.awareness.retrieval.embedders import DEFAULT_EMBEDDER, Embedder, find_embedder
-from talm_sim.tasks.awareness.retrieval.nearest import Neighbour, TextIndex
-
-__all__ = ["DEFAULT_EMBEDDER", "Embedder", "Neighbour", "TextIndex", "find_embedder"]
