@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from talm_sim.common.digests import canonical_json
 from talm_sim.config import DEFAULT_MODEL, RESULT_LIMIT, Traffic
 from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.models.control_names import CONTROLS, FAULT_CONTROLS
@@ -217,11 +216,11 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def _gold_arguments(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Each tool's arguments in the gold calls of all scenarios, whichever of them are run; none are needed where nothing is perturbed."""
-        found: dict[str, dict[str, Mapping[str, Any]]] = {}
-        for scenario in self.read(self.splits["all"], job.config.scenarios) if job.options.perturb else ():
-            for call in scenario.gold_calls:
-                found.setdefault(call.tool, {}).setdefault(canonical_json(call.arguments), call.arguments)
-        return {tool: [every[text] for text in sorted(every)] for tool, every in found.items()}
+        if not job.options.perturb:
+            return {}
+        from talm_sim.tasks.ways_out import gold_arguments
+
+        return gold_arguments(self.read(self.splits["all"], job.config.scenarios))
 
     def _rules(self, job: Job[AgentTaskOptionsT], prompts: Prompts) -> TalmRules:
         from talm_sim.agent.graph import TalmRules
