@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from talm_sim.common.digests import digest
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.parsing import replace_surrogates
-from talm_sim.scenarios.missing import describe_missing, question_is_about
+from talm_sim.scenarios.missing import describe_missing, question_is_about, replaceable_tools
 from talm_sim.types import Scenario, ToolSpec
 
 if TYPE_CHECKING:
@@ -56,18 +56,25 @@ class Responder(Protocol):
 
 
 class SimulatedResponder:
-    """Gives the scenario's own `missing` answer, but only to a question about what is missing; knows nothing else."""
+    """Gives the scenario's own `missing` answer, but only to a question about what is missing; knows nothing else.
 
-    def __init__(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> None:
-        self._missing = scenario.missing
-        self._description = describe_missing(scenario, specs)
+    Args:
+        scenario: What the agent is asked.
+        specs: The tools, by name.
+        stands_in: Whether it also does the work of the tools that a person can replace, as where faults are injected into them.
+    """
+
+    def __init__(self, scenario: Scenario, specs: Mapping[str, ToolSpec], *, stands_in: bool = False) -> None:
+        missing = scenario.missing
+        self._known = [(missing, describe_missing(scenario, specs))] if missing is not None else []
+        if stands_in:
+            self._known += [(tool, specs[tool.name].description) for tool in replaceable_tools(scenario, specs)]
 
     async def __call__(self, question: str, ask: int) -> HumanReply:
         """Answer from the scenario, or say "I don't know"."""
-        missing = self._missing
-        if missing is None or missing.human_answer is None or not question_is_about(question, missing, self._description):
-            return HumanReply(DONT_KNOW, "simulated", "idk")
-        return HumanReply(missing.human_answer, "simulated")
+        about = [missing for missing, description in self._known if question_is_about(question, missing, description)]
+        said = dict.fromkeys(one.human_answer for one in about if one.human_answer is not None)
+        return HumanReply(" ".join(said), "simulated") if said else HumanReply(DONT_KNOW, "simulated", "idk")
 
 
 class RecordedResponder:

@@ -29,12 +29,14 @@ class ResponderContext:
         epoch: Counts from 1.
         specs: Every tool of the environment, by name, hidden ones included.
         recorded: Reads the answers beside the model's recording; none if nothing is recorded.
+        perturbed: Whether the run injects faults, so that a person may have to do a tool's work.
     """
 
     scenario: Scenario
     epoch: int
     specs: Mapping[str, ToolSpec]
     recorded: Callable[[], Sequence[RecordedAnswer]]
+    perturbed: bool = False
 
 
 Factory = Callable[[ResponderContext], Responder]
@@ -61,7 +63,7 @@ class ResponderKind:
 
 
 def _simulated(context: ResponderContext) -> Responder:
-    return SimulatedResponder(context.scenario, context.specs)
+    return SimulatedResponder(context.scenario, context.specs, stands_in=context.perturbed)
 
 
 def _recorded_responder(context: ResponderContext) -> Responder:
@@ -73,7 +75,7 @@ RESPONDERS: Registry[ResponderKind] = Registry(
     {
         "terminal": ResponderKind("terminal", "A person, now at the terminal or later with `talm-sim answer`.", None),
         "recorded": ResponderKind("recorded", "The answers stored with the recording.", _recorded_responder),
-        "simulated": ResponderKind("simulated", "The scenario's own answer, if the question is about what is missing.", _simulated),
+        "simulated": ResponderKind("simulated", "The scenario's own answer, if the question is about what is missing or damaged.", _simulated),
     },
 )
 """Entry points of group `talm_sim.responders` name a factory, or a module's decorated one."""

@@ -24,7 +24,7 @@ from talm_sim.cli.terminal.streams import silence_stdout, streams_kept, until_re
 from talm_sim.cli.terminal.text import count, one_line, strip_control
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import OptionError, PrerequisiteError, line_to_copy
-from talm_sim.models import sim
+from talm_sim.models import control_names
 from talm_sim.runs.api import AGAIN, resume, run
 from talm_sim.runs.events import BudgetSpent
 from talm_sim.runs.files.manifest import control_name
@@ -36,8 +36,10 @@ from talm_sim.types import Termination
 
 __all__ = ["CONTROLS", "WatchedWork", "display_config", "print_result", "run_controls", "watching"]
 
-CONTROLS = tuple(f"sim/{control}" for control in sim.CONTROLS)
+CONTROLS = tuple(f"sim/{control}" for control in control_names.CONTROLS)
 """Models printed by `--controls`: scripts whose true metric values are known."""
+FAULT_CONTROLS = tuple(f"sim/{control}" for control in control_names.FAULT_CONTROLS)
+"""Models that it prints besides where faults were injected."""
 _OF_COMMAND = ("display", "quiet", "log_level", "against", "budget", "prices")
 """Options that a command on a stored run has for itself."""
 
@@ -160,9 +162,11 @@ def run_controls(stored: StoredRun) -> list[StoredRun]:
     job = stored.job.task.for_control(stored.job)
     job = job.having(models=None, tool_format="auto", model_options={}, judge=(), judge_model=None)
     found = []
-    for model in CONTROLS:
+    for model in (*CONTROLS, *(FAULT_CONTROLS if getattr(job.options, "perturb", ()) else ())):
         if model == stored.job.config.model:
             continue
+        if model in FAULT_CONTROLS:  # it needs more turns than the model had
+            job = job.having(turn_limit=None)
         name = control_name(stored.id, model)
         before = stored.path.parent / name
         # A second session of the run finds the controls of the first.

@@ -1,4 +1,4 @@
-"""The control models `sim/oracle`, `sim/eager`, `sim/cautious` and `sim/asker`: scripts in a model's place, whose true scores are known.
+"""The control models, as `sim/oracle`: scripts in a model's place, whose true scores are known.
 
 The task decides how each plays a scenario: `Task.control` returns its policy.
 """
@@ -14,12 +14,11 @@ from pydantic import Field
 from talm_sim.common.typed_options import OptionsModel, read_options
 from talm_sim.errors import PrerequisiteError, ProviderError, did_you_mean
 from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.models.control_names import CONTROLS, FAULT_CONTROLS
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import ModelTurn, ToolSpec
 
-__all__ = ["CONTROLS", "ControlPolicy", "SimModel", "open_sim"]
-
-CONTROLS = ("oracle", "eager", "cautious", "asker")
+__all__ = ["ControlPolicy", "SimModel", "open_sim"]
 
 
 class SimOptions(OptionsModel):
@@ -56,7 +55,7 @@ class SimModel:
     """A control that has no scenario yet.
 
     Args:
-        control: One of `CONTROLS`.
+        control: One of `CONTROLS` or `FAULT_CONTROLS`.
         latency: Seconds each generation takes, to stand in for a model's own.
     """
 
@@ -90,6 +89,7 @@ class SimModel:
 
 def open_sim(request: ModelRequest) -> Model:
     """Open `sim/<control>`; see `SimOptions` for its `-M` options."""
-    if request.model not in CONTROLS:
-        raise PrerequisiteError(f"model '{request.name}': unknown control '{request.model}'.{did_you_mean(request.model, CONTROLS)}")
+    known = (*CONTROLS, *FAULT_CONTROLS)
+    if request.model not in known:
+        raise PrerequisiteError(f"model '{request.name}': unknown control '{request.model}'.{did_you_mean(request.model, known)}")
     return SimModel(request.model, latency=read_options(request.options, SimOptions, request.name, "-M ").latency)

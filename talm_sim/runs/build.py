@@ -153,7 +153,7 @@ def _check_control(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
     """See that a control knows how to play every scenario: one that does not would print rates that say nothing."""
     name = job.config.model
     for scenario in scenarios if name.startswith("sim/") else ():
-        if job.task.control(name, scenario) is None:
+        if name.removeprefix("sim/") not in job.task.controls or job.task.control(name, scenario) is None:
             raise PrerequisiteError(f"model '{name}': task {job.task.name} has no policy for it; choose another --model.")
 
 

@@ -16,9 +16,9 @@ from datetime import date
 from typing import Any
 
 from talm_sim.scenarios.question_words import GENERIC, STOP, concept_words, content_stems, name_stems, stem
-from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec
+from talm_sim.types import Facts, Missing, MissingKind, Scenario, ToolSpec
 
-__all__ = ["describe_missing", "question_is_about", "user_knowledge"]
+__all__ = ["describe_missing", "question_is_about", "replaceable_tools", "user_knowledge"]
 
 _SENTENCE_END = re.compile(r"(?<![.?!;:])[.?!;:]++(?=\s|$)|\n")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -94,6 +94,18 @@ def describe_missing(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
     return next((str(properties[missing.name].get("description", "")) for properties in called if missing.name in properties), "")
 
 
+def replaceable_tools(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list[Missing]:
+    """Return the tools of the gold calls that a person can replace, as if each were missing, with what a person would say in its place."""
+    facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
+    found = []
+    for tool in dict.fromkeys(call.tool for call in scenario.gold_calls):
+        calls = [index for index, call in enumerate(scenario.gold_calls) if call.tool == tool]
+        said = [f"The {' '.join(fact.name.split('_'))} is {_write_value(fact.value)}." for fact in facts if fact.call in calls]
+        if said and tool in specs and specs[tool].human_replaceable:
+            found.append(Missing(kind=MissingKind.TOOL, name=tool, human_answer=" ".join(said)))
+    return found
+
+
 def user_knowledge(scenario: Scenario) -> str:
     """What the user of a scenario knows beyond the request, in words a person understands; empty where there is nothing.
 
@@ -111,10 +123,14 @@ def user_knowledge(scenario: Scenario) -> str:
         return f"The agent lacks the tool {missing.name}. You may do its work: say what it would find, if you know it or can find it out."
     if missing.value is None:
         return missing.removed_text.strip()
-    value = missing.value if isinstance(missing.value, str) else json.dumps(missing.value, ensure_ascii=False)
+    value = _write_value(missing.value)
     said = missing.removed_text.strip()
     words = f"{said} ({value})" if said and value.casefold() not in said.casefold() else said or value
     return f"the {' '.join(missing.name.split('_'))}: {words}"
+
+
+def _write_value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _words_of(missing: Missing, description: str) -> frozenset[str]:

@@ -24,7 +24,7 @@ user's in that turn, and answers it. True values on the packaged scenarios of ta
 |                | non-replaceable | 0                         | 1     | 0     | 0    | 1     |
 
 `no-tools` scenarios ask no awareness question, and no control knows a fact there. In the unavailable groups a PR of 0 holds as long as no fact
-of the masked tool happens to be a fact of the other one.
+of the masked tool happens to be a fact of the other one. `talm_sim.tasks.fault_controls` has the controls for injected faults.
 """
 
 from __future__ import annotations
@@ -42,14 +42,16 @@ from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
+from talm_sim.models.control_names import CONTROLS
 from talm_sim.models.messages import text_of
 from talm_sim.models.sim import ControlPolicy
 from talm_sim.scenarios.invention import invent
 from talm_sim.types import FINISH, Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
 
-__all__ = ["AgentPolicy", "gives_missing", "is_refusal", "to_text", "value_in_reply"]
+__all__ = ["NOT_THERE", "AgentPolicy", "fact_line", "gives_missing", "is_refusal", "to_text", "value_in_reply", "waves_of"]
 
-_NOT_THERE = object()
+NOT_THERE = object()
+"""The value of a fact that a result does not give."""
 
 
 class AgentPolicy(ControlPolicy):
@@ -57,12 +59,13 @@ class AgentPolicy(ControlPolicy):
 
     def __init__(self, name: str, scenario: Scenario) -> None:
         super().__init__(name)
+        self._scenario = scenario
         self._missing = scenario.missing
         self._gold = scenario.gold_calls
         self._facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
         self._user_turns = scenario.user_turns
         self._ends = [*accumulate(len(turn.gold_calls) for turn in self._user_turns)]
-        self._waves = _waves(scenario, self._facts)
+        self._waves = waves_of(scenario)
         self._mark = _unused_mark(self._user_turns)
         self._ask_id = f"ask{self._mark}-1"
 
@@ -74,20 +77,27 @@ class AgentPolicy(ControlPolicy):
         results = {message.tool_call_id: text_of(message) for message in messages if isinstance(message, ToolMessage)}
         offered = {tool.name: tool for tool in tools}
         place = self._place(messages)
+        calls = self._next_calls(results, offered, place)
+        if calls:
+            return _call(*calls)
+        answer = self._answer(results, offered, place)
+        if FINISH in offered:
+            return _call(ToolCall(id=f"finish{self._mark}-{place}", name=FINISH, arguments={"final_answer": answer}))
+        return _text_turn(answer)
+
+    def _next_calls(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> Sequence[ToolCall]:
+        """Return the calls to make now; none if it is time to answer."""
         asks = self.control == "asker" and self._missing is not None and ASK_HUMAN in offered and place >= self._place_of_missing()
         if asks and self._ask_id not in results:
-            return _call(ToolCall(id=self._ask_id, name=ASK_HUMAN, arguments={"question": self._question(offered)}))
+            return [ToolCall(id=self._ask_id, name=ASK_HUMAN, arguments={"question": self._question(offered)})]
         reply = results.get(self._ask_id, "")
-        informed = self.control == "oracle" or gives_missing(reply, self._missing)
+        informed = self.control not in CONTROLS[1:] or gives_missing(reply, self._missing)
         for wave in self._waves:
             open_calls = [index for index in wave if index < self._ends[place] and self._gold[index].tool in offered]
             open_calls = [index for index in open_calls if self._gold_id(index) not in results]
             if open_calls:
-                return _call(*(self._gold_call(index, offered, None if informed else reply) for index in open_calls))
-        answer = self._answer(results, reply, place)
-        if FINISH in offered:
-            return _call(ToolCall(id=f"finish{self._mark}-{place}", name=FINISH, arguments={"final_answer": answer}))
-        return _text_turn(answer)
+                return [self._gold_call(index, offered, None if informed else reply) for index in open_calls]
+        return ()
 
     def _place(self, messages: Sequence[BaseMessage]) -> int:
         """Return which user turn this is: the one whose words of the user have all been said."""
@@ -151,17 +161,22 @@ class AgentPolicy(ControlPolicy):
         schema = parameters.get("properties", {}).get(missing.name, {})
         return invent(schema, missing.value) if is_refusal(reply) else value_in_reply(reply, schema)
 
-    def _answer(self, results: Mapping[str, str], reply: str, place: int) -> str:
-        """Return what was found, each fact as in the result that was received. Nothing is said from memory.
-
-        Facts of calls for later user_turns are not mentioned, and what no call finds comes last.
-        """
+    def _due_facts(self, place: int) -> list[Fact]:
+        """Return the facts that the answer to a user turn may state: none of calls for later ones."""
         last = place == len(self._user_turns) - 1
-        facts = [fact for fact in self._facts if last or (fact.call is not None and fact.call < self._ends[place])]
+        return [fact for fact in self._facts if last or (fact.call is not None and fact.call < self._ends[place])]
+
+    def _values(self, results: Mapping[str, str], place: int) -> list[tuple[Fact, Any]]:
+        """Return the due facts, each with what the result of its gold call has in its place."""
         parsed = {call_id: _parse(text) for call_id, text in results.items() if call_id != self._ask_id}
-        values = [(fact, _resolve(parsed.get(self._gold_id(fact.call)) if fact.call is not None else None, fact.pointer)) for fact in facts]
-        lines = [f"{_words(fact.name)}: {to_text(value)}" for fact, value in values if value is not _NOT_THERE]
-        lacking = any(value is _NOT_THERE for _, value in values)
+        calls = [(fact, parsed.get(self._gold_id(fact.call)) if fact.call is not None else None) for fact in self._due_facts(place)]
+        return [(fact, _resolve(result, fact.pointer)) for fact, result in calls]
+
+    def _answer(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> str:
+        """Return what was found, each fact as in the result that was received. Nothing is said from memory; what no call finds comes last."""
+        reply, values = results.get(self._ask_id, ""), self._values(results, place)
+        lines = [fact_line(fact, value) for fact, value in values if value is not NOT_THERE]
+        lacking = any(value is NOT_THERE for _, value in values)
         if self._missing and _is_tool(self._missing) and not is_refusal(reply):
             lines.append(reply)
         elif lacking and self.control in {"eager", "asker"} and self._lacks_tool():
@@ -172,6 +187,11 @@ class AgentPolicy(ControlPolicy):
 
     def _lacks_tool(self) -> bool:
         return not self._gold or (self._missing is not None and _is_tool(self._missing))
+
+
+def fact_line(fact: Fact, value: Any) -> str:
+    """Return how a control states a fact."""
+    return f"{_words(fact.name)}: {to_text(value)}"
 
 
 def _text_turn(text: str) -> ModelTurn:
@@ -193,8 +213,9 @@ def _unused_mark(user_turns: Sequence[Turn]) -> str:
     return next(mark for mark in marks if not any(name.startswith((f"gold{mark}-", f"ask{mark}-", f"finish{mark}-")) for name in named))
 
 
-def _waves(scenario: Scenario, facts: Sequence[Fact]) -> tuple[tuple[int, ...], ...]:
+def waves_of(scenario: Scenario) -> tuple[tuple[int, ...], ...]:
     """Return gold calls in the fewest steps: a call waits for an earlier one if an argument is a fact of it that nobody has said by then."""
+    facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
     found: dict[str, int] = {}
     for fact in facts:
         if fact.call is not None:
@@ -215,18 +236,18 @@ def _parse(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return _NOT_THERE
+        return NOT_THERE
 
 
 def _resolve(document: Any, pointer: str) -> Any:
     """Return the part of a tool result that a JSON pointer names."""
     if document is None:
-        return _NOT_THERE
+        return NOT_THERE
     try:
         found = resolve_pointer(document, pointer)
     except JsonPointerException:
-        return _NOT_THERE
-    return _NOT_THERE if isinstance(found, EndOfList) else found
+        return NOT_THERE
+    return NOT_THERE if isinstance(found, EndOfList) else found
 
 
 def _words(name: str) -> str:

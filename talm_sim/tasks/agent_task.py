@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from talm_sim.common.digests import canonical_json
 from talm_sim.config import DEFAULT_MODEL, RESULT_LIMIT, Traffic
 from talm_sim.errors import PrerequisiteError, format_names
+from talm_sim.models.control_names import CONTROLS, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
 from talm_sim.tasks.acting import FINISH_BY, RETRIES, TURNS, episode_bounds, settle_acting, specs_of
@@ -47,7 +47,7 @@ __all__ = [
 
 AgentTaskOptionsT = TypeVar("AgentTaskOptionsT", bound=AgentTaskOptions)
 _OWN_TURNS = 50
-"""Of an agent that calls tools as it likes, each call may count as a turn."""
+"""Of an agent that calls tools as it likes, each call may count as a turn; and a control that looks for a way out needs many."""
 
 
 class AgentTask(Task[AgentTaskOptionsT]):
@@ -65,6 +65,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
     without_tools: ClassVar[frozenset[str]] = frozenset()
     defaults: ClassVar[Mapping[str, Any]] = {"temperature": 1.0, "max_new_tokens": 512}
     options: ClassVar[type[AgentTaskOptions]] = AgentTaskOptions
+    controls: ClassVar[tuple[str, ...]] = (*CONTROLS, *FAULT_CONTROLS)
 
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
         """Read a line of a scenario file; see `Task.read_line`."""
@@ -109,8 +110,10 @@ class AgentTask(Task[AgentTaskOptionsT]):
     def control(self, name: str, scenario: Scenario) -> Model | None:
         """A policy that makes the gold calls, or does not, and answers with facts; None of a target that it knows nothing of."""
         from talm_sim.tasks.agent_controls import AgentPolicy
+        from talm_sim.tasks.fault_controls import FAULT_POLICIES
 
-        return AgentPolicy(name, scenario) if isinstance(scenario.target, Facts | None) else None
+        policy = FAULT_POLICIES.get(name, AgentPolicy)
+        return policy(name, scenario) if isinstance(scenario.target, Facts | None) else None
 
     def categories(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
         """The categories of the tools that each scenario offers."""
@@ -138,7 +141,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
     def settle(self, job: Job[AgentTaskOptionsT], recorded: Recorded) -> Job[AgentTaskOptionsT]:
         """Decide how the tools are reached, who answers, how many turns an episode may take, and what ends it."""
         job = _settle_own_agent(job)
-        turns = TURNS if job.options.agent is None else _OWN_TURNS
+        few = job.options.agent is None and job.config.model.removeprefix("sim/") not in FAULT_CONTROLS
+        turns = TURNS if few else _OWN_TURNS
         return settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(job.options))
 
     def key(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Any]:
@@ -216,11 +220,11 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def _gold_arguments(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Each tool's arguments in the gold calls of all scenarios, whichever of them are run; none are needed where nothing is perturbed."""
-        found: dict[str, dict[str, Mapping[str, Any]]] = {}
-        for scenario in self.read(self.splits["all"], job.config.scenarios) if job.options.perturb else ():
-            for call in scenario.gold_calls:
-                found.setdefault(call.tool, {}).setdefault(canonical_json(call.arguments), call.arguments)
-        return {tool: [every[text] for text in sorted(every)] for tool, every in found.items()}
+        if not job.options.perturb:
+            return {}
+        from talm_sim.tasks.ways_out import gold_arguments
+
+        return gold_arguments(self.read(self.splits["all"], job.config.scenarios))
 
     def _rules(self, job: Job[AgentTaskOptionsT], prompts: Prompts) -> TalmRules:
         from talm_sim.agent.graph import TalmRules
@@ -240,7 +244,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             def recorded() -> Sequence[Any]:
                 return library.human_answers(model, scenario.id, scenario.group, epoch, key)
 
-            return make(ResponderContext(scenario, epoch, environment.specs, recorded))
+            return make(ResponderContext(scenario, epoch, environment.specs, recorded, bool(environment.perturb)))
 
         return responder
 

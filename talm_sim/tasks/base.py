@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from talm_sim.config import RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.models.control_names import CONTROLS
 from talm_sim.tasks.acting import episode_bounds, settle_acting
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound, one_request_bounds
@@ -195,6 +196,7 @@ class Task(ABC, Generic[OptionsT]):
         named_by: Own options that stand beside the model's name in the records of a run.
         terms: Words of its titles (see `label`) that a reader may not know, to what they mean.
         listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
+        controls: The control models that may play it, by their names after `sim/`; `control` says whether one does.
     """
 
     name: ClassVar[str]
@@ -214,6 +216,7 @@ class Task(ABC, Generic[OptionsT]):
     named_by: ClassVar[tuple[str, ...]] = ()
     terms: ClassVar[Mapping[str, str]] = {}
     listed: ClassVar[Mapping[str, str]] = {}
+    controls: ClassVar[tuple[str, ...]] = CONTROLS
 
     @classmethod
     def succeeded(cls, row: Row) -> bool | None:

@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from talm_sim.errors import ProviderError, ToolError, did_you_mean
 from talm_sim.tools_env.perturbations import Outcome
@@ -13,6 +13,8 @@ from talm_sim.tools_env.toolbox import Tools, ToolSession, open_tools
 from talm_sim.types import ToolSpec
 
 __all__ = ["ToolCaller"]
+
+_T = TypeVar("_T")
 
 
 class ToolCaller:
@@ -65,6 +67,10 @@ class ToolCaller:
             return json.loads(text)
         except ValueError:
             raise ToolError(f"{tool} did not answer with JSON: {text[:300]}", "malformed_body") from None
+
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Run work with the tools where they are open."""
+        return self._runner.run(work)
 
     def start_episode(self) -> None:
         """Make the following calls those of one episode: what earlier calls changed of its own tools is gone."""

@@ -257,6 +257,8 @@ class Scenario(FrozenModel):
     missing: Missing | None = None
     perturbations: tuple[str, ...] = ()
     """Perturbations that belong to the scenario, written as on the command line, e.g. `mask:tool=airport_info`."""
+    alternatives: dict[str, tuple[GoldCall, ...]] = Field(default_factory=dict, exclude_if=lambda found: not found)
+    """Tool to other calls of offered tools that give its facts as well."""
     language: str = "en"
     source: Source = Source()
 

@@ -12,7 +12,7 @@ import pytest
 from talm_sim import RunConfig, run
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.sim import CONTROLS
+from talm_sim.models.control_names import CONTROLS
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.types import Termination
 from tests.models.loopback import Answer, Loopback, chat_answer, loopback

@@ -11,8 +11,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings, ScenarioModel
+from talm_sim.models.control_names import CONTROLS
 from talm_sim.models.request import ModelRequest
-from talm_sim.models.sim import CONTROLS, SimModel, open_sim
+from talm_sim.models.sim import SimModel, open_sim
 from talm_sim.tasks.agent_controls import AgentPolicy, is_refusal, value_in_reply
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolSpec, Turn
 from tests.growth import check_growth

@@ -23,6 +23,7 @@ from talm_sim.tasks.registry import find_task, known_scenarios
 if TYPE_CHECKING:
     from talm_sim.tasks.base import Task
     from talm_sim.tasks.makers import Maker
+    from talm_sim.tasks.ways_out import FaultWay
     from talm_sim.types import Scenario
 
 __all__ = ["command"]
@@ -157,18 +158,44 @@ def init(out: Path, tools_from: tuple[str, ...], trust: bool, arguments: Path | 
 
 
 @command.command("check")
+@click.option(
+    "--split", metavar="SPLIT", shell_complete=completer_for("split", several=True), default="all", show_default=True, help="Groups to check."
+)
+@click.option("--faults", is_flag=True, help="Also try to get around injected faults.")
+@click.option(
+    "--perturb",
+    multiple=True,
+    metavar="NAME[:k=v,...]",
+    shell_complete=completer_for("perturb"),
+    help="With --faults: this fault in place of all; repeatable.",
+)
+@click.option("--writing", is_flag=True, help="With --faults: also repeat calls that may change data.")
 @task_option
 @file_option
 @sources_option
 @trust_option
 @plugin_option
 @json_option
-def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool, as_json: bool) -> int:
+def check(
+    split: str,
+    faults: bool,
+    perturb: tuple[str, ...],
+    writing: bool,
+    task: str,
+    file: Path | None,
+    tools_from: tuple[str, ...],
+    trust: bool,
+    as_json: bool,
+) -> int:
     """Check every scenario: can it be read and played, and does it hold what the measures rely on?
 
     Every line is read as a run would read it. A task whose agent acts also checks the tools. Task talm checks that gold calls work and return
     the required facts, that what was removed cannot be read from the user's words or from the tools' descriptions, that exactly the missing
     tools are hidden, and that no query occurs twice. The exit code is 1 if something is wrong.
+
+    With --faults, every fault strikes every tool of the gold calls, and the calls are made: is there a way to the facts? The table counts
+    the first way that works: the changed result itself, the same call again, a call named in `alternatives`, another read, a person, or
+    none, where all that is right is to say so. It does not change the exit code.
     """
     from talm_sim.tasks.agent_task import AgentTask
     from talm_sim.tools_env.caller import ToolCaller
@@ -177,25 +204,42 @@ def check(task: str, file: Path | None, tools_from: tuple[str, ...], trust: bool
     acts = isinstance(found, AgentTask)
     if tools_from and not acts:
         raise click.UsageError(f"--tools-from: the scenarios of task {task} are checked without calling a tool; leave it out.")
-    scenarios = known_scenarios(found, "all", file)
+    _check_fault_options(task, acts=acts, faults=faults, perturb=perturb, writing=writing)
+    scenarios = known_scenarios(found, split, file)
     odds: dict[str, int | None] = {}
+    ways: list[FaultWay] = []
     if isinstance(found, AgentTask):
         with ToolCaller(tools_from or found.tools_from, trusted=trust) as call:
             problems = found.prove(scenarios, call, packaged=file is None)
             odds = {scenario.id: found.guessing_odds(scenario, call.specs) for scenario in scenarios}
+            if faults:
+                from talm_sim.cli.making.fault_ways import print_ways, try_faults, way_records
+
+                ways = try_faults(call, scenarios, perturb, writing=writing)
     else:
         problems = found.prove(scenarios, None, packaged=file is None)
+    records = [asdict(one) for one in problems]
     if as_json:
-        print_json([asdict(one) for one in problems])
+        print_json({"problems": records, "faults": way_records(ways)} if faults else records)
     else:
         for problem in problems:
             click.echo(one_line(str(problem), 1000))
+        if faults:
+            print_ways(ways)
     guessed = [f"{name} 1 in {choices}" for name, choices in odds.items() if choices]
     if guessed:
         click.echo(f"the missing value is one of a few, so a guess may be right: {', '.join(guessed)}", err=True)
     verdict = f"{count(len(problems), 'problem')} found" if problems else "all sound" if acts else "all can be run"
     click.echo(f"{count(len(scenarios), 'scenario')} {'checked' if acts else 'read'}: {verdict}", err=True)
     return 1 if problems else 0
+
+
+def _check_fault_options(task: str, *, acts: bool, faults: bool, perturb: tuple[str, ...], writing: bool) -> None:
+    if faults and not acts:
+        raise click.UsageError(f"--faults: the scenarios of task {task} call no tools; leave it out.")
+    for name, given in (("--perturb", perturb), ("--writing", writing)):
+        if given and not faults:
+            raise click.UsageError(f"{name}: is an option of --faults; add --faults, or leave it out.")
 
 
 def _maker(args: list[str]) -> type[Maker[Any, Any, Any]]:
