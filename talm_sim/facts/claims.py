@@ -92,6 +92,10 @@ def sentences_about(text: AnswerText, fact: Fact) -> Iterator[tuple[int, int]]:
             yield first, last
 
 
+def _is_unit(name: str, sentence: str) -> bool:
+    return bool(unit_of(name)) and re.search(rf"\d\s*{re.escape(name)}", sentence) is not None
+
+
 def _values(text: AnswerText, fact: Fact) -> list[Value]:
     """The values of the fact's kind in a text, in order; of two readings of one place, the right one."""
     read = {value.start: value for part in split_fact(fact) for value in sorted(text.values(part), key=lambda value: value.right)}
@@ -125,6 +129,6 @@ def _names_something(text: AnswerText, fact: Fact, first: int, last: int, known:
     sentence = text.text[first:last]
     own = {word for topic in topics_of(fact) for word in normalize(topic).split()} | set(normalize(f"{text.request} {known}").split())
     named = [next(filter(None, match.groups()), match[0]) for form in forms for match in form.finditer(sentence)]
-    new = [name for name in named if not set(normalize(name).split()) <= own | _NO_VALUE and (name.istitle() or not unit_of(name))]
+    new = [name for name in named if not set(normalize(name).split()) <= own | _NO_VALUE and not _is_unit(name, sentence)]
     places = [first + sentence.find(name) for name in new]
     return any(text.sentences.affirms(place, place + len(name)) for place, name in zip(places, new, strict=True))

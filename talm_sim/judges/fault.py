@@ -21,8 +21,8 @@ _LABELS = (
     LabelMeasured(name=FaultLabel.UNSUPPORTED, head="Unsupp", about="right, and it was nowhere", better="lower"),
     LabelMeasured(name=FaultLabel.SILENT, head="Silent", about="leaves it out without a word", better="lower", place="column"),
     LabelMeasured(name=FaultLabel.GAVE_UP, head="Gave up", about="no answer: a limit or an error", better="lower"),
-    LabelMeasured(name=FaultLabel.NOT_NEEDED, head="Unneeded", about="no required fact rests on it"),
-    LabelMeasured(name=FaultLabel.UNDECIDED, head="Undecid", about="neither facts nor an undamaged answer are known"),
+    LabelMeasured(name=FaultLabel.NOT_NEEDED, head="Unneeded", about="no required fact rests on it", counted=False),
+    LabelMeasured(name=FaultLabel.UNDECIDED, head="Undecid", about="neither facts nor an undamaged answer are known", counted=False),
     LabelMeasured(name=FaultLabel.NOT_EXPOSED, head="Unseen", about="the agent never met it", counted=False),
 )
 

@@ -99,9 +99,16 @@ def _of_calls(scenario: Scenario, required: Sequence[Fact], hits: Sequence[Hit])
     struck |= {index for index, call in enumerate(gold) if call.tool in tried}
     for fact in required:
         injected = tuple(_injected(fact, hits, gold))
-        rests = fact.call in struck if fact.call is not None else False
+        rests = fact.call is not None and fact.call in struck and not _is_untouched(fact, hits, gold)
         if rests or injected:
             yield Stake(fact, injected)
+
+
+def _is_untouched(fact: Fact, hits: Sequence[Hit], gold: Sequence[Any]) -> bool:
+    """Whether each damaged answer that the fact is read from still has its value in its place."""
+    own = [log for event, log in hits if fact.call is not None and fact.call < len(gold) and gold[fact.call].tool == event.name]
+    read = [_resolve(_parse(log.injected), fact.pointer) if log.replaced is not None and fact.pointer else None for log in own]
+    return bool(read) and all(_is_value(value) and _is_same(value, fact) and type(value) is type(fact.value) for value in read)
 
 
 def _injected(fact: Fact, hits: Sequence[Hit], gold: Sequence[Any]) -> Iterator[Fact]:

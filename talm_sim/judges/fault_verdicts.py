@@ -28,7 +28,7 @@ class FaultLabel(StrEnum):
     UNDECIDED = "undecided"
     """Neither required facts nor an undamaged answer are known."""
     NOT_NEEDED = "not_needed"
-    """No required fact rests on what the fault struck."""
+    """No required fact rests on what the fault struck, or the fault left it as it was."""
     GAVE_UP = "gave_up"
     """There is no answer: a limit or an error ended the episode."""
     PROPAGATED = "propagated"
