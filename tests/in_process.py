@@ -26,7 +26,9 @@ class DirectCaller:
     def __init__(self) -> None:
         app = create_app()
         self._transport = httpx2.ASGITransport(app=app)
-        self._tools = tools_from_openapi(app.openapi())
+        self.document = app.openapi()
+        """What the application says of its tools."""
+        self._tools = tools_from_openapi(self.document)
         self._answers: dict[str, tuple[int, str]] = {}
 
     @property
@@ -40,13 +42,17 @@ class DirectCaller:
         Raises:
             ToolError: It does not answer with a 2xx status.
         """
-        key = canonical_json([tool, arguments])
-        if key not in self._answers:
-            self._answers[key] = asyncio.run(self._ask(tool, arguments))
-        status, text = self._answers[key]
+        status, text = asyncio.run(self.ask(tool, arguments))
         if not 200 <= status < 300:
             raise ToolError(f"{tool} answered HTTP {status}: {text[:300]}", f"http_{status}")
         return json.loads(text)
+
+    async def ask(self, tool: str, arguments: Mapping[str, Any]) -> tuple[int, str]:
+        """Return the status and the body of a tool's answer."""
+        key = canonical_json([tool, arguments])
+        if key not in self._answers:
+            self._answers[key] = await self._ask(tool, arguments)
+        return self._answers[key]
 
     async def _ask(self, tool: str, arguments: Mapping[str, Any]) -> tuple[int, str]:
         request = build_request(self._tools.routes[tool], arguments)

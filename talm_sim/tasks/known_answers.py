@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from talm_sim.common.digests import canonical_json
 from talm_sim.recordings import HttpResponse
 from talm_sim.scenarios.invention import invent
+from talm_sim.tasks.way_search import read_json
 from talm_sim.tools_env.routes import answer
 from talm_sim.tools_env.sources.base import NotTaken
 from talm_sim.types import Fact, Facts, JsonObject, Route, Scenario, ToolSpec
 
-__all__ = ["KnownAnswers"]
+__all__ = ["KnownAnswers", "call_key"]
 
 
 class KnownAnswers:
@@ -22,7 +22,7 @@ class KnownAnswers:
     Args:
         scenario: Its gold calls, facts and alternatives.
         specs: The tools, by name.
-        results: What gold calls really answered, by their index.
+        answers: What tools really answered, by `call_key`.
         responses: JSON Schemas of the tools' answers, where they are known.
     """
 
@@ -30,40 +30,34 @@ class KnownAnswers:
     not_taken: Sequence[NotTaken] = ()
 
     def __init__(
-        self, scenario: Scenario, specs: Mapping[str, ToolSpec], results: Mapping[int, Any], responses: Mapping[str, JsonObject]
+        self, scenario: Scenario, specs: Mapping[str, ToolSpec], answers: Mapping[str, Any], responses: Mapping[str, JsonObject]
     ) -> None:
         self.specs = specs
         self.routes = {name: Route(path=f"/{number}") for number, name in enumerate(specs)}
         self.responses = responses
-        self._answers: dict[str, Any] = {}
+        self._answers = dict(answers)
         self._other: dict[str, Any] = {}
         facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
         for index, call in enumerate(scenario.gold_calls):
             own = [fact for fact in facts if fact.call == index]
-            known = results[index] if index in results else _read(call.result)
-            self._answers.setdefault(_key(call.tool, call.arguments), _document(own) if known is None else known)
+            known = read_json(call.result or "")
+            self._answers.setdefault(call_key(call.tool, call.arguments), _document(own) if known is None else known)
             self._other.setdefault(call.tool, _document([fact.model_copy(update={"value": invent({}, fact.value)}) for fact in own]))
             for other in scenario.alternatives.get(call.tool, ()):
-                self._answers.setdefault(_key(other.tool, other.arguments), {fact.name: fact.value for fact in own})
+                self._answers.setdefault(call_key(other.tool, other.arguments), {fact.name: fact.value for fact in own})
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Answer a call."""
-        value = self._answers.get(_key(tool, arguments), self._other.get(tool, {}))
+        value = self._answers.get(call_key(tool, arguments), self._other.get(tool, {}))
         return answer(value)
 
     async def aclose(self) -> None:
         """Do nothing: nothing is open."""
 
 
-def _key(tool: str, arguments: Mapping[str, object]) -> str:
+def call_key(tool: str, arguments: Mapping[str, object]) -> str:
+    """Return a text that equal calls share."""
     return canonical_json([tool, arguments])
-
-
-def _read(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _document(facts: Sequence[Fact]) -> Any:

@@ -21,12 +21,12 @@ from talm_sim.common.digests import canonical_json
 from talm_sim.scenarios.leaks import mentions
 from talm_sim.types import Fact, Facts, GoldCall, JsonObject, MissingKind, Scenario, ToolSpec
 
-__all__ = ["Attempt", "Search", "Way", "error_in", "is_said", "question_for"]
+__all__ = ["Attempt", "Search", "Way", "error_in", "gives_fact", "is_said", "question_for", "read_json"]
 
 AGAIN = 3
 """How often a call is made again."""
 _SHORTEST = 3
-"""Characters of a value that is taken for the fact wherever it is found; a shorter one needs the name of its field."""
+"""Characters of a value that is taken for the fact wherever it is found; a shorter one needs a word of its field's name."""
 
 
 class Way(StrEnum):
@@ -125,10 +125,10 @@ class Search:
         tool = self.tool_of(fact)
         for attempt in (*self._gold_attempt(fact.call), *self._further(fact.call, results)):
             own = attempt.way in (Way.RESULT, Way.AGAIN)
-            if attempt.key in results and _gives(results[attempt.key], fact, own=own):
+            if attempt.key in results and gives_fact(results[attempt.key], fact, own=own):
                 return attempt.way
         for index, call in enumerate(self._gold):
-            if index != fact.call and _gives(results.get(str(index), ""), fact, own=False) and tool:
+            if index != fact.call and gives_fact(results.get(str(index), ""), fact, own=False) and tool:
                 return Way.READ if call.tool in self._offered else None
         return None
 
@@ -195,7 +195,7 @@ def error_in(result: str) -> str:
     >>> error_in('{"error":"HTTP 500: Internal Server Error."}')
     'HTTP 500: Internal Server Error.'
     """
-    value = _parse(result)
+    value = read_json(result)
     only = value.get("error") if isinstance(value, dict) and len(value) == 1 else None
     return only if isinstance(only, str) else ""
 
@@ -205,9 +205,9 @@ def is_said(reply: str, fact: Fact) -> bool:
     return mentions(reply, fact.value, fact.accepted)
 
 
-def _gives(result: str, fact: Fact, *, own: bool) -> bool:
-    """Whether a result gives a fact: at its place in an answer of the fact's own tool, else wherever it is found."""
-    value = _parse(result)
+def gives_fact(result: str, fact: Fact, *, own: bool = False) -> bool:
+    """Whether a result gives a fact: at its place in an answer of the fact's own tool (`own`), else wherever it is found."""
+    value = read_json(result)
     if value is None or error_in(result):
         return False
     if own and fact.pointer:
@@ -218,7 +218,8 @@ def _gives(result: str, fact: Fact, *, own: bool) -> bool:
         if there is not None and not isinstance(there, dict | list):
             return _is_same(there, fact.value)
     name = fact.pointer.rpartition("/")[2]
-    return any(_is_same(leaf, fact.value) and (key == name or _is_telling(fact.value)) for key, leaf in _leaves(value, ""))
+    named, telling = _name_parts(name), _is_telling(fact.value)
+    return any(_is_same(leaf, fact.value) and (telling or bool(_name_parts(key) & named)) for key, leaf in _leaves(value, ""))
 
 
 def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -243,6 +244,11 @@ def _is_same(found: Any, value: Any) -> bool:
     return found is not None and str(found).casefold() == str(value).casefold()
 
 
+def _name_parts(name: str) -> set[str]:
+    """Return the words of a field's name; a renamed field mostly keeps one."""
+    return {part.casefold() for part in _NAME_PART.findall(name)}
+
+
 def _is_telling(value: Any) -> bool:
     return not isinstance(value, bool) and len(str(value)) >= _SHORTEST
 
@@ -265,6 +271,7 @@ def _rename_arguments(arguments: JsonObject, spec: ToolSpec) -> JsonObject:
     return {renamed.get(name, name): value for name, value in arguments.items()}
 
 
+_NAME_PART = re.compile(r"[^\W_A-Z\d]{3,}|[A-Z]+[^\W_A-Z\d]*")
 _FIELD = re.compile(r"[\"'`]([A-Za-z_]\w{0,60})[\"'`]|\b([A-Za-z]\w{0,40}_\w{1,40})\b")
 _MOST_CORRECTED = 3
 
@@ -278,7 +285,8 @@ def _correct_arguments(arguments: JsonObject, error: str) -> list[JsonObject]:
     return found[:_MOST_CORRECTED]
 
 
-def _parse(text: str) -> Any:
+def read_json(text: str) -> Any:
+    """Return the value of a JSON text; None if it is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -18,15 +18,15 @@ from talm_sim.common.digests import canonical_json
 from talm_sim.config import RESULT_LIMIT
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.tasks.agent_controls import waves_of
-from talm_sim.tasks.known_answers import KnownAnswers
-from talm_sim.tasks.way_search import Search, Way, is_said, question_for
+from talm_sim.tasks.known_answers import KnownAnswers, call_key
+from talm_sim.tasks.way_search import Search, Way, error_in, is_said, question_for, read_json
 from talm_sim.tools_env.clock import VirtualClock
 from talm_sim.tools_env.environment import Environment, EpisodeTools
 from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationSpec, open_perturbations, parse_perturbation
 from talm_sim.tools_env.toolbox import Tools
-from talm_sim.types import Fact, Facts, JsonObject, Scenario, ToolCall, ToolEvent, ToolSpec
+from talm_sim.types import Event, Fact, Facts, JsonObject, Scenario, ToolCall, ToolEvent, ToolSpec
 
-__all__ = ["FaultWay", "could_recover", "default_faults", "gold_arguments", "prove_ways"]
+__all__ = ["FaultWay", "clean_answers", "could_recover", "default_faults", "gold_arguments", "prove_ways"]
 
 _T = TypeVar("_T")
 AT_ONCE = 16
@@ -62,7 +62,7 @@ def could_recover(
     epoch: int,
     specs: Mapping[str, ToolSpec],
     human: str,
-    results: Mapping[int, Any] | None = None,
+    answers: Mapping[str, Any] | None = None,
     responses: Mapping[str, JsonObject] | None = None,
     others: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     result_limit: int = RESULT_LIMIT,
@@ -80,13 +80,13 @@ def could_recover(
         epoch: The episode's, from 1.
         specs: The tools of the run, by name.
         human: Who could be asked: the run's responder, or `none`.
-        results: Clean results of gold calls, by their index, where they are known (`PerturbationLog.replaced`, or a call that no fault
-            struck). Without one, an answer that holds the facts of the call and nothing else stands in for it.
+        answers: What tools answer without a fault, as `clean_answers` reads it from a run. For a gold call without one, an answer that holds
+            its facts and nothing else stands in: enough for an error, not for a fault that changes a part of an answer.
         responses: JSON Schemas of the tools' answers, where they are known.
         others: As of `Environment`.
         result_limit: As of `Environment`.
     """
-    known = KnownAnswers(scenario, specs, results or {}, responses or {})
+    known = KnownAnswers(scenario, specs, answers or {}, responses or {})
 
     async def predict() -> Way:
         try:
@@ -98,6 +98,19 @@ def could_recover(
             return Way.NOT_APPLICABLE
 
     return _run_to_end(predict)
+
+
+def clean_answers(events: Iterable[Event]) -> dict[str, Any]:
+    """Return what tools answered, or would have answered without the faults, by `call_key`; what is an error or was cut is not known."""
+    found: dict[str, Any] = {}
+    for event in events:
+        if isinstance(event, ToolEvent):
+            fired = [log for log in event.perturbations if log.fired and log.injected is not None]
+            text = fired[0].replaced or "" if fired else event.result if event.ok else ""
+            value = read_json(text)
+            if value is not None and not error_in(text):
+                found.setdefault(call_key(event.name, event.arguments), value)
+    return found
 
 
 def _run_to_end(make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:

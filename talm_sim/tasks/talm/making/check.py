@@ -17,6 +17,7 @@ from talm_sim.scenarios.problems import Problem
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.tasks.talm.making.build import GROUPS, CallTool
 from talm_sim.tasks.talm.making.giveaways import find_giveaway, users_of
+from talm_sim.tasks.way_search import Search, gives_fact
 from talm_sim.types import Fact, Facts, GoldCall, MissingKind, Scenario, ToolSpec
 
 __all__ = ["LOOKS_SECRET", "MASK", "check_scenarios"]
@@ -87,6 +88,7 @@ class _Proof:
             return
         yield from self._tools(scenario)
         yield from self._facts(scenario, scenario.target.required)
+        yield from self._alternatives(scenario, scenario.target.required)
         yield from self._compare_with_base(scenario, scenario.target.required)
         if scenario.group == "underspecified":
             yield from self._underspecified(scenario)
@@ -158,6 +160,22 @@ class _Proof:
         unread = [one.tool for index, one in enumerate(scenario.gold_calls) if index >= earlier and index not in {fact.call for fact in facts}]
         if unread:
             yield f"no fact needs gold call '{unread[0]}'", "add a fact from it or drop the call"
+
+    def _alternatives(self, scenario: Scenario, facts: Sequence[Fact]) -> Iterator[Finding]:
+        search = Search(scenario, (), ())
+        for tool, calls in scenario.alternatives.items():
+            theirs = [fact for fact in facts if search.tool_of(fact) == tool]
+            if not theirs:
+                yield f"`alternatives` names '{tool}', on which no fact rests", "name the tool of a gold call with a fact"
+            for one in calls:
+                if one.tool not in scenario.tools or one.tool not in self._specs:
+                    yield f"the alternative '{one.tool}' is not among its tools", "add it to `tools`"
+                    continue
+                result, failure = self._run(one)
+                if failure:
+                    yield f"the alternative call failed: {failure}", "correct its arguments"
+                elif theirs and not any(gives_fact(canonical_json(result), fact) for fact in theirs):
+                    yield f"the alternative '{one.tool}' gives no fact of '{tool}'", "name a call that does"
 
     def _run(self, one: GoldCall) -> tuple[Any, str]:
         """Return the result of a gold call, or why there is none."""

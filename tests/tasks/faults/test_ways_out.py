@@ -1,0 +1,228 @@
+"""A way out of a fault: that the calls prove it, and that the prediction without calls says the same."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks.known_answers import call_key
+from talm_sim.tasks.way_search import Way
+from talm_sim.tasks.ways_out import FaultWay, could_recover, default_faults, gold_arguments, prove_ways
+from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationSpec, parse_perturbation
+from talm_sim.tools_env.toolbox import Tools
+from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Turn
+from tests.in_process import direct_caller
+from tests.tasks.faults.damage import FAULTS, DirectSource, built_in, packaged, register_faults
+
+SCHEDULES = ("http-503:p=0.5", "http-500:times=2", "http-404:after=1", "timeout:call=2", "empty-result:p=0.3", "malformed-body:times=1,seed=4")
+KINDS = [name for name in PERTURBATIONS.names() if PERTURBATIONS.get(name).family != "model"]
+
+
+@pytest.fixture(autouse=True)
+def _faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    register_faults(monkeypatch)
+
+
+def aim(fault: str, tool: str) -> str:
+    spec = parse_perturbation(fault)
+    return str(PerturbationSpec(spec.name, {**spec.options, "tool": tool}))
+
+
+def predict(one: FaultWay, scenario: Scenario, tools: Tools, others: Mapping[str, Any], answers: Mapping[str, Any] | None) -> Way:
+    schemas = {name: tools.response_schema(name) for name in tools.specs}
+    return could_recover(
+        scenario,
+        (aim(one.fault, one.tool),),
+        len(scenario.perturbations),
+        seed=0,
+        epoch=1,
+        specs=tools.specs,
+        human="simulated",
+        answers=answers,
+        responses=schemas,
+        others=others,
+    )
+
+
+@cache
+def real_answers() -> Mapping[str, Any]:
+    """What the tools answer to every gold call."""
+    direct = direct_caller()
+    calls = (call for one in packaged("perfect") for call in one.gold_calls)
+    return {call_key(call.tool, call.arguments): direct(call.tool, call.arguments) for call in calls}
+
+
+@pytest.mark.parametrize("fault", [*KINDS, *SCHEDULES, *(kind.name for kind in FAULTS)])
+def test_what_is_predicted_is_what_the_calls_prove(fault: str) -> None:
+    scenarios, tools = packaged("perfect"), built_in()
+    try:
+        proven = asyncio.run(prove_ways(tools, scenarios, [fault]))
+    except PrerequisiteError:
+        pytest.skip("it has no default options")
+    assert len(proven) == sum(len({call.tool for call in one.gold_calls}) for one in scenarios) == 144
+    by_id, others = {one.id: one for one in scenarios}, gold_arguments(scenarios)
+    # What a fault does to the parts of an answer that hold no fact can only be known from the answer.
+    whole = PERTURBATIONS.get(parse_perturbation(fault).name).family not in ("endpoint", "tools")
+    predicted = [predict(one, by_id[one.scenario], tools, others, real_answers() if whole else None) for one in proven]
+    assert [(one, way) for one, way in zip(proven, predicted, strict=True) if way is not one.way] == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "ways"),
+    [
+        ("http-500", {"ask": 56, "none": 88}),
+        ("mask", {"ask": 56, "none": 88}),
+        ("http-500:times=2", {"again": 144}),
+        ("http-500:times=3", {"again": 144}),
+        ("http-500:times=4", {"ask": 56, "none": 88}),
+        ("http-500:p=0", {"not needed": 144}),
+        ("http-500:call=2", {"not needed": 144}),
+        ("t-shifted:times=1", {"read": 144}),
+        ("t-lasting-shift", {"ask": 56, "none": 88}),
+        ("t-null", {"ask": 56, "none": 88}),
+        ("t-renamed-fields", {"result": 144}),
+        ("t-renamed-argument", {"again": 144}),
+        ("t-renamed-tool", {"result": 144}),
+        ("t-slow", {"result": 144}),
+        ("t-not-there", {"not applicable": 144}),
+    ],
+)
+def test_the_first_way_that_works_is_found(fault: str, ways: dict[str, int]) -> None:
+    tools = built_in()
+    replaceable = sum(tools.specs[call.tool].human_replaceable for one in packaged("perfect") for call in one.gold_calls)
+    assert replaceable == 56
+    proven = asyncio.run(prove_ways(tools, packaged("perfect"), [fault]))
+    assert Counter(one.way.value for one in proven) == ways
+
+
+def test_a_fault_of_p_is_got_around_exactly_where_it_lets_a_repeated_call_through() -> None:
+    """At p = .5 each of four calls draws for itself: 1/2 of the calls are struck, and of these 7/8 let one of three repeats through."""
+    proven = asyncio.run(prove_ways(built_in(), packaged("perfect"), ["http-500:p=0.5"], seed=3))
+    found = Counter(one.way for one in proven)
+    struck = len(proven) - found[Way.NOT_NEEDED]
+    assert 50 <= struck <= 94
+    assert found[Way.AGAIN] / struck > 0.75
+
+
+SHOP = Scenario(
+    id="shop",
+    group="perfect",
+    turns=(
+        Turn(
+            messages=({"role": "user", "content": "What does the lamp cost?"},),
+            gold_calls=(GoldCall(tool="find_price", arguments={"item": "lamp"}), GoldCall(tool="count_stock", arguments={"item": "lamp"})),
+        ),
+    ),
+    tools=("find_price", "count_stock", "list_prices"),
+    target=Facts(required=(Fact(name="price", value=245, call=0, pointer="/price"), Fact(name="stock", value=7, call=1, pointer="/stock"))),
+    alternatives={"find_price": (GoldCall(tool="list_prices", arguments={}),)},
+)
+STOCK = {"find_price": {"price": 245}, "count_stock": {"stock": 7}, "list_prices": {"lamp": 245, "chair": 89}}
+
+
+class Shop(DirectSource):
+    """Three tools; the second one gives what `STOCK` says, and `list_prices` may change data if the test says so."""
+
+    def __init__(self, answers: Mapping[str, Any], *, writes: str = "") -> None:
+        from talm_sim.types import Route, ToolSpec
+
+        takes = {"type": "object", "properties": {"item": {"type": "string"}}, "required": ["item"]}
+        self.specs = {name: ToolSpec(name=name, parameters=takes) for name in answers}
+        self.specs["list_prices"] = ToolSpec(name="list_prices")
+        self.routes = {name: Route(method="POST" if name == writes else "GET", path=f"/{name}") for name in answers}
+        self.responses, self._answers, self.calls = {}, answers, []
+
+    async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> Any:
+        from talm_sim.tools_env.routes import answer
+
+        self.calls.append(tool)
+        return answer(self._answers[tool])
+
+
+def prove_shop(
+    fault: str, scenario: Scenario = SHOP, answers: Mapping[str, Any] = STOCK, *, writing: bool = False, writes: str = ""
+) -> list[FaultWay]:
+    return asyncio.run(prove_ways(Tools([Shop(answers, writes=writes)]), [scenario], [fault], writing=writing))
+
+
+def test_an_alternative_is_a_way_if_it_really_gives_the_fact() -> None:
+    assert [one.way for one in prove_shop("http-500")] == [Way.ALTERNATIVE, Way.NONE]
+    assert [one.way for one in prove_shop("http-500", answers=STOCK | {"list_prices": {"lamp": 250}})] == [Way.NONE, Way.NONE]
+    assert [one.way for one in prove_shop("http-500:times=1")] == [Way.AGAIN, Way.AGAIN]
+    for way, tool in ((Way.ALTERNATIVE, "find_price"), (Way.NONE, "count_stock")):
+        specs = Shop(STOCK).specs
+        assert could_recover(SHOP, (f"http-500:tool={tool}",), 0, seed=0, epoch=1, specs=specs, human="none") is way
+
+
+def test_another_gold_call_that_says_the_same_is_a_read() -> None:
+    answers = STOCK | {"count_stock": {"stock": 7, "price": 245}}
+    plain = SHOP.model_copy(update={"alternatives": {}})
+    assert [one.way for one in prove_shop("t-lasting-shift", plain, answers)] == [Way.READ, Way.NONE]
+
+
+def test_a_short_value_elsewhere_is_not_the_fact() -> None:
+    plain = SHOP.model_copy(update={"alternatives": {}})
+    assert [one.way for one in prove_shop("http-500", plain, STOCK | {"find_price": {"price": 245, "weight": 7}})] == [Way.NONE, Way.NONE]
+
+
+def test_what_may_change_data_is_not_called_unasked() -> None:
+    refused = prove_shop("http-500", writes="list_prices")
+    assert {(one.way, one.why) for one in refused} == {(Way.NOT_APPLICABLE, "list_prices may change data; add --writing")}
+    assert [one.way for one in prove_shop("http-500", writes="list_prices", writing=True)] == [Way.ALTERNATIVE, Way.NONE]
+
+
+@pytest.mark.parametrize(
+    ("perturb", "place", "human", "way"),
+    [
+        (("http-500:times=1",), 0, "none", Way.AGAIN),
+        (("http-500:times=1", "timeout"), 0, "none", Way.NONE),
+        (("http-500:times=1", "timeout:after=2,tool=find_price"), 0, "none", Way.AGAIN),
+        (("http-500:times=1,tool=find_price", "timeout:after=1,tool=find_price"), 0, "none", Way.ALTERNATIVE),
+        (("mask:tool=list_prices", "http-500:tool=find_price"), 1, "none", Way.NONE),
+        (("mask:tool=list_prices", "http-500:tool=find_price"), 0, "none", Way.NOT_NEEDED),
+        (("http-500:tool=list_prices",), 0, "none", Way.NOT_APPLICABLE),
+    ],
+)
+def test_all_faults_of_a_run_are_armed_in_a_prediction(perturb: tuple[str, ...], place: int, human: str, way: Way) -> None:
+    assert could_recover(SHOP, perturb, place, seed=0, epoch=1, specs=Shop(STOCK).specs, human=human) is way
+
+
+@pytest.mark.parametrize("group", ["replaceable", "non-replaceable"])
+def test_a_hidden_tool_is_replaced_by_the_person_who_knows(group: str) -> None:
+    tools = built_in()
+    for one in packaged(group):
+        assert len(one.perturbations) == 1
+        ways = [could_recover(one, (), 0, seed=0, epoch=1, specs=tools.specs, human=human) for human in ("none", "simulated")]
+        assert ways == [Way.NONE, Way.ASK if group == "replaceable" else Way.NONE]
+
+
+def test_a_prediction_can_be_made_where_a_loop_is_running() -> None:
+    async def within() -> Way:
+        return could_recover(SHOP, ("http-500",), 0, seed=0, epoch=1, specs=Shop(STOCK).specs, human="none")
+
+    assert asyncio.run(within()) is Way.NONE
+
+
+def test_a_scenario_without_facts_or_calls_is_left_out() -> None:
+    missing = Missing(kind=MissingKind.TOOL, name="find_price")
+    bare = SHOP.model_copy(update={"target": None, "missing": missing})
+    assert prove_shop("http-500", bare) == []
+
+
+def test_the_default_faults_are_all_that_strike_tools_and_need_no_option() -> None:
+    found, left_out = default_faults()
+    assert {*found, *left_out} == {name for name in PERTURBATIONS.names() if name in left_out or PERTURBATIONS.get(name).family != "model"}
+    assert {"http-500", "mask", "t-shifted"} <= {*found}
+
+
+def test_alternatives_are_stored_only_where_there_are_some() -> None:
+    plain = SHOP.model_copy(update={"alternatives": {}})
+    assert "alternatives" not in json.loads(plain.model_dump_json())
+    assert Scenario.model_validate_json(SHOP.model_dump_json()) == SHOP
