@@ -115,6 +115,17 @@ def test_a_repeated_argument_is_put_back_in_the_form_of_the_true_answer() -> Non
     assert found == {"city": "New York", "tags": "a b", "code": "RO", "size": 4}
 
 
+def test_the_weekday_beside_a_day_that_is_put_back_is_the_one_of_that_day() -> None:
+    weekdays = {"2024-03-08": "Friday", "2024-03-12": "Tuesday"}
+    found = strike(
+        "wrong-record",
+        lambda sent: {"on": sent["day"], "weekday": weekdays[sent["day"]], "open": sent["day"] == "2024-03-08", "next": "2024-03-13"},
+        {"day": "2024-03-08"},
+        others=[{"day": "2024-03-12"}],
+    )
+    assert found == {"on": "2024-03-08", "weekday": "Friday", "open": False, "next": "2024-03-13"}
+
+
 UNITS: list[tuple[JsonObject, JsonObject | None, JsonObject | None]] = [
     ({"distance_km": 100.0}, None, {"distance_km": 62.14}),
     ({"distanceKm": 100}, None, {"distanceKm": 62}),

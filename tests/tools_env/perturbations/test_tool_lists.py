@@ -38,12 +38,16 @@ def test_a_new_name_is_none_that_any_tool_has() -> None:
     taken = {**POOL, "fetch_size": spec("fetch_size"), "fetch_weight": spec("fetch_weight"), "get_weight_v2": spec("get_weight_v2")}
     left = narrow_tools(make("rename"), [POOL["get_size"], POOL["get_weight"], POOL["find_size"]], taken)
     assert [tool.name for tool in left] == ["get_size_v2", "get_weight_v3", "find_size_v2"]
+    taken = {"get_size": POOL["get_size"], "fetch_size": spec("fetch_size")}
+    left = narrow_tools(make("mask:tool=fetch_size", "rename"), list(taken.values()), taken)
+    assert [tool.name for tool in left] == ["get_size_v2"], "a hidden tool keeps its name"
 
 
 def test_a_long_name_stays_one_that_providers_take() -> None:
-    long = "get_" + "x" * 60
-    (left,) = narrow_tools(make("rename"), [spec(long)], {})
-    assert len(left.name) == 64 and left.name.endswith("_v2")
+    long = "get_" + "x" * 62
+    left = narrow_tools(make("rename"), [spec(f"{long}a"), spec(f"{long}b")], {})
+    assert [len(tool.name) for tool in left] == [64, 64]
+    assert [tool.name[-4:] for tool in left] == ["x_v2", "x_v3"]
 
 
 def test_names_of_a_tool_are_told_apart_by_each_renaming() -> None:
@@ -103,6 +107,11 @@ def test_distractors_are_the_most_similar_ones_first() -> None:
     assert set(names("distractors:n=9")) == set(POOL)
     assert set(names("distractors:tool=sing")) == {"get_size", "sing"}
     assert names("distractors:tool=get_size") == ["get_size"]
+
+
+def test_a_distractor_is_of_a_category_that_the_scenario_offers_where_there_is_one() -> None:
+    pool = {one.name: one for one in (POOL["get_size"], spec("get_size_too", "Get how large a thing is.", "music"), spec("weigh"))}
+    assert {tool.name for tool in narrow_tools(make("distractors:n=1"), [POOL["get_size"]], pool)} == {"get_size", "weigh"}
 
 
 def test_a_distractor_keeps_the_order_of_the_other_tools() -> None:
