@@ -28,6 +28,12 @@ PERTURBATIONS: Registry[type[Perturbation]] = Registry(
         "http-503": _AT + "http_errors:Http503",
         "malformed-body": _AT + "bodies:MalformedBody",
         "mask": _AT + "mask:Mask",
+        "model-500": _AT + "model_faults:Model500",
+        "model-cut": _AT + "model_faults:ModelCut",
+        "model-empty": _AT + "model_faults:ModelEmpty",
+        "model-html": _AT + "model_faults:ModelHtml",
+        "model-refusal": _AT + "model_faults:ModelRefusal",
+        "model-repeat": _AT + "model_faults:ModelRepeat",
         "timeout": _AT + "no_answer:Timeout",
     },
 )
