@@ -78,7 +78,7 @@ class ModelFaults:
     async def _answer_instead(self, call: ModelCall, logs: Logs) -> ModelTurn | None:
         """Let those that may answer in the model's place do so; the first that does is the last that takes effect."""
         for place, one in self._watching.items():
-            if not (one.answers and self._fires(place, call, logs)):
+            if not (one.replaces and self._fires(place, call, logs)):
                 continue
             try:
                 turn = await one.instead(call)
@@ -93,7 +93,7 @@ class ModelFaults:
             if type(one).spoil is ModelPerturbation.spoil:
                 self._note(logs, place, fired=0)
         for place, one in self._watching.items():
-            if not one.answers:
+            if not one.replaces:
                 self._fires(place, call, logs)
         return None
 

@@ -307,6 +307,10 @@ class Episode(FrozenModel):
         """Whether the agent failed on its own: it raised an error, took too long or returned nothing, and no injected fault was the cause."""
         return self.termination is Termination.AGENT_ERROR and not self.injected
 
+    def watched_model(self, log: PerturbationLog) -> bool:
+        """Whether one of its perturbations watched generations of the model, and not tools."""
+        return log.injected is not None or any(one.place == log.place for turn in self.model_turns for one in turn.perturbations)
+
     @property
     def saw_model(self) -> bool:
         """Whether the episode contains a model's generation; a plain function's turns have no tokens to count."""

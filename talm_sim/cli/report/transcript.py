@@ -118,9 +118,8 @@ def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType
 
 def _perturbations(episode: Episode) -> Iterator[Text]:
     """Render what each perturbation of the episode did; of one of the model, in how many generations."""
-    of_model = {log.place for turn in episode.model_turns for log in turn.perturbations}
     for log in episode.perturbations:
-        noun = "eligible generation" if log.place in of_model or log.injected is not None else "eligible call"
+        noun = "eligible generation" if episode.watched_model(log) else "eligible call"
         error = "" if log.injected is None else f"; the error was: {one_line(log.injected)}"
         yield Text(f"{strip_control(log.name)}: injected in {log.fired} of {count(log.armed, noun)}{error}")
 

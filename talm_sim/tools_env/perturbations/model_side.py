@@ -89,7 +89,7 @@ class ModelPerturbation(Perturbation):
         return turn
 
     @property
-    def answers(self) -> bool:
+    def replaces(self) -> bool:
         """Whether it may answer in the model's place."""
         return type(self).instead is not ModelPerturbation.instead
 
