@@ -30,7 +30,17 @@ if TYPE_CHECKING:
     from talm_sim.scenarios.load import select
     from talm_sim.tasks import AgentOptions, AgentTask, AgentTaskOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
     from talm_sim.tools_env.environment import Environment
-    from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, PerturbationOptions, register_perturbation
+    from talm_sim.tools_env.perturbations import (
+        Call,
+        ModelCall,
+        ModelOptions,
+        ModelPerturbation,
+        ModelRequestError,
+        Outcome,
+        Perturbation,
+        PerturbationOptions,
+        register_perturbation,
+    )
     from talm_sim.tools_env.sources.factories import tool_factory
     from talm_sim.tools_env.sources.registry import register_tool_source
     from talm_sim.types import Episode, Matrix, Measure, Measured, Rate, Row, Scenario, Section, Summary, ToolSpec, Turn, Verdict
@@ -49,6 +59,10 @@ __all__ = [
     "Matrix",
     "Measure",
     "Measured",
+    "ModelCall",
+    "ModelOptions",
+    "ModelPerturbation",
+    "ModelRequestError",
     "Outcome",
     "Perturbation",
     "PerturbationOptions",
@@ -111,6 +125,10 @@ _HOMES = {
     "Matrix": "talm_sim.types",
     "Measure": "talm_sim.types",
     "Measured": "talm_sim.types",
+    "ModelCall": "talm_sim.tools_env.perturbations",
+    "ModelOptions": "talm_sim.tools_env.perturbations",
+    "ModelPerturbation": "talm_sim.tools_env.perturbations",
+    "ModelRequestError": "talm_sim.tools_env.perturbations",
     "Outcome": "talm_sim.tools_env.perturbations",
     "Perturbation": "talm_sim.tools_env.perturbations",
     "PerturbationOptions": "talm_sim.tools_env.perturbations",

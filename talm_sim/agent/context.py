@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from langchain_core.messages import BaseMessage
+
+from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.tools_env.environment import EpisodeTools
+from talm_sim.tools_env.perturbations import ModelRequestError
 from talm_sim.types import FINISH, ModelTurn, Scenario, Termination, ToolCall, ToolSpec
 
 __all__ = ["FORESEEN", "EpisodeContext", "failure_state"]
@@ -19,12 +24,26 @@ class EpisodeContext:
 
     scenario: Scenario
     model: Model
+    """The model, without injected faults: what is asked besides the agent's own turns goes to it."""
     settings: GenerationSettings
     """Sampling settings with the episode's own seed."""
     tools: EpisodeTools | None = None
     """The tools; None if no tool is executed."""
     offered: tuple[ToolSpec, ...] = ()
     """The tools shown to the model: the environment's, `ask_human` where there is a human, and `Finish` where its call ends the episode."""
+    faults: ModelFaults | None = None
+    """The faults that are injected into the model's answers; None if no tool is executed."""
+
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
+        """Generate one turn of the agent, with the faults that are injected into it.
+
+        Raises:
+            ModelRequestError: A fault lets the request fail.
+            Exception: Whatever the model raises; see `Model.generate`.
+        """
+        if self.faults is None:
+            return await self.model.generate(messages, tools, self.settings)
+        return await self.faults.generate(self.model, messages, tools, self.settings)
 
     @property
     def human(self) -> bool:
@@ -48,12 +67,14 @@ class EpisodeContext:
         return question if question.strip() else ""
 
 
-FORESEEN = (CassetteMissError, ProviderError)
-"""Failures of a model or a tool that are not bugs: they end the episode, so that what happened before is kept."""
+FORESEEN = (CassetteMissError, ProviderError, ModelRequestError)
+"""Failures of a model or a tool that are not bugs, injected ones among them: they end the episode, so that what happened before is kept."""
 
 
 def failure_state(err: Exception) -> dict[str, Any]:
     """Return the state with which a foreseen failure ends an episode."""
+    if isinstance(err, ModelRequestError):
+        return {"termination": Termination.AGENT_ERROR, "error": f"injected fault {err.fault}: {err}", "injected": err.fault}
     if isinstance(err, CassetteMissError):
         end = Termination.REPLAY_MISS
     else:

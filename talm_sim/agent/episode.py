@@ -13,6 +13,7 @@ from langgraph.types import Command
 
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.exposure import Prompts, settle_exposure
+from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.agent.humans import HumanReply, Responder
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
@@ -41,7 +42,8 @@ class Agent:
     Attributes:
         model: The model that acts. A control model is bound to each scenario.
         graph: The compiled state machine; its nodes receive an `EpisodeContext`, and its last state contains what an episode keeps: those
-            it has of `awareness`, `model_turns`, `events`, `details` and `answer`, `termination`, and `error` and `traceback`, if any.
+            it has of `awareness`, `model_turns`, `events`, `details` and `answer`, `termination`, and `error`, `traceback` and `injected`,
+            if any.
         settings: Sampling; each episode derives a seed of its own from the one given.
         environment: The tools; None for a graph that executes none.
         human: `none`, or the kind of responder.
@@ -154,13 +156,16 @@ async def _play_until_pause(
     started = _Moment(time.time(), time.monotonic())
     thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": agent.most_steps}
-    if resume is not None and tools is not None:
+    context = _context(agent, scenario, tools, epoch, kept)
+    if resume is not None and tools is not None and context.faults is not None:
         # The checkpoint may be ahead of the state: a process can be killed between the two.
-        tools.recall((await agent.graph.aget_state(config)).values.get("events", ()))
+        reached = (await agent.graph.aget_state(config)).values
+        tools.recall(reached.get("events", ()))
+        context.faults.recall(reached.get("model_turns", ()))
     asks: dict[str, int] = dict(kept.get("asks", {}))
     step: Any = {} if resume is None else _resume_command(_drop_stale_replies(resume, asks))
     durable: dict[str, Any] = {"durability": "exit"} if agent.saver else {}
-    advance = partial(agent.graph.ainvoke, config=config, context=_context(agent, scenario, tools, epoch), **durable)
+    advance = partial(agent.graph.ainvoke, config=config, context=context, **durable)
     with playing(players.model):
         result, questions = await _play(advance, step, asks, agent.responder(scenario, epoch) if agent.responder else None)
     if questions:
@@ -172,7 +177,7 @@ async def _play_until_pause(
             questions,
             tuple(result.get("model_turns", ())),
             tuple(result.get("events", ())),
-            _keep(players, tools, asks, kept, started),
+            _keep(players, tools, context.faults, asks, kept, started),
         )
     if agent.saver is not None:
         await agent.saver.adelete_thread(thread)
@@ -224,7 +229,7 @@ async def _play(
             return result | {"termination": Termination.REPLAY_MISS, "error": str(err)}, ()
 
 
-def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int) -> EpisodeContext:
+def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int, kept: Mapping[str, Any]) -> EpisodeContext:
     ours = () if scenario.group in agent.without_tools else (agent.human_tool, agent.finish_tool)
     seed = None if agent.settings.seed is None else derive_seed(agent.settings.seed, scenario.id, epoch)
     return EpisodeContext(
@@ -233,6 +238,7 @@ def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch
         settings=replace(agent.settings, seed=seed),
         tools=tools,
         offered=(*(tools.tools if tools else ()), *filter(None, ours)),
+        faults=None if tools is None else ModelFaults(tools.perturbations, kept.get("model_faults")),
     )
 
 
@@ -266,10 +272,18 @@ def _pending(result: Mapping[str, Any], asks: dict[str, int]) -> tuple[PendingQu
     return tuple(PendingQuestion(item.id, asks.setdefault(item.id, len(asks) + 1), str(item.value)) for item in pending)
 
 
-def _keep(players: Players, tools: EpisodeTools | None, asks: dict[str, int], kept: Mapping[str, Any], started: _Moment) -> dict[str, Any]:
+def _keep(
+    players: Players,
+    tools: EpisodeTools | None,
+    faults: ModelFaults | None,
+    asks: dict[str, int],
+    kept: Mapping[str, Any],
+    started: _Moment,
+) -> dict[str, Any]:
     return {
         "asks": asks,
         "perturbations": tools.state() if tools else {},
+        "model_faults": faults.state() if faults else {},
         "played_tools": players.tools.counts() if players.tools else {},
         "played_model": players.model.counts() if players.model else {},
         "started_at": kept.get("started_at", started.unix),
@@ -322,6 +336,7 @@ def _episode(
         termination=result["termination"],
         error=result.get("error") or "",
         traceback=result.get("traceback") or "",
+        injected=result.get("injected") or "",
         usage=sum((item.usage for item in (*awareness, *turns)), Usage()),
         started_at=started,
         elapsed_s=elapsed,

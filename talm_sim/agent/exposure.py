@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Literal
 
-from talm_sim.types import Event, ModelTurn, PerturbationLog, ToolEvent
+from talm_sim.types import Event, HumanEvent, ModelTurn, PerturbationLog, ToolEvent
 
 __all__ = ["Prompts", "settle_exposure"]
 
@@ -22,15 +22,17 @@ def settle_exposure(
     Args:
         events: What happened; a hit counts as seen so far if the changed result was given to the agent.
         turns: Generations of the agent's model, in order.
-        logs: What each perturbation did besides to the list of tools, or to the model; one for each perturbation of the episode.
+        logs: What each perturbation did besides to the list of tools, or in generations that failed; one for each perturbation of the
+            episode. What it did in others is in their turns.
         prompts: Which prompts are known. Where none is, what the agent's code was given counts as seen.
         asked: Whether the agent was asked awareness questions, which show the list of tools.
     """
     settled = tuple(_settle(event, turns, prompts) if isinstance(event, ToolEvent) else event for event in events)
     prompted = bool(turns) or asked or prompts == "unknown"
-    found = [log if prompted else log.model_copy(update={"seen": 0}) for log in logs]
-    for event in settled:
-        for log in event.perturbations if isinstance(event, ToolEvent) else ():
+    # An injected error was met by the agent itself, whatever its model saw.
+    found = [log if prompted or log.injected is not None else log.model_copy(update={"seen": 0}) for log in logs]
+    for one in (*turns, *settled):
+        for log in () if isinstance(one, HumanEvent) else one.perturbations:
             found[log.place] = _add(found[log.place], log)
     return settled, tuple(found)
 

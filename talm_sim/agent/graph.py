@@ -71,6 +71,7 @@ class State(TypedDict, total=False):
     answer: str
     termination: Annotated[Termination | None, _keep_first]
     error: Annotated[str | None, _keep_first]
+    injected: str
 
 
 class _Call(TypedDict, total=False):
@@ -160,7 +161,7 @@ class _Nodes:
         return self._go_on(state, update, runtime.context)
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
-        turn = await context.model.generate(state["messages"], context.offered, context.settings)
+        turn = await context.generate(state["messages"], context.offered)
         number, before = _answers(state, context), state.get("model_turns", [])
         said = len(context.scenario.user_turns[number].messages) + (0 if number else 1)
         begins = not before or context.answer_in(before[-1]) is not None

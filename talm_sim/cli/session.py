@@ -182,7 +182,7 @@ def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | 
     name = short_name(stored.path)
     prices = [] if config.prices is None else ["--prices", str(config.prices)]
     again = (again if spent else "") or resume_command(stored.job, name, *(["--budget", config.budget, *prices] if spent else ()))
-    lines, failures, crashed = [""], stored.failed, stored.crashed
+    lines, failures, crashed = [""], stored.failed, stored.crashed_episodes()
     if failures:
         first = next(episode for episode in stored.episodes() if episode.termination.failed)
         lines.append(f"{count(failures, 'episode')} failed, for example {strip_control(first.id)}: {one_line(first.error, 300)}")
@@ -194,11 +194,9 @@ def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | 
                 live = resume_command(stored.job, name, "--failed", "replay_miss", "--tools", "live")
                 lines.append(f"call the tools instead of replaying them: {live}")
     if crashed:
-        broken = [episode for episode in stored.episodes() if episode.termination is Termination.AGENT_ERROR]
-        first = next((episode for episode in broken if episode.traceback), broken[0])
-        lines.append(
-            f"the agent raised an error in {count(crashed, 'episode')}, for example {strip_control(first.id)}: {one_line(first.error, 300)}"
-        )
+        first = next((episode for episode in crashed if episode.traceback), crashed[0])
+        number = count(len(crashed), "episode")
+        lines.append(f"the agent raised an error in {number}, for example {strip_control(first.id)}: {one_line(first.error, 300)}")
         if first.traceback:
             lines.append(f"its traceback: {line_to_copy('talm-sim', 'show', f'{name}:{first.id}')}")
     waiting, finished = stored.open_questions, stored.finished

@@ -271,7 +271,7 @@ class _Batch:
         log.info("%s %s: %s, %.1f s%s", place, episode.id, episode.termination.value, episode.elapsed_s, error)
         tokens = (episode.usage.input_tokens, episode.usage.output_tokens)
         end = (episode.termination, episode.error, episode.elapsed_s)
-        self._on_event(EpisodeFinished(episode.id, episode.group, *end, self._finished, self._total, *tokens))
+        self._on_event(EpisodeFinished(episode.id, episode.group, *end, self._finished, self._total, *tokens, episode.crashed))
 
     # --- people -----------------------------------------------------------------------------------------------------------------------
 

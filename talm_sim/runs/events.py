@@ -86,6 +86,8 @@ class EpisodeFinished:
     total: int
     input_tokens: int = 0
     output_tokens: int = 0
+    crashed: bool = False
+    """Whether the agent failed on its own, and not by an injected fault."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,12 @@ class StoredRun:
     @property
     def crashed(self) -> int:
         """How many finished episodes ended because your agent raised an error, took too long or returned nothing; they count in the rates."""
-        return self.terminations.get(Termination.AGENT_ERROR, 0)
+        return len(self.crashed_episodes())
+
+    def crashed_episodes(self) -> list[Episode]:
+        """Return those episodes, in planned order; one that an injected fault of the model ended is none of them."""
+        with self._open_connection() as conn:
+            return stored_documents.crashed(conn)
 
     @property
     def judged(self) -> bool:

@@ -306,11 +306,12 @@ def _settle_own_agent(job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
     """The job, without a model where the agent takes none.
 
     Raises:
-        PrerequisiteError: A model was named that the agent does not take.
+        PrerequisiteError: A model was named that the agent does not take, or a fault of its model.
     """
     own = _own_agent(job)
     if own is None or own.takes_model:
         return job
+    _refuse_model_faults(job.options.perturb, own)
     name, named = f"agent/{own.name}", job.config.model
     if named not in (DEFAULT_MODEL, name):
         raise PrerequisiteError(
@@ -319,11 +320,26 @@ def _settle_own_agent(job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
     return job.having(model=name, models=None)
 
 
+def _refuse_model_faults(texts: Sequence[str], own: OwnAgent) -> None:
+    """Check that no fault of the model is to be injected where the agent asks models of its own.
+
+    Raises:
+        PrerequisiteError: One is; the message begins with `--perturb`.
+    """
+    from talm_sim.tools_env.perturbations import PERTURBATIONS, parse_perturbation
+
+    for spec in map(parse_perturbation, texts):
+        if PERTURBATIONS.get(spec.name).family == "model":
+            fix = f"leave it out, or give the function of {own.name} a parameter 'model' and use that."
+            raise PrerequisiteError(f"--perturb {spec}: your agent takes no model; {fix}")
+
+
 def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Job[Any], own: OwnAgent | None) -> None:
     """See that the tools of every scenario are there, and out of the agent's sight where they should be.
 
     Raises:
-        PrerequisiteError: A scenario names a tool or perturbation that is not there, or hides a tool that is built into the agent.
+        PrerequisiteError: A scenario names a tool or perturbation that is not there or that the agent cannot meet, or hides a tool that is
+            built into the agent.
     """
     if not environment.specs and any(scenario.tools for scenario in scenarios):
         where = job.config.cassettes or "the shipped recordings"
@@ -334,6 +350,8 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
             raise PrerequisiteError(f"scenario {scenario.id}: no tool '{unknown}' among {whose}")
         try:
             offered = [tool.name for tool in environment.open(scenario).tools]
+            if own is not None and not own.takes_model:
+                _refuse_model_faults(scenario.perturbations, own)
         except PrerequisiteError as err:  # the run's own were looked at when the environment was made
             raise PrerequisiteError(f"scenario {scenario.id}: perturbations: {str(err).removeprefix('--perturb ')}") from None
         if FINISH in offered and job.options.finish == "tool":

@@ -31,7 +31,7 @@ class AgentOptions(TaskOptions):
 
     human: str = option("auto", GEN, "none|terminal|recorded|simulated", metavar="WHO")
     """Who answers the agent's questions. `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`."""
-    perturb: tuple[str, ...] = option((), GEN, "Fault to inject into tools; repeatable.", metavar="NAME[:k=v,...]")
+    perturb: tuple[str, ...] = option((), GEN, "Fault to inject into tools or the model's answers; repeatable.", metavar="NAME[:k=v,...]")
     writing: bool = option(False, GEN, "Let faults repeat calls that may change data.", rare=True)
     """Without it, a fault that lets a call through or repeats it does not apply to tools that are not known only to read."""
     turn_limit: int | None = option(None, GEN, "Maximum model turns (5; your agent 50).", metavar="N", ge=1)

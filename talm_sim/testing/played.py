@@ -97,7 +97,7 @@ class Played:
         if not gates and not baseline:
             raise ValueError("name a gate, as in gate('pass_rate>=0.6'), or a baseline.")
         results = check_gates(self.stored, gates, baseline)
-        crashed = [episode for episode in self.episodes if episode.termination is Termination.AGENT_ERROR]
+        crashed = [episode for episode in self.episodes if episode.crashed]
         faults = [one.line for one in results if not one.passed]
         faults += [f"the agent raised an error in {count(len(crashed), 'episode')}, for example {crashed[0].id}"] if crashed else []
         if faults:
@@ -309,7 +309,9 @@ def _names(calls: Sequence[ToolEvent]) -> str:
 
 
 def _describe_break(episode: Episode) -> str:
-    return "the agent raised an error" if episode.termination is Termination.AGENT_ERROR else "the episode did not finish"
+    if episode.termination is not Termination.AGENT_ERROR:
+        return "the episode did not finish"
+    return "the agent raised an error" if episode.crashed else "the agent had no answer"
 
 
 def _describe_end(episode: Episode) -> str:

@@ -52,42 +52,6 @@ class TokenLogprob(FrozenModel):
     """Natural logarithm of its probability."""
 
 
-class ModelTurn(FrozenModel):
-    """One generation."""
-
-    raw_prompt: str = ""
-    """What this turn added to the conversation, as text or JSON; the whole prompt is these joined."""
-    raw_text: str = ""
-    """What the model wrote, unchanged."""
-    text: str = ""
-    """`raw_text` without reasoning and without tool-call markup."""
-    reasoning: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
-    unparsable_calls: tuple[UnparsableCall, ...] = ()
-    logprobs: tuple[float, ...] | None = None
-    """Natural-log probability of each generated token, where the provider gives them."""
-    first_tokens: tuple[TokenLogprob, ...] = ()
-    """The likeliest first tokens, likeliest first; asked for by `GenerationSettings.alternatives`, and empty where the provider gives none."""
-    stop: Literal["stop", "length", "tool_calls", "refusal"] = "stop"
-    usage: Usage = Usage()
-    user_turn: int = 0
-    """Which of the scenario's `user_turns` it belongs to, from 0: how often the agent had answered before."""
-    reminded: bool = False
-    """Whether it called nothing though only a call of `Finish` ends the episode, and a reminder answered it."""
-
-    @property
-    def final_answer(self) -> str | None:
-        """The answer that its call of `Finish` gives, a value that is no text as JSON; None where it makes no such call."""
-        given = (call.arguments.get("final_answer") for call in self.tool_calls if call.name == FINISH)
-        answer = next((one for one in given if one is not None), None)
-        return answer if answer is None or isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-
-    @property
-    def said(self) -> str:
-        """What it says to the user: the answer that its call of `Finish` gives, else its text."""
-        return self.text if self.final_answer is None else self.final_answer
-
-
 class AwarenessKind(StrEnum):
     """Which awareness question was asked."""
 
@@ -152,9 +116,48 @@ class PerturbationLog(FrozenModel):
     not_applicable: int = Field(default=0, exclude_if=lambda number: not number)
     """Calls, tools or generations that do not have what it damages; they are not armed."""
     injected: str | None = Field(default=None, exclude_if=lambda text: text is None)
-    """Of one call: what it put in place of the answer, as text that the model would read; None where it did not fire."""
+    """Of one call or generation: what it put in place of the answer, as text that the model or the agent would read; None where it did not
+    fire. Of an episode: the error that it last injected in place of an answer of the model; None where it injected none."""
     replaced: str | None = Field(default=None, exclude_if=lambda text: text is None)
-    """Of one call: the text that `injected` replaced; None where the tool was never called."""
+    """Of one call or generation: the text that `injected` replaced; None where the tool was never called, or the model never asked."""
+
+
+class ModelTurn(FrozenModel):
+    """One generation."""
+
+    raw_prompt: str = ""
+    """What this turn added to the conversation, as text or JSON; the whole prompt is these joined."""
+    raw_text: str = ""
+    """What the model wrote, unchanged."""
+    text: str = ""
+    """`raw_text` without reasoning and without tool-call markup."""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    unparsable_calls: tuple[UnparsableCall, ...] = ()
+    logprobs: tuple[float, ...] | None = None
+    """Natural-log probability of each generated token, where the provider gives them."""
+    first_tokens: tuple[TokenLogprob, ...] = ()
+    """The likeliest first tokens, likeliest first; asked for by `GenerationSettings.alternatives`, and empty where the provider gives none."""
+    stop: Literal["stop", "length", "tool_calls", "refusal"] = "stop"
+    usage: Usage = Usage()
+    user_turn: int = 0
+    """Which of the scenario's `user_turns` it belongs to, from 0: how often the agent had answered before."""
+    reminded: bool = False
+    """Whether it called nothing though only a call of `Finish` ends the episode, and a reminder answered it."""
+    perturbations: tuple[PerturbationLog, ...] = Field(default=(), exclude_if=lambda logs: not logs)
+    """Those of the model that watched this generation, or did not apply to it, in the order given; their counts are of it alone."""
+
+    @property
+    def final_answer(self) -> str | None:
+        """The answer that its call of `Finish` gives, a value that is no text as JSON; None where it makes no such call."""
+        given = (call.arguments.get("final_answer") for call in self.tool_calls if call.name == FINISH)
+        answer = next((one for one in given if one is not None), None)
+        return answer if answer is None or isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+
+    @property
+    def said(self) -> str:
+        """What it says to the user: the answer that its call of `Finish` gives, else its text."""
+        return self.text if self.final_answer is None else self.final_answer
 
 
 class Origin(StrEnum):
@@ -277,6 +280,8 @@ class Episode(FrozenModel):
     error: str = ""
     traceback: str = ""
     """Where an own agent raised its error, without secrets and without the middle of a very long one; empty where it raised none."""
+    injected: str = Field(default="", exclude_if=lambda name: not name)
+    """The injected fault of the model that ended it, as it was written: a termination in `agent_error` that is no crash."""
     usage: Usage = Usage()
     started_at: float = 0.0
     elapsed_s: float = 0.0
@@ -296,6 +301,15 @@ class Episode(FrozenModel):
         """Whether it ended with words to its user: an answer, or the text of the last turn that a limit allowed."""
         at_limit = self.termination in (Termination.TURN_LIMIT, Termination.TOKEN_LIMIT)
         return self.termination is Termination.ANSWERED or (at_limit and bool(self.answer.strip()))
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the agent failed on its own: it raised an error, took too long or returned nothing, and no injected fault was the cause."""
+        return self.termination is Termination.AGENT_ERROR and not self.injected
+
+    def watched_model(self, log: PerturbationLog) -> bool:
+        """Whether one of its perturbations watched generations of the model, and not tools."""
+        return log.injected is not None or any(one.place == log.place for turn in self.model_turns for one in turn.perturbations)
 
     @property
     def saw_model(self) -> bool:

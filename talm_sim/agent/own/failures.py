@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from talm_sim.foreign.error_text import MOST_READ, kind_of, text_of
 from talm_sim.foreign.threads import call_briefly
+from talm_sim.tools_env.perturbations import ModelRequestError
 
 __all__ = ["AgentFailure", "failure_of"]
 
@@ -17,6 +18,8 @@ _MOST_BEGIN, _MOST_END = 2_000, 6_000
 """Characters that are kept of a traceback: its first frames are the agent's own, its last ones say where the error was raised."""
 _FRAME = '  File "'
 _HEAD = "Traceback (most recent call last):\n"
+_CAUSE: Final[Any] = BaseException.__dict__["__cause__"]
+_PARTS: Final[Any] = BaseExceptionGroup.__dict__["exceptions"]
 _TRACEBACK: Final[Any] = BaseException.__dict__["__traceback__"]
 
 
@@ -27,10 +30,12 @@ class AgentFailure:
     Attributes:
         line: The kind of the error, its text, and the agent's frame that raised it.
         traceback: The traceback from the agent's first frame on; empty if none of its code was running.
+        injected: The injected fault that the agent let pass; empty where it failed on its own.
     """
 
     line: str
     traceback: str
+    injected: str = ""
 
 
 async def failure_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> AgentFailure:
@@ -41,8 +46,25 @@ async def failure_of(error: BaseException, hide: Callable[[str], str], ours: fro
         hide: Removes secrets from a text; it receives more than is kept, as half a secret is not recognised.
         ours: Files whose frames called the agent; they are left out.
     """
-    otherwise = AgentFailure(f"{kind_of(error)}, whose text takes too long", "")
-    return await call_briefly(lambda: AgentFailure(_line_of(error, hide, ours), _traceback_of(error, hide, ours)), otherwise)
+    fault = _injected_in(error)
+    otherwise = AgentFailure(f"{kind_of(error)}, whose text takes too long", "", fault)
+    return await call_briefly(lambda: AgentFailure(_line_of(error, hide, ours), _traceback_of(error, hide, ours), fault), otherwise)
+
+
+def _injected_in(error: BaseException) -> str:
+    """Return the injected fault that an error is, contains alone, or was raised from; empty where there is none.
+
+    An error that is raised while an injected one is dealt with, without `from`, is the agent's own.
+    """
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        if issubclass(type(at), ModelRequestError):
+            return at.fault  # type: ignore[attr-defined,no-any-return]
+        parts: tuple[BaseException, ...] = _PARTS.__get__(at) if issubclass(type(at), BaseExceptionGroup) else ()
+        at = parts[0] if len(parts) == 1 else _CAUSE.__get__(at)
+    return ""
 
 
 def _line_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> str:

@@ -139,7 +139,7 @@ class HandedModel(BaseChatModel):
     ) -> ChatResult:
         turn = await self._session.generate(messages, kwargs.get("tools", ()))
         message = as_message(turn)
-        message.response_metadata = {"model_provider": _OURS, "model_name": self._session.context.model.name}
+        message.response_metadata = {"model_provider": _OURS, "model_name": self._session.context.model.name, "finish_reason": turn.stop}
         used = turn.usage
         message.usage_metadata = {
             "input_tokens": used.input_tokens,

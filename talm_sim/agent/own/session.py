@@ -25,6 +25,7 @@ from talm_sim.foreign.threads import Work
 from talm_sim.foreign.time import ForeignClock
 from talm_sim.models.parsing import MOST_NAMED, parse_call, replace_surrogates
 from talm_sim.recordings import current_player, playing
+from talm_sim.tools_env.perturbations import ModelRequestError
 from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["CURRENT", "AgentLimits", "AgentSession", "AgentStopped", "drop_surrogates"]
@@ -85,6 +86,7 @@ class AgentSession:
         self._busy = 0
         self._asked = 0
         self._stops = 0
+        self._injected_errors = 0
         self._open: dict[str, tuple[str, asyncio.Future[Mapping[str, Any]]]] = {}
         self.user_turn = 0
         self._heard = ""
@@ -151,10 +153,10 @@ class AgentSession:
             elif not (self.ended or self.fatal):
                 await self._changed.wait()
 
-    def stop(self, end: Termination, error: str = "", traceback: str = "") -> None:
+    def stop(self, end: Termination, error: str = "", traceback: str = "", injected: str = "") -> None:
         """End the episode; the first termination counts."""
         if self.ended is None:
-            self.ended = {"termination": end, "error": self.text(error), "traceback": self.text(traceback)}
+            self.ended = {"termination": end, "error": self.text(error), "traceback": self.text(traceback), "injected": injected}
         self._notify_change()
 
     def close(self) -> None:
@@ -269,7 +271,7 @@ class AgentSession:
         await self._enter()
         context, messages = self.context, _clean_messages(messages)
         with playing(self._player):
-            turn = await self._track(context.model.generate(messages, tools, context.settings))
+            turn = await self._track(context.generate(messages, tools))
         turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or self.text(added_text(list(messages)))})  # type: ignore[arg-type]
         self.note(turn)
         return turn
@@ -287,7 +289,8 @@ class AgentSession:
 
     def check(self) -> None:
         """Check, before a model is asked, that the agent may still take a turn."""
-        if self.ended is None and self.fatal is None and len(self.turns) >= self._limits.turns:
+        # A turn in which the model failed by an injected fault is one, too: an agent may retry it forever.
+        if self.ended is None and self.fatal is None and len(self.turns) + self._injected_errors >= self._limits.turns:
             self.stop(Termination.TURN_LIMIT)
         self._stop_if_ended()
 
@@ -300,6 +303,10 @@ class AgentSession:
         self._busy += 1
         try:
             done = await work
+        except ModelRequestError:  # the agent's own code may deal with it
+            self._injected_errors += 1
+            if not (self.ended or self.fatal):
+                raise
         except FORESEEN as err:
             ends = failure_state(err)
             self.stop(ends["termination"], ends["error"])

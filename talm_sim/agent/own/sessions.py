@@ -173,5 +173,6 @@ class Sessions:
 
 
 def _fail(session: AgentSession, failure: AgentFailure) -> None:
-    session.stop(Termination.AGENT_ERROR, failure.line, failure.traceback)
+    line = f"injected fault {failure.injected}: {failure.line}" if failure.injected else failure.line
+    session.stop(Termination.AGENT_ERROR, line, failure.traceback, failure.injected)
     log.debug("the agent raised an error:\n%s", failure.traceback or failure.line)

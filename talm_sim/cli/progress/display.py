@@ -29,7 +29,6 @@ from talm_sim.runs.events import (
     RunStarted,
     ToolsRestarted,
 )
-from talm_sim.types import Termination
 
 __all__ = ["Display", "FullDisplay", "JsonDisplay", "PlainDisplay", "describe_end", "describe_restart", "describe_start", "open_display"]
 
@@ -151,7 +150,7 @@ class PlainDisplay(Display):
 
     def _print_episode(self, event: EpisodeFinished) -> None:
         failure = f"{event.termination.value}: {one_line(event.error)}"
-        if (event.termination.failed or event.termination is Termination.AGENT_ERROR) and failure not in self._failures and not self._logged:
+        if (event.termination.failed or event.crashed) and failure not in self._failures and not self._logged:
             self._failures.add(failure)
             self._print(f"{'failed: ' if event.termination.failed else ''}{strip_control(event.episode_id)} {failure}")
         tenths = 10 * event.finished // event.total

@@ -190,6 +190,7 @@ def _perturbation_notes(stored: StoredRun) -> Iterator[str]:
     of: Counter[str] = Counter()
     fired: Counter[str] = Counter()
     armed: Counter[str] = Counter()
+    of_model: set[str] = set()
     for episode in stored.episodes() if wanted else ():
         for log in episode.perturbations:
             if log.name.partition(":")[0] in wanted:
@@ -197,8 +198,9 @@ def _perturbation_notes(stored: StoredRun) -> Iterator[str]:
                 hit[log.name] += log.fired > 0
                 fired[log.name] += log.fired
                 armed[log.name] += log.armed
+                of_model |= {log.name} if episode.watched_model(log) else set()
     for name, total in of.items():
-        calls = "tool" if name.partition(":")[0] == "mask" else "call"
+        calls = "tool" if name.partition(":")[0] == "mask" else "generation" if name in of_model else "call"
         yield f"{name} fired in {hit[name]:,} of {count(total, 'episode')} ({fired[name]:,} of {count(armed[name], calls)})"
 
 

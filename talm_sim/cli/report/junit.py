@@ -20,7 +20,7 @@ from talm_sim.runs.gates import GateResult
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tables import settings_of
 from talm_sim.tasks import AgentOptions
-from talm_sim.types import Episode, Row, Scenario, Termination, Verdict
+from talm_sim.types import Episode, Row, Scenario, Verdict
 
 __all__ = ["junit_xml"]
 
@@ -113,7 +113,7 @@ def _case(episode: Episode, row: Row, read: _Read) -> ET.Element:
     name = _clean(one_line(episode.scenario_id)) + epoch
     case = ET.Element("testcase", classname=_clean(f"{task.name}.{one_line(row.group)}"), name=name, time=f"{episode.elapsed_s:.3f}")
     succeeded = task.succeeded(row)
-    if episode.termination is Termination.AGENT_ERROR:
+    if episode.crashed:
         _add(case, "error", one_line(episode.error, 300) or "the agent raised an error", "agent_error", _page(episode, read))
     elif not row.scored:
         about = f": {one_line(episode.error, 300)}" if episode.error else ""

@@ -106,14 +106,7 @@ def transcript(
     if not _ends_in_answer(episode) and (episode.answer.strip() or not (episode.error or scored)):
         parts += _section("Answer", [_answer(episode)])
     if episode.perturbations:
-        lines = [
-            Text(
-                f"{strip_control(log.name)}: injected in {log.fired} of {count(log.armed, 'eligible call')}, seen in {log.seen}"
-                + (f"; not applicable to {log.not_applicable}" if log.not_applicable else "")
-            )
-            for log in episode.perturbations
-        ]
-        parts += _section("Perturbations", lines)
+        parts += _section("Perturbations", list(_perturbations(episode)))
     if verdicts or not scored:
         parts += _section("Verdicts", list(_verdicts(verdicts)))
     return Group(*parts)
@@ -121,6 +114,15 @@ def transcript(
 
 def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType]:
     return [Text(), Text(title, style="bold"), *map(indent, lines)]
+
+
+def _perturbations(episode: Episode) -> Iterator[Text]:
+    """Render what each perturbation of the episode did; of one of the model, in how many generations."""
+    for log in episode.perturbations:
+        noun = "eligible generation" if episode.watched_model(log) else "eligible call"
+        error = "" if log.injected is None else f"; the error was: {one_line(log.injected)}"
+        left = f"; not applicable to {log.not_applicable}" if log.not_applicable else ""
+        yield Text(f"{strip_control(log.name)}: injected in {log.fired} of {count(log.armed, noun)}, seen in {log.seen}{left}{error}")
 
 
 def _turns_of(episode: Episode, user_turns: Sequence[Turn], full: bool) -> Iterator[RenderableType]:
@@ -153,6 +155,7 @@ def _likeness(episode: Episode, index: int) -> Any:
         turn.text,
         turn.reasoning,
         turn.stop,
+        turn.perturbations,
         calls,
         broken,
         turn.first_tokens,
@@ -215,6 +218,9 @@ def _line(parts: Sequence[Line], full: bool) -> RenderableType:
 
 
 def _turn(episode: Episode, index: int, turn: ModelTurn, full: bool) -> Iterator[RenderableType]:
+    for log in (log for log in turn.perturbations if log.fired):
+        answered = " in place of the model's answer" if log.replaced is None else ""
+        yield Text(f"injected: {one_line(log.name)}{answered}{'' if log.seen else ', not seen by the agent'}", style="yellow")
     if turn.reasoning.strip():
         yield prose("thinks: " + strip_control(turn.reasoning).strip(), "dim italic")
     if turn.text.strip():

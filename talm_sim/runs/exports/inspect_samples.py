@@ -103,7 +103,7 @@ class SampleMaker:
             "events": [*self._events(episode, messages, times), *_score_events(scores, times.whole)],
             "events_data": {"messages": written, "calls": []},
         }
-        if episode.termination in _ERRORS:
+        if episode.termination in _ERRORS and not episode.injected:
             message = f"{episode.termination.value}: {episode.error}"
             found["error"] = {"message": message, "traceback": episode.traceback, "traceback_ansi": episode.traceback}
         elif (limit := self._limit(episode)) is not None:

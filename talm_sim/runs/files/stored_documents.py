@@ -6,16 +6,17 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError, field_validator
 
 from talm_sim.errors import PrerequisiteError, format_names, line_to_copy, suggest_nearest
 from talm_sim.runs.files.database import DATABASE, check_stored, unpack
 from talm_sim.runs.files.sealing import rows
-from talm_sim.types import Episode, Event, Measured, Scenario, Verdict
+from talm_sim.types import Episode, Event, Measured, ModelTurn, Scenario, Termination, Verdict
 
 __all__ = [
     "BLIND",
     "MIXED",
+    "crashed",
     "episode",
     "episodes",
     "imported_judges",
@@ -49,7 +50,14 @@ _Count = Annotated[int, Field(ge=0, le=2**53)]
 
 class _PerturbedRecord(BaseModel):
     calls: _Count
-    counts: list[Annotated[list[_Count], Field(min_length=3, max_length=3)]]
+    counts: list[Annotated[list[_Count], Field(min_length=3, max_length=4)]]
+
+
+class _ModelFaultsRecord(BaseModel):
+    number: _Count
+    sent: dict[str, _Count]
+    errors: dict[Annotated[str, Field(pattern=r"^[0-9]{1,4}$")], str] = {}
+    previous: Annotated[dict[str, Any], AfterValidator(ModelTurn.model_validate)] | None = None
 
 
 class _State(BaseModel):
@@ -57,6 +65,7 @@ class _State(BaseModel):
 
     asks: dict[str, _Count] = {}
     perturbations: _PerturbedRecord | Annotated[dict[str, Any], Field(max_length=0)] = {}
+    model_faults: _ModelFaultsRecord | Annotated[dict[str, Any], Field(max_length=0)] = {}
     played_tools: dict[str, _Count] = {}
     played_model: dict[str, _Count] = {}
     started_at: FiniteFloat = 0.0
@@ -103,6 +112,12 @@ def episode(conn: sqlite3.Connection, episode_id: str) -> Episode | None:
     for *_, body in rows(conn, "episodes", "WHERE id = ?", (episode_id,)):
         return _parse(Episode, body, f"episode '{episode_id}'")
     return None
+
+
+def crashed(conn: sqlite3.Connection) -> list[Episode]:
+    """Return the finished episodes whose agent failed on its own, and not by an injected fault, in the order of the plan."""
+    found = rows(conn, "episodes", "WHERE termination = ? ORDER BY epoch, position", (Termination.AGENT_ERROR,))
+    return [episode for episode_id, *_, body in found if (episode := _parse(Episode, body, f"episode '{episode_id}'")).crashed]
 
 
 def why_not_there(conn: sqlite3.Connection, episode_id: str, run: str) -> str:

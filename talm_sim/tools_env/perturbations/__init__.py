@@ -1,16 +1,29 @@
-"""Deliberate damage to the tools of an episode, usable from the command line on any split (`--perturb NAME[:key=value,...]`).
+"""Deliberate damage to the tools of an episode, or to its model's answers, usable from the command line on any split.
 
-One of your own is one file: a subclass of `Perturbation` under `register_perturbation`.
+It is written as `--perturb NAME[:key=value,...]`. One of your own is one file: a subclass of `Perturbation`, or for the model of
+`ModelPerturbation`, under `register_perturbation`.
 """
 
 from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation, ReadAnswer
-from talm_sim.tools_env.perturbations.options import OptionHelp, PerturbationOptions, PerturbationSpec, ToolListOptions, option_help
+from talm_sim.tools_env.perturbations.model_side import ModelCall, ModelPerturbation, ModelRequestError
+from talm_sim.tools_env.perturbations.options import (
+    ModelOptions,
+    OptionHelp,
+    PerturbationOptions,
+    PerturbationSpec,
+    ToolListOptions,
+    option_help,
+)
 from talm_sim.tools_env.perturbations.registry import PERTURBATIONS, open_perturbations, parse_perturbation, register_perturbation
 from talm_sim.tools_env.perturbations.sight import narrow_tools, real_name
 
 __all__ = [
     "PERTURBATIONS",
     "Call",
+    "ModelCall",
+    "ModelOptions",
+    "ModelPerturbation",
+    "ModelRequestError",
     "OptionHelp",
     "Outcome",
     "Perturbation",

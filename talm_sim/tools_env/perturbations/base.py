@@ -154,12 +154,8 @@ class Perturbation(ABC):
 
     def strikes(self, call: Call) -> bool:
         """Decide whether this perturbation fires on a call that concerns it: by its options and, below p = 1, by chance."""
-        options, number = self.options, call.of_tool
-        assert isinstance(options, PerturbationOptions)
-        if options.call is not None and number != options.call:
-            return False
-        first = (options.after or 0) + 1
-        if number < first or (options.times is not None and number >= first + options.times):
+        assert isinstance(self.options, PerturbationOptions)
+        if not self.options.allow(call.of_tool):
             return False
         return self.draws(call.spec.name) if self.permanent else self.draws(call.spec.name, digest(call.arguments, 16), call.repeated)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from talm_sim.common.typed_options import OptionsModel, split_commas, split_options
 
-__all__ = ["OptionHelp", "PerturbationOptions", "PerturbationSpec", "ToolListOptions", "option_help"]
+__all__ = ["ModelOptions", "OptionHelp", "PerturbationOptions", "PerturbationSpec", "ToolListOptions", "option_help"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,22 @@ class PerturbationOptions(ToolListOptions):
     call: int | None = Field(None, ge=1, description="Only this call of a tool, counted from 1.")
     times: int | None = Field(None, ge=0, description="Only so many calls of a tool; it works again after them.")
     after: int | None = Field(None, ge=0, description="Not the first so many calls of a tool; it fails from then on.")
+
+    def allow(self, number: int) -> bool:
+        """Whether the call of this 1-based number may be hit."""
+        if self.call is not None and number != self.call:
+            return False
+        first = (self.after or 0) + 1
+        return number >= first and (self.times is None or number < first + self.times)
+
+
+class ModelOptions(PerturbationOptions):
+    """The options of a perturbation of the model: which generations of the agent it may hit, counted in each episode. No tool is named."""
+
+    tool: ClassVar[str] = ""  # type: ignore[misc]
+    call: int | None = Field(None, ge=1, description="Only this generation of the agent, counted from 1.")
+    times: int | None = Field(None, ge=0, description="Only so many generations of the agent; the model works again after them.")
+    after: int | None = Field(None, ge=0, description="Not the first so many generations of the agent; the model fails from then on.")
 
 
 @dataclass(frozen=True, slots=True)
