@@ -3,7 +3,7 @@
 One of your own is one file: a subclass of `Perturbation` under `register_perturbation`.
 """
 
-from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation, ReadAnswer
+from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation, ReadAnswer, is_drawn
 from talm_sim.tools_env.perturbations.options import OptionHelp, PerturbationOptions, PerturbationSpec, ToolListOptions, option_help
 from talm_sim.tools_env.perturbations.registry import PERTURBATIONS, open_perturbations, parse_perturbation, register_perturbation
 
@@ -17,6 +17,7 @@ __all__ = [
     "PerturbationSpec",
     "ReadAnswer",
     "ToolListOptions",
+    "is_drawn",
     "open_perturbations",
     "option_help",
     "parse_perturbation",

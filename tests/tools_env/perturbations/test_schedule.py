@@ -72,7 +72,7 @@ def test_a_thousand_pairs_of_arms_meet_the_same_faults() -> None:
             first, second = arms(draw)
             kind, low = draw.choice(KINDS), draw.choice((0.1, 0.4, 0.5, 0.8))
             high = min(1.0, low + 0.1)
-            place = {"id": f"s{number}", "seed": draw.randrange(9), "epoch": draw.randint(1, 3)}
+            place: dict[str, Any] = {"id": f"s{number}", "seed": draw.randrange(9), "epoch": draw.randint(1, 3)}
             one = hits(await play((f"{kind}:p={low}",), first, **place))
             other = hits(await play((f"{kind}:p={low}",), second, **place))
             more = hits(await play((f"{kind}:p={high}",), second, **place))
