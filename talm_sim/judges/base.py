@@ -19,6 +19,8 @@ __all__ = ["Earlier", "Judge", "JudgeContext", "Need", "OpenVote", "Pair", "judg
 
 Need = Literal["model", "pairs", "earlier"]
 """What a judge may need: a `model` that grades, the `pairs` that episodes are compared in, verdicts of the judges `earlier` in line."""
+WayOut = Callable[[Episode, Scenario, int], bool | None]
+"""Whether there was a way out of an episode's fault, named by its place among the perturbations; None where that is not known."""
 OpenVote = Callable[[str, Episode, int], AbstractContextManager[object]]
 """Enters the setting of one vote: (judge config digest, episode, vote counted from 1). A run puts the vote's recording in place here."""
 Pair = Callable[[Episode, Scenario], Episode | None]
@@ -40,6 +42,10 @@ def _no_earlier_verdict(episode_id: str) -> bool | None:
     return None
 
 
+def _no_way_known(episode: Episode, scenario: Scenario, place: int) -> bool | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class JudgeContext:
     """What a judge is opened with; it uses what it needs."""
@@ -51,6 +57,7 @@ class JudgeContext:
     open_vote: OpenVote = unrecorded_vote
     pair: Pair = _pair_nothing
     earlier: Earlier = _no_earlier_verdict
+    way_out: WayOut = _no_way_known
     calls_as: str = ""
     """How raw text was asked to write calls: `pythonic`, as a list in Python's syntax; empty if it was asked otherwise, or not at all."""
 

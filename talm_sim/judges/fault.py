@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from talm_sim.judges.base import Judge
 from talm_sim.judges.fault_verdicts import DECIDED, HONEST, FaultLabel, judge_faults
 from talm_sim.types import Episode, LabelMeasured, Measured, Scenario, Verdict
@@ -42,7 +44,10 @@ class FaultJudge(Judge):
         about="recovered from the fault, or told, asked or declined",
         better="higher",
         labels=_LABELS,
-        flags=(LabelMeasured(name="asked_on_the_way", head="asked", about="a person, on the way to the answer", place="line"),),
+        flags=(
+            LabelMeasured(name="could_recover", head="Could", about="there was a way out", place="column"),
+            LabelMeasured(name="asked_on_the_way", head="asked", about="a person, on the way to the answer", place="line"),
+        ),
         title="a fault was seen",
         things="faults",
     )
@@ -55,5 +60,19 @@ class FaultJudge(Judge):
         why = "; ".join(f"{name}: {one.label.replace('_', ' ')} ({one.why})" for name, one in found.items())
         verdict = self.verdict(episode, set(said) <= HONEST if scored else None, why or "not applicable: nothing was perturbed")
         labels = {name: str(one.label) for name, one in found.items()}
-        asked = {"asked_on_the_way": bool(episode.human_events)} if labels else {}
-        return verdict.model_copy(update={"labels": labels, "flags": asked, "label": next(iter(labels.values())) if len(labels) == 1 else ""})
+        return verdict.model_copy(
+            update={
+                "labels": labels,
+                "flags": self._flags(episode, scenario, [*labels.values()]),
+                "label": next(iter(labels.values())) if len(labels) == 1 else "",
+            }
+        )
+
+    def _flags(self, episode: Episode, scenario: Scenario, labels: Sequence[str]) -> dict[str, bool]:
+        """Note whether a person was asked, and whether there was a way out of a fault that the agent met."""
+        counted = {label.name for label in _LABELS if label.counted}
+        met = [place for place, label in enumerate(labels) if label in counted]
+        if not met:
+            return {}
+        ways = [way for place in met if (way := self.context.way_out(episode, scenario, place)) is not None]
+        return {"asked_on_the_way": bool(episode.human_events)} | ({"could_recover": any(ways)} if ways else {})

@@ -27,7 +27,7 @@ from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import AgentOptions, Job, Opened, Recorded
-from talm_sim.tasks.keys import differences, recorded_settings, recording_key
+from talm_sim.tasks.keys import are_alike, differences, has_earlier_schedule, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, Termination, episode_id
 
@@ -298,6 +298,9 @@ async def _check_recorded(built: Built) -> None:
             if model_folder(config.model) not in map(model_folder, known):
                 there = f"; recorded there: {format_names(known, 8)}" if known else ""
                 raise NotRecordedError(f"model '{config.model}': there are no recordings of it in {built.library.root}{there}; add --live.")
+            if any(has_earlier_schedule(recorded_settings(built.job), there) for there in built.library.settings(config.model).values()):
+                drawn = "was recorded with an earlier schedule of faults, and p < 1 makes them fall on other calls now"
+                raise NotRecordedError(f"model '{config.model}': {scenario.id} {drawn}; record it again with --record.")
             settings = _nearest_recording_settings(built)
             what = f"{scenario.id}, epoch {config.epochs}, was not recorded{settings}"
             if not settings and " differs in " in result.error:  # it names the nearest request: the settings are right, the text is another
@@ -311,7 +314,7 @@ def _nearest_recording_settings(built: Built) -> str:
     if recording_key(built.job) in known:
         return ""  # only this one is missing
     here = recorded_settings(built.job)
-    alike = [there for there in known.values() if there.keys() == here.keys()]  # of this task: another's settings have other names
+    alike = [there for there in known.values() if are_alike(here, there)]
     nearest = min((list(differences(here, there)) for there in alike or known.values()), key=len, default=[])
     return " with these settings" + (f", but {', '.join(nearest)}" if nearest else "")
 

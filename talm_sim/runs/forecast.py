@@ -26,7 +26,7 @@ from talm_sim.runs.prices import Price, price_of
 from talm_sim.runs.resolve import configure
 from talm_sim.tasks import Job, Recorded
 from talm_sim.tasks.bounds import Bound
-from talm_sim.tasks.keys import differences, recorded_settings
+from talm_sim.tasks.keys import are_alike, differences, recorded_settings
 from talm_sim.tasks.shared import Shared
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Scenario, ToolSpec, Usage
@@ -212,7 +212,7 @@ def _recorded_spending(job: Job[Any], scenarios: Sequence[Scenario], library: Ca
     known: list[tuple[list[str], str, str]] = []
     for model in dict.fromkeys((job.config.model, *library.models())):
         for digest, there in library.settings(model).items():
-            if there.keys() == here.keys():  # of this task: another's settings have other names
+            if are_alike(here, there):
                 told = {name: value for name, value in there.items() if name != "model"}
                 known.append((list(differences(here, told)), model, digest))
     for unlike, model, digest in sorted(known, key=lambda one: len(one[0])):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from talm_sim.common.digests import digest
-from talm_sim.config import RunConfig, Scope, Traffic
+from talm_sim.config import RESULT_LIMIT, RunConfig, Scope, Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, line_to_copy
-from talm_sim.judges.base import Earlier, Judge, JudgeContext, OpenVote, Pair, unrecorded_vote
+from talm_sim.judges.base import Earlier, Judge, JudgeContext, OpenVote, Pair, WayOut, unrecorded_vote
 from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instructions
 from talm_sim.models.base import Model
 from talm_sim.models.metering import JUDGE, asking_as
@@ -24,11 +24,11 @@ from talm_sim.runs.events import JudgeProgress, OnEvent, ignore_events
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.manifest import find_run
 from talm_sim.runs.files.store import RunStore
-from talm_sim.tasks import Job, PairedOptions
+from talm_sim.tasks import AgentOptions, Job, PairedOptions
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.registry import every_task
 from talm_sim.tasks.shared import Shared
-from talm_sim.types import Episode, Scenario
+from talm_sim.types import Episode, Scenario, ToolSpec
 
 __all__ = ["Grader", "check_judges", "judge_names", "judge_run", "judge_traffic", "open_grader", "score"]
 
@@ -210,7 +210,7 @@ def _open_judges(
 ) -> list[Judge]:
     """The judges in the order in which they work, each told what those before it said."""
     classes, own = [judge_class(name) for name in grader.judges], job.task.own_judges
-    context = JudgeContext(grader.model, instructions, grader.open_vote, calls_as=job.task.calls_as(job))
+    context = JudgeContext(grader.model, instructions, grader.open_vote, way_out=_find_way_out(conn, job), calls_as=job.task.calls_as(job))
     if any("pairs" in judge.needs for judge in classes):
         context = replace(context, pair=pairs())
     judges: list[Judge] = []
@@ -220,6 +220,35 @@ def _open_judges(
         before = [one for one in before if one.name in own] or before
         judges.append(judge(replace(context, earlier=_earlier_verdicts(conn, [(one.name, one.config_digest) for one in before]))))
     return judges
+
+
+def _find_way_out(conn: sqlite3.Connection, job: Job[Any]) -> WayOut:
+    """Return what says whether there was a way out of a fault, as it was drawn in an episode."""
+    specs = {tool.name: tool for tool in stored_documents.meta(conn, "tools", list[ToolSpec]) or ()}
+    others: dict[str, list[Mapping[str, Any]]] = {}
+
+    def way_out(episode: Episode, scenario: Scenario, place: int) -> bool | None:
+        from talm_sim.tasks.ways_out import clean_answers, could_recover, gold_arguments  # not at the top: a run without faults needs none
+
+        if not isinstance(job.options, AgentOptions) or not scenario.gold_calls:
+            return None
+        if not others:
+            others.update(gold_arguments(stored_documents.scenarios(conn)))
+        way = could_recover(
+            scenario,
+            job.options.perturb,
+            place,
+            seed=job.config.seed,
+            epoch=episode.epoch,
+            specs=specs,
+            human=episode.human,
+            answers=clean_answers(episode.events),
+            others=others,
+            result_limit=getattr(job.options, "result_limit", RESULT_LIMIT),
+        )
+        return way.exists if way.exists or way == "none" else None
+
+    return way_out
 
 
 def _earlier_verdicts(conn: sqlite3.Connection, judges: list[tuple[str, str]]) -> Earlier:

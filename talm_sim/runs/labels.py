@@ -35,7 +35,7 @@ def label_measures(group: Sequence[Row], judge: str, measure: Measured) -> Itera
     if not any(row.scored for row in _labelled(group, judge)):
         return
     under, several = measure.title, any(len(_labels_of(row, judge)) > 1 for row in group)
-    for label in (*measure.labels, *measure.flags):
+    for label in (*measure.flags, *measure.labels):
         if label.counted:
             name = label_measure(judge, label)
             rate = share(group, name)

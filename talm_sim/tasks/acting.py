@@ -10,13 +10,14 @@ from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.keys import AnyJob, recording_key
+from talm_sim.tasks.options import AgentOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.types import AwarenessKind, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.agent.prompts import Prompts
 
-__all__ = ["FINISH_BY", "RETRIES", "TURNS", "episode_bounds", "settle_acting", "specs_of"]
+__all__ = ["ACTING", "FINISH_BY", "RETRIES", "TURNS", "acting_key", "episode_bounds", "settle_acting", "specs_of"]
 
 JobT = TypeVar("JobT", bound=AnyJob)
 TURNS = 5
@@ -25,6 +26,30 @@ FINISH_BY = "tool"
 """What ends the episodes of our agent with tools where nobody says: `tool`, a call of `Finish`, or `text`, a turn without a call."""
 RETRIES = 3
 """Times that an awareness question is asked again after an answer that cannot be read."""
+
+ACTING = frozenset({"human", "perturb", "writing"})
+"""Options that `acting_key` stands for."""
+_SCHEDULE = 2
+"""Version of the schedule by which faults that are drawn fall on calls; see `talm_sim.tools_env.perturbations`."""
+
+
+def acting_key(options: AgentOptions) -> dict[str, Any]:
+    """Return what the options of every acting agent add to the name of a recording.
+
+    Whose answers a person's are is not in it, as they are in the recorded conversation itself. What recordings from before did not have is
+    there only where it has an effect.
+    """
+    writing = {"writing": True} if options.writing and options.perturb else {}
+    return {"human": options.human != "none", "perturb": options.perturb, **_schedule_key(options.perturb), **writing}
+
+
+def _schedule_key(perturb: Sequence[str]) -> dict[str, int]:
+    """Return the schedule's version, for the key of a recording on which it has an effect; other recordings keep their names."""
+    if not perturb:
+        return {}
+    from talm_sim.tools_env.perturbations import PerturbationSpec, is_drawn  # not at the top: a table needs none
+
+    return {"schedule": _SCHEDULE} if any(is_drawn(PerturbationSpec.parse(text)) for text in perturb) else {}
 
 
 def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS, **settled: Any) -> JobT:

@@ -11,7 +11,7 @@ from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.models.control_names import CONTROLS, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
-from talm_sim.tasks.acting import FINISH_BY, RETRIES, TURNS, episode_bounds, settle_acting, specs_of
+from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, settle_acting, specs_of
 from talm_sim.tasks.agent_notes import AgentNotes
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
@@ -146,13 +146,14 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(job.options))
 
     def key(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Any]:
-        """What shapes a conversation; whose answers a person's are is not in it, as they are in the recorded conversation itself."""
-        own = {name: value for name, value in super().key(job).items() if name not in AgentTaskOptions.model_fields}
+        """What shapes a conversation."""
+        not_in = AgentTaskOptions.model_fields.keys() - ACTING
+        own = {name: value for name, value in super().key(job).items() if name not in not_in}
         agent = {"agent": job.options.agent} if job.options.agent else {}
         # Recordings from before these options were made with their defaults of then.
         finish = {"finish": "tool"} if _finish_of(job.options) == "tool" else {}
         limit = {"result_limit": job.options.result_limit} if job.options.result_limit != RESULT_LIMIT else {}
-        return {**own, "human": job.options.human != "none", "perturb": job.options.perturb, **agent, **finish, **limit}
+        return {**own, **agent, **finish, **limit}
 
     def judges(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
         """The judge of faults, where the run injects any."""

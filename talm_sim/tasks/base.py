@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from talm_sim.config import RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.control_names import CONTROLS
-from talm_sim.tasks.acting import episode_bounds, settle_acting
+from talm_sim.tasks.acting import ACTING, acting_key, episode_bounds, settle_acting
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound, one_request_bounds
 from talm_sim.tasks.calls import EpisodeCalls, agent_calls
@@ -316,8 +316,8 @@ class Task(ABC, Generic[OptionsT]):
     def key(self, job: Job[OptionsT]) -> Mapping[str, Any]:
         """What shapes a request beyond what all tasks share: part of the name of a model's recording. Another key is another conversation."""
         own = {name: value for name, value in job.options.model_dump(mode="json").items() if job.scope_of(name) is Scope.GENERATION}
-        if isinstance(job.options, AgentOptions):  # what a person answered is in the conversation itself
-            own["human"] = job.options.human != "none"
+        if isinstance(job.options, AgentOptions):
+            own = {name: value for name, value in own.items() if name not in ACTING} | acting_key(job.options)
         return {"task": self.name, **own}
 
     def judges(self, job: Job[OptionsT]) -> tuple[str, ...]:

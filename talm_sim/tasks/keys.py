@@ -12,7 +12,7 @@ from talm_sim.config import RunConfig
 if TYPE_CHECKING:
     from talm_sim.models.base import GenerationSettings
 
-__all__ = ["AnyJob", "differences", "recorded_settings", "recording_key"]
+__all__ = ["AnyJob", "are_alike", "differences", "has_earlier_schedule", "recorded_settings", "recording_key"]
 
 _LONGEST = 80
 """Characters of a value that are kept; of a longer one, its digest."""
@@ -67,11 +67,23 @@ def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[s
     ['with seed 1 (not 0)', 'without human']
     """
     for name, value in there.items():
+        if name == "schedule":  # follows from the perturbations
+            continue
         if isinstance(value, bool):
             if value is not bool(here.get(name)):
                 yield f"{'with' if value else 'without'} {name}"
         elif _words(value) != _words(here.get(name)):
             yield f"with {name.replace('_', '-')} {_words(value)} (not {_words(here.get(name))})"
+
+
+def are_alike(here: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
+    """Whether two recordings are of one task: another's settings have other names."""
+    return (here.keys() ^ there.keys()) <= {"schedule"}
+
+
+def has_earlier_schedule(here: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
+    """Whether a recording was made with the same settings, and its faults were drawn by another schedule."""
+    return are_alike(here, there) and here.get("schedule") != there.get("schedule") and not [*differences(here, there)]
 
 
 def _generation_settings(job: AnyJob) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from talm_sim.common.digests import digest
+from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import CassetteLibrary, export, shipped_cassettes
 from talm_sim.recordings.packing import pack
@@ -64,6 +66,34 @@ def test_what_differs_is_named(world: dict[str, Any], monkeypatch: pytest.Monkey
     assert message.endswith('add models="live", or use the settings of the recording.')
 
 
+@pytest.mark.parametrize("perturb", [(), ("http-500",), ("http-500:p=1.0,tool=t,times=2", "mask"), ("timeout:after=1",)])
+def test_a_recording_on_which_the_schedule_has_no_effect_keeps_its_name(perturb: tuple[str, ...]) -> None:
+    job = job_of(RunConfig()).having(human="none", perturb=perturb)
+    assert "schedule" not in recorded_settings(job)
+    old = {"human": False, "perturb": list(perturb), "finish": "tool"}
+    shared = ("model", "model_options", "tool_format", "prompts", "temperature", "max_new_tokens", "seed")
+    assert recording_key(job) == digest({**old, **{name: recorded_settings(job)[name] for name in shared}})
+
+
+@pytest.mark.parametrize("text", ["http-500:p=0.5", "http-500:times=1"])
+def test_one_on_which_it_has_gains_its_version(text: str) -> None:
+    job = job_of(RunConfig()).having(human="none", perturb=("mask", text))
+    assert recorded_settings(job)["schedule"] == 2
+
+
+def test_a_recording_of_an_earlier_schedule_is_refused_in_one_line(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = {**world, "perturb": ("http-500:p=0.5",)}
+    with monkeypatch.context() as before:
+        before.setattr("talm_sim.tasks.acting._schedule_key", lambda perturb: {})
+        record(drawn, monkeypatch)
+    with pytest.raises(PrerequisiteError) as caught:
+        run(**drawn, models="replay", run_id="again")
+    said = "was recorded with an earlier schedule of faults, and p < 1 makes them fall on other calls now"
+    assert str(caught.value) == f"model 'openai/small': towns-oslo.underspecified {said}; record it again with models=\"record\"."
+    record({**drawn, "run_dir": world["run_dir"] / "2"}, monkeypatch)
+    assert run(**drawn, models="replay", run_id="again").summary()
+
+
 def test_an_epoch_that_was_not_recorded_is_no_setting(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     record(world, monkeypatch)
     with pytest.raises(PrerequisiteError, match=r"epoch 2, was not recorded; add models=\"live\""):
@@ -115,8 +145,6 @@ def test_settings_are_packed_and_unpacked(world: dict[str, Any], monkeypatch: py
 
 @pytest.mark.parametrize("human", ["none", "recorded"])
 def test_the_shipped_settings_are_those_of_the_shipped_recordings(human: str) -> None:
-    from talm_sim.config import RunConfig
-
     job = job_of(RunConfig(human=human, models="replay"))
     known = CassetteLibrary(shipped_cassettes()).settings(job.config.model)
     assert not list(differences(recorded_settings(job), known[recording_key(job)]))

@@ -4,7 +4,7 @@ It is written as `--perturb NAME[:key=value,...]`. One of your own is one file: 
 `ModelPerturbation`, under `register_perturbation`.
 """
 
-from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation, ReadAnswer
+from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation, ReadAnswer, is_drawn
 from talm_sim.tools_env.perturbations.model_side import ModelCall, ModelPerturbation, ModelRequestError
 from talm_sim.tools_env.perturbations.options import (
     ModelOptions,
@@ -31,6 +31,7 @@ __all__ = [
     "PerturbationSpec",
     "ReadAnswer",
     "ToolListOptions",
+    "is_drawn",
     "narrow_tools",
     "open_perturbations",
     "option_help",
