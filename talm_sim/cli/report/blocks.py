@@ -220,7 +220,8 @@ def _judge_notes(stored: StoredRun) -> Iterator[str]:
     """Explain the columns of judges that have their own measure."""
     for judge, measure in stored.measures().items():
         if judge not in stored.job.task.own_judges:
-            yield f"{measure.head} by judge {judge} ({measure.about})"
+            head = f"verdicts on {measure.things}" if measure.labels else measure.head
+            yield f"{head} by judge {judge}{'' if measure.labels else f' ({measure.about})'}"
 
 
 def _group_notes(summaries: Sequence[Summary]) -> Iterator[str]:
