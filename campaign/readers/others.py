@@ -30,7 +30,9 @@ from talm_sim.scenarios.making.review import Entry, Part
 from talm_sim.tasks.talm.making import giveaways
 from talm_sim.tools_env.environment import validate_arguments
 from talm_sim.tools_env.examples import example_arguments
+from talm_sim.tools_env.perturbations import open_perturbations
 from talm_sim.tools_env.perturbations.registry import parse_perturbation
+from talm_sim.tools_env.perturbations.silent import is_echo, move_days
 from talm_sim.tools_env.service.lookup import fold, not_found
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 from talm_sim.tools_env.sources.registry import read_source
@@ -93,6 +95,14 @@ def _trace(text: str) -> None:
     episode_of(trace, scenario_of(trace, "talm", "a"), 1)
     span_attributes.unflatten({f"gen_ai.prompt.0.{text}": text}, "gen_ai.prompt")
     span_attributes.json_in(text)
+
+
+def _field(text: str) -> None:
+    """Read a field of an answer, and of its schema, as the silent faults do."""
+    (units,) = open_perturbations(("wrong-unit",), seed=0, episode="s@1")
+    units.lacks(SPEC, {"properties": {text: {"description": text}}}, ())
+    move_days({"day": text, "weekday": "Monday"}, lambda path, day_text, day: day.replace(year=2000))
+    is_echo(text, text[::-1])
 
 
 READERS: Final = (
@@ -212,6 +222,13 @@ READERS: Final = (
         read_source,
         ("mcp:", "a=openapi:", "x.y:"),
         (",env=a", ",only=", "\\,", "a.", ":", "a", ".py:", ",a:b"),
+    ),
+    Reader(
+        "fields of answers",
+        "talm_sim.tools_env.perturbations.silent_values",
+        _field,
+        ("in ", "2024-02-29", "distance_"),
+        ("_km", " per ", "(m)"),
     ),
     Reader("OpenAPI texts", "talm_sim.tools_env.sources.openapi_document", _openapi, ("{",), ("{", "}", "/", "{a}", "%7B")),
     Reader("arguments", "talm_sim.tools_env.environment", lambda text: validate_arguments(SPEC, {"amount": text, text: 1})),

@@ -21,6 +21,8 @@ __all__ = ["Path", "RemadeCall", "SilentFault", "days_in", "is_echo", "kinds_of"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)?")
 _MOST_SENT = 8
 """Calls that one fault makes at most to find an answer that differs."""
+_SPACES = 64
+"""By how many characters a text may be longer than another one that says the same."""
 _NEAR = dt.timedelta(days=731)
 """How far a day of an answer may lie from the day that was asked for, so that it is moved with it."""
 _FAR = dt.timedelta(days=300)
@@ -154,14 +156,18 @@ def _move_years(day: dt.date, years: int) -> dt.date:
 def is_echo(value: Any, argument: Any) -> bool:
     """Return whether a value of an answer repeats an argument: the same number, the same text in any case, or the joined items of a list."""
     if isinstance(argument, list):
-        if isinstance(value, list):
-            return value == argument
-        return isinstance(value, str) and bool(argument) and value in {sep.join(map(str, argument)) for sep in (" ", ",", ", ")}
+        if not isinstance(value, str) or not 0 < len(argument) <= len(value):
+            return bool(value == argument)
+        return value in {separator.join(map(str, argument)) for separator in (" ", ",", ", ")}
     if isinstance(value, bool) or isinstance(argument, bool):
         return value is argument
     if isinstance(value, str) and isinstance(argument, str):
-        return " ".join(value.casefold().split()) == " ".join(argument.casefold().split())
+        return abs(len(value) - len(argument)) <= _SPACES and _fold(value) == _fold(argument)
     return isinstance(value, int | float) and isinstance(argument, int | float) and value == argument
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

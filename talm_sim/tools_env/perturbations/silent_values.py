@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from pydantic import Field
@@ -64,7 +65,7 @@ class WrongUnit(SilentFault):
     def lacks(self, tool: ToolSpec, response: JsonObject, others: Sequence[Mapping[str, Any]]) -> str:
         """Only a unit that is stated can be wrong."""
         fields = list(properties_of(response))
-        if not fields or any(name in _UNIT_FIELDS or name.endswith("_unit") or _stated_unit(name, schema) for name, schema in fields):
+        if not fields or any(name in _UNIT_FIELDS or name.endswith("_unit") or _unit_of_field(name, schema) for name, schema in fields):
             return ""
         return "no field with a unit in its answer"
 
@@ -73,7 +74,7 @@ class WrongUnit(SilentFault):
         described: dict[str, Mapping[str, Any]] = {}
         for name, schema in properties_of(call.response):
             described.setdefault(name, schema)
-        units = {name: unit for name, schema in described.items() if (unit := _stated_unit(name, schema))}
+        units = {name: unit for name, schema in described.items() if (unit := _unit_of_field(name, schema))}
 
         def walk(value: Any) -> Any:
             if isinstance(value, list):
@@ -85,7 +86,7 @@ class WrongUnit(SilentFault):
             }
 
         def unit_beside(name: str, fields: Mapping[str, Any]) -> str:
-            stated = units.get(name) or _stated_unit(name, {})
+            stated = units.get(name) or _stated_unit(name, "")
             beside = next((fields[key] for key in (f"{name}_unit", *_UNIT_FIELDS) if isinstance(fields.get(key), str)), "")
             return stated or _known_unit(beside)
 
@@ -193,7 +194,12 @@ def _is_quantity(value: Any, call: Call) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and not any(is_echo(value, one) for one in call.arguments.values())
 
 
-def _stated_unit(name: str, schema: Mapping[str, Any]) -> str:
+def _unit_of_field(name: str, schema: Mapping[str, Any]) -> str:
+    return _stated_unit(name, str(schema.get("description") or ""))
+
+
+@lru_cache(maxsize=1024)
+def _stated_unit(name: str, description: str) -> str:
     """Return the unit that a field's name or description states; empty without one."""
     words = [word.casefold() for word in _WORD.split(name) if word]
     for length in (3, 2, 1):
@@ -208,7 +214,7 @@ def _stated_unit(name: str, schema: Mapping[str, Any]) -> str:
         unit = _known_unit(" ".join(last).replace(" per ", "/")) or (_known_unit("/".join(last)) if length == 2 else "")
         if unit and not _COUNTED & set(stem):
             return unit
-    for found in _IN_UNIT.finditer(str(schema.get("description") or "")):
+    for found in _IN_UNIT.finditer(description):
         if unit := _known_unit((found["inside"] or found["word"]).replace(" per ", "/")):
             return unit
     return ""
