@@ -69,7 +69,7 @@ class ModelRefusal(ModelPerturbation):
 
     async def instead(self, call: ModelCall) -> ModelTurn:
         """Refuse."""
-        return _said(_REFUSAL).model_copy(update={"stop": "refusal"})
+        return ModelTurn(raw_text=_REFUSAL, text=_REFUSAL, stop="refusal")
 
     @classmethod
     def example(cls) -> list[tuple[str, str]]:
@@ -86,7 +86,7 @@ class ModelHtml(ModelPerturbation):
 
     async def instead(self, call: ModelCall) -> ModelTurn:
         """Answer with the page."""
-        return _said(_PAGE)
+        return ModelTurn(raw_text=_PAGE, text=_PAGE)
 
     @classmethod
     def example(cls) -> list[tuple[str, str]]:
@@ -150,10 +150,6 @@ class ModelCut(ModelPerturbation):
         """Show a cut call."""
         cut = _cut_call(ToolCall(id="", name="get_weather", arguments={"city": "Lisbon", "days": 2}))
         return [("What the agent gets of a call, with the reason 'length' for the end of the answer", f"{cut.name} {cut.raw}: {cut.reason}")]
-
-
-def _said(text: str) -> ModelTurn:
-    return ModelTurn(raw_text=text, text=text)
 
 
 def _id(call: ModelCall, place: int) -> str:

@@ -71,7 +71,7 @@ async def test_a_source_is_called_damaged_recorded_and_replayed_without_it(kind:
 
 
 async def _every_perturbation_fires(tools: Tools) -> None:
-    for name in PERTURBATIONS.names():
+    for name in (name for name in PERTURBATIONS.names() if PERTURBATIONS.get(name).family != "model"):
         if name in SHOWN:
             opened = Environment(tools, perturb=(name,)).open(SCENARIO)
             assert (opened.tools, opened.logs()[0].fired) == ([], 1), name
