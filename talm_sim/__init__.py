@@ -30,7 +30,15 @@ if TYPE_CHECKING:
     from talm_sim.scenarios.load import select
     from talm_sim.tasks import AgentOptions, AgentTask, AgentTaskOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
     from talm_sim.tools_env.environment import Environment
-    from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, PerturbationOptions, register_perturbation
+    from talm_sim.tools_env.perturbations import (
+        Call,
+        Outcome,
+        Perturbation,
+        PerturbationOptions,
+        ReadAnswer,
+        ToolListOptions,
+        register_perturbation,
+    )
     from talm_sim.tools_env.sources.factories import tool_factory
     from talm_sim.tools_env.sources.registry import register_tool_source
     from talm_sim.types import Episode, Matrix, Measure, Measured, Rate, Row, Scenario, Section, Summary, ToolSpec, Turn, Verdict
@@ -54,6 +62,7 @@ __all__ = [
     "PerturbationOptions",
     "PrerequisiteError",
     "Rate",
+    "ReadAnswer",
     "Request",
     "Responder",
     "ResponderContext",
@@ -69,6 +78,7 @@ __all__ = [
     "Task",
     "TaskOptions",
     "ToolError",
+    "ToolListOptions",
     "ToolSpec",
     "Turn",
     "Verdict",
@@ -116,6 +126,7 @@ _HOMES = {
     "PerturbationOptions": "talm_sim.tools_env.perturbations",
     "PrerequisiteError": "talm_sim.errors",
     "Rate": "talm_sim.types",
+    "ReadAnswer": "talm_sim.tools_env.perturbations",
     "Request": "talm_sim.tasks",
     "Responder": "talm_sim.agent.humans",
     "ResponderContext": "talm_sim.agent.responders",
@@ -131,6 +142,7 @@ _HOMES = {
     "Task": "talm_sim.tasks",
     "TaskOptions": "talm_sim.tasks",
     "ToolError": "talm_sim.errors",
+    "ToolListOptions": "talm_sim.tools_env.perturbations",
     "ToolSpec": "talm_sim.types",
     "Turn": "talm_sim.types",
     "Verdict": "talm_sim.types",
