@@ -31,6 +31,13 @@ class Banner(Perturbation):
 '''
 
 
+_SHARED = "all take tool=NAME, p=CHANCE and seed=N; those of calls also call=N, times=N, after=N"
+
+
+def _families() -> set[str]:
+    return {PERTURBATIONS.get(name).family for name in PERTURBATIONS.names()}
+
+
 @pytest.fixture(autouse=True)
 def _columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -41,9 +48,12 @@ def test_list_names_every_one_and_what_it_does(talm: Talm) -> None:
     assert code == 0
     for name in PERTURBATIONS.names():
         assert f"\n{name} " in out
-    assert "let the call time out; seconds=10" in out
-    assert "From" not in out.splitlines()[0]
-    assert err == "10 perturbations; all take tool=NAME, p=CHANCE and times=N\n"
+    assert "timeout           explicit, transient  let the call time out; seconds=10" in out
+    assert "null-field        silent, permanent    answer null for fields; field=..." in out
+    assert "built in" not in out
+    heads = [line.split()[0] for line in out.splitlines() if line.split()[0].isupper()]
+    assert heads == [family.upper() for family in ("endpoint", "silent", "drift", "tools", "model") if family in _families()]
+    assert err == f"{len(PERTURBATIONS.names())} perturbations; {_SHARED}\n"
     records = {record["name"]: record for record in json.loads(talm("perturbations", "list", "--json")[1])}
     assert list(records) == PERTURBATIONS.names()
     assert {record["origin"] for record in records.values()} == {"built in"}
@@ -62,8 +72,44 @@ def test_show_tells_of_the_options(talm: Talm) -> None:
     text = " ".join(out.split())
     assert code == 0
     assert text.startswith("timeout: let the call time out (built in) The tool does not answer in time;")
-    assert "seconds 10 Seconds until the call times out. (a number, 0 or more) tool Only calls of this tool. (text) p 1 Probability" in text
+    assert "Family: endpoint, the endpoint fails. Explicit, transient: the agent can see that something is wrong" in text
+    assert "seconds 10 Seconds until the call times out. (a number, 0 or more) tool Only this tool. (text) p 1 Probability" in text
+    assert max(map(len, out.splitlines())) <= 80
     assert json.loads(talm("perturbations", "show", "timeout", "--json")[1])["options"][0]["name"] == "seconds"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("timeout", '{"error":"The tool did not answer in time."} (after 10 s)'),
+        ("null-field", '{"country":null,"elevation":null,"name":"Mont Blanc","unit":"m"}'),
+        ("renamed-argument", "{\"error\":\"HTTP 422: unknown field 'name'; expected 'nam'.\"}"),
+        ("slow", '{"country":"France","elevation":4806,"name":"Mont Blanc","unit":"m"} (after 5 s)'),
+    ],
+)
+def test_show_plays_an_example_with_the_fault_and_without(name: str, words: str, talm: Talm) -> None:
+    text = " ".join(talm("perturbations", "show", name)[1].split())
+    asked = "get_mountain(name='Mont Blanc', unit='m')"
+    clean = '{"country":"France","elevation":4806,"name":"Mont Blanc","unit":"m"}'
+    assert f"Fault What the agent sees without {asked} {clean} with {asked} {words} talm-sim run" in text
+    sees = json.loads(talm("perturbations", "show", name, "--json")[1])["sees"]
+    assert (sees["result"], sees["result_with_fault"]) == (clean, words.partition(" (after")[0])
+
+
+def test_show_prints_both_lists_of_tools_where_they_differ(talm: Talm) -> None:
+    text = " ".join(talm("perturbations", "show", "mask")[1].split())
+    assert "without get_mountain(name, unit): Get the elevation of a mountain. without list_mountains(): List" in text
+    assert "with (no tool) without get_mountain(" in text
+
+
+@pytest.mark.parametrize("name", PERTURBATIONS.names())
+def test_every_example_shows_something(name: str, talm: Talm) -> None:
+    record = json.loads(talm("perturbations", "show", name, "--json")[1])
+    assert record["injects"] or not record["silent"] or name in {"removed-field", "slow"}, "a silent fault says where its value comes from"
+    if record["family"] != "model":
+        sees = record["sees"]
+        assert sees["applies"]
+        assert (sees["result"], 0) != (sees["result_with_fault"], sees["seconds"]) or "tools" in sees
 
 
 def test_an_unknown_name_is_one_line(talm: Talm) -> None:
@@ -79,7 +125,7 @@ def test_ones_own_says_where_it_comes_from(entry: str, talm: Talm, tmp_path: Pat
     with bring_along(monkeypatch, tmp_path, PERTURBATIONS, BANNER, entry=entry):
         code, out, _ = talm("perturbations", "list", *plugin)
         assert code == 0
-        assert f"banner {origin} put a text before the answer; text=..." in " ".join(out.split())
+        assert f"banner explicit, transient put a text before the answer; text=... ({origin})" in " ".join(out.split())
         text = " ".join(talm("perturbations", "show", "banner", *plugin)[1].split())
         assert text.startswith(f"banner: put a text before the answer ({origin}) The answer begins with a text.")
         assert "text (must be given) What to say. (text)" in text

@@ -47,17 +47,13 @@ def list_(as_json: bool) -> None:
     if as_json:
         print_json(records)
         return
-    foreign = {"origin": "From"} if any(record["origin"] != "built in" for record in records) else {}
-    columns = {"name": "Perturbation", "shown": "Is", **foreign, "about": "What it does; its own options"}
+    columns = {"name": "Perturbation", "shown": "Is", "about": "What it does; its own options"}
     rows: list[dict[str, Any]] = []
     for family, said in _FAMILIES.items():
         members = [record for record in records if record["family"] == family]
         if members:
-            rows.append({"name": family.upper(), "shown": "", "origin": "", "about": said})
-        rows += [
-            record | {"shown": _nature(record), "about": "; ".join(filter(None, [record["summary"], _own_options(record)]))}
-            for record in members
-        ]
+            rows.append({"name": family.upper(), "shown": "", "about": said})
+        rows += [record | {"shown": _nature(record), "about": _about(record)} for record in members]
     print_list(rows, columns, empty="no perturbation")
     click.echo(
         f"{count(len(records), 'perturbation')}; all take tool=NAME, p=CHANCE and seed=N; those of calls also call=N, times=N, after=N",
@@ -116,6 +112,12 @@ def _record(name: str) -> dict[str, Any]:
     return {"name": name, "summary": kind.summary, "origin": origin, **nature, "options": options, "error": ""}
 
 
+def _about(record: dict[str, Any]) -> str:
+    own = ", ".join(f"{option['name']}={option['default'] or '...'}" for option in record["options"] if option["own"])
+    origin = "" if record["error"] or record["origin"] == "built in" else f" ({record['origin']})"
+    return "; ".join(filter(None, [record["summary"], own])) + origin
+
+
 def _nature(record: dict[str, Any]) -> str:
     if record["silent"] is None:
         return ""
@@ -125,10 +127,6 @@ def _nature(record: dict[str, Any]) -> str:
 def _explain(record: dict[str, Any]) -> str:
     silent = "nothing that the agent reads says that something is wrong" if record["silent"] else "the agent can see that something is wrong"
     return f"{silent}, and {'the same call fails again' if record['permanent'] else 'each call has a chance of its own'}"
-
-
-def _own_options(record: dict[str, Any]) -> str:
-    return ", ".join(f"{option['name']}={option['default'] or '...'}" for option in record["options"] if option["own"])
 
 
 def _sees(record: dict[str, Any]) -> dict[str, Any] | None:
