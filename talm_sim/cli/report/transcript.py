@@ -25,6 +25,7 @@ from talm_sim.types import (
     HumanEvent,
     Line,
     ModelTurn,
+    PerturbationLog,
     Scenario,
     Section,
     TokenLogprob,
@@ -268,11 +269,17 @@ def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH, *, times: int
         facts.insert(1, one_line(event.error))
     line = Text("  ".join(["ok" if event.ok else "failed", *facts]), style="green" if event.ok else "red")
     for log in event.perturbations:
-        said = "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
-        line.append(f"  perturbation {one_line(log.name)} {said}", style="yellow")
+        line.append(f"  perturbation {one_line(log.name)} {_struck(log)}", style="yellow")
     yield indent(line)
     if event.result:
         yield indent(prose(one_line(event.result, width), "dim"))
+
+
+def _struck(log: PerturbationLog) -> str:
+    """Say what a perturbation did to a call."""
+    if log.not_applicable:
+        return "not applicable without --writing" if log.withheld else "not applicable"
+    return "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
 
 
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
