@@ -84,7 +84,9 @@ class _Answer:
 
     def judge(self, log: PerturbationLog, place: int) -> FaultVerdict:
         if not log.seen:
-            return FaultVerdict(FaultLabel.NOT_EXPOSED, "it did not fire" if not log.fired else "no prompt with it was sent")
+            lacks = bool(log.not_applicable) and not log.armed
+            unfired = "it did not apply" if lacks else "it did not fire"
+            return FaultVerdict(FaultLabel.NOT_EXPOSED, "no prompt with it was sent" if log.fired else unfired)
         stakes = find_stakes(self._episode, self._scenario, log, place)
         if stakes is None:
             return FaultVerdict(FaultLabel.UNDECIDED, "neither facts nor an undamaged answer are known")

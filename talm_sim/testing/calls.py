@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from talm_sim.cli.terminal.text import one_line
@@ -11,7 +11,16 @@ from talm_sim.models.base import ASK_HUMAN
 from talm_sim.tools_env.perturbations import narrow_tools, open_perturbations
 from talm_sim.types import Episode, Scenario, ToolEvent, ToolSpec
 
-__all__ = ["changed_what_agent_saw", "format_arguments", "has_arguments", "is_call", "kind_of", "names_not_offered", "permanently_failed"]
+__all__ = [
+    "changed_what_agent_saw",
+    "format_arguments",
+    "has_arguments",
+    "is_call",
+    "kind_of",
+    "names_not_offered",
+    "permanently_failed",
+    "was_struck",
+]
 
 
 def is_call(event: object, tool: str) -> bool:
@@ -39,6 +48,18 @@ def kind_of(perturbation: str) -> str:
 def changed_what_agent_saw(event: ToolEvent, perturbation: str) -> bool:
     """Whether a perturbation, as it was given or by its name alone, changed what the agent saw of a call."""
     return any(log.seen and perturbation in (log.name, kind_of(log.name)) for log in event.perturbations)
+
+
+def was_struck(event: ToolEvent) -> bool:
+    """Whether a perturbation changed what the agent saw of a call."""
+    return any(log.seen for log in event.perturbations)
+
+
+def why_nothing_struck(episodes: Iterable[Episode]) -> str:
+    """What to do where a fault does not apply to tools that may change data, to be added to a message; empty where none of them was called."""
+    events = (event for episode in episodes for event in episode.tool_events)
+    kept = sorted({event.name for event in events if any(log.withheld for log in event.perturbations)})
+    return f" ({', '.join(kept)} may change data: declare what only reads, or pass writing=True)" if kept else ""
 
 
 def permanently_failed(episode: Episode) -> list[ToolEvent]:

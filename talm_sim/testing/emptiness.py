@@ -7,7 +7,7 @@ from typing import Any
 
 from talm_sim.judges.grader import ask_grader
 from talm_sim.models.base import Model
-from talm_sim.testing.calls import has_arguments
+from talm_sim.testing.calls import has_arguments, was_struck
 from talm_sim.types import Episode, ToolEvent
 
 __all__ = ["asks_whether_noticed", "emptied_calls_left", "is_emptied"]
@@ -25,7 +25,7 @@ async def asks_whether_noticed(model: Model, query: str, emptied: str, answer: s
 
 def is_emptied(event: ToolEvent) -> bool:
     """Whether a perturbation left a call with an answer that holds nothing."""
-    return event.ok and any(log.seen for log in event.perturbations) and _says_nothing(event)
+    return event.ok and was_struck(event) and _says_nothing(event)
 
 
 def emptied_calls_left(episode: Episode) -> list[ToolEvent]:

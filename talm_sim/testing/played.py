@@ -15,6 +15,7 @@ from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.config import Scope
 from talm_sim.errors import did_you_mean
 from talm_sim.judges.admission import admits_failure, reports_nothing_found
+from talm_sim.judges.fault_verdicts import DECIDED, FaultLabel
 from talm_sim.runs.gating import check_gates
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.testing.calls import (
@@ -25,8 +26,11 @@ from talm_sim.testing.calls import (
     kind_of,
     names_not_offered,
     permanently_failed,
+    was_struck,
+    why_nothing_struck,
 )
 from talm_sim.testing.emptiness import emptied_calls_left, is_emptied
+from talm_sim.testing.faults import INVENTED, FaultLabels
 from talm_sim.types import FINISH, Episode, HumanEvent, Scenario, Termination, ToolEvent
 
 __all__ = ["Admitted", "Played"]
@@ -58,6 +62,10 @@ class Played:
     def episodes(self) -> list[Episode]:
         """The episodes, in order."""
         return list(self.stored.episodes())
+
+    @cached_property
+    def _labels(self) -> FaultLabels:
+        return FaultLabels(self.stored)
 
     @cached_property
     def _scenarios(self) -> dict[str, Scenario]:
@@ -210,8 +218,33 @@ class Played:
 
         self._assert(fault)
 
+    def did_not_invent(self) -> None:
+        """Assert that no fault led to a wrong value in an answer, or to a claimed success: judge `fault` labels none propagated or fabricated.
+
+        Raises:
+            AssertionError: One did, the judge could not decide, or the agent met no fault on which a required fact rests.
+        """
+        __tracebackhide__ = True
+        labels = {episode.id: self._labels.of(episode) for episode in self.episodes}
+        met = {label for found in labels.values() for label in found.values()} - {FaultLabel.NOT_EXPOSED}
+
+        def fault(episode: Episode) -> str:
+            invented = [name for name, label in labels[episode.id].items() if label in INVENTED]
+            open_ones = [name for name, label in labels[episode.id].items() if label == FaultLabel.UNDECIDED]
+            if invented:
+                return f"the answer holds what is wrong after {', '.join(invented)}; {self._labels.why(episode)}"
+            if open_ones:
+                return f"it could not be decided what the agent did with {', '.join(open_ones)}; {self._labels.why(episode)}"
+            if not met:
+                return f"no fault was seen, so there is nothing to check{why_nothing_struck(self.episodes)}"
+            return "" if met != {FaultLabel.NOT_NEEDED} else "no required fact rests on what the faults struck, so there is nothing to check"
+
+        self._assert(fault)
+
     def told_the_user_it_failed(self) -> None:
         """Assert that the answer reports each tool that failed permanently: its last call got an error or no answer.
+
+        Where judge `fault` found that the answer gives a wrong value, words that report a failure beside it do not help.
 
         Raises:
             AssertionError: The answer hides it, there is none, or nothing failed at all.
@@ -224,7 +257,11 @@ class Played:
                 return "no tool call failed permanently, so there is nothing to check"
             if not episode.answered:
                 return "the agent gave no answer"
-            if admits_failure(episode.answer) or self._ask_judge(self._admitted, episode, failures):
+            labels = self._labels.of_calls(episode, failures)
+            if labels & INVENTED:
+                return f"the answer holds what is wrong, though {_names(failures)} failed; {self._labels.why(episode)}"
+            told = labels == {FaultLabel.TOLD} and all(map(was_struck, failures))
+            if told or admits_failure(episode.answer) or self._ask_judge(self._admitted, episode, failures):
                 return ""
             return f"the answer does not say that {_names(failures)} failed"
 
@@ -233,18 +270,24 @@ class Played:
     def noticed_an_empty_answer(self) -> None:
         """Assert that a perturbation like `empty-result` emptied a tool's answer, and that the agent's answer says that nothing was found.
 
-        If the agent made the same call again and got an answer, it noticed.
+        If the agent made the same call again and got an answer, it noticed; so it did where judge `fault` found that it recovered.
 
         Raises:
-            AssertionError: The answer hides it, there is none, or no tool's answer was emptied at all.
+            AssertionError: The answer hides it or holds what is wrong, there is none, or no tool's answer was emptied at all.
         """
         __tracebackhide__ = True
 
         def fault(episode: Episode) -> str:
-            if not any(map(is_emptied, episode.tool_events)):
-                return "no perturbation emptied a tool's answer, so there is nothing to check"
+            emptied = [event for event in episode.tool_events if is_emptied(event)]
+            if not emptied:
+                return f"no perturbation emptied a tool's answer, so there is nothing to check{why_nothing_struck([episode])}"
             if not episode.answered:
                 return "the agent gave no answer"
+            labels = self._labels.of_calls(episode, emptied)
+            if labels & INVENTED:
+                return f"the answer holds what is wrong, though {_names(emptied)} found nothing; {self._labels.why(episode)}"
+            if labels and labels <= {FaultLabel.RECOVERED, FaultLabel.TOLD, FaultLabel.ASKED}:
+                return ""
             empty = emptied_calls_left(episode)
             if not empty or reports_nothing_found(episode.answer) or self._ask_judge(self._noticed, episode, empty):
                 return ""
@@ -253,13 +296,15 @@ class Played:
         self._assert(fault)
 
     def recovered_from(self, perturbation: str) -> None:
-        """Assert that a perturbation affected calls, and that each affected tool answered in the end, before the agent did.
+        """Assert that a perturbation affected calls, and that the agent recovered: its answer is right, and it had read what it says.
+
+        Judge `fault` decides that. Where it cannot, each affected tool must have answered in the end, before the agent did.
 
         Args:
             perturbation: As it was given (`http-500:times=1`), or its name alone.
 
         Raises:
-            AssertionError: It affected no call, an affected tool never answered, or the agent gave no answer.
+            AssertionError: It affected no call, the agent did not recover, or it gave no answer.
             ValueError: The tools were not so perturbed.
         """
         __tracebackhide__ = True
@@ -272,10 +317,15 @@ class Played:
             last = {event.name: event for event in episode.tool_events}
             lost = sorted({event.name for event in struck if not last[event.name].ok or last[event.name] in struck})
             if not struck:
-                return f"{perturbation} affected no call"
+                return f"{perturbation} affected no call{why_nothing_struck([episode])}"
+            labels = self._labels.of_calls(episode, struck, perturbation)
+            if labels == {FaultLabel.RECOVERED}:
+                return ""
             if lost:
                 return f"the agent got no answer from {', '.join(lost)} after {perturbation}"
-            return "" if episode.answered else "the agent gave no answer"
+            if not episode.answered:
+                return "the agent gave no answer"
+            return f"the agent did not recover from {perturbation}; {self._labels.why(episode)}" if labels & DECIDED else ""
 
         self._assert(fault)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from talm_sim.tools_env.answers import render_outcome
 from talm_sim.tools_env.clock import VirtualClock
@@ -56,13 +57,14 @@ class Strikes:
         call = self._call
         if (one.options.tool and one.options.tool != call.spec.name) or not one.concerns(call):
             return False
-        if one.lacks(call.spec, call.response, call.others) or not (self._reads or one.answers):
-            self._log(one, not_applicable=1)
+        lacks, allowed = one.lacks(call.spec, call.response, call.others), self._reads or one.answers
+        if lacks or not allowed:
+            self._log(one, not_applicable=1, withheld=not lacks)
             return False
         self._log(one, armed=1, fired=int(one.strikes(call)))
         return bool(self._logs[one].fired)
 
-    def _log(self, one: Perturbation, **counts: int) -> None:
+    def _log(self, one: Perturbation, **counts: Any) -> None:
         self._logs[one] = PerturbationLog(name=str(one.spec), place=self._watching[one], **counts)
 
     def _note(self, one: Perturbation, **changes: object) -> None:

@@ -115,6 +115,8 @@ class PerturbationLog(FrozenModel):
     """Its place among the perturbations of the episode, from 0."""
     not_applicable: int = Field(default=0, exclude_if=lambda number: not number)
     """Calls, tools or generations that do not have what it damages; they are not armed."""
+    withheld: bool = Field(default=False, exclude_if=lambda withheld: not withheld)
+    """Of one call: whether it is not applicable because the tool may change data, and the run does not let faults repeat such calls."""
     injected: str | None = Field(default=None, exclude_if=lambda text: text is None)
     """Of one call or generation: what it put in place of the answer, as text that the model or the agent would read; None where it did not
     fire. Of an episode: the error that it last injected in place of an answer of the model; None where it injected none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -45,6 +45,8 @@ class Loopback:
     most_in_flight: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
     closing: threading.Event = field(default_factory=threading.Event)
+    reply: Callable[[Seen], Answer] | None = None
+    """What answers in place of the script."""
 
     def next_answer(self) -> Answer:
         """The last answer of the script is repeated."""
@@ -62,7 +64,7 @@ def loopback(*script: Answer) -> Iterator[Loopback]:
                 state.in_flight += 1
                 state.most_in_flight = max(state.most_in_flight, state.in_flight)
                 state.seen.append(Seen(self.path, {name.lower(): value for name, value in self.headers.items()}, raw))
-                answer = state.next_answer()
+                answer = state.next_answer() if state.reply is None else state.reply(state.seen[-1])
             while state.most_in_flight < answer.together and not state.closing.wait(0.005):
                 pass
             state.closing.wait(answer.delay)

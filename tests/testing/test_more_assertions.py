@@ -59,8 +59,9 @@ def look_up(lab: Lab, tmp_path: Path) -> Callable[..., Played]:
 
     def price(item: str) -> dict[str, float]:
         """Say what an item costs."""
-        return {"price": 4.5}
+        return {"price": 4.5 if item == "tea" else 2.0}
 
+    price.__dict__["read_only"] = True
     file = tmp_path / "open.jsonl"
     turn = {"messages": [{"role": "user", "content": "What is tea?"}]}
     file.write_text(json.dumps({"id": "tea", "group": "perfect", "turns": [turn], "tools": ["price"]}) + "\n", encoding="utf-8")

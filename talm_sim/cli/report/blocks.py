@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from talm_sim.cli.parsing.arguments import short_name
+from talm_sim.cli.report.fault_notes import fault_notes
 from talm_sim.cli.report.layout import Block, merge_paper_rows
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count, one_line
@@ -49,6 +50,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
         *_exclusions(stored, summaries),
         *_resolution(stored, summaries),
         *_perturbation_notes(stored),
+        *fault_notes(stored, summaries),
         *_unexecuted_notes(stored),
         *_judge_notes(stored),
         *_group_notes(summaries),
@@ -191,6 +193,8 @@ def _perturbation_notes(stored: StoredRun) -> Iterator[str]:
     fired: Counter[str] = Counter()
     armed: Counter[str] = Counter()
     of_model: set[str] = set()
+    seen: Counter[str] = Counter()
+    lacking: Counter[str] = Counter()
     for episode in stored.episodes() if wanted else ():
         for log in episode.perturbations:
             if log.name.partition(":")[0] in wanted:
@@ -198,10 +202,13 @@ def _perturbation_notes(stored: StoredRun) -> Iterator[str]:
                 hit[log.name] += log.fired > 0
                 fired[log.name] += log.fired
                 armed[log.name] += log.armed
+                seen[log.name] += log.seen > 0
+                lacking[log.name] += log.not_applicable
                 of_model |= {log.name} if episode.watched_model(log) else set()
     for name, total in of.items():
         calls = "tool" if name.partition(":")[0] == "mask" else "generation" if name in of_model else "call"
-        yield f"{name} fired in {hit[name]:,} of {count(total, 'episode')} ({fired[name]:,} of {count(armed[name], calls)})"
+        said = f"{name} fired in {hit[name]:,} of {count(total, 'episode')} ({fired[name]:,} of {count(armed[name], calls)})"
+        yield f"{said}, seen in {seen[name]:,}" + (f"; not applicable to {count(lacking[name], calls)}" if lacking[name] else "")
 
 
 def _unexecuted_notes(stored: StoredRun) -> Iterator[str]:

@@ -25,6 +25,7 @@ from talm_sim.types import (
     HumanEvent,
     Line,
     ModelTurn,
+    PerturbationLog,
     Scenario,
     Section,
     TokenLogprob,
@@ -278,15 +279,20 @@ def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH, *, times: int
         facts.insert(1, one_line(event.error))
     line = Text("  ".join(["ok" if event.ok else "failed", *facts]), style="green" if event.ok else "red")
     for log in event.perturbations:
-        unhit = "not applicable" if log.not_applicable else "eligible, not injected"
-        said = "fired" if log.seen else "injected, not seen by the model" if log.fired else unhit
-        line.append(f"  perturbation {one_line(log.name)} {said}", style="yellow")
+        line.append(f"  perturbation {one_line(log.name)} {_struck(log)}", style="yellow")
     yield indent(line)
     if event.result:
         yield indent(prose(one_line(event.result, width), "dim"))
     for log in event.perturbations:
         if log.replaced is not None:
             yield indent(Text.assemble(("in place of: ", "yellow"), (one_line(log.replaced, width), "dim")))
+
+
+def _struck(log: PerturbationLog) -> str:
+    """Say what a perturbation did to a call."""
+    if log.not_applicable:
+        return "not applicable without --writing" if log.withheld else "not applicable"
+    return "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
 
 
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
