@@ -30,7 +30,7 @@ class Expected:
         others: Arguments of gold calls of other scenarios, by tool.
         seconds: How long the last call takes on the environment's clock.
         tools: Names of the tools in sight, where the fault changes them; it fires there, and not on a call.
-        elsewhere: The file whose tests stand for these, where the fault does not concern tools.
+        elsewhere: The file whose tests over HTTP take the place of these.
     """
 
     reads: str = ""
@@ -49,6 +49,7 @@ def _refused(text: str, error: str, seconds: float = 0) -> Expected:
     return Expected(json.dumps({"error": text}, separators=(",", ":")), error, reached=False, seconds=seconds)
 
 
+_SILENT, _MODEL = "tests/tools_env/perturbations/test_silent_over_http.py", "tests/agent/test_faulty_model.py"
 EXPECTED: Mapping[str, Expected] = {
     # endpoint
     "connection-reset": _refused("The connection was reset.", "connection_reset"),
@@ -72,6 +73,14 @@ EXPECTED: Mapping[str, Expected] = {
         "malformed_body",
     ),
     # silent
+    "coerced-argument": Expected(elsewhere=_SILENT),
+    "contradiction": Expected(elsewhere=_SILENT),
+    "ignored-argument": Expected(elsewhere=_SILENT),
+    "implicit-default": Expected(elsewhere=_SILENT),
+    "off-by-one": Expected(elsewhere=_SILENT),
+    "stale": Expected(elsewhere=_SILENT),
+    "wrong-record": Expected(elsewhere=_SILENT),
+    "wrong-unit": Expected(elsewhere=_SILENT),
     # drift
     "field-to-list": Expected('{"country":["France"],"elevation":[4806],"name":"Mont Blanc","surveyed":["2023-09-12"],"unit":"m"}'),
     "null-field": Expected('{"country":null,"elevation":null,"name":"Mont Blanc","surveyed":null,"unit":"m"}'),
@@ -82,8 +91,18 @@ EXPECTED: Mapping[str, Expected] = {
         '{"country":{"value":"France"},"elevation":"4806","name":"Mont Blanc","surveyed":{"value":"2023-09-12"},"unit":"m"}'
     ),
     # tools
+    "description": Expected(elsewhere=_SILENT),
+    "distractors": Expected(elsewhere=_SILENT),
     "mask": Expected(
         '{"error":"There is no tool \'get_mountain\'."}', "unknown_tool", tools=("list_mountains", "take_note"), options="tool=get_mountain"
     ),
+    "rename": Expected(elsewhere=_SILENT),
+    "replacement": Expected(elsewhere=_SILENT),
     # model
+    "model-500": Expected(elsewhere=_MODEL),
+    "model-cut": Expected(elsewhere=_MODEL),
+    "model-empty": Expected(elsewhere=_MODEL),
+    "model-html": Expected(elsewhere=_MODEL),
+    "model-refusal": Expected(elsewhere=_MODEL),
+    "model-repeat": Expected(elsewhere=_MODEL),
 }

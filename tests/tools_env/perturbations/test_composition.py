@@ -17,7 +17,7 @@ from talm_sim.types import ModelTurn, ToolCall, ToolEvent
 from tests.tools_env.perturbations.expected import EXPECTED
 from tests.tools_env.perturbations.stock import ORDER, TOOLS, Stock, scenario
 
-_KINDS = [name for name in PERTURBATIONS.names() if not EXPECTED[name].elsewhere]
+_KINDS = [name for name in PERTURBATIONS.names() if PERTURBATIONS.get(name).family != "model"]
 _OPTIONS = st.fixed_dictionaries(
     {},
     optional={
