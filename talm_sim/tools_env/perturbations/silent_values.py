@@ -122,7 +122,7 @@ class OffByOne(SilentFault):
 
 
 class Contradiction(SilentFault):
-    """Two tools disagree: the answer also states what another tool answered before, under its name and with its arguments, differently."""
+    """Two tools disagree: the answer also has a record of another tool's earlier answer, under that tool's name, with one value changed."""
 
     name = "contradiction"
     summary = "state a value of another tool's earlier answer, changed, in this one"
@@ -136,32 +136,38 @@ class Contradiction(SilentFault):
     options: Options
 
     async def change(self, call: Call, clean: Any) -> Any:
-        """Add a value of an earlier answer to this one, with the arguments that say what it is of."""
+        """Add a record of an earlier answer to this one, with one value changed and the arguments that say what it is of."""
         if not isinstance(clean, dict):
             return None
         for earlier in reversed(call.earlier):
-            for name, value in _fields(earlier.value):
-                if self.options.field not in ("", name) or any(is_echo(value, one) for one in earlier.arguments.values()):
+            for record, name in _fields(earlier.value):
+                value, given = record[name], earlier.arguments.values()
+                if self.options.field not in ("", name) or any(is_echo(value, one) for one in given) or earlier.tool in clean:
                     continue
-                other = _contradict(value)
-                if other is not None and earlier.tool not in clean:
-                    return {**clean, earlier.tool: {**earlier.arguments, name: other}}
+                if (other := _contradict(value)) is not None:
+                    return {**clean, earlier.tool: _change_record({**earlier.arguments, **record}, name, other)}
         return None
 
 
-def _fields(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the named values of an answer, those nearest to its top first."""
+def _fields(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield each record of an answer, as far as it holds no other ones, with the name of each of its values; those nearest to the top first."""
     below: list[Any] = []
     if isinstance(value, dict):
-        for name, item in value.items():
-            if isinstance(item, dict | list):
-                below.append(item)
-            else:
-                yield name, item
+        record = {name: item for name, item in value.items() if not isinstance(item, dict | list)}
+        below = [item for item in value.values() if isinstance(item, dict | list)]
+        yield from ((record, name) for name in record)
     elif isinstance(value, list):
         below = value
     for item in below:
         yield from _fields(item)
+
+
+def _change_record(record: dict[str, Any], name: str, other: Any) -> Any:
+    """Return a record with another value, and the weekday of that value where it is a day."""
+    day = read_day(other)
+    if day is None:
+        return {**record, name: other}
+    return move_days(record, lambda path, text, old: day if path == (name,) else None)
 
 
 def _contradict(value: Any) -> Any:

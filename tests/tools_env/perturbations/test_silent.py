@@ -173,15 +173,26 @@ def test_off_by_one_leaves_what_was_asked_and_what_is_no_whole_number() -> None:
 def test_a_contradiction_states_another_value_of_an_earlier_answer(value: Any, changed: Any) -> None:
     earlier = [ReadAnswer("u", {"city": "rome", "v": value}, {"city": "Rome"})]
     found = strike("contradiction", lambda sent: {"w": 1}, {"q": "x"}, earlier=earlier)
-    assert found == (None if changed is None else {"w": 1, "u": {"city": "Rome", "v": changed}})
+    assert found == (None if changed is None else {"w": 1, "u": {"city": "rome", "v": changed}})
 
 
 def test_a_contradiction_is_of_the_last_answer_that_has_something_to_contradict() -> None:
     earlier = [ReadAnswer("a", {"v": 1, "w": 2}), ReadAnswer("b", [{"x": {"v": 10}}]), ReadAnswer("c", "text")]
     assert strike("contradiction", lambda sent: {}, {}, earlier=earlier) == {"b": {"v": 11}}
-    assert strike("contradiction:field=w", lambda sent: {}, {}, earlier=earlier) == {"a": {"w": 3}}
+    assert strike("contradiction:field=w", lambda sent: {}, {}, earlier=earlier) == {"a": {"v": 1, "w": 3}}
     assert strike("contradiction", lambda sent: [1], {}, earlier=earlier) is None
     assert strike("contradiction", lambda sent: {}, {}) is None
+
+
+def test_a_contradiction_names_the_record_that_it_is_about() -> None:
+    rows = [{"name": "Elbrus", "m": 5642, "climbed": "1829-07-22", "weekday": "Wednesday", "in": {"x": 1}}, {"name": "Kazbek", "m": 5047}]
+    earlier = [ReadAnswer("list", {"rows": rows}, {"limit": 2})]
+    assert strike("contradiction", lambda sent: {}, {}, earlier=earlier)["list"] == {
+        "limit": 2, "name": "Elbrus", "m": 6206, "climbed": "1829-07-22", "weekday": "Wednesday",
+    }  # fmt: skip
+    assert strike("contradiction:field=climbed", lambda sent: {}, {}, earlier=earlier)["list"] == {
+        "limit": 2, "name": "Elbrus", "m": 5642, "climbed": "1829-07-23", "weekday": "Thursday",
+    }  # fmt: skip
 
 
 def test_an_ignored_argument_is_left_out_or_replaced_by_the_example_of_its_schema() -> None:
