@@ -163,8 +163,7 @@ def test_a_scenarios_own_fault_of_the_model_is_refused_too(
 
 def test_a_run_that_waits_for_a_person_counts_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    options = ["--split", "underspecified", "--limit", "1", "--human", "terminal", "--perturb", "model-repeat:call=3"]
-    assert main(["run", "--model", "sim/asker", "--run-id", "r", *options]) == 0
+    run(model="sim/asker", split="underspecified", limit="1", human="terminal", perturb=("model-repeat:call=3",), run_id="r", progress=False)
     assert main(["answer", "r", "--text", "1994-03-11"]) == 0
     assert main(["resume", "r"]) == 0
     capsys.readouterr()
