@@ -159,3 +159,14 @@ def test_a_scenarios_own_fault_of_the_model_is_refused_too(
     assert main(["run", "--split", "perfect", *options]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("talm-sim: error: scenario a: perturbations: model-cut: your agent takes no model; ")
+
+
+def test_a_run_that_waits_for_a_person_counts_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(model="sim/asker", split="underspecified", limit="1", human="terminal", perturb=("model-repeat:call=3",), run_id="r", progress=False)
+    assert main(["answer", "r", "--text", "1994-03-11"]) == 0
+    assert main(["resume", "r"]) == 0
+    capsys.readouterr()
+    (log,) = only().perturbations
+    assert (log.armed, log.fired, log.not_applicable) == (3, 1, 1)
+    assert [one.fired for turn in only().model_turns for one in turn.perturbations] == [0, 0, 1, 0]
