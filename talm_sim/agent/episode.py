@@ -154,7 +154,7 @@ async def _play_until_pause(
     started = _Moment(time.time(), time.monotonic())
     thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": agent.most_steps}
-    if resume is not None and tools is not None:
+    if resume is not None and tools is not None and tools.perturbations:
         # The checkpoint may be ahead of the state: a process can be killed between the two.
         tools.recall((await agent.graph.aget_state(config)).values.get("events", ()))
     asks: dict[str, int] = dict(kept.get("asks", {}))
