@@ -214,7 +214,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
     def _gold_arguments(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Each tool's arguments in the gold calls of all scenarios, whichever of them are run; none are needed where nothing is perturbed."""
         found: dict[str, dict[str, Mapping[str, Any]]] = {}
-        for scenario in self.read(self.splits["all"], job.config.scenarios) if job.options.perturb else ():
+        for scenario in self.load(job.having(split="all", limit=None)) if job.options.perturb else ():
             for call in scenario.gold_calls:
                 found.setdefault(call.tool, {}).setdefault(canonical_json(call.arguments), call.arguments)
         return {tool: [every[text] for text in sorted(every)] for tool, every in found.items()}
