@@ -157,7 +157,7 @@ async def _play_until_pause(
     thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": agent.most_steps}
     context = _context(agent, scenario, tools, epoch, kept)
-    if resume is not None and tools is not None and context.faults is not None:
+    if resume is not None and tools is not None and tools.perturbations and context.faults is not None:
         # The checkpoint may be ahead of the state: a process can be killed between the two.
         reached = (await agent.graph.aget_state(config)).values
         tools.recall(reached.get("events", ()))

@@ -225,7 +225,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             return {}
         from talm_sim.tasks.ways_out import gold_arguments
 
-        return gold_arguments(self.read(self.splits["all"], job.config.scenarios))
+        return gold_arguments(self.load(job.having(split="all", limit=None)))
 
     def _rules(self, job: Job[AgentTaskOptionsT], prompts: Prompts) -> TalmRules:
         from talm_sim.agent.graph import TalmRules

@@ -285,9 +285,14 @@ async def test_the_logs_of_a_call_and_its_number_outlive_a_pause(tmp_path: Path)
         episode = await run_episode(agent, SCENARIO, resume=replies, state=kept)
     assert isinstance(episode, Episode)
     first, second = episode.tool_events
-    assert first.perturbations == tuple(PerturbationLog(name=name, armed=1, fired=1, seen=1) for name in perturb)
-    assert second.perturbations == tuple(PerturbationLog(name=name, armed=1) for name in perturb)
-    assert episode.perturbations == tuple(PerturbationLog(name=name, armed=2, fired=1, seen=1) for name in perturb)
+    clean, empty, broken = '{"path":"http://tools.invalid/t/HAN"}', "{}", first.result
+    assert first.perturbations == (
+        PerturbationLog(name=perturb[0], armed=1, fired=1, seen=1, injected=empty, replaced=clean),
+        PerturbationLog(name=perturb[1], armed=1, fired=1, seen=1, place=1, injected=broken, replaced=empty),
+    )
+    assert second.perturbations == tuple(PerturbationLog(name=name, armed=1, place=place) for place, name in enumerate(perturb))
+    totals = tuple(PerturbationLog(name=name, armed=2, fired=1, seen=1, place=place) for place, name in enumerate(perturb))
+    assert episode.perturbations == totals
 
 
 async def test_what_perturbations_did_is_known_after_a_kill_just_before_the_episode_is_stored(

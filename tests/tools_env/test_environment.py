@@ -5,7 +5,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from talm_sim.agent.exposure import settle_exposure
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, ToolError
 from talm_sim.recordings import HttpRequest, HttpResponse, Player, Tape
 from talm_sim.tools_env.clock import VirtualClock
-from talm_sim.tools_env.environment import Environment, validate_arguments
+from talm_sim.tools_env.environment import Environment, EpisodeTools, validate_arguments
 from talm_sim.tools_env.perturbations import PERTURBATIONS
 from talm_sim.tools_env.routes import build_request
 from talm_sim.tools_env.sources.http import HttpSource, HttpTools
@@ -158,7 +159,8 @@ def test_an_absent_service_is_no_tools_failure() -> None:
 def test_a_perturbation_shows_in_the_event(client: Tools, perturb: str, error: str, status: int | None, origin: Origin) -> None:
     event = _call(client, perturb)
     assert (event.error, event.status, event.origin) == (error, status, origin)
-    assert event.perturbations == (PerturbationLog(name=perturb, armed=1, fired=1, seen=1),)
+    replaced = None if origin is Origin.PERTURBED else '{"path":"/c/x"}'
+    assert event.perturbations == (PerturbationLog(name=perturb, armed=1, fired=1, seen=1, injected=event.result, replaced=replaced),)
     assert event.ok is (not error)
     if perturb == "empty-result":
         assert event.result == "{}"
@@ -178,9 +180,14 @@ def test_a_perturbation_shows_in_the_event(client: Tools, perturb: str, error: s
 def test_only_what_lands_counts_as_fired(client: Tools, perturb: tuple[str, ...], fired: dict[str, int]) -> None:
     tools = Environment(client, perturb=perturb, clock=VirtualClock).open(SCENARIO)
     event = _loop.run(tools.call(ToolCall(id="1", name="t", arguments={"place": "x"}), 0))
-    assert {log.name: log.fired for log in tools.logs()} == fired
+    assert {log.name: log.fired for log in _totals(tools, [event])} == fired
     assert {log.name: log.fired for log in event.perturbations}.items() <= fired.items()
     assert [log.name for log in event.perturbations if log.seen] == [name for name, hits in fired.items() if hits]
+
+
+def _totals(tools: EpisodeTools, events: list[ToolEvent]) -> Sequence[PerturbationLog]:
+    """What each perturbation did in an episode, where all that the agent was given counts as seen."""
+    return settle_exposure(events, (), tools.logs(), "unknown", asked=False)[1]
 
 
 def _logs(client: Tools, *perturb: str) -> list[tuple[str, int, int, int]]:
@@ -216,7 +223,7 @@ def test_the_log_of_a_call_is_of_that_call_alone(client: Tools) -> None:
     calls = [ToolCall(id=str(n), name="t", arguments={"place": "x"}) for n in range(3)]
     events = [_loop.run(tools.call(call, 0)) for call in calls]
     assert [[(log.armed, log.fired, log.seen) for log in event.perturbations] for event in events] == [[(1, 1, 1)], [(1, 1, 1)], [(1, 0, 0)]]
-    assert [(log.armed, log.fired, log.seen) for log in tools.logs()] == [(3, 2, 2)]
+    assert [(log.armed, log.fired, log.seen) for log in _totals(tools, events)] == [(3, 2, 2)]
 
 
 CHOOSY = """
@@ -240,12 +247,12 @@ def test_a_call_of_no_concern_is_not_armed_and_one_let_through_has_not_fired(
 ) -> None:
     with bring_along(monkeypatch, tmp_path, PERTURBATIONS, CHOOSY) as load:
         load()
-        tools = Environment(client, perturb=("choosy:times=1",)).open(SCENARIO)
+        tools = Environment(client, perturb=("choosy:times=4",)).open(SCENARIO)
         places = ("y", "y", "x", "x", "x2", "x2")
         events = [_loop.run(tools.call(ToolCall(id=str(n), name="t", arguments={"place": place}), 0)) for n, place in enumerate(places)]
         assert [[(log.armed, log.fired) for log in event.perturbations] for event in events] == [[], [], [(1, 0)], [(1, 1)], [(1, 0)], [(1, 0)]]
-        assert [event.ok for event in events] == [True, True, True, False, True, True], "what was let through took nothing of `times`"
-        assert [(log.armed, log.fired, log.seen) for log in tools.logs()] == [(4, 1, 1)]
+        assert [event.ok for event in events] == [True, True, True, False, True, True], "`times` counts all calls of the tool"
+        assert [(log.armed, log.fired, log.seen) for log in _totals(tools, events)] == [(4, 1, 1)]
 
 
 SLOW_AND_NOSY = """
@@ -292,7 +299,9 @@ def test_a_perturbation_of_ones_own_sees_the_whole_call(client: Tools, tmp_path:
         again = environment.open(only_t, epoch=2, state=json.loads(json.dumps(tools.state())))
         second = _loop.run(again.call(ToolCall(id="2", name="t", arguments={"place": "y"}), 1))
         assert " 2 " in json.loads(second.result)
-        assert [log.model_dump() for log in again.logs()] == [{"name": perturb[0], "armed": 3, "fired": 3, "seen": 3}]
+        assert [log.model_dump() for log in again.logs()] == [{"name": perturb[0], "armed": 1, "fired": 1, "seen": 1}]
+        totals = [(log.armed, log.fired, log.seen) for log in _totals(again, [first, second])]
+        assert totals == [(3, 3, 3)], "a tool in sight, and two calls"
         assert (tools.slept, again.slept) == (4, 4)
 
 
