@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from talm_sim.facts.names import normalize
 from talm_sim.facts.spellings import unit_of
-from talm_sim.facts.statements import AnswerText, Value, split_fact
+from talm_sim.facts.statements import AnswerText, Value, kind_of, split_fact
 from talm_sim.facts.topics import topics_of
 from talm_sim.scenarios.leaks import mentions
 from talm_sim.types import Fact
@@ -121,7 +121,7 @@ def _is_rejected(text: AnswerText, value: Value, values: Sequence[Value]) -> boo
 
 
 def _is_name(fact: Fact) -> bool:
-    return isinstance(fact.value, str) and not any(sign.isdigit() for sign in fact.value)
+    return kind_of(fact) == "text"
 
 
 def _names_something(text: AnswerText, fact: Fact, first: int, last: int, known: str, forms: Sequence[re.Pattern[str]]) -> bool:

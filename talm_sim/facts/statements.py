@@ -18,7 +18,7 @@ from talm_sim.facts.spellings import convert, country_of, normalize_answer, unit
 from talm_sim.facts.topics import StatedFact, is_about_opposite, is_about_other_fact, topics_of
 from talm_sim.types import Fact
 
-__all__ = ["AnswerText", "Value", "normalize", "split_fact", "stated_last"]
+__all__ = ["AnswerText", "Value", "kind_of", "normalize", "split_fact", "stated_last"]
 
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?")
 _FILLER = re.compile(
@@ -260,7 +260,7 @@ class AnswerText:
         """Return whether a value is the answer to another fact of its kind."""
         if is_about_opposite(self.sentences, (value.start, value.end), fact):
             return True
-        others = [one for one in self.facts if one is not fact and _kind(one) == _kind(fact) and one.value != fact.value]
+        others = [one for one in self.facts if one is not fact and kind_of(one) == kind_of(fact) and one.value != fact.value]
         if not others or len(right) == _MANY:
             return False
         said = [StatedFact(one, [(value.start, value.end) for value in self.values(one) if value.right][:_MANY]) for one in others]
@@ -362,8 +362,8 @@ def _number_of(value: str | int | float) -> Decimal | int | float | None:
     return Decimal(value.strip()) if _WHOLE_NUMBER.fullmatch(value.strip()) else None
 
 
-def _kind(fact: Fact) -> str:
-    """Return what facts must share to be swapped."""
+def kind_of(fact: Fact) -> str:
+    """Return what facts must share to be swapped: `number`, `day`, `time`, `color` or `text`."""
     if _number_of(fact.value) is not None:
         return "number"
     parts = iso_parts(str(fact.value))

@@ -159,7 +159,7 @@ def test_a_task_lists_every_measure_that_its_tables_have(task: str, tmp_path: Pa
     further = run.job.task.further_measures
     for name, summary in after.items():
         known = {one.name for one in before[name].measures}
-        assert further is None or {one.name for one in summary.measures if not one.name.startswith("fault_seen_")} <= known | set(further)
+        assert further is None or {one.name for one in summary.measures if not one.name.startswith("fault_n_")} <= known | set(further)
     assert (further is None) == (task == "refusal")
 
 
