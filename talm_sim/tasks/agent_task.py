@@ -225,7 +225,10 @@ class AgentTask(Task[AgentTaskOptionsT]):
             return {}
         from talm_sim.tasks.ways_out import gold_arguments
 
-        return gold_arguments(self.load(job.having(split="all", limit=None)))
+        try:
+            return gold_arguments(self.load(job.having(split="all", limit=None)))
+        except PrerequisiteError:  # a task that makes its scenarios has no others
+            return gold_arguments(self.load(job))
 
     def _rules(self, job: Job[AgentTaskOptionsT], prompts: Prompts) -> TalmRules:
         from talm_sim.agent.graph import TalmRules

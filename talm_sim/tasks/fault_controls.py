@@ -57,7 +57,7 @@ class Recoverer(AgentPolicy):
         for tool, facts in lost.items():
             what = " and ".join(" ".join(fact.name.split("_")) for fact in facts)
             lines.append(f"{self._explain_failure(tool, results, offered)}, so {what} could not be found.")
-        return "\n".join(lines) or "Everything was done." if self._gold else "I have no tool for this, so nothing could be found."
+        return "\n".join(lines) or ("Everything was done." if self._gold else "There is no tool for this, so nothing could be done.")
 
     def _search(self, offered: Mapping[str, ToolSpec], place: int) -> Search:
         tools = [spec for name, spec in offered.items() if name != ASK_HUMAN]

@@ -37,7 +37,7 @@ def list_(as_json: bool) -> None:
         print_json({"providers": provider_records(), "recorded": recorded})
         return
     rows = [record | {"state": _state(status)} for record, status in zip(provider_records(), list_providers(), strict=True)]
-    print_list(rows, {"form": "Model", "state": "Live run", "about": "About"}, empty="no provider")
+    print_list(rows, {"form": "Model", "state": "Live run", "about": "About"}, empty="no provider", broadest=36)
     click.echo()
     rows = [{"model": model, "groups": ", ".join(groups)} for model, groups in recorded.items()]
     print_list(rows, {"model": "Recorded model", "groups": "Groups that replay without a key or network"}, empty="no recordings are bundled")

@@ -81,7 +81,7 @@ def print_ways(ways: Sequence[FaultWay]) -> None:
         counts.setdefault(one.fault, Counter())[one.way.value] += 1
     used = [way for way in _HEADS if any(found[way] for found in counts.values())]
     rows = [{"fault": fault, **{way: found[way] or "\u2013" for way in used}} for fault, found in counts.items()]
-    print_list(rows, {"fault": "Fault", **{way: _HEADS[way] for way in used}}, empty="no fault was tried")
+    print_list(rows, {"fault": "Fault", **{way: _HEADS[way] for way in used}}, empty="no fault was tried", broadest=22)
     pairs = {(one.scenario, one.tool) for one in ways}
     said = f"{count(len(counts), 'fault')} on {count(len(pairs), 'pair')} of a scenario and a tool of its gold calls: the first way that works"
     click.echo(said, err=True)

@@ -99,6 +99,35 @@ async def test_the_recoverer_names_what_failed_in_plain_words() -> None:
     assert "convert_to_hijri returned nothing that could be confirmed, so" in answer
 
 
+@pytest.mark.parametrize(("group", "found"), [("replaceable", True), ("non-replaceable", False), ("no-tools", False)])
+async def test_the_recoverer_asks_for_what_the_scenario_itself_lacks(group: str, found: bool) -> None:
+    for scenario in packaged(group)[::4]:
+        answer, _ = await play("recoverer", scenario, built_in(), (), human=True)
+        assert ("could not be found." not in answer) is found
+        assert all(stated(answer)[name_of(fact)] == text(fact.value) for fact in facts_of(scenario) if found or fact.call is not None)
+        bare = scenario.model_copy(update={"turns": (scenario.turns[0].model_copy(update={"gold_calls": ()}),)})
+        lost = tuple(fact.model_copy(update={"call": None}) for fact in facts_of(scenario) if fact.call is None)
+        answer, _ = await play("recoverer", bare.model_copy(update={"target": Facts(required=lost)}), built_in(), (), human=True)
+        assert ("could not be found." not in answer) is found and len(answer.split("\n")) == (len(lost) if found else 1)
+
+
+async def test_the_recoverer_answers_each_turn_of_a_conversation(tmp_path: Any) -> None:
+    first = packaged("perfect")[0]
+    (turn,) = first.turns
+    calls = turn.gold_calls
+    talk = [
+        turn.model_copy(update={"messages": ({"role": "user", "content": said},), "gold_calls": (call,)})
+        for said, call in zip(("When is Hung Kings' day?", "And the Islamic date?"), calls, strict=True)
+    ]
+    file = tmp_path / "talk.jsonl"
+    file.write_text(first.model_copy(update={"turns": tuple(talk)}).model_dump_json())
+    for fault, right in (("http-500:times=1", True), ("http-500:tool=find_holiday", False)):
+        config = RunConfig(model="sim/recoverer", scenarios=file, run_dir=tmp_path / "runs", split="perfect", tools="replay")
+        (episode,) = run(config, perturb=(fault,), progress=False).episodes()
+        assert ("hijri month: Ramadan" in episode.answer, "could not be found" not in episode.answer) == (True, right)
+        assert [event.turn for event in episode.tool_events][:2] == [0, 1]
+
+
 @pytest.mark.parametrize("fault", ["t-shifted", "t-lasting-shift", "t-other-record"])
 @pytest.mark.parametrize("control", ["parrot", "liar"])
 async def test_a_silent_fault_is_passed_on(control: str, fault: str) -> None:
