@@ -133,6 +133,16 @@ def test_ones_own_says_where_it_comes_from(entry: str, talm: Talm, tmp_path: Pat
     assert talm("perturbations", "list", "--plugin", "no_such_module")[0] == 2
 
 
+def test_one_that_fails_in_the_example_shows_its_options(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = BANNER.replace('Field(description="What to say.")', 'Field("", description="What to say.")')
+    failing += "\n    async def after(self, call, outcome):\n        raise ValueError('no\\x1b[31m red')\n"
+    with bring_along(monkeypatch, tmp_path, PERTURBATIONS, failing):
+        code, out, _ = talm("perturbations", "show", "banner", "--plugin", "brought_along")
+    assert code == 0
+    assert "What to say." in out
+    assert "The example cannot be played: ValueError: no" in out and "\x1b" not in out
+
+
 def test_a_package_that_cannot_be_imported_hides_no_other(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with bring_along(monkeypatch, tmp_path, PERTURBATIONS, "1 / 0", entry="banner = Banner"):
         code, out, _ = talm("perturbations", "list")

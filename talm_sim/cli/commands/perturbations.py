@@ -14,6 +14,7 @@ from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_op
 from talm_sim.cli.terminal.console import print_page
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.foreign.error_text import error_line
 
 if TYPE_CHECKING:
     from talm_sim.tools_env.samples import Sight
@@ -139,7 +140,10 @@ def _sees(record: dict[str, Any]) -> dict[str, Any] | None:
     async def play() -> tuple[Sight, Sight]:
         return await show_effect(), await show_effect(record["name"])
 
-    clean, faulty = asyncio.run(play())
+    try:
+        clean, faulty = asyncio.run(play())
+    except Exception as err:  # one of a package or plugin may fail in any way, and its options are shown all the same
+        return {"applies": False, "error": error_line(err, 200)}
     same = [one.model_dump() for one in clean.tools] == [one.model_dump() for one in faulty.tools]
     lists = {} if same else {"tools": _tool_lines(clean), "tools_with_fault": _tool_lines(faulty)}
     calls = {"call": clean.call, "result": clean.result, "call_with_fault": faulty.call, "result_with_fault": faulty.result}
@@ -155,7 +159,8 @@ def _print_sight(sees: dict[str, Any] | None) -> None:
     if sees is None:
         return
     if not sees["applies"]:
-        click.echo("The example's tools do not have what it damages.")
+        failed = f"The example cannot be played: {strip_control(sees['error'])}" if "error" in sees else ""
+        click.echo(failed or "The example's tools do not have what it damages.")
         return
     wait = f" (after {sees['seconds']:g} s)" if sees["seconds"] else ""
     called = {"result": sees["call"], "result_with_fault": sees["call_with_fault"]}
