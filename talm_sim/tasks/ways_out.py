@@ -2,7 +2,7 @@
 
 Both are one search through the real `Environment`, with the fault armed: the proof has the tools behind it, the prediction what is known of
 their answers. What cannot be known without the tools is what a fault does to a part of an answer that the scenario does not name; a
-prediction that is given the clean results knows that as well.
+prediction that is given the clean results knows that as well. What a fault gets that asks the tool again is never known: it is taken to strike.
 """
 
 from __future__ import annotations

@@ -35,6 +35,10 @@ def aim(fault: str, tool: str) -> str:
     return str(PerturbationSpec(spec.name, {**spec.options, "tool": tool}))
 
 
+ASKS_AGAIN = {"coerced-argument", "ignored-argument", "implicit-default", "stale", "wrong-record"}
+"""Faults that answer with what the tool says to other arguments."""
+
+
 def predict(one: FaultWay, scenario: Scenario, tools: Tools, others: Mapping[str, Any], answers: Mapping[str, Any] | None) -> Way:
     schemas = {name: tools.response_schema(name) for name in tools.specs}
     return could_recover(
@@ -71,7 +75,10 @@ def test_what_is_predicted_is_what_the_calls_prove(fault: str) -> None:
     # What a fault does to the parts of an answer that hold no fact can only be known from the answer.
     whole = PERTURBATIONS.get(parse_perturbation(fault).name).family not in ("endpoint", "tools")
     predicted = [predict(one, by_id[one.scenario], tools, others, real_answers() if whole else None) for one in proven]
-    assert [(one, way) for one, way in zip(proven, predicted, strict=True) if way is not one.way] == []
+    # Only the tool can tell what a fault that asks it again gets, so whether it strikes; a run knows that when it asks for the way.
+    known = [True if fault not in ASKS_AGAIN else one.way in (Way.AGAIN, Way.READ, Way.ASK, Way.NONE) for one in proven]
+    assert sum(known) > 20
+    assert [pair for *pair, sure in zip(proven, predicted, known, strict=True) if sure and pair[1] is not pair[0].way] == []
 
 
 @pytest.mark.parametrize(
