@@ -133,7 +133,7 @@ def places_of(value: str, text: str, words: Words) -> list[Place]:
     found = set(words.places(normal))
     if _HEX.fullmatch(value):
         found |= {place for color, place in colors(text) if color == value.lower().removeprefix("#")}
-    if _CHORDS.fullmatch(value):
+    if _CHORDS.fullmatch(value) and all(map(_SYMBOL.fullmatch, value.split())):  # not "Good Friday"
         found |= set(_chords(value.split(), text)) if " " in value or not found else set()
         if " " in value:
             found = set(_chords(value.split(), text))
