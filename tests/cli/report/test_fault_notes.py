@@ -13,9 +13,21 @@ from langchain_core.tools import BaseTool
 import talm_sim
 from talm_sim.cli.report.blocks import block_of
 from talm_sim.runs.stored_run import StoredRun
-from tests.museums import PRICES, compiled_graph, handed_function, model_server, plain_function, price_list, ticket_price, write_scenarios
+from tests.museums import (
+    PRICES,
+    compiled_graph,
+    doubled_price,
+    handed_function,
+    model_server,
+    plain_function,
+    price_list,
+    ticket_price,
+    write_scenarios,
+)
 
 SILENT = "test-doubled-price"
+__all__ = ["doubled_price"]
+pytestmark = pytest.mark.usefixtures("doubled_price")
 UNSEEN = "seen: what the agent's code was given, as its model's prompts are not known"
 
 
