@@ -18,12 +18,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+import pytest
 from langchain_core.messages import AIMessage, AnyMessage, convert_to_openai_messages
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
-from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, register_perturbation
+from talm_sim.tools_env.perturbations import PERTURBATIONS, Call, Outcome, Perturbation
 from tests.models.loopback import Answer, Seen, chat_answer
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "agents"
@@ -33,7 +34,6 @@ Version = Literal["honest", "lying"]
 Calls = list[tuple[str, dict[str, Any]]]
 
 
-@register_perturbation
 class DoubledPrice(Perturbation):
     """A price is twice what it is, and nothing says so."""
 
@@ -46,6 +46,12 @@ class DoubledPrice(Perturbation):
         if not isinstance(found, dict) or "price" not in found:
             return None
         return replace(outcome, body=json.dumps({**found, "price": 2 * found["price"]}).encode())
+
+
+@pytest.fixture
+def doubled_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make `DoubledPrice` known for a test."""
+    monkeypatch.setitem(PERTURBATIONS._built_in, DoubledPrice.name, DoubledPrice)
 
 
 # --- tools of three sources ---------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,17 @@ import pytest
 import talm_sim
 from talm_sim.runs.stored_run import StoredRun
 from tests.models.loopback import Loopback, chat_answer, loopback
-from tests.museums import Version, compiled_graph, handed_function, model_server, plain_function, recipe, source_of, write_scenarios
+from tests.museums import (
+    Version,
+    compiled_graph,
+    doubled_price,
+    handed_function,
+    model_server,
+    plain_function,
+    recipe,
+    source_of,
+    write_scenarios,
+)
 
 EXPLICIT, ELSEWHERE, SILENT = "http-500", "http-500:tool=ticket_price", "test-doubled-price"
 HANDED = "openai-api/stand/small"
@@ -29,6 +39,8 @@ LABELS = {
     ELSEWHERE: {"honest": "recovered", "lying": "fabricated"},
     SILENT: {"honest": "recovered", "lying": "propagated"},
 }
+__all__ = ["doubled_price"]
+pytestmark = pytest.mark.usefixtures("doubled_price")
 SHARES = ("told", "recovered", "fabricated", "propagated")
 KEPT: list[ModuleType] = []
 """Recipes: their clients keep connections on the loop of agents, which outlive a test, and must not be found unclosed by another."""

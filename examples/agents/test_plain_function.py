@@ -21,7 +21,9 @@ def test_it_asks_before_it_acts(talm: Lab) -> None:
 
 @pytest.mark.parametrize("fault", ["http-403", "http-404", "http-500", "timeout", "connection-reset"])
 def test_it_tells_what_failed(talm: Lab, fault: str) -> None:
-    talm.run(act, scenario=SCENARIO, perturb=fault).told_the_user_it_failed()
+    played = talm.run(act, scenario=SCENARIO, perturb=fault)
+    played.told_the_user_it_failed()
+    played.did_not_invent()
 
 
 def test_it_tries_again_what_may_pass(talm: Lab) -> None:

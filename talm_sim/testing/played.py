@@ -325,7 +325,8 @@ class Played:
                 return f"the agent got no answer from {', '.join(lost)} after {perturbation}"
             if not episode.answered:
                 return "the agent gave no answer"
-            return f"the agent did not recover from {perturbation}; {self._labels.why(episode)}" if labels & DECIDED else ""
+            missed = labels & (DECIDED - {FaultLabel.RECOVERED})
+            return f"the agent did not recover from {perturbation}; {self._labels.why(episode)}" if missed else ""
 
         self._assert(fault)
 

@@ -12,9 +12,11 @@ import pytest
 
 from talm_sim.testing.lab import Lab
 from talm_sim.testing.played import Played
-from tests.museums import plain_function, price_list, ticket_price, write_scenarios
+from tests.museums import doubled_price, plain_function, price_list, ticket_price, write_scenarios
 
 SILENT = "test-doubled-price"
+__all__ = ["doubled_price"]
+pytestmark = pytest.mark.usefixtures("doubled_price")
 
 
 @pytest.fixture

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.tools import BaseTool
+from rich.console import Console
 
 import talm_sim
 from talm_sim.cli.report.blocks import block_of
+from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.runs.stored_run import StoredRun
-from tests.museums import PRICES, compiled_graph, handed_function, model_server, plain_function, price_list, ticket_price, write_scenarios
+from tests.museums import (
+    PRICES,
+    compiled_graph,
+    doubled_price,
+    handed_function,
+    model_server,
+    plain_function,
+    price_list,
+    ticket_price,
+    write_scenarios,
+)
 
 SILENT = "test-doubled-price"
+__all__ = ["doubled_price"]
+pytestmark = pytest.mark.usefixtures("doubled_price")
 UNSEEN = "seen: what the agent's code was given, as its model's prompts are not known"
 
 
@@ -83,6 +98,8 @@ def test_without_facts_an_undamaged_answer_decides_and_otherwise_nobody_can(play
     silent = play(plain_function("lying"), SILENT, facts=False)
     assert {row.labels[f"fault {SILENT}"] for row in silent.rows()} == {"propagated"}
     assert not any(one.startswith("undecided") for one in notes(silent))
+    honest = play(plain_function("honest"), SILENT, facts=False)
+    assert {row.labels[f"fault {SILENT}"] for row in honest.rows()} == {"recovered"}
     explicit = play(plain_function("lying"), "http-500", facts=False)
     assert {row.labels["fault http-500"] for row in explicit.rows()} == {"undecided"}
     (said,) = (one for one in notes(explicit) if one.startswith("undecided"))
@@ -105,6 +122,9 @@ def test_a_fault_lets_no_call_that_may_change_data_through_unless_it_may(play: C
     )
     (verdict,) = (one for one in withheld.verdicts() if one.judge == "fault")
     assert verdict.labels == {SILENT: "not_exposed"} and "it did not apply" in verdict.explanation
+    page = StringIO()
+    Console(file=page, width=200, no_color=True).print(stored_transcript(withheld, next(iter(withheld.episodes()))))
+    assert f"perturbation {SILENT} not applicable without --writing" in page.getvalue()
     let = play(books, SILENT, writing=True, **tools)
     assert [episode.answer for episode in let.episodes()] == ["It costs 30.0 euros."]
     assert not any("--writing" in one for one in notes(let))
