@@ -61,6 +61,7 @@ def look_up(lab: Lab, tmp_path: Path) -> Callable[..., Played]:
         """Say what an item costs."""
         return {"price": 4.5}
 
+    price.read_only = True  # type: ignore[attr-defined]  # a fault may let its calls through
     file = tmp_path / "open.jsonl"
     turn = {"messages": [{"role": "user", "content": "What is tea?"}]}
     file.write_text(json.dumps({"id": "tea", "group": "perfect", "turns": [turn], "tools": ["price"]}) + "\n", encoding="utf-8")

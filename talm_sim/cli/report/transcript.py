@@ -268,7 +268,15 @@ def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH, *, times: int
         facts.insert(1, one_line(event.error))
     line = Text("  ".join(["ok" if event.ok else "failed", *facts]), style="green" if event.ok else "red")
     for log in event.perturbations:
-        said = "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
+        said = (
+            "fired"
+            if log.seen
+            else "injected, not seen by the model"
+            if log.fired
+            else "eligible, not injected"
+            if log.armed
+            else "not applicable"
+        )
         line.append(f"  perturbation {one_line(log.name)} {said}", style="yellow")
     yield indent(line)
     if event.result:
