@@ -77,6 +77,7 @@ def test_a_run_with_tools_of_ones_own_is_replayed_without_them(kind: str, tmp_pa
         "cassettes": tmp_path / "recorded",
         "run_dir": tmp_path / "runs",
         "perturb": "http-503:p=0.5",
+        "seed": 5,
     }
     theirs = tmp_path / "theirs"
     theirs.mkdir()

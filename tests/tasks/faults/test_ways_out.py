@@ -78,7 +78,7 @@ def test_what_is_predicted_is_what_the_calls_prove(fault: str) -> None:
     # Only the tool can tell what a fault that asks it again gets, so whether it strikes; a run knows that when it asks for the way.
     known = [True if fault not in ASKS_AGAIN else one.way in (Way.AGAIN, Way.READ, Way.ASK, Way.NONE) for one in proven]
     assert sum(known) > 20
-    assert [pair for *pair, sure in zip(proven, predicted, known, strict=True) if sure and pair[1] is not pair[0].way] == []
+    assert [(one, way) for one, way, sure in zip(proven, predicted, known, strict=True) if sure and way is not one.way] == []
 
 
 @pytest.mark.parametrize(
