@@ -76,29 +76,48 @@ def lacks_field(schema: JsonObject, field: str) -> str:
     """Say that no answer of a schema has the field, or any field; empty where one may have it."""
     if not schema:
         return ""
-    names: set[str] = set()
-    if _collect(schema, schema, names, 0):
+    found = _Fields(schema)
+    if found.collect(schema, 0):
         return ""
-    if not names:
+    if not found.names:
         return "no field in its answers"
     name = field.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
-    return f"no field '{name}' in its answers" if field and name not in names else ""
+    return f"no field '{name}' in its answers" if field and name not in found.names else ""
 
 
-def _collect(schema: Any, root: JsonObject, names: set[str], depth: int) -> bool:
-    """Collect the names of the fields of a schema; return whether answers may have others."""
-    if not isinstance(schema, dict) or depth > 12:
-        return True
-    if isinstance(ref := schema.get("$ref"), str):
-        name = ref.rpartition("/")[2]
-        return ref != f"#/$defs/{name}" or _collect(root.get("$defs", {}).get(name), root, names, depth + 1)
-    choices = [one for word in ("anyOf", "oneOf", "allOf") for one in schema.get(word, ())]
-    if choices:
-        return any([_collect(one, root, names, depth + 1) for one in choices])
-    kind, fields = schema.get("type"), schema.get("properties")
-    if kind == "array":
-        return _collect(schema.get("items"), root, names, depth + 1)
-    if kind == "object" and isinstance(fields, dict) and not schema.get("additionalProperties"):
-        names.update(fields)
-        return any([_collect(one, root, names, depth + 1) for one in fields.values()])
-    return kind == "object" or not (isinstance(kind, str) or {"enum", "const"} & schema.keys())
+def _find(root: Any, ref: str) -> Any:
+    """Return the part of a schema that a reference into it names; None if there is none."""
+    for name in ref.removeprefix("#/").split("/"):
+        root = root.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(root, dict) else None
+    return root
+
+
+_DEEPEST = 100
+
+
+class _Fields:
+    """The names of the fields of a schema; each part that is referred to is read once, so that a short schema takes a short time."""
+
+    def __init__(self, root: JsonObject) -> None:
+        self.names: set[str] = set()
+        self._root = root
+        self._read: set[str] = set()
+
+    def collect(self, schema: Any, depth: int) -> bool:
+        """Collect the names; return whether answers may have others."""
+        if not isinstance(schema, dict) or depth > _DEEPEST:
+            return True
+        if isinstance(ref := schema.get("$ref"), str):
+            read = ref in self._read
+            self._read.add(ref)
+            return not read and self.collect(_find(self._root, ref), depth + 1)
+        choices = [one for word in ("anyOf", "oneOf", "allOf") for one in schema.get(word, ())]
+        if choices:
+            return any([self.collect(one, depth + 1) for one in choices])
+        kind, fields = schema.get("type"), schema.get("properties")
+        if kind == "array":
+            return self.collect(schema.get("items"), depth + 1)
+        if kind == "object" and isinstance(fields, dict) and not schema.get("additionalProperties"):
+            self.names.update(fields)
+            return any([self.collect(one, depth + 1) for one in fields.values()])
+        return kind == "object" or not (isinstance(kind, str) or {"enum", "const"} & schema.keys())
