@@ -101,7 +101,7 @@ class Recoverer(AgentPolicy):
         if not errors:
             return f"{tool} returned nothing that could be confirmed"
         status = _HTTP.match(errors[0])
-        return f"{tool} failed ({status[0] if status else ' '.join(errors[0].split())[:100].rstrip('.')})"
+        return f"{tool} failed ({status[0] if status else ' '.join(errors[0].partition(': {')[0].split())[:100].rstrip('.')})"
 
 
 class Parrot(AgentPolicy):
