@@ -16,10 +16,13 @@ from talm_sim.types import JsonObject, Scenario, ToolCall, ToolEvent, ToolSpec, 
 
 __all__ = ["Sight", "show_effect"]
 
-_HEIGHTS = {"Elbrus": ("Russia", 5642), "Kazbek": ("Georgia", 5047), "Mont Blanc": ("France", 4806)}
-_ASKED = {"name": "Mont Blanc", "unit": "m"}
+_HEIGHTS = {"Elbrus": ("Russia", 5642), "Kazbek": ("Georgia", 5047), "Mont Aiguille": ("France", 2087), "Mont Blanc": ("France", 4806)}
+_ASKED = {"name": "Mont Blanc", "unit": "ft", "year": 2023}
+_HIGHER_BEFORE = {"Mont Blanc": 2}
+"""Metres that a mountain was higher before 2023."""
 _NAME: JsonObject = {"type": "string", "description": "Name of the mountain."}
 _UNIT: JsonObject = {"type": "string", "enum": ["m", "ft"], "default": "m", "description": "Unit of the elevation."}
+_YEAR: JsonObject = {"type": "integer", "minimum": 1900, "description": "Year of the survey."}
 _ANSWER: JsonObject = {
     "type": "object",
     "properties": {
@@ -54,7 +57,7 @@ class Sight:
 
 @dataclass
 class _Mountains:
-    """A source of two tools, which know three mountains."""
+    """A source of tools that know a few mountains; the last one is not offered."""
 
     name: str = "sample"
     reading: tuple[str, ...] = ("get_mountain", "list_mountains")
@@ -62,20 +65,26 @@ class _Mountains:
     not_taken: Sequence[NotTaken] = ()
 
     def __post_init__(self) -> None:
-        parameters = {"type": "object", "properties": {"name": _NAME, "unit": _UNIT}, "required": ["name"], "additionalProperties": False}
+        asked = {"name": _NAME, "unit": _UNIT, "year": _YEAR}
+        parameters = {"type": "object", "properties": asked, "required": ["name"], "additionalProperties": False}
         get = ToolSpec(name="get_mountain", category="sample", description="Get the elevation of a mountain.", parameters=parameters)
         list_ = ToolSpec(name="list_mountains", category="sample", description="List the mountains with their elevations in metres.")
-        self.specs = {one.name: one for one in (get, list_)}
+        lake = ToolSpec(name="get_lake", category="sample", description="Get the depth of a lake.")
+        self.specs = {one.name: one for one in (get, list_, lake)}
         self.routes = posted(self.name, self.specs)
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Look it up."""
         if tool == "list_mountains":
             return answer({"mountains": [{"name": name, "elevation": metres} for name, (_, metres) in _HEIGHTS.items()]})
-        name, unit = str(arguments["name"]), arguments.get("unit", "m")
-        if name not in _HEIGHTS:
-            return failure(404, f"no mountain '{name}'")
+        if tool == "get_lake":
+            return answer({"depth": 309})
+        asked, unit, year = str(arguments["name"]), arguments.get("unit", "m"), arguments.get("year", 2023)
+        name = next((one for one in _HEIGHTS if one.startswith(asked)), None)
+        if name is None or not isinstance(year, int):
+            return failure(404, f"no mountain '{asked}'")
         country, metres = _HEIGHTS[name]
+        metres += _HIGHER_BEFORE.get(name, 0) if year < 2023 else 0
         return answer({"name": name, "country": country, "elevation": metres if unit == "m" else round(metres / 0.3048), "unit": unit})
 
     async def aclose(self) -> None:
@@ -94,7 +103,7 @@ async def show_effect(*perturb: str) -> Sight:
     others = {"get_mountain": [{"name": name} for name in ("Elbrus", "Kazbek")]}
     environment = Environment(Tools([source]), perturb=perturb, clock=VirtualClock, others=others)
     user: dict[str, Any] = {"role": "user", "content": "How high is Mont Blanc?"}
-    opened = environment.open(Scenario(id="sample", group="sample", turns=(Turn(messages=(user,)),), tools=tuple(source.specs)))
+    opened = environment.open(Scenario(id="sample", group="sample", turns=(Turn(messages=(user,)),), tools=("get_mountain", "list_mountains")))
     await _call(opened, "list_mountains", {}, 0)
     called, arguments = _as_seen(opened)
     event = await _call(opened, called, arguments, 1)

@@ -82,15 +82,15 @@ def test_show_tells_of_the_options(talm: Talm) -> None:
     ("name", "words"),
     [
         ("timeout", '{"error":"The tool did not answer in time."} (after 10 s)'),
-        ("null-field", '{"country":null,"elevation":null,"name":"Mont Blanc","unit":"m"}'),
+        ("null-field", '{"country":null,"elevation":null,"name":"Mont Blanc","unit":"ft"}'),
         ("renamed-argument", "{\"error\":\"HTTP 422: unknown field 'name'; expected 'nam'.\"}"),
-        ("slow", '{"country":"France","elevation":4806,"name":"Mont Blanc","unit":"m"} (after 5 s)'),
+        ("slow", '{"country":"France","elevation":15768,"name":"Mont Blanc","unit":"ft"} (after 5 s)'),
     ],
 )
 def test_show_plays_an_example_with_the_fault_and_without(name: str, words: str, talm: Talm) -> None:
     text = " ".join(talm("perturbations", "show", name)[1].split())
-    asked = "get_mountain(name='Mont Blanc', unit='m')"
-    clean = '{"country":"France","elevation":4806,"name":"Mont Blanc","unit":"m"}'
+    asked = "get_mountain(name='Mont Blanc', unit='ft', year=2023)"
+    clean = '{"country":"France","elevation":15768,"name":"Mont Blanc","unit":"ft"}'
     assert f"Fault What the agent sees without {asked} {clean} with {asked} {words} talm-sim run" in text
     sees = json.loads(talm("perturbations", "show", name, "--json")[1])["sees"]
     assert (sees["result"], sees["result_with_fault"]) == (clean, words.partition(" (after")[0])
@@ -98,7 +98,7 @@ def test_show_plays_an_example_with_the_fault_and_without(name: str, words: str,
 
 def test_show_prints_both_lists_of_tools_where_they_differ(talm: Talm) -> None:
     text = " ".join(talm("perturbations", "show", "mask")[1].split())
-    assert "without get_mountain(name, unit): Get the elevation of a mountain. without list_mountains(): List" in text
+    assert "without get_mountain(name, unit, year): Get the elevation of a mountain. without list_mountains(): List" in text
     assert "with (no tool) without get_mountain(" in text
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list
 from talm_sim.cli.terminal.console import print_page
+from talm_sim.cli.terminal.screen import wrap
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.foreign.error_text import error_line
@@ -132,8 +133,12 @@ def _explain(record: dict[str, Any]) -> str:
 
 def _sees(record: dict[str, Any]) -> dict[str, Any] | None:
     """Return what the agent sees in an example, without the fault and with it; None if an option must be given first."""
+    from talm_sim.tools_env.perturbations import PERTURBATIONS, ModelPerturbation
     from talm_sim.tools_env.samples import show_effect
 
+    kind = PERTURBATIONS.get(record["name"])
+    if issubclass(kind, ModelPerturbation):
+        return {"applies": bool(kind.example()), "example": [{"when": head, "what": text} for head, text in kind.example()]}
     if any(option["required"] for option in record["options"]):
         return None
 
@@ -161,6 +166,10 @@ def _print_sight(sees: dict[str, Any] | None) -> None:
     if not sees["applies"]:
         failed = f"The example cannot be played: {strip_control(sees['error'])}" if "error" in sees else ""
         click.echo(failed or "The example's tools do not have what it damages.")
+        return
+    if "example" in sees:
+        for row in sees["example"]:
+            click.echo("\n".join(wrap(strip_control(f"{row['when']}: {row['what']}"), 78, "", "  ")))
         return
     wait = f" (after {sees['seconds']:g} s)" if sees["seconds"] else ""
     called = {"result": sees["call"], "result_with_fault": sees["call_with_fault"]}
