@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from talm_sim.facts.names import normalize
+from talm_sim.facts.names import Words, normalize, places_of
 from talm_sim.facts.spellings import unit_of
 from talm_sim.facts.statements import AnswerText, Value, kind_of, split_fact
 from talm_sim.facts.topics import topics_of
-from talm_sim.scenarios.leaks import mentions
 from talm_sim.types import Fact
 
 __all__ = ["gives", "gives_other", "names_something_new", "sentences_about"]
@@ -79,7 +78,9 @@ def _phrase(text: AnswerText, value: Value) -> str:
 
 def _is_new(text: AnswerText, value: Value, known: str) -> bool:
     said = text.text[value.start : value.end]
-    return not mentions(known, said) and any(sign.isdigit() for sign in said) and len(said.strip()) > 1
+    if len(said.strip()) < 2 or not any(sign.isdigit() for sign in said):
+        return False
+    return not places_of(said, known, Words(known))
 
 
 def sentences_about(text: AnswerText, fact: Fact) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from talm_sim.judges.fault import FaultJudge
 from talm_sim.judges.fault_verdicts import FaultLabel
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.testing.calls import kind_of
@@ -28,7 +29,7 @@ class FaultLabels:
 
     @cached_property
     def _verdicts(self) -> dict[str, Verdict]:
-        return {verdict.episode_id: verdict for verdict in self._stored.verdicts() if verdict.judge == "fault"}
+        return {verdict.episode_id: verdict for verdict in self._stored.verdicts() if verdict.judge == FaultJudge.name}
 
     def of(self, episode: Episode) -> dict[str, str]:
         """Return the label of each perturbation of an episode, in their order; empty where none was judged."""

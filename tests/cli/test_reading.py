@@ -169,7 +169,7 @@ def test_the_list_tells_which_episodes_had_calls_that_failed(talm: Talm, tmp_pat
     options = {"model": "sim/oracle", "split": "perfect", "limit": "2", "run_dir": tmp_path, "perturb": ("http-500:times=1",)}
     run(RunConfig(**options), run_id="f")
     out = talm("show", "f", "--run-dir", str(tmp_path))[1]
-    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "Failed", "Fired", "reference"]
+    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "Failed", "Fired", "reference", "fault"]
     rows = json.loads(talm("show", "f", "--run-dir", str(tmp_path), "--json")[1])
     assert [(row["failed"], row["fired"]) for row in rows] == [(2, 2), (2, 2)], "the first call of each of two tools"
     assert max(map(len, out.splitlines())) <= 80
