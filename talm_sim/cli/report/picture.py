@@ -50,8 +50,10 @@ def bar_measures(summary: Summary) -> list[Measure]:
 
 
 def matrices_to_draw(summary: Summary) -> list[Matrix]:
-    """Return the matrices to draw: those whose cells are readable."""
-    return [one for one in summary.matrices if 0 < max(len(one.rows), len(one.columns)) <= _MOST_CLASSES]
+    """Return the matrices to draw: those of labels against the same labels whose cells are readable; a table shows the others as well."""
+    return [
+        one for one in summary.matrices if 0 < max(len(one.rows), len(one.columns)) <= _MOST_CLASSES and not {*one.rows}.isdisjoint(one.columns)
+    ]
 
 
 def _rates_title(measures: Sequence[Measure]) -> str:
