@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     )
     from talm_sim.tools_env.sources.factories import tool_factory
     from talm_sim.tools_env.sources.registry import register_tool_source
-    from talm_sim.types import Episode, Matrix, Measure, Measured, Rate, Row, Scenario, Section, Summary, ToolSpec, Turn, Verdict
+    from talm_sim.types import Episode, LabelMeasured, Matrix, Measure, Measured, Rate, Row, Scenario, Section, Summary, ToolSpec, Turn, Verdict
 
 __version__ = "0.1.0"
 
@@ -58,6 +58,7 @@ __all__ = [
     "Episode",
     "HumanReply",
     "Judge",
+    "LabelMeasured",
     "Matrix",
     "Measure",
     "Measured",
@@ -126,6 +127,7 @@ _HOMES = {
     "Episode": "talm_sim.types",
     "HumanReply": "talm_sim.agent.humans",
     "Judge": "talm_sim.judges",
+    "LabelMeasured": "talm_sim.types",
     "Matrix": "talm_sim.types",
     "Measure": "talm_sim.types",
     "Measured": "talm_sim.types",
