@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
-
+from talm_sim.common.json_values import read_json, value_at
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.reference import is_gold_call, same_value
 from talm_sim.scenarios.leaks import mentions
@@ -107,18 +105,18 @@ def _of_calls(scenario: Scenario, required: Sequence[Fact], hits: Sequence[Hit])
 def _is_untouched(fact: Fact, hits: Sequence[Hit], gold: Sequence[Any]) -> bool:
     """Whether each damaged answer that the fact is read from still has its value in its place."""
     own = [log for event, log in hits if fact.call is not None and fact.call < len(gold) and gold[fact.call].tool == event.name]
-    read = [_resolve(_parse(log.injected), fact.pointer) if log.replaced is not None and fact.pointer else None for log in own]
+    read = [value_at(read_json(log.injected), fact.pointer) if log.replaced is not None and fact.pointer else None for log in own]
     return bool(read) and all(_is_value(value) and _is_same(value, fact) and type(value) is type(fact.value) for value in read)
 
 
 def _injected(fact: Fact, hits: Sequence[Hit], gold: Sequence[Any]) -> Iterator[Fact]:
     """Yield the values that struck answers gave in place of a fact's own."""
     for event, log in hits:
-        given, clean = _parse(log.injected), _parse(log.replaced)
+        given, clean = read_json(log.injected), read_json(log.replaced)
         if given is None or log.replaced is None:
             continue
         own = fact.call is not None and fact.call < len(gold) and gold[fact.call].tool == event.name
-        value = _resolve(given, fact.pointer) if own and fact.pointer else None
+        value = value_at(given, fact.pointer) if own and fact.pointer else None
         if value is None and not own:  # an answer that contradicts another tool's
             key = fact.pointer.rsplit("/", 1)[-1]
             value = next((leaf for path, leaf in _leaves(given) if key and not key.isdigit() and path[-1:] == (key,)), None)
@@ -154,7 +152,7 @@ def _family(log: PerturbationLog) -> str:
 def _parts_of(episode: Episode, hits: Sequence[Hit]) -> Iterator[Stake]:
     """Yield the values of the undamaged answers of struck calls that the damaged ones do not have."""
     for event, log in hits:
-        clean, given = _parse(_clean_of(episode, event, log)), _parse(log.injected)
+        clean, given = read_json(_clean_of(episode, event, log)), read_json(log.injected)
         if clean is None:
             continue
         known, new = [*_leaves(clean)][:_MOST_LEAVES], dict(_leaves(given))
@@ -194,21 +192,6 @@ def value_was_read(episode: Episode, fact: Fact) -> bool:
         if text and mentions(text, fact.value, fact.accepted):
             return True
     return False
-
-
-def _parse(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _resolve(document: Any, pointer: str) -> Any:
-    try:
-        found = resolve_pointer(document, pointer)
-    except JsonPointerException:
-        return None
-    return None if isinstance(found, EndOfList) else found
 
 
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -38,9 +38,9 @@ from datetime import datetime
 from itertools import accumulate, count
 from typing import Any
 
-from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
+from talm_sim.common.json_values import NOT_THERE, read_json, value_at
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.models.control_names import CONTROLS
 from talm_sim.models.messages import text_of
@@ -48,9 +48,8 @@ from talm_sim.models.sim import ControlPolicy
 from talm_sim.scenarios.invention import invent
 from talm_sim.types import FINISH, Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
 
-__all__ = ["NOT_THERE", "AgentPolicy", "fact_line", "gives_missing", "is_refusal", "to_text", "value_in_reply", "waves_of"]
+__all__ = ["AgentPolicy", "fact_line", "gives_missing", "is_refusal", "to_text", "value_in_reply", "waves_of"]
 
-NOT_THERE = object()
 """The value of a fact that a result does not give."""
 
 
@@ -168,9 +167,9 @@ class AgentPolicy(ControlPolicy):
 
     def _values(self, results: Mapping[str, str], place: int) -> list[tuple[Fact, Any]]:
         """Return the due facts, each with what the result of its gold call has in its place."""
-        parsed = {call_id: _parse(text) for call_id, text in results.items() if call_id != self._ask_id}
+        parsed = {call_id: read_json(text) for call_id, text in results.items() if call_id != self._ask_id}
         calls = [(fact, parsed.get(self._gold_id(fact.call)) if fact.call is not None else None) for fact in self._due_facts(place)]
-        return [(fact, _resolve(result, fact.pointer)) for fact, result in calls]
+        return [(fact, value_at(result, fact.pointer)) for fact, result in calls]
 
     def _answer(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> str:
         """Return what was found, each fact as in the result that was received. Nothing is said from memory; what no call finds comes last."""
@@ -230,24 +229,6 @@ def waves_of(scenario: Scenario) -> tuple[tuple[int, ...], ...]:
             sources = [found.get(value, index) for value in values if value not in said]
             steps.append(max((steps[source] + 1 for source in sources if source < index), default=0))
     return tuple(tuple(index for index, at in enumerate(steps) if at == step) for step in sorted(set(steps)))
-
-
-def _parse(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return NOT_THERE
-
-
-def _resolve(document: Any, pointer: str) -> Any:
-    """Return the part of a tool result that a JSON pointer names."""
-    if document is None:
-        return NOT_THERE
-    try:
-        found = resolve_pointer(document, pointer)
-    except JsonPointerException:
-        return NOT_THERE
-    return NOT_THERE if isinstance(found, EndOfList) else found
 
 
 def _words(name: str) -> str:

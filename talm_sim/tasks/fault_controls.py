@@ -23,9 +23,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from talm_sim.common.json_values import NOT_THERE
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.scenarios.invention import invent
-from talm_sim.tasks.agent_controls import NOT_THERE, AgentPolicy, fact_line
+from talm_sim.tasks.agent_controls import AgentPolicy, fact_line
 from talm_sim.tasks.way_search import Search, error_in, is_said, question_for
 from talm_sim.types import Fact, MissingKind, ToolCall, ToolSpec
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from talm_sim.common.digests import canonical_json
+from talm_sim.common.json_values import read_json
 from talm_sim.recordings import HttpResponse
 from talm_sim.scenarios.invention import invent
-from talm_sim.tasks.way_search import read_json
 from talm_sim.tools_env.routes import answer
 from talm_sim.tools_env.sources.base import NotTaken
 from talm_sim.types import Fact, Facts, JsonObject, Route, Scenario, ToolSpec

@@ -8,20 +8,18 @@ the tool's schema or by the error.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from jsonpointer import JsonPointerException, resolve_pointer
-
 from talm_sim.common.digests import canonical_json
+from talm_sim.common.json_values import NOT_THERE, read_json, value_at
 from talm_sim.scenarios.leaks import mentions
 from talm_sim.types import Fact, Facts, GoldCall, JsonObject, MissingKind, Scenario, ToolSpec
 
-__all__ = ["Attempt", "Search", "Way", "error_in", "gives_fact", "is_said", "question_for", "read_json"]
+__all__ = ["Attempt", "Search", "Way", "error_in", "gives_fact", "is_said", "question_for"]
 
 AGAIN = 3
 """How often a call is made again."""
@@ -211,11 +209,8 @@ def gives_fact(result: str, fact: Fact, *, own: bool = False) -> bool:
     if value is None or error_in(result):
         return False
     if own and fact.pointer:
-        try:
-            there = resolve_pointer(value, fact.pointer)
-        except JsonPointerException:
-            there = None
-        if there is not None and not isinstance(there, dict | list):
+        there = value_at(value, fact.pointer)
+        if there is not NOT_THERE and there is not None and not isinstance(there, dict | list):
             return _is_same(there, fact.value)
     name = fact.pointer.rpartition("/")[2]
     named, telling = _name_parts(name), _is_telling(fact.value)
@@ -283,14 +278,6 @@ def _correct_arguments(arguments: JsonObject, error: str) -> list[JsonObject]:
     others = [word for word in dict.fromkeys(words) if word not in arguments]
     found = [{other if name == old else name: value for name, value in arguments.items()} for old in named for other in others]
     return found[:_MOST_CORRECTED]
-
-
-def read_json(text: str) -> Any:
-    """Return the value of a JSON text; None if it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _words(name: str) -> str:

@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 
 from talm_sim.agent.humans import SimulatedResponder
 from talm_sim.common.digests import canonical_json
+from talm_sim.common.json_values import read_json
 from talm_sim.config import RESULT_LIMIT
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.tasks.agent_controls import waves_of
 from talm_sim.tasks.known_answers import KnownAnswers, call_key
-from talm_sim.tasks.way_search import Search, Way, error_in, is_said, question_for, read_json
+from talm_sim.tasks.way_search import Search, Way, error_in, is_said, question_for
 from talm_sim.tools_env.clock import VirtualClock
 from talm_sim.tools_env.environment import Environment, EpisodeTools
 from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationSpec, open_perturbations, parse_perturbation
