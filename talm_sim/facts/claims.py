@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 from talm_sim.facts.names import Words, normalize, places_of
 from talm_sim.facts.spellings import unit_of
@@ -80,7 +81,17 @@ def _is_new(text: AnswerText, value: Value, known: str) -> bool:
     said = text.text[value.start : value.end]
     if len(said.strip()) < 2 or not any(sign.isdigit() for sign in said):
         return False
-    return not places_of(said, known, Words(known))
+    return not places_of(said, known, _words(known))
+
+
+@lru_cache(maxsize=8)
+def _words(known: str) -> Words:
+    return Words(known)
+
+
+@lru_cache(maxsize=8)
+def _word_set(said: str) -> frozenset[str]:
+    return frozenset(normalize(said).split())
 
 
 def sentences_about(text: AnswerText, fact: Fact) -> Iterator[tuple[int, int]]:
@@ -128,8 +139,9 @@ def _is_name(fact: Fact) -> bool:
 def _names_something(text: AnswerText, fact: Fact, first: int, last: int, known: str, forms: Sequence[re.Pattern[str]]) -> bool:
     """Whether a sentence about the fact affirms something that may be its value and that the user did not say."""
     sentence = text.text[first:last]
-    own = {word for topic in topics_of(fact) for word in normalize(topic).split()} | set(normalize(f"{text.request} {known}").split())
+    own = {word for topic in topics_of(fact) for word in normalize(topic).split()} | _NO_VALUE
+    said = _word_set(f"{text.request} {known}")
     named = [next(filter(None, match.groups()), match[0]) for form in forms for match in form.finditer(sentence)]
-    new = [name for name in named if not set(normalize(name).split()) <= own | _NO_VALUE and not _is_unit(name, sentence)]
+    new = [name for name in named if not {*normalize(name).split()} - own <= said and not _is_unit(name, sentence)]
     places = [first + sentence.find(name) for name in new]
     return any(text.sentences.affirms(place, place + len(name)) for place, name in zip(places, new, strict=True))
