@@ -11,6 +11,10 @@ from talm_sim.types import LabelMeasured, Matrix, Measure, Measured, Row, Verdic
 __all__ = ["label_columns", "label_matrix", "label_measure", "label_measures", "label_values"]
 
 
+_MOST_THINGS = 8
+"""Rows of a matrix: each scenario may have a mask of its own."""
+
+
 def label_measure(judge: str, label: LabelMeasured) -> str:
     """Return the name of a label's share."""
     return f"{judge}_{label.name}"
@@ -66,12 +70,17 @@ def label_matrix(group: Sequence[Row], judge: str, measure: Measured) -> Iterato
 
 
 def _counts(group: Sequence[Row], judge: str) -> dict[str, Counter[str]]:
-    """Count the labels of each thing over the scored episodes."""
+    """Count the labels of each thing over the scored episodes; of more things than a matrix has room for, those of one kind together."""
     counts: dict[str, Counter[str]] = {}
     for row in _labelled(group, judge):
         for thing, label in _labels_of(row, judge).items() if row.scored else ():
             counts.setdefault(thing, Counter())[label] += 1
-    return counts
+    if len(counts) <= _MOST_THINGS:
+        return counts
+    kinds: dict[str, Counter[str]] = {}
+    for thing, found in counts.items():
+        kinds.setdefault(thing.partition(":")[0], Counter()).update(found)
+    return kinds
 
 
 def _labelled(group: Sequence[Row], judge: str) -> list[Row]:
