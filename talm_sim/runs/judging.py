@@ -232,6 +232,8 @@ def _find_way_out(conn: sqlite3.Connection, job: Job[Any]) -> WayOut:
 
         if not isinstance(job.options, AgentOptions) or not scenario.gold_calls:
             return None
+        if place >= len(scenario.perturbations) + len(job.options.perturb):  # traces of a run that is not here
+            return None
         if not others:
             others.update(gold_arguments(stored_documents.scenarios(conn)))
         way = could_recover(

@@ -37,7 +37,7 @@ def test_the_first_two_commands_do_their_own_set_up() -> None:
 
 
 def test_what_is_shown_is_what_is_printed(tmp_path: Path) -> None:
-    assert README.count("<!-- shown: talm-sim ") == 2
+    assert README.count("<!-- shown: talm-sim ") == 3
     execute([str(HERE / "scripts" / "update_documents.py"), "--check"], tmp_path)
 
 

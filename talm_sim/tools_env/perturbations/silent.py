@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from talm_sim.common.digests import canonical_json
 from talm_sim.errors import ToolError
-from talm_sim.schemas import NotChecked, Schema
+from talm_sim.schemas import Schema
 from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
 from talm_sim.types import JsonObject
 
@@ -90,10 +90,7 @@ class RemadeCall(SilentFault):
 
 
 def _fits(schema: JsonObject, arguments: JsonObject) -> bool:
-    try:
-        return Schema(schema).fault(arguments) is None
-    except NotChecked:
-        return True
+    return Schema(schema).fits(arguments) is not False
 
 
 def _put_back(asked: Mapping[str, Any], sent: Mapping[str, Any], clean: Any, answered: Any, moving: bool) -> Any:
