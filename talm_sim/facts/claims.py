@@ -12,7 +12,7 @@ from talm_sim.facts.statements import AnswerText, Value, kind_of, split_fact
 from talm_sim.facts.topics import topics_of
 from talm_sim.types import Fact
 
-__all__ = ["gives", "gives_other", "names_something_new", "sentences_about"]
+__all__ = ["gives", "gives_other", "gives_unknown_number", "names_something_new", "sentences_about"]
 
 _BEHIND = 60
 """Characters behind a value in which it is rejected."""
@@ -20,6 +20,40 @@ _NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<!\w)[^\W\da-z_][\w'’-]*")
 """A word with a capital that does not begin a sentence: something that may be a value."""
 _MARKED = re.compile(r"[:=] +[*_\"“]*([^\s.!?*_]{2,})|[\"“*_]([^\"”*_]{2,60})[\"”*_]")
 """What follows a colon, and what is in quotes."""
+_GIVEN_NAME = re.compile(
+    r"(?:\b(?:is|are|was|were|by|from|called|named)|['’]s|[:=]) +(?:the |an? )?[*_\"“]*([^\W\da-z_][\w'’-]*(?: [^\W\da-z_][\w'’-]*)*)"
+    r"|^ *([^\W\da-z_][\w'’-]*(?: [^\W\da-z_][\w'’-]*)*) *$"
+)
+"""A name that a clause gives for something, or is."""
+_ANY_NAME = re.compile(r"([^\W\da-z_][\w'’-]+)")
+_CLAUSE_END = re.compile(
+    r"[,;()\n]|\s[-–—]+\s|[.!?](?=\s|$)|\b(?:but|so|although|though|however|because|since|after|despite|while|meaning|which means)\b",
+    re.IGNORECASE,
+)
+_FEW_WORDS, _BARE = 6, 3
+"""Words of a clause that can only be meant as an answer; with a single digit it must be shorter."""
+_WAIT = re.compile(
+    r" ?-?(seconds?|secs?|s|ms|minutes?|mins?|hours?|hrs?|h|days?|weeks?|times?|attempts?|tries|retries|requests?)\b", re.IGNORECASE
+)
+_STATUS = re.compile(r"(?:HTTP(?:/[\d.]*)?|errors?|status|codes?|answered|returned)(?: status| code)*[ :#(]*$", re.IGNORECASE)
+_YEAR_BEFORE = re.compile(r"\b(?:call|phone|dial|tel\.?|ticket|reference|no\.) *\|$", re.IGNORECASE)
+_PHONE = re.compile(r"(?:\d{2,}[ -]){2,}\d{2,}")
+_NUMBER_WORD = re.compile(
+    r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|dozen)\b",
+    re.IGNORECASE,
+)
+_NONE_LEFT = re.compile(
+    r"\b(?:none|nothing) (?:is |are )?left\b|\bno \w+ left\b|\bout of stock\b|\bsold out\b|\bdoes(?:n['’]t| not) exist\b"
+    r"|\bthere (?:is|are|was|were) (?:no|none)\b",
+    re.IGNORECASE,
+)
+_THING = re.compile(
+    r"\b(?:tools?|services?|servers?|endpoint|api|results?|data|answers?|response|reply|records?|information|way|entry|entries|match(?:es)?|luck"
+    r"|values?|figures?|numbers?|details?|connection|function|field|page|site)\b",
+    re.IGNORECASE,
+)
+_ADVICE = re.compile(r"\b(?:please|try|check|contact|ask|see|visit|call|consult|look|last checked|use|reach)\b", re.IGNORECASE)
 _SAID_OF_IT = re.compile(r" (?:is|was|are|were) (?:\w+ly |indeed |the |a |an )?([^\s.!?*_,]{2,})")
 """What a sentence about a matter says that it is."""
 _DAYS = (
@@ -46,24 +80,112 @@ def gives(text: AnswerText, fact: Fact) -> bool:
     return all(any(_given(text, part)) for part in split_fact(fact))
 
 
-def gives_other(text: AnswerText, fact: Fact, known: str = "", is_no_claim: Callable[[str], bool] = lambda sentence: False) -> bool:
-    """Return whether a text gives another value for the fact: one of its kind beside its matter, or one that was said nowhere before.
+def gives_other(text: AnswerText, fact: Fact, known: str = "", is_no_claim: Callable[[str], bool] = lambda clause: False) -> bool:
+    """Return whether a text gives another value for the fact: one that was said nowhere before, or one of its kind beside its matter.
 
     Args:
         text: The answer.
         fact: The fact.
-        known: All that the agent was told; empty: whatever is in no sentence about the fact says nothing of it.
-        is_no_claim: Whether a sentence says something else than what is so, for example that something failed.
+        known: All that the agent was told.
+        is_no_claim: Whether a clause says something else than what is so, for example that something failed.
     """
     if isinstance(fact.value, bool):
         return text.find_claim(fact) is False
+    if _is_name(fact):
+        return _gives_other_name(text, fact, known, is_no_claim)
     values = _values(text, fact)
-    wrong = [value for value in values if not value.right and not _is_rejected(text, value, values) and not is_no_claim(_phrase(text, value))]
-    if wrong:
-        return text.is_about(fact, wrong) or (bool(known) and any(_is_new(text, value, known) for value in wrong))
-    seen = any(not value.right for value in values)
-    about = (place for place in sentences_about(text, fact) if not is_no_claim(text.text[slice(*place)]))
-    return not seen and _is_name(fact) and any(_names_something(text, fact, *place, known, (_NAME, _MARKED, _SAID_OF_IT)) for place in about)
+    for value in values:
+        clause = _clause(text.text, value.start)
+        if value.right or _is_rejected(text, value, values) or _is_aside(text, fact, value) or is_no_claim(clause):
+            continue
+        beside = _is_beside(clause, fact)
+        if beside or (_is_new(text, value, known) and (value.end - value.start > 1 or len(clause.split()) <= _BARE)):
+            return True
+    return kind_of(fact) == "number" and any(_counts_otherwise(text, fact, *place, is_no_claim) for place in _clauses(text.text))
+
+
+def gives_unknown_number(text: AnswerText, known: str, is_no_claim: Callable[[str], bool]) -> bool:
+    """Return whether a text gives any number that was said nowhere before: what can be said of an answer without a fact to compare it with."""
+    nothing = Fact(name="", value=0)
+    for number in text.numbers:
+        value = Value(number.start, number.end, right=False)
+        aside = _is_rejected(text, value, [value]) or _is_aside(text, nothing, value) or is_no_claim(_clause(text.text, value.start))
+        if not aside and value.end - value.start > 1 and _is_new(text, value, known):
+            return True
+    return False
+
+
+def _gives_other_name(text: AnswerText, fact: Fact, known: str, is_no_claim: Callable[[str], bool]) -> bool:
+    if any(not value.right for value in text.values(fact)):  # a colour, whose other values are known by their form
+        return any(not value.right and _is_new(text, value, known) for value in text.values(fact))
+    for first, last in sentences_about(text, fact):
+        if not is_no_claim(text.text[first:last]) and _names_something(text, fact, first, last, known, (_NAME, _MARKED, _SAID_OF_IT)):
+            return True
+    told = is_no_claim(text.text)
+    for first, last in _clauses(text.text) if told else ():
+        clause = text.text[first:last]
+        if not is_no_claim(clause) and not _ADVICE.search(clause) and _names_something(text, fact, first, last, known, (_GIVEN_NAME,)):
+            return True
+    short = len(text.text.split()) <= _FEW_WORDS and not told
+    return short and _names_something(text, fact, 0, len(text.text), known, (_ANY_NAME,))
+
+
+def _clauses(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the clauses of a text begin and end."""
+    at = 0
+    for match in _CLAUSE_END.finditer(text):
+        if text[at : match.start()].strip():
+            yield at, match.start()
+        at = match.end()
+    if text[at:].strip():
+        yield at, len(text)
+
+
+def _clause(text: str, place: int) -> str:
+    """Return the clause at a place."""
+    return next((text[first:last] for first, last in _clauses(text) if first <= place < last), "")
+
+
+def _is_beside(clause: str, fact: Fact) -> bool:
+    """Whether a clause names the fact's matter."""
+    said = set(normalize(clause).split())
+    return any(topic and topic <= said for topic in (set(normalize(topic).split()) for topic in topics_of(fact)))
+
+
+def _is_aside(text: AnswerText, fact: Fact, value: Value) -> bool:
+    """Whether a number is a time to wait, a date, a telephone number or a status, and the fact is none."""
+    if kind_of(fact) != "number":
+        return False
+    before, behind = text.text[max(0, value.start - 24) : value.start], text.text[value.end : value.end + 24]
+    wait = _WAIT.match(behind)
+    topics = set(normalize(" ".join(topics_of(fact))).split())
+    if (
+        wait
+        and wait[1].lower() not in topics
+        and wait[1].lower().rstrip("s") not in topics
+        and not (fact.unit and unit_of(fact.unit) == unit_of(wait[1]))
+    ):
+        return True
+    if any(date.start <= value.start < date.end for date in text.dates) or _STATUS.search(before) or _YEAR_BEFORE.search(before + "|"):
+        return True
+    return bool(_PHONE.search(before[-14:] + text.text[value.start : value.end] + behind[:14]))
+
+
+def _counts_otherwise(text: AnswerText, fact: Fact, first: int, last: int, is_no_claim: Callable[[str], bool]) -> bool:
+    """Whether a clause gives a number in words that is not the fact's, or says that there is nothing."""
+    clause = text.text[first:last]
+    if fact.value not in (0, "0") and _NONE_LEFT.search(clause) and not _THING.search(clause):
+        return True
+    if is_no_claim(clause) or not (_is_beside(clause, fact) or len(clause.split()) <= _FEW_WORDS):
+        return False
+    own = [value for one in text.facts or (fact,) for value in text.values(one) if value.right]
+    asked = set(normalize(text.request).split())
+    for match in _NUMBER_WORD.finditer(clause):
+        start = first + match.start()
+        inside = any(value.start <= start < value.end for value in own)
+        if not inside and match[0].lower() not in asked and text.sentences.affirms(start, start + len(match[0])):
+            return True
+    return False
 
 
 def names_something_new(text: AnswerText, fact: Fact, known: str) -> bool:
@@ -72,14 +194,9 @@ def names_something_new(text: AnswerText, fact: Fact, known: str) -> bool:
     return _is_name(fact) and any(_names_something(text, fact, *span, known, (_NAME, _MARKED)) for span in spans)
 
 
-def _phrase(text: AnswerText, value: Value) -> str:
-    """A value with the words right around it, which may be a status code's."""
-    return text.text[max(0, value.start - 14) : value.end + 14]
-
-
 def _is_new(text: AnswerText, value: Value, known: str) -> bool:
     said = text.text[value.start : value.end]
-    if len(said.strip()) < 2 or not any(sign.isdigit() for sign in said):
+    if not any(sign.isdigit() for sign in said):
         return False
     return not places_of(said, known, _words(known))
 

@@ -64,7 +64,7 @@ def episode_records(name: str, run: RunView, counted: Iterable[Row]) -> list[dic
     """
     said: dict[str, dict[str, bool | str | None]] = {}
     for verdict in run.verdicts():
-        said.setdefault(verdict.episode_id, {})[verdict.judge] = verdict.label or verdict.value
+        said.setdefault(verdict.episode_id, {})[verdict.judge] = verdict.value if verdict.labels else verdict.label or verdict.value
     judges = sorted({judge for values in said.values() for judge in values})
     rows = {row.episode: row for row in counted}
     columns = list(dict.fromkeys(name for row in rows.values() for name in (*row.values, *row.labels)))
