@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from functools import lru_cache
 
 from talm_sim.facts.names import Words, normalize, places_of
+from talm_sim.facts.numbers import find_numbers, states_number
 from talm_sim.facts.spellings import unit_of
 from talm_sim.facts.statements import AnswerText, Value, kind_of, split_fact
 from talm_sim.facts.topics import topics_of
@@ -30,6 +32,14 @@ _CLAUSE_END = re.compile(
     r"[,;()\n]|\s[-–—]+\s|[.!?](?=\s|$)|\b(?:but|so|although|though|however|because|since|after|despite|while|meaning|which means)\b",
     re.IGNORECASE,
 )
+_OPENING = re.compile(
+    r"\W*(?:hello|hi|hey|sorry|yes|no|not|none|nothing|maybe|perhaps|done|ok(?:ay)?|sure|thanks?|unknown|unable|errors?|data|undecided|everything"
+    r"|all|some|any|of course|certainly|good|great|later|now|here|there|they|it|this|that|these|those|the|an?|i|we|you|my|our|your"
+    r"|who|what|which)\b",
+    re.IGNORECASE,
+)
+"""Words with which a short answer begins that names nothing."""
+_MOST_NUMBERS = 500
 _FEW_WORDS, _BARE = 6, 3
 """Words of a clause that can only be meant as an answer; with a single digit it must be shorter."""
 _WAIT = re.compile(
@@ -110,7 +120,8 @@ def gives_unknown_number(text: AnswerText, known: str, is_no_claim: Callable[[st
     for number in text.numbers:
         value = Value(number.start, number.end, right=False)
         aside = _is_rejected(text, value, [value]) or _is_aside(text, nothing, value) or is_no_claim(_clause(text.text, value.start))
-        if not aside and value.end - value.start > 1 and _is_new(text, value, known):
+        said = any(states_number(number, one) for one in _numbers(known))
+        if not aside and not said and value.end - value.start > 1 and _is_new(text, value, known):
             return True
     return False
 
@@ -126,7 +137,7 @@ def _gives_other_name(text: AnswerText, fact: Fact, known: str, is_no_claim: Cal
         clause = text.text[first:last]
         if not is_no_claim(clause) and not _ADVICE.search(clause) and _names_something(text, fact, first, last, known, (_GIVEN_NAME,)):
             return True
-    short = len(text.text.split()) <= _FEW_WORDS and not told
+    short = len(text.text.split()) <= _BARE and not told and not _OPENING.match(text.text) and not _ADVICE.search(text.text)
     return short and _names_something(text, fact, 0, len(text.text), known, (_ANY_NAME,))
 
 
@@ -199,6 +210,12 @@ def _is_new(text: AnswerText, value: Value, known: str) -> bool:
     if not any(sign.isdigit() for sign in said):
         return False
     return not places_of(said, known, _words(known))
+
+
+@lru_cache(maxsize=8)
+def _numbers(known: str) -> tuple[Decimal, ...]:
+    """The different numbers in what the agent was told, as far as they are few."""
+    return tuple(dict.fromkeys(number.value for number in find_numbers(known)))[:_MOST_NUMBERS]
 
 
 @lru_cache(maxsize=8)

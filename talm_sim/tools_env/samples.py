@@ -100,7 +100,7 @@ async def show_effect(*perturb: str) -> Sight:
         PrerequisiteError: A perturbation cannot be opened.
     """
     source = _Mountains()
-    others = {"get_mountain": [{"name": name} for name in ("Elbrus", "Kazbek")]}
+    others = {"get_mountain": [{**_ASKED, "name": name} for name in ("Elbrus", "Kazbek")]}
     environment = Environment(Tools([source]), perturb=perturb, clock=VirtualClock, others=others)
     user: dict[str, Any] = {"role": "user", "content": "How high is Mont Blanc?"}
     opened = environment.open(Scenario(id="sample", group="sample", turns=(Turn(messages=(user,)),), tools=("get_mountain", "list_mountains")))

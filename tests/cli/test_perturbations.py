@@ -31,7 +31,7 @@ class Banner(Perturbation):
 '''
 
 
-_SHARED = "all take tool=NAME, p=CHANCE and seed=N; those of calls also call=N, times=N, after=N"
+_SHARED = "all take p=CHANCE and seed=N, all but those of the model tool=NAME, and those of calls call=N, times=N, after=N"
 
 
 def _families() -> set[str]:

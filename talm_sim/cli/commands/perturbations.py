@@ -58,7 +58,8 @@ def list_(as_json: bool) -> None:
         rows += [record | {"shown": _nature(record), "about": _about(record)} for record in members]
     print_list(rows, columns, empty="no perturbation")
     click.echo(
-        f"{count(len(records), 'perturbation')}; all take tool=NAME, p=CHANCE and seed=N; those of calls also call=N, times=N, after=N",
+        f"{count(len(records), 'perturbation')}; all take p=CHANCE and seed=N, all but those of the model tool=NAME, "
+        "and those of calls call=N, times=N, after=N",
         err=True,
     )
 
@@ -80,7 +81,7 @@ def show(name: str, as_json: bool) -> None:
     if as_json:
         print_json(record)
         return
-    click.echo(f"{name}: {strip_control(record['summary'])} ({strip_control(record['origin'])})\n")
+    click.echo("\n".join(wrap(strip_control(f"{name}: {record['summary']} ({record['origin']})"), 78, "", "  ")) + "\n")
     family = f"Family: {record['family']}, {_FAMILIES[record['family']]}. {_nature(record).capitalize()}: {_explain(record)}."
     injected = f"Injected: {record['injects'] or 'no value'}."
     print_page(Text(strip_control(f"{getdoc(PERTURBATIONS.get(name)) or ''}\n\n{family}\n{injected}\n").strip() + "\n"))
@@ -147,6 +148,8 @@ def _sees(record: dict[str, Any]) -> dict[str, Any] | None:
 
     try:
         clean, faulty = asyncio.run(play())
+    except PrerequisiteError as err:
+        return {"applies": False, "error": str(err)}
     except Exception as err:  # one of a package or plugin may fail in any way, and its options are shown all the same
         return {"applies": False, "error": error_line(err, 200)}
     same = [one.model_dump() for one in clean.tools] == [one.model_dump() for one in faulty.tools]
@@ -165,7 +168,7 @@ def _print_sight(sees: dict[str, Any] | None) -> None:
         return
     if not sees["applies"]:
         failed = f"The example cannot be played: {strip_control(sees['error'])}" if "error" in sees else ""
-        click.echo(failed or "The example's tools do not have what it damages.")
+        click.echo("\n".join(wrap(failed or "The example's tools do not have what it damages.", 78, "", "  ")))
         return
     if "example" in sees:
         for row in sees["example"]:
