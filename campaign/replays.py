@@ -17,11 +17,11 @@ from campaign.base import Outcome, Part, talm
 __all__ = ["PARTS"]
 
 RUNS: Final = {
-    "perfect": "0cd5f6e053a81cf7",
-    "underspecified": "b46d389e6ed8586e",
-    "replaceable": "c7f12c69d49d1c30",
-    "non-replaceable": "55800fe38e3ffc19",
-    "no-tools": "fc91fd87fbef1206",
+    "perfect": "50e37c198ecb8aa2",
+    "underspecified": "65fff0f19d38522e",
+    "replaceable": "d106ad6907ecdb07",
+    "non-replaceable": "6c4857eb0d61fb22",
+    "no-tools": "8bb6255dd9139811",
 }
 """Groups to the digest of what their replay gives: all that each episode and verdict says but times."""
 GENERATED: Final = "2c573d8aad72c8e4"

@@ -17,7 +17,7 @@ class ReferenceJudge(Judge):
     """Passes an episode by its scenario's required facts and gold calls. It does not apply to a scenario without facts (imported outputs)."""
 
     name = "reference"
-    rules = 3
+    rules = 4
     measure = Measured(name="reference", head="Ref", about="the required facts stand in the answer, no gold call is missing", better="higher")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:

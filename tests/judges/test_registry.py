@@ -44,7 +44,7 @@ class Polite(Short):
 @pytest.mark.parametrize(
     ("name", "digest"),
     [
-        ("reference", "b219686a7bdd"),
+        ("reference", "f3ffe4c4a37e"),
         ("llm", "7c892557b46c"),
         ("preference", "9bbda2b85512"),
         ("behaviour", "863c09871c2b"),
