@@ -182,7 +182,7 @@ class EpisodeTools:
             status, slept = outcome.status, numbered.clock.slept
             self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
             result, error = render_outcome(outcome, self._environment.result_limit)
-            if not error:
+            if not error and self.perturbations:
                 self._earlier.append(ReadAnswer(name, outcome.value, arguments))
         return ToolEvent(
             turn=turn,
