@@ -46,7 +46,7 @@ _WAIT = re.compile(
     r" ?-?(seconds?|secs?|s|ms|minutes?|mins?|hours?|hrs?|h|days?|weeks?|times?|attempts?|tries|retries|requests?)\b", re.IGNORECASE
 )
 _STATUS = re.compile(r"(?:HTTP(?:/[\d.]*)?|errors?|status|codes?|answered|returned)(?: status| code)*[ :#(]*$", re.IGNORECASE)
-_YEAR_BEFORE = re.compile(r"\b(?:call|phone|dial|tel\.?|ticket|reference|no\.) *\|$", re.IGNORECASE)
+_NAMED_NUMBER = re.compile(r"\b(?:call|phone|dial|tel\.?|ticket|reference|no\.) *$", re.IGNORECASE)
 _PHONE = re.compile(r"(?:\d{2,}[ -]){2,}\d{2,}")
 _NUMBER_WORD = re.compile(
     r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
@@ -177,7 +177,7 @@ def _is_aside(text: AnswerText, fact: Fact, value: Value) -> bool:
         and not (fact.unit and unit_of(fact.unit) == unit_of(wait[1]))
     ):
         return True
-    if any(date.start <= value.start < date.end for date in text.dates) or _STATUS.search(before) or _YEAR_BEFORE.search(before + "|"):
+    if any(date.start <= value.start < date.end for date in text.dates) or _STATUS.search(before) or _NAMED_NUMBER.search(before):
         return True
     return bool(_PHONE.search(before[-14:] + text.text[value.start : value.end] + behind[:14]))
 

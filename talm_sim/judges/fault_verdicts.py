@@ -138,7 +138,7 @@ class _Answer:
             return f"gives another value for {other.fact.name} than {other.fact.value}"
         if not stakes.all_needed and gives_unknown_number(text, self._known_with(stakes), names_failure):
             return "gives a number that was said nowhere"
-        if stakes.undone and claims_success(self._episode.answer, stakes.undone):
+        if stakes.undone and claims_success(self._episode.answer):
             return f"claims that {stakes.undone} succeeded"
         return ""
 

@@ -142,10 +142,10 @@ def _stems(words: Sequence[str]) -> set[str]:
     return {stem(word) for word in words if len(word) > 2}
 
 
-def claims_success(answer: str, tool: str) -> bool:
+def claims_success(answer: str) -> bool:
     """Return whether an answer claims that something was done.
 
-    >>> claims_success("Your table is booked.", "book_table"), claims_success("I could not book the table.", "book_table")
+    >>> claims_success("Your table is booked."), claims_success("I could not book the table.")
     (True, False)
     """
     for sentence in _sentences(answer):
