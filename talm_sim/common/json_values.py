@@ -3,26 +3,54 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any, Final
 
 from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
 
-__all__ = ["NOT_THERE", "read_json", "value_at"]
+__all__ = ["NOT_THERE", "leaves", "read_json", "value_at"]
 
 NOT_THERE: Final = object()
 """What `value_at` returns of a part that is not there; it is no JSON value."""
 
 
-def read_json(text: str | None) -> Any:
-    """Return the value of a JSON text; None if it is none, for example because a long result was cut.
+_DEEPEST = 100
+"""Levels of a value; what is nested more deeply no tool means, and nothing that follows it level by level could."""
+
+
+def read_json(text: str | bytes | None) -> Any:
+    """Return the value of a JSON text; None if it is none, for example because a long result was cut, or is nested too deeply.
 
     >>> read_json('{"a": 1}'), read_json('{"a": 1'), read_json(None)
     ({'a': 1}, None, None)
     """
     try:
-        return None if text is None else json.loads(text)
+        value = None if text is None else json.loads(text)
     except (ValueError, RecursionError):
         return None
+    return None if any(len(path) > _DEEPEST for path, _ in _ends(value)) else value
+
+
+def leaves(value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Return the values in a JSON value that are no object and no list, each with its path.
+
+    >>> list(leaves({"a": [1, {"b": None}], "c": "x"}))
+    [(('a', 0), 1), (('a', 1, 'b'), None), (('c',), 'x')]
+    """
+    return ((path, one) for path, one in _ends(value) if not isinstance(one, dict | list))
+
+
+def _ends(value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield what contains nothing further, empty objects and lists too, each with its path."""
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    while waiting:
+        path, one = waiting.pop()
+        if one and isinstance(one, dict):
+            waiting += [((*path, name), part) for name, part in reversed(one.items())]
+        elif one and isinstance(one, list):
+            waiting += [((*path, place), part) for place, part in reversed([*enumerate(one)])]
+        else:
+            yield path, one
 
 
 def value_at(document: Any, pointer: str) -> Any:

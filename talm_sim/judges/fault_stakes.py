@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from talm_sim.common.json_values import read_json, value_at
+from talm_sim.common.json_values import leaves, read_json, value_at
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.reference import is_gold_call, same_value
 from talm_sim.scenarios.leaks import mentions
@@ -119,7 +119,7 @@ def _injected(fact: Fact, hits: Sequence[Hit], gold: Sequence[Any]) -> Iterator[
         value = value_at(given, fact.pointer) if own and fact.pointer else None
         if value is None and not own:  # an answer that contradicts another tool's
             key = fact.pointer.rsplit("/", 1)[-1]
-            value = next((leaf for path, leaf in _leaves(given) if key and not key.isdigit() and path[-1:] == (key,)), None)
+            value = next((leaf for path, leaf in leaves(given) if key and not key.isdigit() and path[-1:] == (key,)), None)
             value = None if value is not None and _holds(clean, key) else value
         if _is_value(value) and not _is_same(value, fact):
             yield fact.model_copy(update={"value": value, "accepted": (), "call": None, "pointer": ""})
@@ -155,7 +155,7 @@ def _parts_of(episode: Episode, hits: Sequence[Hit]) -> Iterator[Stake]:
         clean, given = read_json(_clean_of(episode, event, log)), read_json(log.injected)
         if clean is None:
             continue
-        known, new = [*_leaves(clean)][:_MOST_LEAVES], dict(_leaves(given))
+        known, new = [*leaves(clean)][:_MOST_LEAVES], dict(leaves(given))
         kept = [value for _, value in known]
         for path, value in known:
             name = next((str(part) for part in reversed(path) if not str(part).isdigit()), "value")
@@ -194,20 +194,8 @@ def value_was_read(episode: Episode, fact: Fact) -> bool:
     return False
 
 
-def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Yield the scalar values in a JSON value, each with its path; results are cut, so they are never deep."""
-    if isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _leaves(part, (*path, key))
-    elif isinstance(value, list):
-        for index, part in enumerate(value):
-            yield from _leaves(part, (*path, index))
-    elif path:
-        yield path, value
-
-
 def _holds(value: Any, key: str) -> bool:
-    return any(path[-1] == key for path, _ in _leaves(value))
+    return any(path[-1:] == (key,) for path, _ in leaves(value))
 
 
 def _is_value(value: Any) -> bool:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from talm_sim.common.digests import canonical_json
-from talm_sim.common.json_values import NOT_THERE, read_json, value_at
+from talm_sim.common.json_values import NOT_THERE, leaves, read_json, value_at
 from talm_sim.scenarios.leaks import mentions
 from talm_sim.types import Fact, Facts, GoldCall, JsonObject, MissingKind, Scenario, ToolSpec
 
@@ -203,6 +203,11 @@ def is_said(reply: str, fact: Fact) -> bool:
     return mentions(reply, fact.value, fact.accepted)
 
 
+def _field(path: Sequence[str | int]) -> str:
+    """Return the name of the field that a value is in."""
+    return next((part for part in reversed(path) if isinstance(part, str)), "")
+
+
 def gives_fact(result: str, fact: Fact, *, own: bool = False) -> bool:
     """Whether a result gives a fact: at its place in an answer of the fact's own tool (`own`), else wherever it is found."""
     value = read_json(result)
@@ -214,20 +219,7 @@ def gives_fact(result: str, fact: Fact, *, own: bool = False) -> bool:
             return _is_same(there, fact.value)
     name = fact.pointer.rpartition("/")[2]
     named, telling = _name_parts(name), _is_telling(fact.value)
-    return any(_is_same(leaf, fact.value) and (telling or bool(_name_parts(key) & named)) for key, leaf in _leaves(value, ""))
-
-
-def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield the simple values of a JSON value, each with the name of its field."""
-    waiting: list[tuple[str, Any]] = [(name, value)]
-    while waiting:
-        key, one = waiting.pop()
-        if isinstance(one, dict):
-            waiting += one.items()
-        elif isinstance(one, list):
-            waiting += [(key, item) for item in one]
-        else:
-            yield key, one
+    return any(_is_same(leaf, fact.value) and (telling or bool(_name_parts(_field(path)) & named)) for path, leaf in leaves(value))
 
 
 def _is_same(found: Any, value: Any) -> bool:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from talm_sim.common.digests import digest
+from talm_sim.common.json_values import read_json
 from talm_sim.common.typed_options import read_options
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.clock import Clock
@@ -54,10 +55,7 @@ class Outcome:
         """The JSON value of a successful answer; None where there is none."""
         if self.error or self.status is None or not 200 <= self.status < 300:
             return None
-        try:
-            return json.loads(self.body)
-        except (ValueError, RecursionError):
-            return None
+        return read_json(self.body)
 
 
 class ReadAnswer(NamedTuple):
@@ -71,7 +69,7 @@ class ReadAnswer(NamedTuple):
 
 
 async def _send_nothing(arguments: Mapping[str, Any]) -> Outcome:
-    raise NotImplementedError("this call has no tool behind it")
+    raise RuntimeError("this call has no tool behind it")
 
 
 @dataclass(frozen=True, slots=True)

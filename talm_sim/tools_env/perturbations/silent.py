@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from talm_sim.common.digests import canonical_json
+from talm_sim.common.json_values import leaves
 from talm_sim.errors import ToolError
 from talm_sim.schemas import Schema
 from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation
@@ -104,7 +105,7 @@ def _put_back(asked: Mapping[str, Any], sent: Mapping[str, Any], clean: Any, ans
         moving: Whether days are moved however little they lie apart.
     """
     changed = [name for name in asked if name in sent and asked[name] != sent[name]]
-    before = dict(_leaves(clean))
+    before = dict(leaves(clean))
     shift = _shift_of(asked, sent, moving)
 
     def put(path: Path, value: Any) -> Any:
@@ -165,17 +166,6 @@ def is_echo(value: Any, argument: Any) -> bool:
 
 def _fold(text: str) -> str:
     return " ".join(text.casefold().split())
-
-
-def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield from _leaves(item, (*path, name))
-    elif isinstance(value, list):
-        for place, item in enumerate(value):
-            yield from _leaves(item, (*path, place))
-    else:
-        yield path, value
 
 
 def map_values(value: Any, change: Callable[[Path, Any], Any], path: Path = ()) -> Any:
