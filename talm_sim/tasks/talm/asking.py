@@ -125,10 +125,10 @@ def ask_scores(episode: Episode, scenario: Scenario | None, description: str = "
     """
     if scenario is None or episode.human == "none" or not episode.termination.completed:
         return None
-    asked = [*(event.question for event in episode.human_events), *left_open]
+    asked = [*(event.question for event in episode.questions), *left_open]
     needs, missing = needs_help(scenario), scenario.missing
     told = asked if needs and missing is not None else []
-    marks = [(event.question, event.appropriate) for event in episode.human_events if event.appropriate is not None]
+    marks = [(event.question, event.appropriate) for event in episode.questions if event.appropriate is not None]
     compared = [] if missing is None else [mark is question_is_about(question, missing, description) for question, mark in marks]
     return AskScores(
         episodes=1,
