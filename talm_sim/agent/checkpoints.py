@@ -22,9 +22,12 @@ from talm_sim.errors import PrerequisiteError
 __all__ = ["checkpoint_file", "durable_saver", "memory_saver"]
 
 _STATE_TYPES = (
+    types.Approval,
     types.AwarenessAnswer,
     types.AwarenessKind,
     types.AwarenessValue,
+    types.Decision,
+    types.Form,
     types.HumanEvent,
     types.ModelTurn,
     types.Origin,

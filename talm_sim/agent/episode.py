@@ -10,11 +10,12 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
+from pydantic import TypeAdapter
 
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.faulty_model import ModelFaults
-from talm_sim.agent.humans import HumanReply, Responder
+from talm_sim.agent.humans import DecidingResponder, HumanReply, Responder
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
@@ -22,9 +23,11 @@ from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.models.metering import PERSON, asking_as
 from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
-from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, ToolSpec, Usage, episode_id
+from talm_sim.types import Episode, Event, ModelTurn, PersonRequest, Scenario, Termination, ToolSpec, Usage, episode_id
 
 __all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "run_episode"]
+
+_REQUEST: TypeAdapter[PersonRequest] = TypeAdapter(PersonRequest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,15 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class PendingQuestion:
-    """A question nobody has answered yet."""
+    """Something put to the person that nobody has answered yet."""
 
     interrupt_id: str
     ask: int
-    """Number of the question within the episode, counted from 1."""
+    """Its number within the episode, counted from 1."""
     question: str
+    """In words."""
+    request: PersonRequest | None = None
+    """The call to approve, or the form; None for a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,14 +257,27 @@ def _player_of(agent: Agent, scenario: Scenario) -> Model:
 
 def _resume_command(replies: Mapping[str, HumanReply]) -> Command[Any]:
     # By interrupt id, never a bare value: a bare one would answer whichever question comes first.
-    return Command(resume={interrupt_id: asdict(reply) for interrupt_id, reply in replies.items()})
+    return Command(resume={interrupt_id: _as_json(reply) for interrupt_id, reply in replies.items()})
+
+
+def _as_json(reply: HumanReply) -> dict[str, Any]:
+    """Return the fields of a `HumanEvent` that a reply gives; a checkpoint keeps them."""
+    fields = {name: value for name, value in asdict(reply).items() if name not in ("decision", "name")}
+    decision = None if reply.decision is None else reply.decision.model_dump(mode="json")
+    return fields | ({} if decision is None else {"decision": decision}) | ({"name": reply.name} if reply.name else {})
 
 
 async def _answer(responder: Responder, question: PendingQuestion) -> HumanReply:
     asked = time.time()
     with asking_as(PERSON):
-        reply = await responder(question.question, question.ask)
-    return HumanReply(reply.answer, reply.responder, reply.declined, asked, max(asked, time.time()), reply.appropriate)
+        if question.request is None:
+            reply = await responder(question.question, question.ask)
+        elif isinstance(responder, DecidingResponder):
+            reply = await responder.decide(question.request, question.ask)
+        else:
+            kind = "approves no calls" if question.request.kind == "approval" else "fills in no forms"
+            raise PrerequisiteError(f"the responder answers questions, but {kind}: it needs a method decide(request, ask); see docs/asking.md.")
+    return replace(reply, asked_at=asked, answered_at=max(asked, time.time()))
 
 
 def _drop_stale_replies(replies: Mapping[str, HumanReply], asks: Mapping[str, int]) -> dict[str, HumanReply]:
@@ -269,7 +288,15 @@ def _drop_stale_replies(replies: Mapping[str, HumanReply], asks: Mapping[str, in
 def _pending(result: Mapping[str, Any], asks: dict[str, int]) -> tuple[PendingQuestion, ...]:
     """Return the open questions; new ones get the next numbers in `asks`."""
     pending = result.get("__interrupt__", ())
-    return tuple(PendingQuestion(item.id, asks.setdefault(item.id, len(asks) + 1), str(item.value)) for item in pending)
+    return tuple(_put(item.id, asks.setdefault(item.id, len(asks) + 1), item.value) for item in pending)
+
+
+def _put(interrupt_id: str, ask: int, value: Any) -> PendingQuestion:
+    """Return what an interrupt puts to the person: a text is a question, a JSON object a call to approve or a form."""
+    if isinstance(value, str):
+        return PendingQuestion(interrupt_id, ask, value)
+    request = _REQUEST.validate_python(value)
+    return PendingQuestion(interrupt_id, ask, request.text, request)
 
 
 def _keep(

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from talm_sim.common.digests import digest
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.scenarios.missing import describe_missing, question_is_about, replaceable_tools
-from talm_sim.types import Scenario, ToolSpec
+from talm_sim.types import Decision, PersonRequest, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.recordings import RecordedAnswer
 
-__all__ = ["DONT_KNOW", "WONT_SAY", "HumanReply", "RecordedResponder", "Responder", "SimulatedResponder", "question_digest"]
+__all__ = [
+    "DONT_KNOW",
+    "WONT_SAY",
+    "DecidingResponder",
+    "HumanReply",
+    "RecordedResponder",
+    "Responder",
+    "SimulatedResponder",
+    "question_digest",
+]
 
 DONT_KNOW = "Sorry, I don't know."
 """What the agent reads where the person does not know."""
@@ -25,7 +34,7 @@ WONT_SAY = "I would rather not answer that."
 
 @dataclass(frozen=True, slots=True)
 class HumanReply:
-    """An answer to one question.
+    """An answer to one question, or a decision about a call or a form.
 
     Attributes:
         answer: The words the agent reads.
@@ -34,6 +43,8 @@ class HumanReply:
         asked_at: Unix time the question was put, in seconds.
         answered_at: Unix time of the answer, in seconds.
         appropriate: Whether the person marked the question as appropriate; None where they did not mark it.
+        decision: What was decided, where a call was to be approved or a form to be filled in; None for a question.
+        name: What the person calls themselves; empty where they gave no name.
     """
 
     answer: str
@@ -42,16 +53,27 @@ class HumanReply:
     asked_at: float = 0.0
     answered_at: float = 0.0
     appropriate: bool | None = None
+    decision: Decision | None = None
+    name: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "answer", replace_surrogates(self.answer))  # half a character fits in no stored episode
 
 
 class Responder(Protocol):
-    """Answer an agent's questions immediately."""
+    """Answer an agent's questions immediately. One that also decides about calls and forms is a `DecidingResponder`."""
 
     async def __call__(self, question: str, ask: int) -> HumanReply:
-        """Answer the `ask`-th question (from 1) of the episode."""
+        """Answer a question, the `ask`-th thing (from 1) that the episode puts to the person."""
+        ...
+
+
+@runtime_checkable
+class DecidingResponder(Responder, Protocol):
+    """Answer an agent's questions, and decide about calls to approve and about forms."""
+
+    async def decide(self, request: PersonRequest, ask: int) -> HumanReply:
+        """Return a reply with a `decision`, which is one that the request allows; `ask` counts as it does for questions."""
         ...
 
 
@@ -94,7 +116,21 @@ class RecordedResponder:
             raise CassetteMissError(f"{self._scenario_id}: no human answer was recorded for question {ask}; try --human simulated.")
         if recorded.question_digest != question_digest(question):
             raise CassetteMissError(f"{self._scenario_id}: question {ask} is not the recorded one ('{recorded.question[:80]}').")
-        return HumanReply(recorded.answer, f"recorded ({recorded.responder})", recorded.declined, appropriate=recorded.appropriate)
+        return HumanReply(
+            recorded.answer,
+            f"recorded ({recorded.responder})",
+            recorded.declined,
+            appropriate=recorded.appropriate,
+            decision=recorded.decision,
+            name=recorded.name,
+        )
+
+    async def decide(self, request: PersonRequest, ask: int) -> HumanReply:
+        """Return the recorded decision; raises as a question does."""
+        reply = await self(request.text, ask)
+        if reply.decision is None:
+            raise CassetteMissError(f"{self._scenario_id}: no decision was recorded for request {ask} ('{request.text[:80]}').")
+        return reply
 
 
 def question_digest(question: str) -> str:

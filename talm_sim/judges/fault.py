@@ -75,4 +75,4 @@ class FaultJudge(Judge):
         if not met:
             return {}
         ways = [way for place in met if (way := self.context.way_out(episode, scenario, place)) is not None]
-        return {"asked_on_the_way": bool(episode.human_events)} | ({"could_recover": any(ways)} if ways else {})
+        return {"asked_on_the_way": bool(episode.questions)} | ({"could_recover": any(ways)} if ways else {})

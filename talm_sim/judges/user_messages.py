@@ -13,6 +13,6 @@ def messages_to_user(episode: Episode, scenario: Scenario) -> tuple[str, ...]:
     So a message that was mistaken for a question, and replied to, costs nothing: what else it said counts.
     """
     last = len(scenario.user_turns) - 1
-    asked = dict.fromkeys(event.turn for event in episode.human_events if event.by == "words")
+    asked = dict.fromkeys(event.turn for event in episode.questions if event.by == "words")
     texts = [turn.text for turn in map(episode.model_turns.__getitem__, asked) if turn.user_turn == last]
     return (*texts, episode.answer)

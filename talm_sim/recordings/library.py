@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 from weakref import WeakValueDictionary
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from talm_sim.common.digests import digest
 from talm_sim.config import Traffic
@@ -35,7 +35,7 @@ from talm_sim.recordings.packing import SETTINGS, SPECS, TOOLS
 from talm_sim.recordings.player import Player, playing
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.tape import Tape
-from talm_sim.types import Route, ToolSpec, Usage
+from talm_sim.types import Decision, Route, ToolSpec, Usage
 
 __all__ = ["CassetteLibrary", "RecordedAnswer", "Recording", "model_folder", "shipped_cassettes"]
 
@@ -59,6 +59,10 @@ class RecordedAnswer(BaseModel):
     """Who answered during the recording."""
     appropriate: bool | None = None
     """Whether they marked the question as appropriate; None where they did not mark it."""
+    name: str = Field(default="", exclude_if=lambda name: not name)
+    """What they call themselves; empty where they gave no name."""
+    decision: Decision | None = Field(default=None, exclude_if=lambda decision: decision is None)
+    """What was decided about a call to approve or a form; None for a question."""
 
 
 class Recording(BaseModel):

@@ -251,6 +251,8 @@ class Runner:
                     declined=event.declined,
                     responder=event.responder,
                     appropriate=event.appropriate,
+                    name=event.name,
+                    decision=event.decision,
                 )
                 for ask, event in enumerate(result.human_events, start=1)
             ]

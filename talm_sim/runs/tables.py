@@ -28,7 +28,7 @@ def episode_record(episode: Episode, asked: Iterable[AwarenessKind] = ()) -> dic
         episode: The episode.
         asked: The awareness questions that its task asks; each answer is a column.
     """
-    tools, people = episode.tool_events, episode.human_events
+    tools, people = episode.tool_events, episode.questions
     said = {answer.kind: answer.value.value for answer in reversed(episode.awareness)}
     return {
         "episode": episode.id,

@@ -35,6 +35,13 @@ from talm_sim.types.measures import (
     Series,
     Summary,
 )
+from talm_sim.types.requests import (
+    Action,
+    Approval,
+    Decision,
+    Form,
+    PersonRequest,
+)
 from talm_sim.types.scenarios import (
     AcceptedCall,
     Behaviour,
@@ -69,6 +76,8 @@ __all__ = [
     "FINISH",
     "UNPARSED",
     "AcceptedCall",
+    "Action",
+    "Approval",
     "AwarenessAnswer",
     "AwarenessKind",
     "AwarenessValue",
@@ -76,10 +85,12 @@ __all__ = [
     "Calls",
     "Choice",
     "Curve",
+    "Decision",
     "Episode",
     "Event",
     "Fact",
     "Facts",
+    "Form",
     "FrozenModel",
     "GoldCall",
     "HumanEvent",
@@ -94,6 +105,7 @@ __all__ = [
     "ModelTurn",
     "Option",
     "Origin",
+    "PersonRequest",
     "PerturbationLog",
     "Precision",
     "Rate",

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from talm_sim.types.base import FrozenModel, JsonObject
+from talm_sim.types.requests import Decision, PersonRequest
 from talm_sim.types.tools import FINISH, ToolCall, UnparsableCall
 
 __all__ = [
@@ -198,17 +199,26 @@ class ToolEvent(FrozenModel):
 
 
 class HumanEvent(FrozenModel):
-    """One question to the human and its answer."""
+    """One thing that was put to the person, and the answer: a question, a call to approve, or a form."""
 
     type: Literal["human"] = "human"
     turn: int
     call_id: str
     question: str
+    """What was asked; of a call to approve or a form, the same in words."""
     answer: str
+    """The words of the answer; of a call to approve or a form, the decision in words."""
     responder: str
     """Who answered: terminal, recorded, simulated, queue, ..."""
-    by: Literal["tool", "words", "interrupt"] = "tool"
-    """How it was asked: by a call of `ask_human`, in the words of a message, or by an interrupt of the agent's own graph."""
+    name: str = Field(default="", exclude_if=lambda name: not name)
+    """What the person who answered calls themselves; empty where they gave no name."""
+    request: PersonRequest | None = Field(default=None, exclude_if=lambda request: request is None)
+    """The call to approve, or the form; None for a question."""
+    decision: Decision | None = Field(default=None, exclude_if=lambda decision: decision is None)
+    """What was decided about it; None for a question."""
+    by: Literal["tool", "words", "interrupt", "policy", "elicitation"] = "tool"
+    """How it was asked: by a call of `ask_human`, in the words of a message, by an interrupt of the agent's own graph, by the run's rule that
+    a person approves such calls, or by a tool while it ran."""
     declined: Literal["", "idk", "skip"] = ""
     """`idk`: the person does not know; `skip`: the person does not want to answer."""
     appropriate: bool | None = None
@@ -216,6 +226,11 @@ class HumanEvent(FrozenModel):
     asked_at: float = 0.0
     """Unix time in seconds."""
     answered_at: float = 0.0
+
+    @property
+    def kind(self) -> Literal["question", "approval", "form"]:
+        """What was put to the person."""
+        return "question" if self.request is None else self.request.kind
 
 
 Event = Annotated[ToolEvent | HumanEvent, Field(discriminator="type")]
@@ -295,8 +310,13 @@ class Episode(FrozenModel):
 
     @property
     def human_events(self) -> tuple[HumanEvent, ...]:
-        """Questions to the human in the order they were asked."""
+        """What was put to the person, in order: questions, calls to approve and forms."""
         return tuple(event for event in self.events if isinstance(event, HumanEvent))
+
+    @property
+    def questions(self) -> tuple[HumanEvent, ...]:
+        """Questions to the person in the order they were asked; calls to approve and forms are none."""
+        return tuple(event for event in self.human_events if event.request is None)
 
     @property
     def answered(self) -> bool:

@@ -26,12 +26,12 @@ from talm_sim.foreign.time import ForeignClock
 from talm_sim.models.parsing import MOST_NAMED, parse_call, replace_surrogates
 from talm_sim.recordings import current_player, playing
 from talm_sim.tools_env.perturbations import ModelRequestError
-from talm_sim.types import Event, HumanEvent, ModelTurn, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall
+from talm_sim.types import Event, HumanEvent, ModelTurn, PersonRequest, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["CURRENT", "AgentLimits", "AgentSession", "AgentStopped", "drop_surrogates"]
 
 T = TypeVar("T")
-Asked = Literal["tool", "words", "interrupt"]
+Asked = Literal["tool", "words", "interrupt", "policy", "elicitation"]
 """How a question was asked: `HumanEvent.by`."""
 _TOGETHER_S = 0.005
 """Seconds that a question's neighbours are waited for: what an agent asks at once is put at once."""
@@ -87,7 +87,7 @@ class AgentSession:
         self._asked = 0
         self._stops = 0
         self._injected_errors = 0
-        self._open: dict[str, tuple[str, asyncio.Future[Mapping[str, Any]]]] = {}
+        self._open: dict[str, tuple[str | dict[str, Any], asyncio.Future[Mapping[str, Any]]]] = {}
         self.user_turn = 0
         self._heard = ""
         self._answering = 0
@@ -195,9 +195,9 @@ class AgentSession:
         """Execute a tool call, or put a question to the person."""
         return await self._run_for_agent(self._call(name, arguments, call_id))
 
-    async def ask(self, question: str, call_id: str, turn: int, by: Asked) -> HumanEvent:
-        """Put a question to the person, and wait for the answer."""
-        return await self._run_for_agent(self._ask(question, call_id, turn, by))
+    async def ask(self, asked: str | PersonRequest, call_id: str, turn: int, by: Asked) -> HumanEvent:
+        """Put a question, a call to approve or a form to the person, and wait for the answer."""
+        return await self._run_for_agent(self._ask(asked, call_id, turn, by))
 
     async def ask_in_words(self, question: str, message: str) -> str:
         """Put to the person what the agent's message asks, and return the reply."""
@@ -255,17 +255,22 @@ class AgentSession:
         self.events.append(event)
         return event
 
-    async def _ask(self, question: str, call_id: str, turn: int, by: Asked) -> HumanEvent:
+    async def _ask(self, asked: str | PersonRequest, call_id: str, turn: int, by: Asked) -> HumanEvent:
         await self._enter()
-        question = self.text(question)
+        request = None if isinstance(asked, str) else self._clean(asked)
+        question = self.text(asked) if request is None else request.text  # type: ignore[arg-type]
         self._asked += 1
         name = digest([self._name, self._asked])[:32]
         answered: asyncio.Future[Mapping[str, Any]] = self.loop.create_future()
-        self._open[name] = question, answered
+        self._open[name] = question if request is None else request.model_dump(mode="json"), answered
         self._notify_change()
-        event = HumanEvent(turn=turn, call_id=call_id, question=question, by=by, **await answered)
+        event = HumanEvent(turn=turn, call_id=call_id, question=question, by=by, request=request, **await answered)
         self.events.append(event)
         return event
+
+    def _clean(self, request: PersonRequest) -> PersonRequest:
+        """Return a request in a form that may be kept."""
+        return type(request).model_validate(self.hide.value(drop_surrogates(request.model_dump(mode="json"))))
 
     async def _generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
         await self._enter()

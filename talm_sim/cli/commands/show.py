@@ -82,7 +82,7 @@ def _print_episodes(stored: StoredRun, as_json: bool) -> None:
             "tools": len(item.tool_events),
             "failed": sum(not event.ok for event in item.tool_events),
             "fired": sum(log.fired for log in item.perturbations),
-            "questions": len(item.human_events),
+            "questions": len(item.questions),
             "verdicts": [verdict.model_dump(mode="json", exclude={"episode_id", "judge_config_digest"}) for verdict in said.get(item.id, ())],
             "query": queries.get(item.scenario_id, ""),
         }

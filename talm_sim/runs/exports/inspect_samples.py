@@ -215,7 +215,7 @@ def _metadata(episode: Episode, scenario: Scenario | None, row: Row) -> dict[str
         "attempt": episode.attempt,
         "termination": episode.termination.value,
         "human": episode.human,
-        "questions": len(episode.human_events),
+        "questions": len(episode.questions),
         "tools": episode.tools,
         "not_scored": row.not_scored,
         "values": row.values,

@@ -128,10 +128,10 @@ def ask_scores(
     """
     if scenario is None or episode.human == "none" or not episode.termination.completed:
         return None
-    asked = [*(event.question for event in episode.human_events), *left_open]
+    asked = [*(event.question for event in episode.questions), *left_open]
     needs = needs_help(scenario)
     told = asked if needs and scenario.missing else []
-    marks = [(event.question, event.appropriate) for event in episode.human_events if event.appropriate is not None]
+    marks = [(event.question, event.appropriate) for event in episode.questions if event.appropriate is not None]
     compared = [mark is bool(blockers_asked(question, scenario, descriptions)) for question, mark in marks] if scenario.missing else []
     return AskScores(
         episodes=1,

@@ -232,7 +232,7 @@ def _add_answers(run: PublishedRun, group: str, file: Path) -> None:
         exchanges = _objects(entry.get("interaction_scores") or [], f"{where}, 'interaction_scores'")
         episode = _episode(run, entry, scenario, epoch, exchanges)
         run.episodes.append(episode)
-        run.unreadable_marks += sum(event.appropriate is None for event in episode.human_events)
+        run.unreadable_marks += sum(event.appropriate is None for event in episode.questions)
         run.verdicts += _verdicts(group, entry, episode.id, where)
 
 

@@ -59,9 +59,9 @@ def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_ope
     """
     if scenario is None or not scenario.missing:
         return {}
-    in_words = bool(left_open) or any(event.by == "words" for event in episode.human_events)
+    in_words = bool(left_open) or any(event.by == "words" for event in episode.questions)
     answered = episode.answered
-    asked = in_words or bool(episode.human_events)
+    asked = in_words or bool(episode.questions)
     declined = declined_first(episode) or (answered and not left_open and admits_lack(episode.answer))
     done = {"asked": asked, "asked_in_words": in_words, "declined": declined}
     if lacks_an_argument(scenario):

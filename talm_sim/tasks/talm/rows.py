@@ -68,7 +68,7 @@ class _Seen:
             human=episode.human,
             awareness=episode.awareness_of(question) if question else None,
             skipped=declined_first(episode),
-            asked=bool(episode.human_events or counted),
+            asked=bool(episode.questions or counted),
             ask=None if awareness_alone or (imported and episode.group not in GROUPS) else ask_scores(episode, scenario, descriptions, counted),
             done=done | ({"open_questions": len(left_open)} if left_open else {}),
             awareness_alone=awareness_alone,

@@ -1,0 +1,77 @@
+"""What an agent puts to a person besides a question: a call to approve, or a form to fill in; and what the person decides."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from talm_sim.types.base import FrozenModel, JsonObject
+
+__all__ = ["Action", "Approval", "Decision", "Form", "PersonRequest"]
+
+Action = Literal["approve", "edit", "reject", "respond", "accept", "decline", "cancel"]
+"""What a person decides: the first four about a call, `respond` being an answer in its place; the last three about a form."""
+
+
+class Approval(FrozenModel):
+    """A tool call that waits for a person before it runs."""
+
+    kind: Literal["approval"] = "approval"
+    name: str
+    """The tool's name."""
+    arguments: JsonObject = Field(default_factory=dict)
+    allowed: tuple[Action, ...] = ("approve", "edit", "reject", "respond")
+    """The decisions that whoever asks can take."""
+    description: str = ""
+    """What whoever asks says of the call, as text."""
+
+    @property
+    def text(self) -> str:
+        """The request in words."""
+        written = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in self.arguments.items())
+        return f"Allow {self.name}({written})?"
+
+
+class Form(FrozenModel):
+    """Values that a tool asks of a person while it runs, each described by a JSON Schema (MCP elicitation, form mode)."""
+
+    kind: Literal["form"] = "form"
+    message: str
+    """What the values are for, as text."""
+    fields: JsonObject = Field(default_factory=dict)
+    """JSON Schema of the values: an object whose properties are texts, numbers, booleans or choices."""
+    source: str = ""
+    """Who asks: the tool source's name."""
+
+    @property
+    def text(self) -> str:
+        """The request in words."""
+        return self.message
+
+
+PersonRequest = Annotated[Approval | Form, Field(discriminator="kind")]
+
+
+class Decision(FrozenModel):
+    """What a person decided about an approval or a form."""
+
+    action: Action
+    name: str = Field(default="", exclude_if=lambda name: not name)
+    """The tool to call, where the call was edited."""
+    arguments: dict[str, Any] | None = Field(default=None, exclude_if=lambda given: given is None)
+    """The arguments to call it with, where the call was edited."""
+    message: str = Field(default="", exclude_if=lambda text: not text)
+    """Why it was rejected, or what is said in the call's place."""
+    content: dict[str, Any] | None = Field(default=None, exclude_if=lambda given: given is None)
+    """The values of a form that was accepted."""
+
+    @property
+    def text(self) -> str:
+        """The decision in words."""
+        if self.action == "edit":
+            return f"edit: {self.name}({json.dumps(self.arguments or {}, ensure_ascii=False)})"
+        if self.action == "accept":
+            return f"accept: {json.dumps(self.content or {}, ensure_ascii=False)}"
+        return f"{self.action}: {self.message}" if self.message else self.action
