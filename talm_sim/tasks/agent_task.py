@@ -164,6 +164,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """Open model and tools."""
         from talm_sim.agent.episode import Agent
         from talm_sim.agent.graph import talm_graph
+        from talm_sim.agent.holding import HoldingGraph
         from talm_sim.agent.own.session import AgentLimits
         from talm_sim.agent.own.sessions import OwnModel, Sessions
         from talm_sim.agent.responders import responder_kind
@@ -173,7 +174,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         prompts = _prompts(job)
         kind = None if options.human == "none" else responder_kind(options.human)
         sources = options.tools_from or self.tools_from
-        tools = await shared.tools(config, sources, trusted=options.trust)
+        tools = await shared.tools(config, sources, trusted=options.trust, person=kind is not None)
         environment = _environment(job, tools, self._gold_arguments(job), built_in=not sources)
         own = _own_agent(job)
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
@@ -183,11 +184,10 @@ class AgentTask(Task[AgentTaskOptionsT]):
         stack.push_async_callback(environment.aclose)
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
-            graph: Any = talm_graph(self._rules(job, prompts), saver)
+            graph: Any = HoldingGraph(talm_graph(self._rules(job, prompts), saver))
             if own is not None:
                 graph, saver = Sessions(own, limits), None
-                stack.push_async_callback(graph.aclose)
-            return Agent(
+            made = Agent(
                 model=model,
                 graph=graph,
                 settings=job.settings(),
@@ -202,6 +202,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 control=self.control,
                 prompts="all" if own is None else "handed" if own.takes_model else "unknown",
             )
+            stack.push_async_callback(made.aclose)
+            return made
 
         said = AgentNotes(own, job, tools, self._leave_out_visible(job)[1], waits=waits)
         async with stack:
