@@ -1,4 +1,4 @@
-"""The desk at which a person or a program answers the questions of a run. The first answer wins.
+"""The desk at which a person or a program answers what a run asks: questions, calls to approve, forms. The first answer wins.
 
 The process that runs the run puts questions, and lets an episode continue with its answers; whoever answers sits at a `Desk`. An answer can be
 withdrawn until its episode is taken up again. One that is given `held` waits a moment for that, so that whoever gave it can still take it back
@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from talm_sim.common.decisions import actions_of, check_decision
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.files import sealing
 from talm_sim.runs.files.database import connect_reader, connect_writer, explain_errors, fold, writing
@@ -38,8 +39,10 @@ from talm_sim.runs.questions import (
     open_keys,
     read_answer,
     read_questions,
+    request_of,
     suggest_open_episode,
 )
+from talm_sim.types import Decision
 
 __all__ = ["AnswerStatus", "Desk", "answer"]
 
@@ -125,33 +128,45 @@ class Desk:
         responder: str = "queue",
         held: bool = False,
         appropriate: bool | None = None,
+        decision: Decision | None = None,
+        name: str = "",
     ) -> AnswerStatus:
-        """Answer a question. When this returns, the answer is in the file, and an answer held until now is released to its episode.
+        """Answer a question, or decide about a call or a form.
+
+        When this returns, the answer is in the file, and an answer held until now is released to its episode.
 
         Args:
-            asked: The question's key, or the episode's id if it asks only one question.
-            text: The answer; it may be empty with `declined`.
+            asked: The question's key, or the episode's id if it asks only one thing.
+            text: The answer to a question; it may be empty with `declined`.
             declined: "idk" (the person does not know), "skip" (the person does not want to answer), or "".
             responder: Who answers, as the transcript will name them.
             held: Whether the episode waits for the next answer given here or for `release`; at most `HELD_SECONDS`.
             appropriate: Whether the question is marked as appropriate; None leaves it without a mark.
+            decision: What is decided about a call to approve or a form; None for a question.
+            name: What the person calls themselves, if anything.
 
         Raises:
-            PrerequisiteError: There is no such question, it is not clear which one is meant, or the answer is empty or cannot be written.
+            PrerequisiteError: There is no such question, it is not clear which one is meant, the answer is empty or cannot be written, or the
+                decision is not one that the call or the form allows.
         """
-        if not text.strip() and not declined:
+        if decision is None and not text.strip() and not declined:
             raise PrerequisiteError("the answer is empty: write a text, or say that you do not know or want to skip.")
         with explain_errors(self.path):
             key = self._meant(asked)
-        if isinstance(key, AnswerStatus):
-            self.release()
-            return key
+            if isinstance(key, AnswerStatus):
+                self.release()
+                return key
+            decision = self._checked(key, decision, text=text, declined=declined, marked=appropriate is not None)
+        decided = "" if decision is None else decision.model_dump_json()
+        text = text if decision is None else decision.text
         released, self._held = self._held, None
 
         def file(conn: sqlite3.Connection) -> AnswerStatus:
             if released:
                 mark_question(conn, released, ANSWERED, was=HELD)
-            filed = insert_row(conn, "answers", *key, text, declined, responder, MARKS[appropriate], time.time(), either="IGNORE")
+            filed = insert_row(
+                conn, "answers", *key, text, decided, declined, responder, name, MARKS[appropriate], time.time(), either="IGNORE"
+            )
             mark_question(conn, key, HELD if held else ANSWERED, was=ASKED)
             return AnswerStatus.TAKEN if not filed else AnswerStatus.DELIVERED if is_owned(conn) else AnswerStatus.SAVED
 
@@ -194,6 +209,22 @@ class Desk:
         with writing(self._writer, self.path):
             change(self._writer)
 
+    def _checked(self, key: Key, decision: Decision | None, *, text: str, declined: str, marked: bool) -> Decision | None:
+        """Return the decision as it is kept, if the key's question is one that is answered so.
+
+        Raises:
+            PrerequisiteError: It is not.
+        """
+        request = request_of(self.reading, key)
+        if request is None and decision is None:
+            return None
+        if request is None:
+            raise PrerequisiteError(f"'{key[0]}' asks a question: answer it with a text, not with a decision.")
+        if decision is None or text.strip() or declined or marked:
+            what = f"asks to approve a call of {request.name}" if request.kind == "approval" else "asks to fill in a form"
+            raise PrerequisiteError(f"'{key[0]}' {what}: give a decision ({', '.join(actions_of(request))}), and no text, mark or skip.")
+        return check_decision(request, decision)
+
     def _meant(self, asked: str | Key) -> Key | AnswerStatus:
         """Return the question to answer or, if none waits for this answer, what becomes of the answer."""
         episode = asked if isinstance(asked, str) else asked[0]
@@ -214,8 +245,17 @@ class Desk:
 
 
 def answer(
-    path: Path, asked: str | Key, text: str = "", *, declined: Declined = "", responder: str = "queue", appropriate: bool | None = None
+    path: Path,
+    asked: str | Key,
+    text: str = "",
+    *,
+    declined: Declined = "",
+    responder: str = "queue",
+    appropriate: bool | None = None,
+    decision: Decision | None = None,
+    name: str = "",
 ) -> AnswerStatus:
     """Answer one open question of the run in directory `path`; the other arguments are those of `Desk.answer`."""
     with closing(Desk(path)) as desk:
-        return desk.answer(asked, text, declined=declined, responder=responder, appropriate=appropriate)
+        more = {"declined": declined, "responder": responder, "appropriate": appropriate, "decision": decision, "name": name}
+        return desk.answer(asked, text, **more)  # type: ignore[arg-type]

@@ -26,6 +26,11 @@ class Approval(FrozenModel):
     """The decisions that whoever asks can take."""
     description: str = ""
     """What whoever asks says of the call, as text."""
+    once: bool = Field(default=False, exclude_if=lambda once: not once)
+    """Whether the call acts on something that outlives the episode. Where an episode starts again, such a call may have run already: a person
+    who approved it is asked again."""
+    may_have_run: bool = Field(default=False, exclude_if=lambda may: not may)
+    """Whether the person is asked again because a process was killed after they approved the call, so that it may have run."""
 
     @property
     def text(self) -> str:
