@@ -7,6 +7,7 @@ while the next question is looked at.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from talm_sim.common.decisions import actions_of, check_decision
+from talm_sim.agent.deciding import explain_misfit
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.files import sealing
 from talm_sim.runs.files.database import connect_reader, connect_writer, explain_errors, fold, writing
@@ -24,6 +25,7 @@ from talm_sim.runs.files.lease import is_owned
 from talm_sim.runs.files.manifest import stamp_in
 from talm_sim.runs.files.sealing import insert_row
 from talm_sim.runs.files.writer import Change
+from talm_sim.runs.forms import actions_of
 from talm_sim.runs.questions import (
     ANSWERED,
     ASKED,
@@ -42,7 +44,7 @@ from talm_sim.runs.questions import (
     request_of,
     suggest_open_episode,
 )
-from talm_sim.types import Decision
+from talm_sim.types import Approval, Decision
 
 __all__ = ["AnswerStatus", "Desk", "answer"]
 
@@ -221,9 +223,14 @@ class Desk:
         if request is None:
             raise PrerequisiteError(f"'{key[0]}' asks a question: answer it with a text, not with a decision.")
         if decision is None or text.strip() or declined or marked:
-            what = f"asks to approve a call of {request.name}" if request.kind == "approval" else "asks to fill in a form"
+            what = f"asks to approve a call of {request.name}" if isinstance(request, Approval) else "asks to fill in a form"
             raise PrerequisiteError(f"'{key[0]}' {what}: give a decision ({', '.join(actions_of(request))}), and no text, mark or skip.")
-        return check_decision(request, decision)
+        misfit = explain_misfit(request, decision) or _explain_unkept(decision)
+        if misfit:
+            raise PrerequisiteError(f"'{key[0]}': the decision does not fit: {misfit}.")
+        # An edited call that names no tool is of the same one.
+        named = decision.action == "edit" and not decision.name and isinstance(request, Approval)
+        return decision.model_copy(update={"name": request.name}) if named else decision
 
     def _meant(self, asked: str | Key) -> Key | AnswerStatus:
         """Return the question to answer or, if none waits for this answer, what becomes of the answer."""
@@ -242,6 +249,17 @@ class Desk:
             return AnswerStatus.GONE if self.reading.execute("SELECT 1 FROM episodes WHERE id = ?", (episode,)).fetchone() else asked
         hint = suggest_open_episode(episode, asking_episodes(self.reading))
         raise PrerequisiteError(f"{self.path}: no open question of episode '{episode}'.{hint}")
+
+
+def _explain_unkept(decision: Decision) -> str:
+    """Explain why a decision cannot be kept; empty where it can."""
+    try:
+        json.dumps(decision.model_dump(), allow_nan=False, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return "it contains half of a character"
+    except (ValueError, TypeError, RecursionError) as err:
+        return f"it is not JSON ({err})"
+    return ""
 
 
 def answer(

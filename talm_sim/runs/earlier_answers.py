@@ -31,8 +31,8 @@ def earlier_answer(conn: sqlite3.Connection, key: tuple[str, int, str], ask: int
 def earlier_decision(conn: sqlite3.Connection, key: tuple[str, int, str], request: PersonRequest) -> tuple[PersonRequest, Filed | None]:
     """Return what was decided about the same request, the n-th of its kind in an attempt; None if that was nothing.
 
-    An approval is not given again where the call acts only once and its episode continued with the approval: the call may have run. The request
-    that comes back says so.
+    An approval is not given again where the call is not repeatable and its episode continued with the approval, as the call may have run. The
+    request that comes back says so.
     """
     episode_id, attempt, interrupt_id = key
     columns = f"q.attempt, q.interrupt_id, q.request, q.current, {_FILED}"
@@ -61,7 +61,7 @@ def earlier_decision(conn: sqlite3.Connection, key: tuple[str, int, str], reques
 def _give_again(request: PersonRequest, decision: Decision | None, state: int, answer: Filed) -> tuple[PersonRequest, Filed | None]:
     if decision is None or not isinstance(request, Approval):
         return request, answer
-    if request.once and state == USED and decision.action in ("approve", "edit"):
+    if not request.repeatable and state == USED and decision.action in ("approve", "edit"):
         return request.model_copy(update={"may_have_run": True}), None
     return request, answer if decision.action in request.allowed else None
 

@@ -26,11 +26,15 @@ class Approval(FrozenModel):
     """The decisions that whoever asks can take."""
     description: str = ""
     """What whoever asks says of the call, as text."""
-    once: bool = Field(default=False, exclude_if=lambda once: not once)
-    """Whether the call acts on something that outlives the episode. Where an episode starts again, such a call may have run already: a person
-    who approved it is asked again."""
+    repeatable: bool = Field(default=False, exclude_if=lambda repeatable: not repeatable)
+    """Whether the call may be made twice, because it only reads or what it changes is the episode's own: to an agent that starts again, an
+    approval or an edit is then given again. Of any other call the person is asked anew, as it may have run already."""
+    parameters: JsonObject = Field(default_factory=dict, exclude_if=lambda schema: not schema)
+    """JSON Schema that the arguments of an edited call must fit; empty where whoever asks gives none."""
+    same_tool: bool = Field(default=False, exclude_if=lambda same: not same)
+    """Whether an edited call must be of the same tool."""
     may_have_run: bool = Field(default=False, exclude_if=lambda may: not may)
-    """Whether the person is asked again because a process was killed after they approved the call, so that it may have run."""
+    """Whether the person is asked anew because a process was killed after they approved the call, so that it may have run."""
 
     @property
     def text(self) -> str:

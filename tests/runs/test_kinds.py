@@ -62,9 +62,27 @@ async def test_a_question_an_approval_and_a_form_are_answered_each_in_its_way(tm
         ("call-001", {"text": "yes"}, "'call-001' asks to approve a call of book: give a decision (approve, edit, reject, respond)"),
         ("call-001", {"declined": "idk"}, "'call-001' asks to approve a call of book: give a decision"),
         ("call-001", {"decision": APPROVE, "appropriate": True}, "'call-001' asks to approve a call of book: give a decision"),
-        ("call-001", {"decision": Decision(action="cancel")}, "cancel: the call of book allows approve, edit, reject, respond."),
+        (
+            "call-001",
+            {"decision": Decision(action="cancel")},
+            "'call-001': the decision does not fit: 'cancel' is not allowed here; allowed: approve, edit, reject, respond.",
+        ),
+        (
+            "call-001",
+            {"decision": Decision(action="edit", arguments={"a": float("nan")})},
+            "'call-001': the decision does not fit: it is not JSON",
+        ),
+        (
+            "call-001",
+            {"decision": Decision(action="reject", message="\ud800")},
+            "'call-001': the decision does not fit: it contains half of a char",
+        ),
         ("form-002", {"text": "2"}, "'form-002' asks to fill in a form: give a decision (accept, decline, cancel)"),
-        ("form-002", {"decision": Decision(action="accept", content={"nights": 0})}, "accept: nights: 0 is less than the minimum of 1."),
+        (
+            "form-002",
+            {"decision": Decision(action="accept", content={"nights": 0})},
+            "'form-002': the decision does not fit: nights: 0 is less than the minimum of 1.",
+        ),
     ],
 )
 async def test_what_does_not_answer_it_is_refused_and_leaves_it_open(tmp_path: Path, episode: str, how: dict[str, Any], fault: str) -> None:
@@ -91,7 +109,8 @@ async def test_a_decision_is_taken_back_as_an_answer_is(tmp_path: Path) -> None:
 
 
 TOO_MANY = f"[{'0,' * 500_000}0]"
-PAY, READ = Approval(name="pay", arguments={"to": "a", "sum": 1}), Approval(name="read")
+PAY = Approval(name="pay", arguments={"to": "a", "sum": 1}, repeatable=True)
+READ = Approval(name="read", repeatable=True)
 FORM = Form(message="Who?", fields={"type": "object", "properties": {"name": {"type": "string"}}})
 
 
@@ -138,16 +157,18 @@ async def test_a_count_goes_on_from_stop_to_stop(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("decision", [APPROVE, Decision(action="edit", arguments={}), Decision(action="reject")])
 @pytest.mark.parametrize("used", [False, True])
-@pytest.mark.parametrize("once", [False, True])
-async def test_a_call_that_acts_once_and_may_have_run_is_asked_about_again(tmp_path: Path, decision: Decision, used: bool, once: bool) -> None:
-    call = PAY.model_copy(update={"once": once})
+@pytest.mark.parametrize("repeatable", [False, True])
+async def test_a_call_that_may_not_be_repeated_and_may_have_run_is_asked_about_again(
+    tmp_path: Path, decision: Decision, used: bool, repeatable: bool
+) -> None:
+    call = PAY.model_copy(update={"repeatable": repeatable})
     async with RunStore.open(new_run(tmp_path, 1, asks=1)) as store:
         store.desk.answer((await put(store, 1, call))[0].key, decision=decision)
         if used:
             assert await given(store, 1)
         await store.forget_waiting("ask-000")
         left = await put(store, 2, call)
-        if not (used and once and decision.action != "reject"):
+        if not (used and not repeatable and decision.action != "reject"):
             assert left == []
             return
         assert [one.request for one in left] == [call.model_copy(update={"may_have_run": True})]

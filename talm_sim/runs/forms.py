@@ -1,4 +1,4 @@
-"""What a person may decide about a call or a form: whether a decision is allowed, and what the fields of a form are."""
+"""What a person may decide about a call or a form, and the fields of a form as they are shown and typed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import PrerequisiteError
 from talm_sim.schemas import NotChecked, Schema
-from talm_sim.types import Approval, Decision, Form, JsonObject, PersonRequest
+from talm_sim.types import Approval, Form, JsonObject, PersonRequest
 
-__all__ = ["FormField", "actions_of", "check_decision", "form_fields", "parse_object"]
+__all__ = ["FormField", "actions_of", "form_fields", "parse_object"]
 
 _LONGEST_FAULT = 300
 _FORM_ACTIONS = ("accept", "decline", "cancel")
@@ -90,44 +90,6 @@ class FormField:
 def actions_of(request: PersonRequest) -> tuple[str, ...]:
     """Return the decisions that a request allows."""
     return request.allowed if isinstance(request, Approval) else _FORM_ACTIONS
-
-
-def check_decision(request: PersonRequest, decision: Decision) -> Decision:
-    """Return a decision as it is kept: an edited call has its tool's name.
-
-    Raises:
-        PrerequisiteError: The request does not allow it, or it lacks what it needs.
-    """
-    allowed = actions_of(request)
-    if decision.action not in allowed:
-        of = f"the call of {request.name}" if isinstance(request, Approval) else "the form"
-        raise PrerequisiteError(f"{decision.action}: {of} allows {', '.join(allowed) or 'no decision'}.")
-    if decision.action == "edit":
-        assert isinstance(request, Approval)
-        if decision.arguments is None:
-            raise PrerequisiteError("edit: the arguments are missing: give all of them as a JSON object.")
-        decision = decision.model_copy(update={"name": decision.name or request.name})
-    if decision.action == "respond" and not decision.message.strip():
-        raise PrerequisiteError("respond: the text is missing: write what the agent reads in place of the call's result.")
-    if isinstance(request, Form) and decision.action == "accept":
-        _check_content(request, decision.content)
-    try:
-        json.dumps(decision.model_dump(), allow_nan=False, ensure_ascii=False).encode()
-    except (ValueError, TypeError, RecursionError):  # half a character is a ValueError, too
-        raise PrerequisiteError(f"{decision.action}: it contains something that JSON cannot, for example NaN or half a character.") from None
-    return decision
-
-
-def _check_content(form: Form, content: JsonObject | None) -> None:
-    if content is None:
-        raise PrerequisiteError("accept: the values are missing: give them as a JSON object.")
-    known = [field.name for field in form_fields(form)]
-    for name in content if "additionalProperties" not in form.fields else ():
-        if name not in known:
-            raise PrerequisiteError(f"accept: the form has no field '{name[:80]}'.{did_you_mean(name, known)}")
-    fault = _fault(form.fields, content)
-    if fault:
-        raise PrerequisiteError(f"accept: {fault}.")
 
 
 def _fault(schema: JsonObject, value: Any) -> str:

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.common.decisions import actions_of, check_decision, form_fields, parse_object
 from talm_sim.errors import PrerequisiteError
-from talm_sim.types import Approval, Decision, Form
+from talm_sim.runs.forms import actions_of, form_fields, parse_object
+from talm_sim.types import Approval, Form
 
-CALL = Approval(name="pay", arguments={"amount": 10})
 FIELDS: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -106,44 +105,11 @@ def test_no_text_breaks_a_field(text: str) -> None:
             json.dumps(value, allow_nan=False)
 
 
-def test_an_edited_call_keeps_its_tool() -> None:
-    edited = check_decision(CALL, Decision(action="edit", arguments={"amount": 9}))
-    assert (edited.name, edited.arguments, edited.text) == ("pay", {"amount": 9}, 'edit: pay({"amount": 9})')
-    assert check_decision(CALL, Decision(action="approve")).text == "approve"
-    assert actions_of(CALL) == ("approve", "edit", "reject", "respond")
-
-
-@pytest.mark.parametrize(
-    ("request_", "decision", "fault"),
-    [
-        (CALL, Decision(action="accept"), "accept: the call of pay allows approve, edit, reject, respond."),
-        (CALL.model_copy(update={"allowed": ("approve",)}), Decision(action="reject"), "reject: the call of pay allows approve."),
-        (CALL, Decision(action="edit"), "edit: the arguments are missing: give all of them as a JSON object."),
-        (CALL, Decision(action="edit", arguments={"a": float("nan")}), "edit: it contains something that JSON cannot"),
-        (CALL, Decision(action="reject", message="\ud800"), "reject: it contains something that JSON cannot"),
-        (CALL, Decision(action="respond", message=" "), "respond: the text is missing"),
-        (FORM, Decision(action="approve"), "approve: the form allows accept, decline, cancel."),
-        (FORM, Decision(action="accept"), "accept: the values are missing"),
-        (FORM, Decision(action="accept", content={"name": "Ada"}), "accept: 'age' is a required property."),
-        (FORM, Decision(action="accept", content={"name": "Ada", "age": "x"}), "accept: age: 'x' is not of type 'integer'."),
-        (
-            FORM,
-            Decision(action="accept", content={"name": "Ada", "age": 20, "nam": 1}),
-            "accept: the form has no field 'nam'. Did you mean 'name'?",
-        ),
-    ],
-)
-def test_what_a_request_does_not_allow_is_one_line(request_: Any, decision: Decision, fault: str) -> None:
-    with pytest.raises(PrerequisiteError) as told:
-        check_decision(request_, decision)
-    assert str(told.value).startswith(fault) and "\n" not in str(told.value)
-
-
-def test_a_form_that_fits_is_accepted() -> None:
-    content = {"name": "Ada", "age": 20, "extras": ["tv"]}
-    assert check_decision(FORM, Decision(action="accept", content=content)).content == content
-    assert check_decision(FORM, Decision(action="decline")).content is None
-    assert check_decision(Form(message="Go on?", fields={}), Decision(action="accept", content={})).content == {}
+def test_a_request_says_what_can_be_decided() -> None:
+    assert actions_of(Approval(name="pay")) == ("approve", "edit", "reject", "respond")
+    assert actions_of(Approval(name="pay", allowed=("approve",))) == ("approve",)
+    assert actions_of(FORM) == ("accept", "decline", "cancel")
+    assert list(form_fields(Form(message="Go on?"))) == []
 
 
 def test_a_typed_object_is_json() -> None:
