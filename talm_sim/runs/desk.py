@@ -228,9 +228,9 @@ class Desk:
         misfit = explain_misfit(request, decision) or _explain_unkept(decision)
         if misfit:
             raise PrerequisiteError(f"'{key[0]}': the decision does not fit: {misfit}.")
-        # An edited call that names no tool is of the same one.
-        named = decision.action == "edit" and not decision.name and isinstance(request, Approval)
-        return decision.model_copy(update={"name": request.name}) if named else decision
+        if decision.action == "edit" and not decision.name and isinstance(request, Approval):
+            return decision.model_copy(update={"name": request.name})  # who edits the arguments alone means the same tool
+        return decision
 
     def _meant(self, asked: str | Key) -> Key | AnswerStatus:
         """Return the question to answer or, if none waits for this answer, what becomes of the answer."""
