@@ -34,7 +34,7 @@ _MEANINGS: Final[Mapping[Action, str]] = {
     "approve": "approve",
     "edit": "edit",
     "reject": "reject",
-    "respond": "say something in its place",
+    "respond": "answer in its place",
     "accept": "accept",
     "decline": "decline",
     "cancel": "cancel",
@@ -168,9 +168,10 @@ class _DecisionReader:
         """Ask for the fields one by one; None if the person went back."""
         values: dict[str, Any] = {}
         if fields:
-            self._console.print("One field after the other; /back leaves them.", style="dim")
+            how = "Ctrl-U clears a line" if self._lines.edited else "Enter alone takes what is in brackets"
+            self._console.print(f"One field after the other. {how}; /back leaves them.", style="dim")
         for field in fields:
-            self._console.print(describe_field(field), soft_wrap=True)
+            self._console.print(describe_field(field, default=False), soft_wrap=True)
             value = await self._field(field)
             if value is CLOSED or value is _BACK:
                 return CLOSED if value is CLOSED else None
@@ -180,16 +181,16 @@ class _DecisionReader:
 
     async def _field(self, field: FormField) -> tuple[Any] | Literal["closed", "back"] | None:
         """Return the value of a field; None if it is left out."""
-        begun = "" if field.default is None else _as_typed(field.default)
+        kept = begun = "" if field.default is None else _as_typed(field.default)
         while True:
             words = await read_words(self._lines, f"{one_line(field.name, 40)}> ", remember=False, begun=begun)
             if words is None:
                 return CLOSED
             if words.lower() == "/back":
                 return _BACK
-            if begun and words == begun:
+            if kept and words == kept:
                 return (field.default,)
-            if not words and not (field.kind == "text" and begun):
+            if not words and not (field.kind == "text" and kept):
                 if not field.required:
                     return None
                 self._say("This field must be filled in.")
@@ -201,6 +202,7 @@ class _DecisionReader:
                 return (field.parse(_as_meant(_unescaped(words), field)),)
             except PrerequisiteError as err:
                 self._say(str(err))
+                begun = words if self._lines.edited else kept
 
     def _say(self, text: str) -> None:
         self._console.print(strip_control(text), style="yellow", soft_wrap=True)

@@ -34,7 +34,7 @@ _KINDS = {
     "number": "number",
     "boolean": "yes or no",
     "choice": "one of",
-    "choices": "any of",
+    "choices": "any of, with commas:",
     "other": "JSON",
 }
 
@@ -160,13 +160,13 @@ def _parts_of_form(form: Form) -> Iterator[tuple[str, list[RenderableType]]]:
     yield _FIELDS, [Text(describe_field(field)) for field in form_fields(form)] or [Text("without fields: you accept or decline")]
 
 
-def describe_field(field: FormField) -> str:
-    """Return what a person should know of a field of a form, on one line."""
+def describe_field(field: FormField, *, default: bool = True) -> str:
+    """Return what a person should know of a field of a form, on one line; with its default, unless that is shown where they type."""
     titles = ", ".join(f"{number} {one_line(title, 60)}" for number, (_, title) in enumerate(field.choices, 1))
     kind = f"{_KINDS[field.kind]} {titles}".rstrip()
-    default = "" if field.default is None else f"; unless you change it {one_line(field.default, 60)}"
+    given = f"; default {one_line(field.default, 60)}" if default and field.default is not None else ""
     about = f": {one_line(field.description)}" if field.description.strip() else ""
-    return f"{one_line(field.title, 80)} ({kind}{'' if field.required else '; may be left out'}{default}){about}"
+    return f"{one_line(field.title, 80)} ({kind}{'' if field.required else '; may be left out'}{given}){about}"
 
 
 def _message(question: Question) -> str:
