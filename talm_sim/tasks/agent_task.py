@@ -198,7 +198,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 without_tools=self.without_tools,
                 responder=self._responder(job, shared, environment) if kind and not kind.waits else None,
                 saver=saver,
-                most_steps=2 * turns + 5,
+                most_steps=(4 if environment.approve else 2) * turns + 5,
                 control=self.control,
                 prompts="all" if own is None else "handed" if own.takes_model else "unknown",
             )
@@ -281,6 +281,7 @@ def _finish_of(options: AgentTaskOptions) -> str:
 def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapping[str, Any]]], *, built_in: bool) -> Environment:
     from talm_sim.tools_env.clock import RealClock, VirtualClock
     from talm_sim.tools_env.environment import Environment
+    from talm_sim.tools_env.guarded import guarded_tools
 
     config, options = job.config, job.options
     # Waits are part of an injected fault: ours need not be sat through, and of a stranger's tool the agent may see the time.
@@ -294,6 +295,7 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
         result_limit=options.result_limit,
         others=others,
         writing=options.writing,
+        approve=guarded_tools(options.approve, tools),
     )
 
 

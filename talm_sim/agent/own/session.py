@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
 from langgraph.types import Interrupt
 
+from talm_sim.agent.approvals import approved_call, as_approval, settle_approval
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.graph import added_text, prompt_text
 from talm_sim.agent.limits import limit_reached
@@ -251,6 +252,12 @@ class AgentSession:
         if question:
             return await self._ask(question, call.id, turn, "tool")
         assert self.context.tools is not None
+        if isinstance(call, ToolCall) and self.context.tools.needs_approval(call):
+            decided = await self._ask(as_approval(call), call.id, turn, "policy")
+            approved = approved_call(decided)
+            if approved is None:
+                return decided
+            call = approved
         event = await self._track(self.context.tools.call(call, turn))
         self.events.append(event)
         return event
@@ -265,6 +272,7 @@ class AgentSession:
         self._open[name] = question if request is None else request.model_dump(mode="json"), answered
         self._notify_change()
         event = HumanEvent(turn=turn, call_id=call_id, question=question, by=by, request=request, **await answered)
+        event = settle_approval(event) if by == "policy" else event
         self.events.append(event)
         return event
 
