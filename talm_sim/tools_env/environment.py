@@ -198,6 +198,7 @@ class EpisodeTools:
             status=status,
             error=error,
             perturbations=logs,
+            reads=name in self._environment.specs and self._environment.tools.only_reads(name),
             origin=origin,
             elapsed_ms=(time.perf_counter() - started + slept) * 1e3,
         )
