@@ -49,7 +49,7 @@ _LARGEST = 8 * 2**20
 """Bytes of a `run.json`, many times what any has; it may come from elsewhere."""
 _TIME = 15
 """Characters of the time that begins a run's name."""
-FORMAT = 5
+FORMAT = 6
 """The number is raised whenever the files of a run are read in another way."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 LATEST = "latest"

@@ -69,8 +69,8 @@ async def test_the_seal_goes_while_a_run_is_owned_and_comes_back(tmp_path: Path)
 async def test_a_sealed_run_that_does_not_fit_is_refused_with_counts(tmp_path: Path, statement: str, message: str) -> None:
     run = await finished_run(tmp_path, 3)
     with changed(run) as conn:
-        conn.execute("INSERT INTO questions VALUES (1, 'plain-000', 1, 'i', 1, '?', 1.5, x'', 0 + 1)")
-        conn.execute("INSERT INTO answers VALUES ('plain-000', 1, 'i', 'yes', '', 'test', '', 1.5, x'')")
+        conn.execute("INSERT INTO questions VALUES (1, 'plain-000', 1, 'i', 1, 'question', '?', '', 1.5, x'', 0 + 1)")
+        conn.execute("INSERT INTO answers VALUES ('plain-000', 1, 'i', 'yes', '', '', 'test', '', '', 1.5, x'')")
     assert load_run(run).finished == 3
     with changed(run, fitting=False) as conn:
         conn.execute(statement)
@@ -201,7 +201,7 @@ async def test_a_commit_that_was_killed_halfway_is_taken_back_by_whoever_reads(t
         conn.execute("PRAGMA cache_spill=1")
         conn.execute("BEGIN IMMEDIATE")
         for number in range(200):
-            conn.execute("INSERT INTO answers VALUES ('x', ?, 'i', ?, '', 'r', '', 1.5, x'')", (number, "y" * 3000))
+            conn.execute("INSERT INTO answers VALUES ('x', ?, 'i', ?, '', '', 'r', '', '', 1.5, x'')", (number, "y" * 3000))
         copy = tmp_path / "copy"
         shutil.copytree(run, copy)
         conn.execute("ROLLBACK")
