@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from talm_sim.types import Approval, Decision, HumanEvent, ToolCall
 
-__all__ = ["REJECTED", "approved_call", "as_approval", "settle_approval"]
+__all__ = ["REJECTED", "approved_call", "settle_approval"]
 
 REJECTED = "The person rejected this call, so it was not executed."
 """What the agent reads of a call that was rejected; the person's reason follows."""
 _ANSWERED = "The person answered in place of this call, which was not executed:"
 _UNANSWERED = "Nobody answered whether this call may be executed, so it was not."
-
-
-def as_approval(call: ToolCall) -> Approval:
-    """Return what a person is asked about a call."""
-    return Approval(name=call.name, arguments=call.arguments)
 
 
 def settle_approval(event: HumanEvent) -> HumanEvent:

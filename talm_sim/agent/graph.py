@@ -30,7 +30,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 
-from talm_sim.agent.approvals import approved_call, as_approval, settle_approval
+from talm_sim.agent.approvals import approved_call, settle_approval
 from talm_sim.agent.asking import asking_sentences
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.finishing import close_calls, refuse_finish
@@ -42,6 +42,7 @@ from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.scenarios.dialogue import as_dicts, as_messages, request_text
 from talm_sim.types import (
     FINISH,
+    Approval,
     AwarenessAnswer,
     AwarenessKind,
     AwarenessValue,
@@ -84,6 +85,8 @@ class _Call(TypedDict, total=False):
     turn: int
     in_words: bool
     """Whether the call stands for a question that was asked in words."""
+    request: Approval
+    """What a person is asked about the call before it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +222,11 @@ def _calls(turn: ModelTurn, number: int, context: EpisodeContext) -> list[Send]:
     """One task for each call, the human's apart from the tools'."""
     sends = [Send("tool", _Call(call=call, turn=number)) for call in turn.unparsable_calls]
     for call in turn.tool_calls:
-        waits = context.tools is not None and context.tools.needs_approval(call)
-        node = "human" if context.question_in(call) else "approval" if waits else "tool"
-        sends.append(Send(node, _Call(call=call, turn=number)))
+        request = None if context.tools is None or context.question_in(call) else context.tools.approval_of(call)
+        if request is not None:
+            sends.append(Send("approval", _Call(call=call, turn=number, request=request)))
+        else:
+            sends.append(Send("human" if context.question_in(call) else "tool", _Call(call=call, turn=number)))
     return sends
 
 
@@ -262,9 +267,7 @@ async def _human(state: _Call) -> State:
 
 
 async def _approval(state: _Call) -> State:
-    call = state["call"]
-    assert isinstance(call, ToolCall)
-    request = as_approval(call)
+    call, request = state["call"], state["request"]
     reply: dict[str, Any] = interrupt(request.model_dump(mode="json"))
     event = settle_approval(HumanEvent(turn=state["turn"], call_id=call.id, question=request.text, by="policy", request=request, **reply))
     if approved_call(event) is not None:

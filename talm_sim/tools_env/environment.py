@@ -27,7 +27,7 @@ from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAn
 from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of, fill_path
 from talm_sim.tools_env.strikes import Strikes
 from talm_sim.tools_env.toolbox import Tools, ToolSession
-from talm_sim.types import Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
+from talm_sim.types import Approval, Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["Environment", "EpisodeTools", "validate_arguments"]
 
@@ -208,12 +208,23 @@ class EpisodeTools:
         """Whether calls of any tool wait for a person."""
         return bool(self._environment.approve)
 
-    def needs_approval(self, call: ToolCall) -> bool:
-        """Whether a call waits for a person; not if it would be refused all the same, because its tool or its arguments are wrong."""
+    def approval_of(self, call: ToolCall) -> Approval | None:
+        """Return what a person is asked about a call before it runs.
+
+        None for one that waits for nobody, also because it would be refused all the same: its tool or its arguments are wrong.
+        """
+        environment = self._environment
+        if not environment.approve:
+            return None
         try:
-            return self.guarded and self._check(call)[0].name in self._environment.approve
+            name = self._check(call)[0].name
         except ToolError:
-            return False
+            return None
+        if name not in environment.approve:
+            return None
+        repeatable = environment.tools.only_reads(name) or bool(environment.tools.routes[name].state)
+        parameters = self._by_name[call.name].parameters
+        return Approval(name=call.name, arguments=call.arguments, repeatable=repeatable, parameters=parameters)
 
     def _check(self, call: ToolCall | UnparsableCall) -> tuple[ToolSpec, Mapping[str, Any]]:
         """Return the tool that a call means and its arguments, if they fit the tool."""

@@ -139,7 +139,12 @@ async def test_an_approved_call_runs_as_it_was_made() -> None:
     assert isinstance(asked, HumanEvent)
     assert isinstance(done, ToolEvent)
     assert person.asked == [('Allow send(to="Ann")?', 1)]
-    assert (asked.by, asked.kind, asked.request, asked.call_id) == ("policy", "approval", Approval(name="send", arguments={"to": "Ann"}), "c0")
+    assert (asked.by, asked.kind, asked.request, asked.call_id) == (
+        "policy",
+        "approval",
+        Approval(name="send", arguments={"to": "Ann"}, parameters=_ARGUMENTS),
+        "c0",
+    )
     assert asked.decision == Decision(action="approve")
     assert (done.call_id, done.name, done.arguments, done.ok) == ("c0", "send", {"to": "Ann"}, True)
     assert tools.made == [("send", {"to": "Ann"})]
@@ -231,8 +236,8 @@ async def test_approvals_wait_in_a_file_and_nothing_runs_twice(tmp_path: Path) -
         waiting = await run_episode(agent(Script(made), tools, saver=saver), SCENARIO)
     assert isinstance(waiting, Waiting)
     assert [(one.ask, one.question, one.request) for one in waiting.questions] == [
-        (1, 'Allow send(to="A")?', Approval(name="send", arguments={"to": "A"})),
-        (2, 'Allow send(to="B")?', Approval(name="send", arguments={"to": "B"})),
+        (1, 'Allow send(to="A")?', Approval(name="send", arguments={"to": "A"}, parameters=_ARGUMENTS)),
+        (2, 'Allow send(to="B")?', Approval(name="send", arguments={"to": "B"}, parameters=_ARGUMENTS)),
     ]
     assert tools.made == []
     first, second = (one.interrupt_id for one in waiting.questions)
@@ -293,3 +298,11 @@ def test_the_guarded_tools_are_those_named_or_not_declared_read_only() -> None:
     assert guarded_tools("look,tool:send", tools) == {"look", "send"}
     with pytest.raises(PrerequisiteError, match=r"^--approve: no tool 'sned'\. Did you mean 'send'\?$"):
         guarded_tools("look,sned", tools)
+
+
+def test_a_call_may_be_repeated_if_it_only_reads_or_changes_what_is_the_episodes_own() -> None:
+    tools = Client()
+    tools.routes["wipe"] = Route(method="POST", path="/wipe", state="writes")
+    opened = Environment(tools, approve=frozenset(SPECS)).open(SCENARIO)
+    asked = {name: opened.approval_of(ToolCall(id="c", name=name, arguments={"to": "A"})) for name in SCENARIO.tools}
+    assert {name: request is not None and request.repeatable for name, request in asked.items()} == {"send": False, "look": True, "wipe": True}

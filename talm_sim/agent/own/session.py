@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
 from langgraph.types import Interrupt
 
-from talm_sim.agent.approvals import approved_call, as_approval, settle_approval
+from talm_sim.agent.approvals import approved_call, settle_approval
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.graph import added_text, prompt_text
 from talm_sim.agent.limits import limit_reached
@@ -252,8 +252,9 @@ class AgentSession:
         if question:
             return await self._ask(question, call.id, turn, "tool")
         assert self.context.tools is not None
-        if isinstance(call, ToolCall) and self.context.tools.needs_approval(call):
-            decided = await self._ask(as_approval(call), call.id, turn, "policy")
+        request = self.context.tools.approval_of(call) if isinstance(call, ToolCall) else None
+        if request is not None:
+            decided = await self._ask(request, call.id, turn, "policy")
             approved = approved_call(decided)
             if approved is None:
                 return decided
