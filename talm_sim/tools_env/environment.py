@@ -154,6 +154,11 @@ class EpisodeTools:
         """Whether there is a tool of this name, visible or not."""
         return name in self._environment.specs or name in self._by_name
 
+    def may_call_again(self, name: str) -> bool:
+        """Whether a call of this tool may be made twice: it only reads, or changes what is the episode's own."""
+        tools = self._environment.tools
+        return name in tools.routes and (tools.only_reads(name) or bool(tools.routes[name].state))
+
     @property
     def slept(self) -> float:
         """Seconds of pretended waiting so far: calls of one turn wait together, turns one after the other."""
