@@ -195,6 +195,8 @@ class ToolEvent(FrozenModel):
     called_as: str = Field(default="", exclude_if=lambda name: not name)
     """The name that the model wrote, where a perturbation had renamed the tool; empty otherwise."""
     origin: Origin = Origin.LIVE
+    writes: bool = Field(default=False, exclude_if=lambda writes: not writes)
+    """Whether the call may have changed data: its tool is not declared to only read. Traces and older episodes do not say so."""
     elapsed_ms: float = 0.0
 
 
