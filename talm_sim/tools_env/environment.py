@@ -179,12 +179,14 @@ class EpisodeTools:
         arguments: Mapping[str, Any] = call.arguments if isinstance(call, ToolCall) else {}
         origin, status, name = Origin.PERTURBED, None, call.name
         logs: tuple[PerturbationLog, ...] = ()
+        writes = False
         try:
             spec, arguments = self._check(call)
         except ToolError as err:
             result, error = refusal_text(err)
         else:
             name = spec.name
+            writes = not self._environment.tools.only_reads(name)
             numbered = self._make_call(spec, arguments, call)
             outcome, origin, logs = await self._send(numbered)
             status, slept = outcome.status, numbered.clock.slept
@@ -205,6 +207,7 @@ class EpisodeTools:
             perturbations=logs,
             reads=name in self._environment.specs and self._environment.tools.only_reads(name),
             origin=origin,
+            writes=writes,
             elapsed_ms=(time.perf_counter() - started + slept) * 1e3,
         )
 
