@@ -102,7 +102,7 @@ def _scenario(
         turns=tuple(turn.model_copy(update={"gold_calls": ()}) for turn in perfect.turns),
         shown_tools=tuple(_text(specs[name]) for name in sorted(shown)),  # by name: no place in the list gives a tool away
         target=Calls(expected="calls", accepted=calls) if group == "fitting" else Calls(expected="none"),
-        missing=Missing(kind=MissingKind.TOOL, name=", ".join(needed)) if group == "removed" else None,
+        missing=(Missing(kind=MissingKind.TOOL, name=", ".join(needed)),) if group == "removed" else (),
         source=Source(name="talm-sim", base="" if group == "fitting" else first, licence="Apache-2.0"),
     )
 

@@ -78,7 +78,7 @@ class DecidingResponder(Responder, Protocol):
 
 
 class SimulatedResponder:
-    """Gives the scenario's own `missing` answer, but only to a question about what is missing; knows nothing else.
+    """Gives the scenario's own answer for each blocker that a question is about, and only for those; knows nothing else.
 
     Args:
         scenario: What the agent is asked.
@@ -87,8 +87,7 @@ class SimulatedResponder:
     """
 
     def __init__(self, scenario: Scenario, specs: Mapping[str, ToolSpec], *, stands_in: bool = False) -> None:
-        missing = scenario.missing
-        self._known = [(missing, describe_missing(scenario, specs))] if missing is not None else []
+        self._known = [(missing, describe_missing(scenario, missing, specs)) for missing in scenario.missing]
         if stands_in:
             self._known += [(tool, specs[tool.name].description) for tool in replaceable_tools(scenario, specs)]
 

@@ -127,8 +127,8 @@ def _injected(fact: Fact, hits: Sequence[Hit], gold: Sequence[Any]) -> Iterator[
 
 def _of_tools(scenario: Scenario, required: Sequence[Fact], log: PerturbationLog) -> Iterator[Stake]:
     """Yield the facts that rest on the tools which a change of the list of tools concerns; any fault of the model concerns all."""
-    tools, gold, missing = set(_tools_of(log, scenario)), scenario.gold_calls, scenario.missing
-    lost = missing is not None and missing.kind is MissingKind.TOOL and missing.name in tools
+    tools, gold = set(_tools_of(log, scenario)), scenario.gold_calls
+    lost = any(one.kind is MissingKind.TOOL and one.name in tools for one in scenario.missing)
     for fact in required:
         rests = lost if fact.call is None else fact.call < len(gold) and gold[fact.call].tool in tools
         if rests or _family(log) == "model":
@@ -137,7 +137,7 @@ def _of_tools(scenario: Scenario, required: Sequence[Fact], log: PerturbationLog
 
 def _tools_of(log: PerturbationLog, scenario: Scenario) -> tuple[str, ...]:
     named = PerturbationSpec.parse(log.name).options.get("tool", "")
-    hidden = (scenario.missing.name,) if scenario.missing and scenario.missing.kind is MissingKind.TOOL else ()
+    hidden = (one.name for one in scenario.missing if one.kind is MissingKind.TOOL)
     return (named,) if named else tuple(dict.fromkeys((*scenario.tools, *hidden)))
 
 

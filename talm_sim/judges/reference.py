@@ -45,7 +45,7 @@ class ReferenceJudge(Judge):
 def user_text(scenario: Scenario) -> str:
     """Return what the user said, and would say if asked."""
     said = [message["content"] for turn in scenario.turns for message in turn.messages if message["role"] == "user"]
-    return "\n".join([*said, (scenario.missing.human_answer or "") if scenario.missing else ""])
+    return "\n".join([*said, *(one.human_answer or "" for one in scenario.missing)])
 
 
 def gold_call_made(gold: GoldCall, event: ToolEvent) -> bool:

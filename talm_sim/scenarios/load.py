@@ -37,7 +37,10 @@ def read_scenario(line: Any, where: str, task: str) -> Scenario:
         scenario = Scenario.model_validate(line)
     except ValidationError as err:
         first = err.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "the line"
+        place = first["loc"]
+        if place[:1] == ("missing",) and not isinstance(line["missing"], list):
+            place = ("missing", *place[2:])
+        key = ".".join(str(part) for part in place) or "the line"
         if first["loc"][-1:] == ("tools_added",):
             fix = "tools that arrive with a later turn are not supported; name all tools in `tools` and leave out this key."
             raise PrerequisiteError(f"{where}: {key}: {fix}") from None

@@ -83,11 +83,8 @@ def question_is_about(question: str, missing: Missing, description: str = "") ->
     return False
 
 
-def describe_missing(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> str:
-    """Return what the tool specifications say of the scenario's missing tool or argument; empty where they say nothing."""
-    missing = scenario.missing
-    if missing is None:
-        return ""
+def describe_missing(scenario: Scenario, missing: Missing, specs: Mapping[str, ToolSpec]) -> str:
+    """Return what the tool specifications say of a missing tool or argument of the scenario; empty where they say nothing."""
     if missing.kind is MissingKind.TOOL:
         return specs[missing.name].description if missing.name in specs else ""
     called = (specs[call.tool].parameters["properties"] for call in scenario.gold_calls if call.tool in specs)
@@ -107,18 +104,21 @@ def replaceable_tools(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list
 
 
 def user_knowledge(scenario: Scenario) -> str:
-    """What the user of a scenario knows beyond the request, in words a person understands; empty where there is nothing.
+    """What the user of a scenario knows beyond the request, in words a person understands, a line per blocker; empty where there is nothing.
 
     Whoever answers for a hidden tool is told that a person may give what it would say (Fail-TaLMs, section 5.1: information or solutions).
 
     >>> from talm_sim.types import Turn
     >>> gone = Missing(kind=MissingKind.ARGUMENT, name="start_date", value="2025-01-06", removed_text="6 January 2025")
-    >>> user_knowledge(Scenario(id="a", group="b", turns=(Turn(messages=()),), missing=gone))
+    >>> user_knowledge(Scenario(id="a", group="b", turns=(Turn(messages=()),), missing=(gone,)))
     'the start date: 6 January 2025 (2025-01-06)'
     """
-    missing = scenario.missing
-    if missing is None or missing.human_answer:
-        return (missing.human_answer or "").strip() if missing else ""
+    return "\n".join(dict.fromkeys(filter(None, map(_known_of, scenario.missing))))
+
+
+def _known_of(missing: Missing) -> str:
+    if missing.human_answer:
+        return missing.human_answer.strip()
     if missing.kind is MissingKind.TOOL:
         return f"The agent lacks the tool {missing.name}. You may do its work: say what it would find, if you know it or can find it out."
     if missing.value is None:

@@ -46,11 +46,10 @@ from talm_sim.models.control_names import CONTROLS
 from talm_sim.models.messages import text_of
 from talm_sim.models.sim import ControlPolicy
 from talm_sim.scenarios.invention import invent
+from talm_sim.tasks.way_search import Search
 from talm_sim.types import FINISH, Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
 
 __all__ = ["AgentPolicy", "fact_line", "gives_missing", "is_refusal", "to_text", "value_in_reply", "waves_of"]
-
-"""The value of a fact that a result does not give."""
 
 
 class AgentPolicy(ControlPolicy):
@@ -66,7 +65,7 @@ class AgentPolicy(ControlPolicy):
         self._ends = [*accumulate(len(turn.gold_calls) for turn in self._user_turns)]
         self._waves = waves_of(scenario)
         self._mark = _unused_mark(self._user_turns)
-        self._ask_id = f"ask{self._mark}-1"
+        self._ask_ids = {f"ask{self._mark}-{number}": missing for number, missing in enumerate(self._missing, 1)}
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Act; see `Model.generate`."""
@@ -86,16 +85,14 @@ class AgentPolicy(ControlPolicy):
 
     def _next_calls(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> Sequence[ToolCall]:
         """Return the calls to make now; none if it is time to answer."""
-        asks = self.control == "asker" and self._missing is not None and ASK_HUMAN in offered and place >= self._place_of_missing()
-        if asks and self._ask_id not in results:
-            return [ToolCall(id=self._ask_id, name=ASK_HUMAN, arguments={"question": self._question(offered)})]
-        reply = results.get(self._ask_id, "")
-        informed = self.control not in CONTROLS[1:] or gives_missing(reply, self._missing)
+        for ask_id, missing in self._ask_ids.items() if self.control == "asker" and ASK_HUMAN in offered else ():
+            if ask_id not in results and place >= self._place_of(missing):
+                return [ToolCall(id=ask_id, name=ASK_HUMAN, arguments={"question": self._question(missing, offered)})]
         for wave in self._waves:
             open_calls = [index for index in wave if index < self._ends[place] and self._gold[index].tool in offered]
             open_calls = [index for index in open_calls if self._gold_id(index) not in results]
             if open_calls:
-                return [self._gold_call(index, offered, None if informed else reply) for index in open_calls]
+                return [self._gold_call(index, offered, results) for index in open_calls]
         return ()
 
     def _place(self, messages: Sequence[BaseMessage]) -> int:
@@ -104,18 +101,16 @@ class AgentPolicy(ControlPolicy):
         asked = [*accumulate(sum(message["role"] == "user" for message in turn.messages) for turn in self._user_turns)]
         return max(bisect(asked, said) - 1, 0)
 
-    def _place_of_missing(self) -> int:
+    def _place_of(self, missing: Missing) -> int:
         """Return the user turn that needs what is missing: for an argument the first with a call that has it, for a tool the last."""
-        missing = self._missing
-        lacking = missing is not None and not _is_tool(missing)
-        needed = (index for index, call in enumerate(self._gold) if lacking and any(self._is_missing(*one) for one in call.arguments.items()))
-        first = next(needed, None)
+        calls = () if _is_tool(missing) else enumerate(self._gold)
+        first = next((index for index, call in calls if any(_is_value_of(missing, *one) for one in call.arguments.items())), None)
         return len(self._user_turns) - 1 if first is None else bisect(self._ends, first)
 
-    def _is_missing(self, name: str, value: Any) -> bool:
-        """Return whether an argument is what the user left out, under its own name or, for a text, any other."""
-        missing = self._missing
-        return missing is not None and bool(value == missing.value) and (name == missing.name or isinstance(value, str))
+    def _left_out(self, name: str, value: Any) -> tuple[str, Missing] | None:
+        """Return what the user left out that an argument is, with the id of the question for it; None if the user gave it."""
+        found = [(ask_id, one) for ask_id, one in self._ask_ids.items() if not _is_tool(one) and _is_value_of(one, name, value)]
+        return min(found, key=lambda one: one[1].name != name, default=None)
 
     def _gold_id(self, index: int) -> str:
         return f"gold{self._mark}-{index}"
@@ -124,16 +119,15 @@ class AgentPolicy(ControlPolicy):
         if self.control == "cautious":
             return "No, I would rather not try."
         if self.control == "asker" and self._missing:
-            return f"IDK, there is no {_words(self._missing.name)}."
+            return f"IDK, there is no {' and no '.join(_words(one.name) for one in self._missing)}."
         return "Yes, I have all I need."
 
-    def _question(self, offered: Mapping[str, ToolSpec]) -> str:
-        missing = self._missing
-        assert missing is not None
+    def _question(self, missing: Missing, offered: Mapping[str, ToolSpec]) -> str:
         if _is_tool(missing):
             does = _words(missing.name)
             gives = does.partition(" ")[2] or does
-            lost = " and the ".join(_words(fact.name) for fact in self._facts if fact.call is None)
+            tool_of = Search(self._scenario, (), ()).tool_of
+            lost = " and the ".join(_words(fact.name) for fact in self._facts if fact.call is None and tool_of(fact) == missing.name)
             return f"I have no tool to {does}. What is the {gives}{', meaning the ' + lost if lost else ''}?"
         uses = (call for call in self._gold if missing.name in call.arguments and call.tool in offered)
         schemas = (offered[call.tool].parameters.get("properties", {}).get(missing.name, {}) for call in uses)
@@ -141,19 +135,22 @@ class AgentPolicy(ControlPolicy):
         question = f"What is the {_words(missing.name)}?"
         return f"{question} I need this: {description}" if description else question
 
-    def _gold_call(self, index: int, offered: Mapping[str, ToolSpec], reply: str | None) -> ToolCall:
-        """Return a gold call; with a `reply`, as made by somebody who knows only that about what is missing."""
+    def _gold_call(self, index: int, offered: Mapping[str, ToolSpec], results: Mapping[str, str]) -> ToolCall:
+        """Return a gold call; but for the oracle, as made by somebody who knows only the replies about what is missing."""
         call = self._gold[index]
         arguments = dict(call.arguments)
-        if self._missing and reply is not None and not _is_tool(self._missing):
-            arguments = {name: self._guessed(name, value, offered, reply) for name, value in arguments.items()}
+        if self.control in CONTROLS[1:]:
+            arguments = {name: self._guessed(name, value, offered, results) for name, value in arguments.items()}
         return ToolCall(id=self._gold_id(index), name=call.tool, arguments=arguments)
 
-    def _guessed(self, name: str, value: Any, offered: Mapping[str, ToolSpec], reply: str) -> Any:
+    def _guessed(self, name: str, value: Any, offered: Mapping[str, ToolSpec], results: Mapping[str, str]) -> Any:
         """Return the value itself or, if the user left it out, what the reply gives, otherwise an invented one that is the same everywhere."""
-        missing = self._missing
-        assert missing is not None
-        if not self._is_missing(name, value):
+        found = self._left_out(name, value)
+        if found is None:
+            return value
+        ask_id, missing = found
+        reply = results.get(ask_id, "")
+        if gives_missing(reply, missing):
             return value
         first = next((call.tool for call in self._gold if missing.name in call.arguments), "")
         parameters = offered[first].parameters if first in offered else {}
@@ -167,25 +164,25 @@ class AgentPolicy(ControlPolicy):
 
     def _values(self, results: Mapping[str, str], place: int) -> list[tuple[Fact, Any]]:
         """Return the due facts, each with what the result of its gold call has in its place."""
-        parsed = {call_id: read_json(text) for call_id, text in results.items() if call_id != self._ask_id}
+        parsed = {call_id: read_json(text) for call_id, text in results.items() if call_id not in self._ask_ids}
         calls = [(fact, parsed.get(self._gold_id(fact.call)) if fact.call is not None else None) for fact in self._due_facts(place)]
         return [(fact, value_at(result, fact.pointer)) for fact, result in calls]
 
     def _answer(self, results: Mapping[str, str], offered: Mapping[str, ToolSpec], place: int) -> str:
         """Return what was found, each fact as in the result that was received. Nothing is said from memory; what no call finds comes last."""
-        reply, values = results.get(self._ask_id, ""), self._values(results, place)
+        values = self._values(results, place)
         lines = [fact_line(fact, value) for fact, value in values if value is not NOT_THERE]
         lacking = any(value is NOT_THERE for _, value in values)
-        if self._missing and _is_tool(self._missing) and not is_refusal(reply):
-            lines.append(reply)
-        elif lacking and self.control in {"eager", "asker"} and self._lacks_tool():
-            lines.append("For the rest I would guess that all is as usual.")
-        elif lacking:
-            lines.append("The rest could not be found.")
+        replies = [results.get(ask_id, "") for ask_id, one in self._ask_ids.items() if _is_tool(one)]
+        given = [reply for reply in replies if not is_refusal(reply)]
+        lines += given
+        if lacking and (not given or len(given) < len(replies)):
+            guesses = self.control in {"eager", "asker"} and self._lacks_tool()
+            lines.append("For the rest I would guess that all is as usual." if guesses else "The rest could not be found.")
         return "\n".join(lines) or "There is nothing to tell."
 
     def _lacks_tool(self) -> bool:
-        return not self._gold or (self._missing is not None and _is_tool(self._missing))
+        return not self._gold or any(map(_is_tool, self._missing))
 
 
 def fact_line(fact: Fact, value: Any) -> str:
@@ -203,6 +200,11 @@ def _call(*calls: ToolCall) -> ModelTurn:
 
 def _is_tool(missing: Missing) -> bool:
     return missing.kind is MissingKind.TOOL
+
+
+def _is_value_of(missing: Missing, name: str, value: Any) -> bool:
+    """Return whether an argument is what the user left out, under its own name or, for a text, any other."""
+    return bool(value == missing.value) and (name == missing.name or isinstance(value, str))
 
 
 def _unused_mark(user_turns: Sequence[Turn]) -> str:
@@ -259,9 +261,9 @@ def is_refusal(reply: str) -> bool:
     return not said or _NO_IDEA.search(said) is not None or (denied is not None and _KNOW.search(said, denied.end()) is not None)
 
 
-def gives_missing(reply: str, missing: Missing | None) -> bool:
+def gives_missing(reply: str, missing: Missing) -> bool:
     """Return whether a reply gives what is missing: its value, the answer the scenario has for it, or a part of that which says it."""
-    if missing is None or not reply:
+    if not reply:
         return False
     said = " ".join(reply.split()).casefold()
     known = [" ".join(text.split()).casefold() for text in (missing.human_answer, missing.removed_text) if text]

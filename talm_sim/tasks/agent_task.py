@@ -382,5 +382,5 @@ def _whose(job: Job[Any]) -> str:
 def tools_of(scenarios: Sequence[Scenario], environment: Environment) -> list[ToolSpec]:
     """The environment's tools that `scenarios` name, missing ones included."""
     named = {name for scenario in scenarios for name in (*scenario.tools, *(call.tool for call in scenario.gold_calls))}
-    named |= {scenario.missing.name for scenario in scenarios if scenario.missing}
+    named |= {one.name for scenario in scenarios for one in scenario.missing}
     return [spec for name, spec in sorted(environment.specs.items()) if name in named]

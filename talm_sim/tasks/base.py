@@ -277,9 +277,9 @@ class Task(ABC, Generic[OptionsT]):
         """
         return ()
 
-    def guessing_odds(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | None:
-        """How many values what a scenario lacks may have; None where nothing is lacking, or nothing lists them."""
-        return None
+    def guessing_odds(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Mapping[str, int]:
+        """Return how many values each argument that a scenario lacks may have, by name; without those whose values nothing lists."""
+        return {}
 
     def published_statistics(self, counted: Statistics) -> Statistics | None:
         """What a paper counts in the set that `scenarios stats` counted; None where none does."""

@@ -73,12 +73,11 @@ class Recoverer(AgentPolicy):
         return {call_id.removeprefix(begin): text for call_id, text in results.items() if call_id.startswith(begin)}
 
     def _ask_id_of(self, tool: str) -> str:
-        return f"{self._ask_id[:-1]}{tool}"
+        return f"ask{self._mark}-{tool}"
 
     def _may_know(self, tool: str, offered: Mapping[str, ToolSpec]) -> bool:
         """Whether a person may know what a tool would say; of a tool out of sight only a question can tell."""
-        missing = self._missing
-        known = missing is not None and missing.kind is MissingKind.TOOL and missing.name == tool and missing.human_answer is not None
+        known = any(one.kind is MissingKind.TOOL and one.name == tool and one.human_answer is not None for one in self._missing)
         return known or tool not in offered or offered[tool].human_replaceable
 
     def _lost_facts(self, search: Search, results: Mapping[str, str]) -> dict[str, list[Fact]]:

@@ -24,7 +24,7 @@ def visible_hidden_tools(scenario: Scenario, own: OwnAgent, offered: Collection[
         own: The agent.
         offered: Names of the tools that are left.
     """
-    gone = {scenario.missing.name} if scenario.missing and scenario.missing.kind is MissingKind.TOOL else set()
+    gone = {one.name for one in scenario.missing if one.kind is MissingKind.TOOL}
     return sorted(({*scenario.tools} | gone if scenario.tools else own.built_in) & own.built_in - {*offered})
 
 

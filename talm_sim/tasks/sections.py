@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from talm_sim.types import Line, Missing, Section
 
 __all__ = ["missing_section", "shorten"]
 
 
-def missing_section(missing: Missing, *more: str) -> Section:
-    """Return what was taken away, and faint lines below it."""
-    removed = f" (removed: “{shorten(missing.removed_text)}”)" if missing.removed_text else ""
-    first = (Line(text=f"{missing.kind.value} {missing.name}{removed}"),)
-    return Section(title="Missing", lines=(first, *((Line(text=line, style="faint"),) for line in more)))
+def missing_section(*missing: Missing, more: Callable[[Missing], str] = lambda _: "") -> Section:
+    """Return what was taken away, a line for each blocker, and a faint line below it with what `more` says of it."""
+    lines: list[tuple[Line, ...]] = []
+    for one in missing:
+        removed = f" (removed: “{shorten(one.removed_text)}”)" if one.removed_text else ""
+        lines.append((Line(text=f"{one.kind.value} {one.name}{removed}"),))
+        lines += [(Line(text=said, style="faint"),)] if (said := more(one)) else []
+    return Section(title="Missing", lines=tuple(lines))
 
 
 def shorten(text: str, width: int = 200) -> str:

@@ -97,8 +97,10 @@ class Search:
         """Return the tool that a fact rests on; empty if none is known."""
         if fact.call is not None:
             return self._gold[fact.call].tool if fact.call < len(self._gold) else ""
-        missing = self.scenario.missing
-        return missing.name if missing is not None and missing.kind is MissingKind.TOOL else ""
+        gone = [one for one in self.scenario.missing if one.kind is MissingKind.TOOL]
+        if len(gone) > 1:  # the answer that a person would give in its place says the fact
+            gone = [one for one in gone if one.human_answer and mentions(one.human_answer, fact.value, fact.accepted)]
+        return gone[0].name if gone else ""
 
     def next(self, results: Mapping[str, str]) -> list[Attempt]:
         """Return the calls to make now; nothing if no call is left that may give a lost fact.
@@ -144,8 +146,8 @@ class Search:
     def _further(self, index: int | None, results: Mapping[str, str]) -> Iterator[Attempt]:
         """Yield what may be tried for the facts of a gold call, in order; of None for those of the tool that is missing."""
         if index is None:
-            missing = self.scenario.missing
-            yield from self._alternatives("missing", missing.name if missing else "")
+            for number, missing in enumerate(self.scenario.missing):
+                yield from self._alternatives(f"missing{number or ''}", missing.name)
             return
         if index >= len(self._gold):
             return

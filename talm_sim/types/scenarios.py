@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, StrictBool, Tag, TypeAdapter, field_validator, model_validator
+from pydantic import Discriminator, Field, StrictBool, Tag, TypeAdapter, field_serializer, field_validator, model_validator
 
 from talm_sim.types.base import FrozenModel
 from talm_sim.types.tools import GoldCall, ToolCall
@@ -184,7 +184,7 @@ class MissingKind(StrEnum):
 
 
 class Missing(FrozenModel):
-    """What is missing from a scenario, and what a person would say if asked for it."""
+    """A blocker: one thing that is missing from a scenario, and what a person would say if asked for it."""
 
     kind: MissingKind
     name: str
@@ -254,7 +254,8 @@ class Scenario(FrozenModel):
     prompts contain it.
     """
     target: Target | None = None
-    missing: Missing | None = None
+    missing: tuple[Missing, ...] = ()
+    """The blockers: all that is missing, each with its own answer. A file has none as null, one as its object, several as a list."""
     perturbations: tuple[str, ...] = ()
     """Perturbations that belong to the scenario, written as on the command line, e.g. `mask:tool=airport_info`."""
     alternatives: dict[str, tuple[GoldCall, ...]] = Field(default_factory=dict, exclude_if=lambda found: not found)
@@ -268,6 +269,18 @@ class Scenario(FrozenModel):
         if not value.strip():
             raise ValueError("must not be empty")
         return value
+
+    @field_validator("missing", mode="before")
+    @classmethod
+    def _list_missing(cls, value: Any) -> Any:
+        if value is None:
+            return ()
+        return value if isinstance(value, list | tuple) else (value,)
+
+    @field_serializer("missing")
+    def _write_missing(self, missing: tuple[Missing, ...]) -> Missing | list[Missing] | None:
+        """Write as few brackets as suffice: the digest of a scenario with one blocker, or none, is the one it always had."""
+        return [*missing] if len(missing) > 1 else missing[0] if missing else None
 
     @property
     def query(self) -> str:

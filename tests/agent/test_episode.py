@@ -162,14 +162,14 @@ async def test_a_no_skips_before_anything_is_done() -> None:
 
 async def test_perfect_scenarios_are_asked_both_questions() -> None:
     model = Script(ANSWER)
-    result = await run_episode(_agent(model), SCENARIO.model_copy(update={"group": "perfect", "missing": None}))
+    result = await run_episode(_agent(model), SCENARIO.model_copy(update={"group": "perfect", "missing": ()}))
     assert isinstance(result, Episode)
     assert [answer.kind for answer in result.awareness] == ["information", "tool"]
 
 
 async def test_no_tools_is_asked_none() -> None:
     model = Script(ANSWER)
-    result = await run_episode(_agent(model), SCENARIO.model_copy(update={"group": "no-tools", "tools": (), "missing": None}))
+    result = await run_episode(_agent(model), SCENARIO.model_copy(update={"group": "no-tools", "tools": (), "missing": ()}))
     assert isinstance(result, Episode)
     assert result.awareness == ()
     assert model.offered == [()]

@@ -182,7 +182,7 @@ async def test_with_nobody_to_ask_a_question_in_words_is_reminded() -> None:
 
 async def test_a_scenario_without_tools_ends_with_a_text() -> None:
     model = Script(said("12 m"))
-    episode = await play(model, SCENARIO.model_copy(update={"group": "no-tools", "tools": (), "missing": None}))
+    episode = await play(model, SCENARIO.model_copy(update={"group": "no-tools", "tools": (), "missing": ()}))
     assert model.offered == [()]
     assert (episode.termination, episode.answer) == (Termination.ANSWERED, "12 m")
 

@@ -70,3 +70,17 @@ def test_a_package_that_cannot_be_imported_is_one_line(tmp_path: Path, monkeypat
         pytest.raises(PrerequisiteError, match=r"^responder 'parrot' of package toy cannot be loaded: ZeroDivisionError: division by zero\.$"),
     ):
         responder_kind("parrot")
+
+
+async def test_the_simulated_person_says_of_each_thing_asked_for_what_it_knows_of_it_and_no_more() -> None:
+    day = Missing(kind=MissingKind.ARGUMENT, name="date", value="2025-01-06", removed_text="6 January", human_answer="On 6 January 2025.")
+    tool = Missing(kind=MissingKind.TOOL, name="find_weather")
+    person = SimulatedResponder(SCENARIO.model_copy(update={"missing": (*SCENARIO.missing, day, tool)}), {})
+    told = {
+        "What is the code?": "It is HAN.",
+        "Which date?": "On 6 January 2025.",
+        "What is the code, and which date is it?": "It is HAN. On 6 January 2025.",
+    }
+    assert {question: (await person(question, 1)).answer for question in told} == told
+    for question in ("What is the weather?", "What is your name?", "Could you give more details?"):
+        assert (await person(question, 1)).declined == "idk"

@@ -336,7 +336,7 @@ async def test_the_asker_asks_in_the_turn_that_needs_what_is_missing(control: st
         LONG.turns[1].model_copy(update={"gold_calls": ()}),
         Turn(messages=({"role": "user", "content": "And the other?"},), gold_calls=GOLD[1:]),
     )
-    lacking = LONG.model_copy(update={"group": "underspecified", "turns": turns, "missing": missing, "target": Facts(required=())})
+    lacking = LONG.model_copy(update={"group": "underspecified", "turns": turns, "missing": (missing,), "target": Facts(required=())})
     saver = memory_saver()
     agent = _agent(SimModel(control), human=True, saver=saver)
     result = await run_episode(agent, lacking)

@@ -72,6 +72,8 @@ SCENARIOS = [
     (row(target={"type": "fact"}), r"s\.jsonl:1: target: is of type 'fact'; .*Did you mean 'facts'\?$"),
     (row(target={"value": 1}), r"s\.jsonl:1: target: needs a `type`"),
     (row(missing={"kind": "word", "name": "x"}), r"s\.jsonl:1: missing\.kind: 'word' is not one of 'argument', 'tool' or 'utterance'"),
+    (row(missing="code"), r"s\.jsonl:1: missing: "),
+    (row(missing=[{"kind": "tool", "name": "x"}, {"kind": "tool"}]), r"s\.jsonl:1: missing\.1\.name: is missing"),
     (row(perturbations=["msk:tool=x"]), r"unknown perturbation 'msk'"),
     (f"{row()}\n{row()}", r"s\.jsonl:2: id 'mine' is also used on line 1; ids must be unique\.$"),
     ("[1]", r"s\.jsonl:1: is not a JSON object; write one scenario per line"),

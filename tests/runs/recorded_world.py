@@ -68,7 +68,7 @@ def _underspecified(town: str) -> Scenario:
             "id": f"{base.id}.underspecified",
             "group": "underspecified",
             "turns": (turn,),
-            "missing": missing,
+            "missing": (missing,),
             "source": Source(base=base.id),
         }
     )

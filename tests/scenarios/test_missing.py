@@ -115,20 +115,21 @@ def test_the_tools_say_what_the_missing_thing_is() -> None:
     turn = Turn(messages=({"role": "user", "content": "How high is it?"},), gold_calls=calls)
     scenario = Scenario(id="s", group="underspecified", turns=(turn,))
     for missing, said in (
-        (None, ""),
         (IATA, "Code of the airport."),
         (argument("bare", 1, "1"), ""),
         (argument("other", 1, "1"), ""),
         (TOOL, "Facts of an airport."),
         (Missing(kind=MissingKind.TOOL, name="unknown"), ""),
     ):
-        assert describe_missing(scenario.model_copy(update={"missing": missing}), specs) == said
+        assert describe_missing(scenario, missing, specs) == said
 
 
 @pytest.mark.parametrize(
     ("missing", "knows"),
     [
-        (None, ""),
+        ((), ""),
+        ((argument("amount", 2, ""), IATA, TOOL), f"the amount: 2\n{IATA.human_answer}\n{TOOL.human_answer}"),
+        ((IATA, IATA.model_copy(update={"name": "icao"})), IATA.human_answer),
         (IATA.model_copy(update={"human_answer": "It's Hanoi, HAN. "}), "It's Hanoi, HAN."),
         (argument("start_date", "2025-01-06", "6 January 2025"), "the start date: 6 January 2025 (2025-01-06)"),
         (argument("start_date", "2025-01-06", "on 2025-01-06"), "the start date: on 2025-01-06"),
@@ -140,7 +141,7 @@ def test_the_tools_say_what_the_missing_thing_is() -> None:
         ),
     ],
 )
-def test_what_the_user_knows_is_said_in_words(missing: Missing | None, knows: str) -> None:
+def test_what_the_user_knows_is_said_in_words(missing: Missing | tuple[Missing, ...], knows: str) -> None:
     turn = Turn(messages=({"role": "user", "content": "How high is it?"},))
     assert user_knowledge(Scenario(id="s", group="g", turns=(turn,), missing=missing)) == knows
 

@@ -43,7 +43,7 @@ def scenario(
     *,
     gold: tuple[GoldCall, ...] = GOLD,
     facts: tuple[Fact, ...] = FACTS,
-    missing: Missing | None = None,
+    missing: Missing | tuple[Missing, ...] = (),
     query: str = "How high is HAN, and what is the time in UTC+7?",
 ) -> Scenario:
     turn = Turn(messages=({"role": "user", "content": query},), gold_calls=gold)
@@ -60,10 +60,10 @@ async def play(
     played: Scenario,
     tools: tuple[ToolSpec, ...] = (AIRPORT, TIME),
     results: Mapping[str, Any] = RESULTS,
-    human: str = "",
+    human: str | Mapping[str, str] = "",
     turns: int = 6,
 ) -> list[ModelTurn]:
-    """Play an episode: tools answer from `results`, the human says `human`."""
+    """Play an episode: tools answer from `results`, the human says `human`, or what it holds for a word of the question."""
     messages: list[BaseMessage] = [HumanMessage(played.query)]
     done: list[ModelTurn] = []
     for _ in range(turns):
@@ -74,7 +74,9 @@ async def play(
             return done
         messages.append(AIMessage(turn.text, tool_calls=[{"id": c.id, "name": c.name, "args": c.arguments} for c in turn.tool_calls]))
         for call in turn.tool_calls:
-            text = human if call.name == "ask_human" else json.dumps(results[call.name])
+            asked = str(call.arguments.get("question"))
+            said = human if isinstance(human, str) else next((text for word, text in human.items() if word in asked), "")
+            text = said if call.name == "ask_human" else json.dumps(results[call.name])
             messages.append(ToolMessage(text, tool_call_id=call.id, name=call.name))
     raise AssertionError("the control never answered")
 
@@ -160,6 +162,30 @@ async def test_asker_asks_for_the_argument_in_words_then_solves() -> None:
     assert calls(question) == [("ask_human", {"question": "What is the code? I need this: IATA code of the airport."})]
     assert calls(first) == GOLD_PAIR
     assert "39" in last.text
+
+
+BOTH = (ARGUMENT, Missing(kind=MissingKind.ARGUMENT, name="zone", value="UTC+7", removed_text="in UTC+7", human_answer="In UTC+7."))
+
+
+async def test_asker_asks_once_for_each_thing_that_is_missing_then_solves() -> None:
+    first, second, made, last = await play("asker", scenario(missing=BOTH), (AIRPORT, TIME, ASK), human={"code": "HAN", "zone": "UTC+7"})
+    assert [calls(one)[0][1]["question"].partition("?")[0] for one in (first, second)] == ["What is the code", "What is the zone"]
+    assert calls(made) == GOLD_PAIR
+    assert last.text == "elevation ft: 39\nlocal time: 10:00"
+
+
+async def test_asker_invents_only_what_nobody_told_it() -> None:
+    *_, made, _ = await play("asker", scenario(missing=BOTH), (AIRPORT, TIME, ASK), human={"code": DONT_KNOW, "zone": "UTC+7"})
+    assert calls(made)[0][1] != GOLD_PAIR[0][1] and calls(made)[1] == GOLD_PAIR[1]
+    told = {"airport": "It lies at 39 feet.", "time": DONT_KNOW}
+    lost = tuple(fact.model_copy(update={"call": None, "pointer": ""}) for fact in FACTS)
+    tools = (REPLACEABLE, Missing(kind=MissingKind.TOOL, name="get_time", human_answer="It is 10:00."))
+    first, second, last = await play("asker", scenario(gold=(), facts=lost, missing=tools), (ASK,), human=told)
+    assert [calls(one)[0][1]["question"] for one in (first, second)] == [
+        "I have no tool to get airport. What is the airport, meaning the elevation ft?",
+        "I have no tool to get time. What is the time, meaning the local time?",
+    ]
+    assert last.text == "It lies at 39 feet.\nFor the rest I would guess that all is as usual."
 
 
 @pytest.mark.parametrize(
@@ -252,7 +278,7 @@ async def test_asker_without_a_human_acts_like_eager() -> None:
     ],
 )
 async def test_the_awareness_question(control: str, missing: Missing | None, label: str) -> None:
-    policy = AgentPolicy(f"sim/{control}", scenario(missing=missing))
+    policy = AgentPolicy(f"sim/{control}", scenario(missing=missing or ()))
     turn = await policy.generate([HumanMessage("?")], (), GenerationSettings(choices=("Yes", "No", "IDK")))
     assert turn.text.startswith(f"{label}, ")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from talm_sim.tasks.base import Task
     from talm_sim.tasks.makers import Maker
     from talm_sim.tasks.ways_out import FaultWay
-    from talm_sim.types import Scenario
+    from talm_sim.types import Scenario, ToolSpec
 
 __all__ = ["command"]
 
@@ -102,11 +103,11 @@ def show(scenario: str | None, task: str, file: Path | None, tools_from: tuple[s
 def _print_guessing_odds(found: Task[Any], scenario: Scenario, tools_from: tuple[str, ...], trusted: bool) -> None:
     from talm_sim.cli.commands.tools import built_in_specs
 
-    if scenario.missing is None or not scenario.gold_calls:
+    if not scenario.missing or not scenario.gold_calls:
         return
-    choices = found.guessing_odds(scenario, describe_sources(tools_from, trusted).specs if tools_from else built_in_specs())
-    if choices:
-        click.echo(odds_words(scenario.missing.name, choices), err=True)
+    odds = found.guessing_odds(scenario, describe_sources(tools_from, trusted).specs if tools_from else built_in_specs())
+    for argument, choices in odds.items():
+        click.echo(odds_words(argument, choices), err=True)
 
 
 @command.command("stats")
@@ -206,12 +207,12 @@ def check(
         raise click.UsageError(f"--tools-from: the scenarios of task {task} are checked without calling a tool; leave it out.")
     _check_fault_options(task, acts=acts, faults=faults, perturb=perturb, writing=writing)
     scenarios = known_scenarios(found, split, file)
-    odds: dict[str, int | None] = {}
+    odds: dict[str, int] = {}
     ways: list[FaultWay] = []
     if isinstance(found, AgentTask):
         with ToolCaller(tools_from or found.tools_from, trusted=trust) as call:
             problems = found.prove(scenarios, call, packaged=file is None)
-            odds = {scenario.id: found.guessing_odds(scenario, call.specs) for scenario in scenarios}
+            odds = {name: choices for scenario in scenarios for name, choices in _named_odds(found, scenario, call.specs)}
             if faults:
                 from talm_sim.cli.making.fault_ways import print_ways, try_faults, way_records
 
@@ -226,12 +227,18 @@ def check(
             click.echo(one_line(str(problem), 1000))
         if faults:
             print_ways(ways)
-    guessed = [f"{name} 1 in {choices}" for name, choices in odds.items() if choices]
+    guessed = [f"{name} 1 in {choices}" for name, choices in odds.items()]
     if guessed:
         click.echo(f"the missing value is one of a few, so a guess may be right: {', '.join(guessed)}", err=True)
     verdict = f"{count(len(problems), 'problem')} found" if problems else "all sound" if acts else "all can be run"
     click.echo(f"{count(len(scenarios), 'scenario')} {'checked' if acts else 'read'}: {verdict}", err=True)
     return 1 if problems else 0
+
+
+def _named_odds(task: Task[Any], scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Iterator[tuple[str, int]]:
+    """Yield how many values each missing argument may have, under the scenario's id, and the argument's name if several are missing."""
+    for argument, choices in task.guessing_odds(scenario, specs).items():
+        yield f"{scenario.id} ({argument})" if len(scenario.missing) > 1 else scenario.id, choices
 
 
 def _check_fault_options(task: str, *, acts: bool, faults: bool, perturb: tuple[str, ...], writing: bool) -> None:

@@ -67,7 +67,7 @@ class _Outcome:
         said = [f"{name}: {as_json(self.arguments[name])}, because the descriptions say {as_json(old)}" for name, old in replaced.items()]
         if self.draft and self.draft.choices:
             missing = next(scenario.missing for scenario in self.draft.scenarios if scenario.group == "underspecified")
-            said += [odds_words(missing.name if missing else "", self.draft.choices)]
+            said += [odds_words(missing[0].name if missing else "", self.draft.choices)]
         return said
 
 

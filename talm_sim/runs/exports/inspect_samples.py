@@ -223,8 +223,8 @@ def _metadata(episode: Episode, scenario: Scenario | None, row: Row) -> dict[str
         "why": row.why,
         "perturbations": [log.model_dump(mode="json") for log in episode.perturbations],
     }
-    if scenario is not None and scenario.missing is not None:
-        found["missing"] = scenario.missing.model_dump(mode="json")
+    if scenario is not None and scenario.missing:
+        found |= scenario.model_dump(mode="json", include={"missing"})
     if episode.usage.uncounted:
         found["generations_without_token_counts"] = episode.usage.uncounted
     return found | ({"details": episode.details} if episode.details else {})

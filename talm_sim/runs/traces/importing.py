@@ -226,7 +226,7 @@ def _write(config: RunConfig, place: Path, used: Sequence[Scenario], episodes: S
 def _specs(used: Sequence[Scenario]) -> list[ToolSpec]:
     """Return the built-in tools that the scenarios name; what other tools do is not known here."""
     named = {name for scenario in used for name in scenario.tools}
-    named |= {scenario.missing.name for scenario in used if scenario.missing is not None}
+    named |= {one.name for scenario in used for one in scenario.missing}
     if not any(scenario.tools for scenario in used):
         return []
     from talm_sim.tools_env.service.app import built_in_tools  # not at the top: it opens the service

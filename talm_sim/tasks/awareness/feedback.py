@@ -67,8 +67,8 @@ def conditions(pool: Sequence[Scenario], seed: int, limit: str | None) -> list[S
 def _call_of_removed(removed: Scenario, original: Scenario) -> GoldCall | None:
     """Return the gold call that the removed words are needed for; None if no gold call has arguments."""
     calls = [call for call in original.gold_calls if call.arguments]
-    name = removed.missing.name if removed.missing else ""
-    return next((call for call in calls if name in call.arguments), calls[0] if calls else None)
+    names = [one.name for one in removed.missing]
+    return next((call for call in calls if not call.arguments.keys().isdisjoint(names)), calls[0] if calls else None)
 
 
 def _key(scenario: Scenario, tool: str, arguments: JsonObject) -> tuple[str, str, str]:
@@ -100,10 +100,10 @@ def _make_three(removed: Scenario, original: Scenario, call: GoldCall, result: s
 
 
 def _unsaid_arguments(removed: Scenario, original: Scenario, call: GoldCall) -> list[str]:
-    """Return the names of the arguments that the removed words gave: the known one, otherwise those no longer said, otherwise the first."""
-    name = removed.missing.name if removed.missing else ""
-    if name in call.arguments:
-        return [name]
+    """Return the names of the arguments that the removed words gave: the known ones, otherwise those no longer said, otherwise the first."""
+    known = [one.name for one in removed.missing if one.name in call.arguments]
+    if known:
+        return known
     before, after = (as_text(dialogue(one)).casefold() for one in (original, removed))
     gone = [one for one, value in call.arguments.items() if str(value).casefold() in before and str(value).casefold() not in after]
     return gone or [next(iter(call.arguments))]

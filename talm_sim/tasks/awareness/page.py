@@ -30,8 +30,8 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     attempt = part_of(scenario, ATTEMPT)
     if attempt:
         yield Section.of("The call made before", [shorten(line) for line in as_text(attempt).splitlines()])
-    if scenario.missing is not None:
-        yield missing_section(scenario.missing)
+    if scenario.missing:
+        yield missing_section(*scenario.missing)
     if isinstance(scenario.target, YesNo):
         yield Section(title="Tools shown", lines=tuple(_tools(scenario, scenario.target)))
         yield Section.of("Right", [f"{scenario.target.gold.capitalize()}{_maker_note(scenario.target)}"])

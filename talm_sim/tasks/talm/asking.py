@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 from pydantic import computed_field
 
@@ -10,7 +11,7 @@ from talm_sim.agent.asking import asking_sentences
 from talm_sim.scenarios.missing import question_is_about
 from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.tasks.talm.recovered import SOURCE
-from talm_sim.types import Episode, FrozenModel, MissingKind, Scenario
+from talm_sim.types import Episode, FrozenModel, Missing, MissingKind, Scenario
 from talm_sim.types.figures import decimal
 
 __all__ = ["MARKS", "AskScores", "ask_scores", "asked_in_words", "needs_help", "total_ask_scores"]
@@ -100,10 +101,10 @@ def needs_help(scenario: Scenario) -> bool:
     Where it does not say what is missing, the group decides, as published: under-specified queries, replaceable tools. So it does where the
     published query lacks a tool, since the release does not say what a person would answer in its place.
     """
-    missing = scenario.missing
-    if missing is None or (missing.kind is MissingKind.TOOL and scenario.source.name == SOURCE):
+    published = scenario.source.name == SOURCE and all(one.kind is MissingKind.TOOL for one in scenario.missing)
+    if not scenario.missing or published:
         return not scenario.source.unchanged and scenario.group in GROUPS and GROUPS[scenario.group].needs_help
-    return missing.human_answer is not None
+    return any(one.human_answer is not None for one in scenario.missing)
 
 
 def asked_in_words(episode: Episode) -> tuple[str, ...]:
@@ -114,22 +115,24 @@ def asked_in_words(episode: Episode) -> tuple[str, ...]:
     return tuple(dict.fromkeys(question for text in texts for question in asking_sentences(text)))
 
 
-def ask_scores(episode: Episode, scenario: Scenario | None, description: str = "", left_open: Sequence[str] = ()) -> AskScores | None:
+def ask_scores(
+    episode: Episode, scenario: Scenario | None, descriptions: Sequence[str] = (), left_open: Sequence[str] = ()
+) -> AskScores | None:
     """Score one episode; None if nobody could be asked or the episode was not completed.
 
     Args:
         episode: The episode.
         scenario: Its scenario.
-        description: What the tool specification says of the missing argument or tool; the same text the simulated person goes by.
+        descriptions: What the tool specifications say of each blocker; the same texts the simulated person goes by.
         left_open: Questions that nobody was asked to answer, and that still count.
     """
     if scenario is None or episode.human == "none" or not episode.termination.completed:
         return None
     asked = [*(event.question for event in episode.questions), *left_open]
-    needs, missing = needs_help(scenario), scenario.missing
-    told = asked if needs and missing is not None else []
+    needs = needs_help(scenario)
+    told = asked if needs and scenario.missing else []
     marks = [(event.question, event.appropriate) for event in episode.questions if event.appropriate is not None]
-    compared = [] if missing is None else [mark is question_is_about(question, missing, description) for question, mark in marks]
+    compared = [mark is bool(blockers_asked(question, scenario, descriptions)) for question, mark in marks] if scenario.missing else []
     return AskScores(
         episodes=1,
         needing=int(needs),
@@ -137,12 +140,18 @@ def ask_scores(episode: Episode, scenario: Scenario | None, description: str = "
         asking_in_need=int(needs and bool(asked)),
         questions=len(asked),
         questions_in_need=len(told),
-        relevant_questions=sum(missing is not None and question_is_about(question, missing, description) for question in told),
+        relevant_questions=sum(bool(blockers_asked(question, scenario, descriptions)) for question in told),
         marked=len(marks),
         appropriate=sum(mark for _, mark in marks),
         compared=len(compared),
         agreeing=sum(compared),
     )
+
+
+def blockers_asked(question: str, scenario: Scenario, descriptions: Sequence[str] = ()) -> tuple[int, ...]:
+    """Return the indexes of the blockers that a question is about."""
+    described = zip_longest(scenario.missing, descriptions, fillvalue="")
+    return tuple(index for index, (one, said) in enumerate(described) if isinstance(one, Missing) and question_is_about(question, one, said))
 
 
 def total_ask_scores(scores: Iterable[AskScores | None]) -> AskScores | None:

@@ -127,7 +127,7 @@ def read_outputs(directory: Path) -> list[PublishedRun]:
     queries, specs = {query.id: query for query in read_queries(release)}, {spec.name: spec for spec in read_tools(release)}
     for run in runs.values():
         run.scenarios = [_with_recovered_of(scenario, queries.get(scenario.id)) for scenario in run.scenarios]
-        gone = {one.missing.name for one in run.scenarios if one.missing}
+        gone = {missing.name for one in run.scenarios for missing in one.missing}
         run.tools = [spec for name, spec in specs.items() if name in gone]
     return list(runs.values())
 
@@ -175,7 +175,7 @@ def _with_recovered(scenarios: Sequence[Scenario]) -> list[Scenario]:
 
 def _with(scenario: Scenario, found: Recovered) -> Scenario:
     source = scenario.source.model_copy(update={"base": found.base, "unchanged": found.unchanged})
-    return scenario.model_copy(update={"missing": found.missing, "source": source})
+    return scenario.model_copy(update={"missing": () if found.missing is None else (found.missing,), "source": source})
 
 
 def read_tools(directory: Path) -> list[ToolSpec]:

@@ -57,7 +57,7 @@ def behaviour_when_missing(episode: Episode, scenario: Scenario | None, left_ope
         scenario: What was asked.
         left_open: The questions in its final answer.
     """
-    if scenario is None or scenario.missing is None:
+    if scenario is None or not scenario.missing:
         return {}
     in_words = bool(left_open) or any(event.by == "words" for event in episode.questions)
     answered = episode.answered

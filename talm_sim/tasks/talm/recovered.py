@@ -158,7 +158,7 @@ def recovered_lines(scenarios: Iterable[Scenario]) -> Iterator[str]:
         groups.setdefault(scenario.group, []).append(scenario)
     for group, members in groups.items():
         if group in _DERIVED:
-            known, unchanged = sum(one.missing is not None for one in members), sum(one.source.unchanged for one in members)
+            known, unchanged = sum(bool(one.missing) for one in members), sum(one.source.unchanged for one in members)
             nothing = f"; nothing was removed from {unchanged:,}" if unchanged else ""
             yield f"{group}: what is missing is known of {known:,} of {len(members):,}{nothing}"
 
@@ -176,10 +176,9 @@ def knowledge_notes(scenarios: Iterable[Scenario]) -> Iterator[str]:
 
 def _knowledge(scenario: Scenario) -> str:
     knows, does_not_know, nothing_removed, not_recovered = _KNOWLEDGE
-    missing = scenario.missing
-    if missing is None:
+    if not scenario.missing:
         return nothing_removed if scenario.source.unchanged else not_recovered
-    return knows if missing.human_answer else does_not_know
+    return knows if all(one.human_answer for one in scenario.missing) else does_not_know
 
 
 def _plain(text: str) -> str:

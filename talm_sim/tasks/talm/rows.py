@@ -44,7 +44,7 @@ class _Seen:
         cls,
         episode: Episode,
         scenario: Scenario | None = None,
-        description: str = "",
+        descriptions: Sequence[str] = (),
         *,
         own: bool = False,
         imported: bool = False,
@@ -69,7 +69,7 @@ class _Seen:
             awareness=episode.awareness_of(question) if question else None,
             skipped=declined_first(episode),
             asked=bool(episode.questions or counted),
-            ask=None if awareness_alone or (imported and episode.group not in GROUPS) else ask_scores(episode, scenario, description, counted),
+            ask=None if awareness_alone or (imported and episode.group not in GROUPS) else ask_scores(episode, scenario, descriptions, counted),
             done=done | ({"open_questions": len(left_open)} if left_open else {}),
             awareness_alone=awareness_alone,
             imported=imported,
@@ -96,10 +96,10 @@ def rows(run: RunView) -> list[Row]:
     """
     tools = run.tools()
     by_id = {scenario.id: scenario for scenario in run.scenarios()}
-    described = {name: describe_missing(scenario, tools) for name, scenario in by_id.items()}
+    described = {name: tuple(describe_missing(one, gone, tools) for gone in one.missing) for name, one in by_id.items()}
     alone = run.job.options.stop_after is not None
     whose: dict[str, bool] = {"own": run.job.options.agent is not None, "imported": run.imported, "awareness_alone": alone}
-    seen = [_Seen.of(one, by_id.get(one.scenario_id), described.get(one.scenario_id, ""), **whose) for one in run.episodes()]
+    seen = [_Seen.of(one, by_id.get(one.scenario_id), described.get(one.scenario_id, ()), **whose) for one in run.episodes()]
     verdicts = [*run.verdicts()]
     labelled = {one.episode_id for one in verdicts if {*one.labels.values()} - {"undecided"}}
     table = VerdictTable(verdicts)

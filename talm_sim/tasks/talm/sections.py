@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from talm_sim.tasks.sections import missing_section, shorten
 from talm_sim.tasks.talm.recovered import NOTHING_REMOVED
 from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call
-from talm_sim.types import AwarenessKind, Episode, Line, Scenario, Section
+from talm_sim.types import AwarenessKind, Episode, Line, Missing, Scenario, Section
 
 __all__ = ["sections"]
 
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Return the parts this task adds to the page, below the query."""
-    if scenario.missing is not None:
-        helped = scenario.missing.human_answer
-        help_line = f"a person would say: {shorten(helped)}" if helped else "no person could help"
-        section = missing_section(scenario.missing, help_line)
+    if scenario.missing:
+        section = missing_section(*scenario.missing, more=_help_line)
         call = find_uninformed_call(episode, scenario)
         said = f"called without knowing: {call.name} in turn {call.turn + 1}, before anybody or anything had said the value" if call else ""
         yield section.model_copy(update={"lines": (*section.lines, (Line(text=said, style="bad"),))}) if said else section
@@ -25,6 +23,10 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
         yield Section(title="Missing", lines=((Line(text=f"{NOTHING_REMOVED}: it has all of {scenario.source.base}"),),))
     if episode.awareness:
         yield Section(title="Awareness", lines=tuple(_awareness(episode)))
+
+
+def _help_line(missing: Missing) -> str:
+    return f"a person would say: {shorten(missing.human_answer)}" if missing.human_answer else "no person could help"
 
 
 def _awareness(episode: Episode) -> Iterator[tuple[Line, ...]]:

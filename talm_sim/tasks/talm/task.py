@@ -92,8 +92,8 @@ class TalmTask(AgentTask[TalmOptions]):
         begin = call.start_episode if call.tools.keep_state else None
         return check_scenarios(scenarios, call.specs, call, packaged=packaged, begin=begin)
 
-    def guessing_odds(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | None:
-        """Return how many values the descriptions of the tools list for the argument that the user left out."""
+    def guessing_odds(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Mapping[str, int]:
+        """Return how many values the descriptions of the tools list for each argument that the user left out."""
         from talm_sim.tasks.talm.making.giveaways import guessing_odds
 
         return guessing_odds(scenario, specs)

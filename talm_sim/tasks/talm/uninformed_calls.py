@@ -19,12 +19,15 @@ __all__ = ["find_uninformed_call", "lacks_an_argument"]
 
 def lacks_an_argument(scenario: Scenario | None) -> bool:
     """Return whether a scenario says which argument is missing, and its value."""
-    missing = scenario.missing if scenario else None
-    return missing is not None and missing.kind is MissingKind.ARGUMENT and missing.value is not None
+    return scenario is not None and any(map(_is_known_argument, scenario.missing))
+
+
+def _is_known_argument(missing: Missing) -> bool:
+    return missing.kind is MissingKind.ARGUMENT and missing.value is not None
 
 
 def find_uninformed_call(episode: Episode, scenario: Scenario) -> ToolEvent | None:
-    """Find the first call with the missing argument's value that was made before the value was known.
+    """Find the first call with a missing argument's value that was made before the value was known.
 
     A value is known once it was in a message of the scenario that the agent had been told, in a person's answer or in a tool's result that
     came before the turn of the call: what the user says only later is not known yet.
@@ -36,11 +39,13 @@ def find_uninformed_call(episode: Episode, scenario: Scenario) -> ToolEvent | No
         scenario: It lacks an argument.
 
     Returns:
-        The call; None if there is none.
+        The call; None if there is none. Of several missing arguments, the earliest such call.
     """
-    missing = scenario.missing
-    if missing is None or not lacks_an_argument(scenario):
-        return None
+    found = (_uninformed_call(episode, scenario, missing) for missing in scenario.missing if _is_known_argument(missing))
+    return min((call for call in found if call is not None), key=lambda event: event.turn, default=None)
+
+
+def _uninformed_call(episode: Episode, scenario: Scenario, missing: Missing) -> ToolEvent | None:
     using = (event for event in episode.tool_events if _uses_value(event, missing))
     first = min(using, key=lambda event: event.turn, default=None)
     if first is None or any(_text_has_value(text, missing.value) for text in _texts_before(episode, scenario, first.turn)):

@@ -205,7 +205,9 @@ def row_of(scenario: Scenario) -> dict[str, Any]:
         raise PrerequisiteError(f"scenario '{scenario.id}': has no {lacking[0]} option; a When2Call row needs all four.")
     if len(scenario.turns) > 1 or [message["role"] for message in scenario.turns[0].messages] != ["user"]:
         raise PrerequisiteError(f"scenario '{scenario.id}': has more than one question; a When2Call row has one.")
-    held_out = scenario.missing.name if scenario.missing and scenario.missing.kind is MissingKind.ARGUMENT else ""
+    if len(scenario.missing) > 1:
+        raise PrerequisiteError(f"scenario '{scenario.id}': lacks {len(scenario.missing)} things; a When2Call row says one.")
+    held_out = next((one.name for one in scenario.missing if one.kind is MissingKind.ARGUMENT), "")
     row: dict[str, Any] = {
         "uuid": scenario.id,
         "source": scenario.source.name,
@@ -289,15 +291,15 @@ def _tool_text(tool: Any, key: str, where: str) -> str:
     return tool
 
 
-def _missing(gold: Behaviour, held_out: str, tools: tuple[str, ...], original: tuple[str, ...] | None, target: str) -> Missing | None:
+def _missing(gold: Behaviour, held_out: str, tools: tuple[str, ...], original: tuple[str, ...] | None, target: str) -> tuple[Missing, ...]:
     """Return what was taken away: a parameter of the question, or the tool that would have fitted it."""
     if held_out:
-        return Missing(kind=MissingKind.ARGUMENT, name=held_out)
+        return (Missing(kind=MissingKind.ARGUMENT, name=held_out),)
     if gold is not Behaviour.CANNOT_ANSWER:
-        return None
+        return ()
     gone = [tool for tool in original or () if tool not in tools]
     name = tool_name(target) if target else tool_name(gone[0]) if len(gone) == 1 else ""
-    return Missing(kind=MissingKind.TOOL, name=name) if name else None
+    return (Missing(kind=MissingKind.TOOL, name=name),) if name else ()
 
 
 def _text(row: Mapping[str, Any], key: str, where: str, *, filled: bool = False, default: str | None = None) -> str:

@@ -17,8 +17,8 @@ _SHOWN = 300
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Return the parts this task adds to the page, below the query."""
-    if scenario.missing is not None:
-        yield missing_section(scenario.missing)
+    if scenario.missing:
+        yield missing_section(*scenario.missing)
     if isinstance(scenario.target, Choice):
         names = ", ".join(shorten(tool_name(tool)) for tool in scenario.shown_tools)
         shown = Line(text=names) if names else Line(text="(none)", style="faint")

@@ -17,7 +17,7 @@ def attempts(missing: str, **arguments: str) -> dict[str, tuple[dict[str, str], 
     """Of each condition the arguments of the call that was made, and its error."""
     call = GoldCall(tool="book_hotel", arguments=arguments)
     original = COMPLETE.model_copy(update={"turns": (*COMPLETE.turns[:-1], COMPLETE.turns[-1].model_copy(update={"gold_calls": (call,)}))})
-    removed = REMOVED.model_copy(update={"missing": Missing(kind=MissingKind.ARGUMENT, name=missing)})
+    removed = REMOVED.model_copy(update={"missing": (Missing(kind=MissingKind.ARGUMENT, name=missing),)})
     return {one.group: _attempt(one) for one in conditions([original, removed], 0, None)}
 
 

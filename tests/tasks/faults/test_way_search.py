@@ -162,7 +162,7 @@ async def test_a_person_stands_in_for_replaceable_tools_only_if_told_to() -> Non
 
 
 async def test_a_person_who_stands_in_still_knows_what_is_missing() -> None:
-    lacks = SCENARIO.model_copy(update={"missing": Missing(kind=MissingKind.ARGUMENT, name="country", value="VN", human_answer="Vietnam.")})
+    lacks = SCENARIO.model_copy(update={"missing": (Missing(kind=MissingKind.ARGUMENT, name="country", value="VN", human_answer="Vietnam."),)})
     person = SimulatedResponder(lacks, {"find": FIND}, stands_in=True)
     assert (await person("Which country do you mean?", 1)).answer == "Vietnam."
     assert (await person("Which colour do you like?", 2)).answer == DONT_KNOW

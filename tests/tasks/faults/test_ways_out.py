@@ -219,7 +219,7 @@ def test_a_prediction_can_be_made_where_a_loop_is_running() -> None:
 
 def test_a_scenario_without_facts_or_calls_is_left_out() -> None:
     missing = Missing(kind=MissingKind.TOOL, name="find_price")
-    bare = SHOP.model_copy(update={"target": None, "missing": missing})
+    bare = SHOP.model_copy(update={"target": None, "missing": (missing,)})
     assert prove_shop("http-500", bare) == []
 
 

@@ -72,7 +72,7 @@ def test_shares_without_a_denominator_are_none() -> None:
 def test_the_description_counts() -> None:
     unnamed = Missing(kind=MissingKind.ARGUMENT, name="q", value="HAN", human_answer="HAN")
     plain = ask_scores(episode("Which airport?"), scenario(unnamed))
-    described = ask_scores(episode("Which airport?"), scenario(unnamed), "Airport to look up.")
+    described = ask_scores(episode("Which airport?"), scenario(unnamed), ["Airport to look up."])
     assert plain is not None and plain.relevance == 0
     assert described is not None and described.relevance == 1
 

@@ -37,8 +37,9 @@ def test_every_perfect_scenario_has_its_three_variants() -> None:
 
 def test_the_reference_judge_finds_the_facts_a_person_states() -> None:
     for scenario in find_task("talm").read(["replaceable"]):
-        assert scenario.missing is not None and scenario.missing.human_answer and isinstance(scenario.target, Facts)
-        said = AnswerText(scenario.missing.human_answer)
+        (missing,) = scenario.missing
+        assert missing.human_answer and isinstance(scenario.target, Facts)
+        said = AnswerText(missing.human_answer)
         assert [fact.name for fact in scenario.target.required if fact.call is None and not said.states(fact)] == [], scenario.id
 
 

@@ -179,7 +179,7 @@ def test_no_before_trying_declines_and_a_limit_is_neither_declining_nor_going_ah
     assert not limit["declined"] and not limit["went_ahead"]
     text = behaviour_when_missing(ended(end=Termination.TURN_LIMIT), SCENARIO, ())
     assert text["went_ahead"], "the text of the last turn is its answer"
-    assert behaviour_when_missing(ended(), SCENARIO.model_copy(update={"missing": None}), ()) == {}
+    assert behaviour_when_missing(ended(), SCENARIO.model_copy(update={"missing": ()}), ()) == {}
 
 
 @pytest.mark.parametrize(

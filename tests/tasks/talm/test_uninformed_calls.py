@@ -144,7 +144,7 @@ def test_a_call_before_anything_was_said_is_always_found(value: Any, ok: bool) -
 def test_it_applies_where_an_argument_and_its_value_are_missing() -> None:
     assert lacks_an_argument(scenario())
     assert not lacks_an_argument(None) and not lacks_an_argument(scenario(None))
-    assert not lacks_an_argument(scenario().model_copy(update={"missing": Missing(kind=MissingKind.TOOL, name="cancel")}))
+    assert not lacks_an_argument(scenario().model_copy(update={"missing": (Missing(kind=MissingKind.TOOL, name="cancel"),)}))
 
 
 def run_of(*events: tuple[Event, ...], of: Scenario | None = None, end: Termination = Termination.ANSWERED, imported: bool = False) -> View:
@@ -164,7 +164,7 @@ def test_it_is_counted_an_episode_and_said_of_the_group() -> None:
 
 def test_where_it_does_not_apply_it_is_not_counted() -> None:
     used = (call(reference="QX7K2P"),)
-    nothing_missing = scenario().model_copy(update={"missing": None})
+    nothing_missing = scenario().model_copy(update={"missing": ()})
     for view in (run_of(used, of=nothing_missing), run_of(used, end=Termination.REPLAY_MISS), run_of(used, of=nothing_missing, imported=True)):
         (row,), (summary,) = view.rows(), view.summaries()
         assert "called_without_knowing" not in row.values

@@ -188,12 +188,10 @@ MOST_NEW_WORDS = 3
 
 
 def _check_value_unsaid(pair: _Pair) -> Iterator[tuple[str, bool]]:
-    missing = pair.changed.missing
-    if missing is None or missing.value is None:
-        return
-    for text in readable_texts(pair.changed.turns):
-        if gives_value_away(text, missing.value):
-            yield f"'{missing.value}' is still said", False
+    for value in (missing.value for missing in pair.changed.missing if missing.value is not None):
+        for text in readable_texts(pair.changed.turns):
+            if gives_value_away(text, value):
+                yield f"'{value}' is still said", False
 
 
 def _check_incomplete(pair: _Pair) -> Iterator[tuple[str, bool]]:

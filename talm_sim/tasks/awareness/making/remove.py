@@ -87,7 +87,7 @@ def make_removed_scenario(original: Scenario, turns: tuple[Turn, ...], missing: 
             "group": "removed",
             "turns": turns,
             "target": YesNo(gold="no", relevant=original.target.relevant, made_by=made_by),
-            "missing": missing,
+            "missing": (missing,),
             "source": original.source.model_copy(update={"base": original.id}),
         }
     )

@@ -57,7 +57,7 @@ def replace_tools(scenario: Scenario, pool: Pool, limit: float = SERVES_LIMIT, u
             "group": "replaced",
             "shown_tools": tuple(swapped[api.name].text if api.name in swapped else api.text for api in shown),
             "target": YesNo(gold="no", relevant=target.relevant, swapped={name: api.name for name, api in swapped.items()}, made_by="rules"),
-            "missing": Missing(kind=MissingKind.TOOL, name=", ".join(swapped)),
+            "missing": (Missing(kind=MissingKind.TOOL, name=", ".join(swapped)),),
             "source": scenario.source.model_copy(update={"base": scenario.id}),
         }
     )

@@ -71,7 +71,7 @@ class ManipulationReviewer:
     def _entry(self, changed: Scenario, original: Scenario | None, line: Mapping[str, Any], doubt: str = "", why: str = "") -> Entry:
         target = changed.target
         facts = [Part("Needed", ", ".join(target.relevant))] if isinstance(target, YesNo) else []
-        facts += [Part("Gone", _describe_missing(changed.missing))] if changed.missing else []
+        facts += [Part("Gone", "; ".join(map(_describe_missing, changed.missing)))] if changed.missing else []
         facts += [Part("Made by", target.made_by)] if isinstance(target, YesNo) and target.made_by else []
         facts += [Part("Look at", doubt)] if doubt else []
         parts = (*_conversation_parts(changed, original), *_tools(changed, original), *facts)

@@ -135,7 +135,7 @@ def _scenario(row: Any) -> Scenario:
             "id": f"{base}.{group}" if changed else base,
             "group": group,
             "target": YesNo(gold="no" if changed else "yes", relevant=tuple(relevant), made_by="the study" if changed else ""),
-            "missing": Missing(kind=kind, name=", ".join(relevant)) if changed else None,
+            "missing": (Missing(kind=kind, name=", ".join(relevant)),) if changed else (),
         }
     )
     if fault := fault_in(found):

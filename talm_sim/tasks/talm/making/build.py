@@ -106,7 +106,7 @@ def _underspecified(perfect: Scenario, seed: Seed, facts: tuple[Fact, ...]) -> S
         removed_text=asked.removed_text,
         human_answer=asked.human_answer,
     )
-    return _variant(perfect, "underspecified", query=asked.query, gold=perfect.gold_calls, facts=facts, missing=missing)
+    return _variant(perfect, "underspecified", query=asked.query, gold=perfect.gold_calls, facts=facts, missing=(missing,))
 
 
 def _unavailable(perfect: Scenario, seed: Seed, facts: tuple[Fact, ...], specs: Mapping[str, ToolSpec]) -> Scenario:
@@ -123,7 +123,7 @@ def _unavailable(perfect: Scenario, seed: Seed, facts: tuple[Fact, ...], specs: 
         "replaceable" if replaceable else "non-replaceable",
         gold=tuple(perfect.gold_calls[index] for index in left),
         facts=tuple(_renumber_fact(fact, left) for fact in facts),
-        missing=missing,
+        missing=(missing,),
         perturbations=(f"mask:tool={tool}",),
     )
 

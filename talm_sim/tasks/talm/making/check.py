@@ -18,12 +18,14 @@ from talm_sim.schemas import NotChecked, Schema
 from talm_sim.tasks.talm.making.build import GROUPS, CallTool
 from talm_sim.tasks.talm.making.giveaways import find_giveaway, users_of
 from talm_sim.tasks.way_search import Search, gives_fact
-from talm_sim.types import Fact, Facts, GoldCall, MissingKind, Scenario, ToolSpec
+from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, ToolSpec
 
 __all__ = ["LOOKS_SECRET", "MASK", "check_scenarios"]
 
 MOST_REWORDED = 6
-"""Words an under-specified query may add to the original, and drop from it beyond the removed text, so that it reads naturally."""
+"""Words an under-specified query may add to the original for each thing removed, and drop from it beyond the removed text, so that it
+reads naturally.
+"""
 MASK = "mask:tool="
 LOOKS_SECRET = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY|\bAKIA[0-9A-Z]{16}\b|\b(?:sk|pk|rk)-[\w-]{16,}|\bgh[pousr]_\w{20,}|\bxox[abprs]-[\w-]{10,}"
@@ -94,7 +96,7 @@ class _Proof:
             yield from self._underspecified(scenario)
         elif scenario.group in {"replaceable", "non-replaceable"}:
             yield from self._unavailable(scenario, scenario.target.required)
-        elif scenario.missing is not None:
+        elif scenario.missing:
             yield "nothing is missing in this group, yet `missing` is set", "drop it"
 
     def _identity(self, scenario: Scenario) -> Iterator[Finding]:
@@ -210,18 +212,22 @@ class _Proof:
         elif _agent_input_text(scenario) != _agent_input_text(base):
             yield "its query is not its base's", "copy it"
         if scenario.group in {"replaceable", "non-replaceable"}:
-            masked = scenario.missing.name if scenario.missing else ""
-            left = tuple(one for one in base.gold_calls if one.tool != masked)
+            masked = {one.name for one in scenario.missing}
+            left = tuple(one for one in base.gold_calls if one.tool not in masked)
             if scenario.gold_calls != left or scenario.tools != base.tools or len(left) == len(base.gold_calls):
                 yield "its gold calls are not its base's without the masked tool", "copy `tools`; keep the gold calls that remain possible"
 
     def _underspecified(self, scenario: Scenario) -> Iterator[Finding]:
-        missing = scenario.missing
-        if missing is None or missing.kind is not MissingKind.ARGUMENT:
+        if not scenario.missing or any(one.kind is not MissingKind.ARGUMENT for one in scenario.missing):
             yield "it does not say which argument is missing", "set `missing` with kind argument"
             return
         if scenario.perturbations:
-            yield "it is also perturbed", "an underspecified scenario misses one argument and nothing else"
+            yield "it is also perturbed", "an underspecified scenario misses arguments and nothing else"
+        yield from _check_repeated(scenario.missing)
+        for missing in scenario.missing:
+            yield from self._missing_argument(scenario, missing)
+
+    def _missing_argument(self, scenario: Scenario, missing: Missing) -> Iterator[Finding]:
         users = [one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value]
         if not users:
             yield f"no gold call has {missing.name} = {missing.value!r}", "set missing.name and missing.value to a gold call's argument"
@@ -237,15 +243,33 @@ class _Proof:
             yield "no human answer is given", "set missing.human_answer"
         elif not mentions(missing.human_answer, missing.value, [missing.removed_text]):
             yield "the human answer does not contain the removed value", f"say {missing.value!r}, or the removed text, in missing.human_answer"
+        told = [one.name for one in scenario.missing if one != missing and mentions(missing.human_answer or "", one.value)]
+        if told:
+            yield f"the human answer for '{missing.name}' also says the {told[0]}", "each blocker's answer says that one alone"
 
     def _unavailable(self, scenario: Scenario, facts: Iterable[Fact]) -> Iterator[Finding]:
-        missing = scenario.missing
-        if missing is None or missing.kind is not MissingKind.TOOL:
+        if not scenario.missing or any(one.kind is not MissingKind.TOOL for one in scenario.missing):
             yield "it does not say which tool is missing", "set `missing` with kind tool"
             return
+        names = [one.name for one in scenario.missing]
         masked = sorted(text.removeprefix(MASK) for text in scenario.perturbations if text.startswith(MASK))
-        if masked != [missing.name] or len(scenario.perturbations) != 1:
-            yield f"it masks {masked or 'nothing'} but misses '{missing.name}'", f"set perturbations to ['{MASK}{missing.name}']"
+        if masked != sorted(names) or len(scenario.perturbations) != len(names):
+            misses, right = "', '".join(names), "', '".join(f"{MASK}{name}" for name in names)
+            yield f"it masks {masked or 'nothing'} but misses '{misses}'", f"set perturbations to ['{right}']"
+        yield from _check_repeated(scenario.missing)
+        for missing in scenario.missing:
+            yield from self._missing_tool(scenario, missing)
+        lost = [fact for fact in facts if fact.call is None]
+        if not lost:
+            yield "every fact can still be found", "mask a tool that gives a fact"
+        if scenario.group == "non-replaceable":
+            return
+        known = [one.human_answer for one in scenario.missing if one.human_answer]
+        for fact in lost:
+            if not any(mentions(answer, fact.value, fact.accepted) for answer in known):
+                yield f"the human answer does not contain the fact '{fact.name}' ({fact.value})", "say it in missing.human_answer"
+
+    def _missing_tool(self, scenario: Scenario, missing: Missing) -> Iterator[Finding]:
         if missing.name not in scenario.tools:
             yield f"the missing tool '{missing.name}' is not among its tools", "list it in `tools`; the mask takes it away"
         if missing.name in {one.tool for one in scenario.gold_calls}:
@@ -254,16 +278,10 @@ class _Proof:
         if spec is not None and spec.human_replaceable is not (scenario.group == "replaceable"):
             right = "replaceable" if spec.human_replaceable else "non-replaceable"
             yield f"'{missing.name}' is {right}, the group says {scenario.group}", f"move it to {right}"
-        lost = [fact for fact in facts if fact.call is None]
-        if not lost:
-            yield "every fact can still be found", "mask a tool that gives a fact"
-        if scenario.group == "non-replaceable":
-            if missing.human_answer is not None:
-                yield "a person is given an answer that no person could know", "drop missing.human_answer or move it to replaceable"
-            return
-        for fact in lost:
-            if not missing.human_answer or not mentions(missing.human_answer, fact.value, fact.accepted):
-                yield f"the human answer does not contain the fact '{fact.name}' ({fact.value})", "say it in missing.human_answer"
+        if scenario.group == "replaceable" and len(scenario.missing) > 1 and not missing.human_answer:
+            yield f"no human answer is given for '{missing.name}'", "set human_answer of each tool"
+        if scenario.group == "non-replaceable" and missing.human_answer is not None:
+            yield "a person is given an answer that no person could know", "drop missing.human_answer or move it to replaceable"
 
 
 def _agent_input_text(scenario: Scenario) -> str:
@@ -274,13 +292,19 @@ def _agent_input_text(scenario: Scenario) -> str:
 
 
 def _check_given_away(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> Iterator[Finding]:
-    missing = scenario.missing
-    if missing is None or missing.kind is not MissingKind.ARGUMENT:
-        return
     offered = [specs[name] for name in scenario.tools if name in specs]
-    place = find_giveaway(missing.value, missing.name, users_of(scenario, specs), offered)
-    if place:
-        yield f"the tools give the removed value away ({missing.value!r} in {place})", "choose another value, or take it out of the description"
+    for missing in (one for one in scenario.missing if one.kind is MissingKind.ARGUMENT):
+        place = find_giveaway(missing.value, missing.name, users_of(missing, scenario, specs), offered)
+        if place:
+            fix = "choose another value, or take it out of the description"
+            yield f"the tools give the removed value away ({missing.value!r} in {place})", fix
+
+
+def _check_repeated(missing: Sequence[Missing]) -> Iterator[Finding]:
+    seen = Counter((one.kind, one.name, canonical_json(one.value)) for one in missing)
+    for (kind, name, _), times in seen.items():
+        if times > 1:
+            yield f"the {kind.value} '{name}' is missing {times} times", "name each blocker once"
 
 
 def _judged_fields(fact: Fact) -> dict[str, Any]:
@@ -305,14 +329,15 @@ def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[Finding]:
 
 
 def _check_only_removed(original: str, scenario: Scenario) -> Iterator[Finding]:
-    """Check that the query is the original without the removed text, give or take a few words."""
+    """Check that the query is the original without the removed texts, give or take a few words for each."""
     before, after = Counter(tokens(original)), Counter(tokens(_agent_input_text(scenario)))
-    removed = scenario.missing.removed_text if scenario.missing else ""
-    if removed and removed not in original:
-        yield f"the removed text '{removed}' is not in the original query", "set missing.removed_text to words of the original"
+    removed = [one.removed_text for one in scenario.missing if one.removed_text]
+    for text in removed:
+        if text not in original:
+            yield f"the removed text '{text}' is not in the original query", "set missing.removed_text to words of the original"
     added = (after - before).total()
-    dropped = (before - after - Counter(tokens(removed))).total()
-    if max(added, dropped) > MOST_REWORDED:
+    dropped = (before - after - Counter(token for text in removed for token in tokens(text))).total()
+    if max(added, dropped) > MOST_REWORDED * max(len(scenario.missing), 1):
         yield f"its query differs from the original ({added} words added, {dropped} dropped)", "only remove the information"
     if not (before - after).total():
         yield "nothing was removed from the query", "remove the argument's text"

@@ -232,7 +232,7 @@ def _leave_argument_out(tried: CalledTool, request: _Request, offered: Sequence[
 def _underspecified(perfect: Scenario, name: str, tried: CalledTool, request: _Request) -> Scenario:
     said = request.said[name]
     missing = Missing(kind=MissingKind.ARGUMENT, name=name, value=tried.arguments[name], removed_text=said, human_answer=said)
-    return _variant(perfect, "underspecified", turns=_turns(request.query(without=name), *perfect.gold_calls), missing=missing)
+    return _variant(perfect, "underspecified", turns=_turns(request.query(without=name), *perfect.gold_calls), missing=(missing,))
 
 
 def _unavailable(perfect: Scenario, spec: ToolSpec, fact: Fact, leaf: _Leaf) -> Scenario:
@@ -243,7 +243,7 @@ def _unavailable(perfect: Scenario, spec: ToolSpec, fact: Fact, leaf: _Leaf) -> 
         "replaceable" if spec.human_replaceable else "non-replaceable",
         turns=_turns(perfect.query),
         target=Facts(required=(fact.model_copy(update={"call": None, "pointer": ""}),)),
-        missing=Missing(kind=MissingKind.TOOL, name=spec.name, human_answer=answer),
+        missing=(Missing(kind=MissingKind.TOOL, name=spec.name, human_answer=answer),),
         perturbations=(f"{MASK}{spec.name}",),
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 from jsonpointer import JsonPointerException, resolve_pointer
 
 from talm_sim.scenarios.leaks import mentions
-from talm_sim.types import MissingKind, Scenario, ToolSpec
+from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec
 
 __all__ = ["FEWEST_CHOICES", "choices_of", "find_giveaway", "guessing_odds", "users_of"]
 
@@ -72,19 +72,18 @@ def choices_of(spec: ToolSpec, argument: str) -> int | None:
     return _choices(properties.get(argument), spec.parameters, _MOST_REFERENCES) if isinstance(properties, Mapping) else None
 
 
-def guessing_odds(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> int | None:
-    """Return how many values the missing argument of a scenario may have; None if none is missing, or nothing lists them."""
-    missing = scenario.missing
-    if missing is None or missing.kind is not MissingKind.ARGUMENT:
-        return None
-    numbers = (choices_of(spec, missing.name) for spec in users_of(scenario, specs))
-    return min((number for number in numbers if number is not None), default=None)
+def guessing_odds(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> dict[str, int]:
+    """Return how many values each missing argument of a scenario may have, by name; without those whose values nothing lists."""
+    found: dict[str, int] = {}
+    for missing in (one for one in scenario.missing if one.kind is MissingKind.ARGUMENT):
+        numbers = (choices_of(spec, missing.name) for spec in users_of(missing, scenario, specs))
+        known = [number for number in (*numbers, found.get(missing.name)) if number is not None]
+        found |= {missing.name: min(known)} if known else {}
+    return found
 
 
-def users_of(scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list[ToolSpec]:
-    """Return the tools whose gold calls give the missing argument its value."""
-    missing = scenario.missing
-    assert missing is not None
+def users_of(missing: Missing, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> list[ToolSpec]:
+    """Return the tools whose gold calls give a missing argument its value."""
     calls = (one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value)
     return [specs[one.tool] for one in calls if one.tool in specs]
 

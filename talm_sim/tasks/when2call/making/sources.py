@@ -85,7 +85,7 @@ def source_questions(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec
     """
     found: list[SourceQuestion] = []
     dropped: list[DroppedSource] = []
-    rewritten = {one.source.base: one for one in scenarios if one.missing and one.group == "underspecified"}
+    rewritten = {one.source.base: one for one in scenarios if len(one.missing) == 1 and one.group == "underspecified"}
     for scenario in scenarios:
         if scenario.group == Behaviour.TOOL_CALL.value and isinstance(scenario.target, Choice):
             one = _from_choice(scenario)
@@ -141,7 +141,7 @@ def _question(
 ) -> SourceQuestion:
     call = scenario.gold_calls[index]
     spec = specs[call.tool]
-    missing = variant.missing if variant else None
+    missing = variant.missing[0] if variant else None
     fits = missing is not None and missing.name in spec.required and call.arguments.get(missing.name, ...) == missing.value
     facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
     needed = {one.tool for one in scenario.gold_calls}

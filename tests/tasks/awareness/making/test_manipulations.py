@@ -33,8 +33,7 @@ def test_the_nearest_api_that_cannot_serve_takes_the_place() -> None:
     assert isinstance(changed.target, YesNo)
     assert (changed.target.gold, changed.target.swapped, changed.target.made_by) == ("no", {"QueryStock": "QueryHistory"}, "rules")
     assert (changed.id, changed.group, changed.source.base) == ("mine.1.replaced", "replaced", "mine.1")
-    assert changed.missing
-    assert (changed.missing.kind, changed.missing.name) == (MissingKind.TOOL, "QueryStock")
+    assert [(one.kind, one.name) for one in changed.missing] == [(MissingKind.TOOL, "QueryStock")]
     assert changed.turns == scenario.turns
 
 
@@ -114,7 +113,7 @@ def test_what_is_not_complete_is_skipped() -> None:
 def test_the_words_of_an_argument_are_removed_everywhere() -> None:
     scenario = asked("Price of SQ, please.", "On which day?", "The price of SQ on March 14th, 2022.", stock_code="SQ", date="2022-03-14")
     found = [remove_by_rules(scenario, seed) for seed in range(9)]
-    made = {one.missing.name: one for one in found if isinstance(one, Scenario) and one.missing}
+    made = {one.missing[0].name: one for one in found if isinstance(one, Scenario)}
     assert set(made) == {"stock_code", "date"}
     changed = made["stock_code"]
     assert [message["content"] for turn in changed.turns for message in turn.messages] == [
@@ -122,8 +121,7 @@ def test_the_words_of_an_argument_are_removed_everywhere() -> None:
         "On which day?",
         "The price on March 14th, 2022.",
     ]
-    assert changed.missing
-    assert (changed.missing.kind, changed.missing.value, changed.missing.removed_text) == (MissingKind.ARGUMENT, "SQ", "of SQ ... of SQ")
+    assert [(one.kind, one.value, one.removed_text) for one in changed.missing] == [(MissingKind.ARGUMENT, "SQ", "of SQ ... of SQ")]
     assert isinstance(changed.target, YesNo)
     assert (changed.group, changed.target.gold, changed.target.made_by, changed.source.base) == ("removed", "no", "rules", "mine.1")
     assert check_manipulated(scenario, changed) == []

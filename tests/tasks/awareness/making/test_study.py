@@ -48,8 +48,8 @@ def test_an_original_and_what_was_made_of_it(tmp_path: Path) -> None:
     assert (replaced.id, replaced.source.base, tool_names(replaced)) == ("study.apibank.4.replaced", "study.apibank.4", ("GetToday", "Memo"))
     assert isinstance(replaced.target, YesNo)
     assert (replaced.target.gold, replaced.target.relevant, replaced.source.name) == ("no", ("QueryStock",), "apibank")
-    assert removed_one.missing
-    assert (removed_one.group, removed_one.missing.kind, removed_one.query) == ("removed", MissingKind.UTTERANCE, "And the price?")
+    (gone,) = removed_one.missing
+    assert (removed_one.group, gone.kind, removed_one.query) == ("removed", MissingKind.UTTERANCE, "And the price?")
 
 
 def test_a_changed_list_without_the_needed_api(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_the_perfect_scenario_holds_computed_facts(tmp_path: Path) -> None:
         Fact(name="height", value=13355, call=0, pointer="/feet"),
         Fact(name="sum", value=43, accepted=("forty-three",), call=1, pointer="/sum"),
     )
-    assert (perfect.missing, perfect.perturbations) == (None, ())
+    assert (perfect.missing, perfect.perturbations) == ((), ())
 
 
 def test_the_underspecified_variant_knows_what_was_removed(tmp_path: Path) -> None:
@@ -39,7 +39,8 @@ def test_the_underspecified_variant_knows_what_was_removed(tmp_path: Path) -> No
     (perfect,), (variant,) = groups["perfect"], groups["underspecified"]
     assert (variant.id, variant.base) == ("toys-01.underspecified", "toys-01")
     assert variant.query == "How high, in feet, is the airport, and what do 17 and 26 make?"
-    assert variant.missing == Missing(
+    (missing,) = variant.missing
+    assert missing == Missing(
         kind=MissingKind.ARGUMENT, name="code", value="LPB", removed_text="of La Paz (LPB)", human_answer="The one of La Paz, LPB."
     )
     assert (variant.tools, variant.gold_calls, variant.target) == (perfect.tools, perfect.gold_calls, perfect.target)
@@ -50,7 +51,7 @@ def test_the_replaceable_variant_masks_the_tool_and_lets_a_person_say_the_fact(t
     (variant,) = groups["replaceable"]
     assert groups["non-replaceable"] == []
     assert variant.id == "toys-01.replaceable"
-    assert variant.missing == Missing(kind=MissingKind.TOOL, name="get_height", human_answer="It lies 13,355 feet up.")
+    assert variant.missing == (Missing(kind=MissingKind.TOOL, name="get_height", human_answer="It lies 13,355 feet up."),)
     assert variant.perturbations == ("mask:tool=get_height",)
     assert (variant.tools, variant.gold_calls) == (("get_height", "add_up"), (SUM_CALL,))
     assert [(fact.name, fact.value, fact.call, fact.pointer) for fact in _facts(variant)] == [
@@ -64,7 +65,7 @@ def test_a_tool_no_person_can_replace_makes_a_non_replaceable_variant(tmp_path: 
     groups = _build(tmp_path, text)
     (variant,) = groups["non-replaceable"]
     assert groups["replaceable"] == []
-    assert variant.missing == Missing(kind=MissingKind.TOOL, name="add_up")
+    assert variant.missing == (Missing(kind=MissingKind.TOOL, name="add_up"),)
     assert variant.gold_calls == (HEIGHT_CALL,)
     assert [fact.call for fact in _facts(variant)] == [0, None]
 
@@ -72,7 +73,7 @@ def test_a_tool_no_person_can_replace_makes_a_non_replaceable_variant(tmp_path: 
 def test_the_no_tools_variant_offers_nothing_and_asks_the_same(tmp_path: Path) -> None:
     groups = _build(tmp_path)
     (perfect,), (variant,) = groups["perfect"], groups["no-tools"]
-    assert (variant.id, variant.tools, variant.gold_calls, variant.missing) == ("toys-01.no-tools", (), (), None)
+    assert (variant.id, variant.tools, variant.gold_calls, variant.missing) == ("toys-01.no-tools", (), (), ())
     assert variant.query == perfect.query
     assert [(fact.value, fact.call) for fact in _facts(variant)] == [(13355, None), (43, None)]
 

@@ -66,8 +66,8 @@ def _fact(index: int, **fields: Any) -> Damage:
 
 def _missing(**fields: Any) -> Damage:
     def change(scenario: Scenario) -> Scenario:
-        assert scenario.missing is not None
-        return scenario.model_copy(update={"missing": scenario.missing.model_copy(update=fields)})
+        (missing,) = scenario.missing
+        return scenario.model_copy(update={"missing": (missing.model_copy(update=fields),)})
 
     return change
 
@@ -126,7 +126,7 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (PERFECT, _fact(1, value=True, accepted=()), "fact 'sum' is only True"),
         (PERFECT, _fact(1, value="?!"), "fact 'sum' has no words"),
         # underspecified
-        (UNDER, _set(missing=None), "it does not say which argument is missing"),
+        (UNDER, _set(missing=()), "it does not say which argument is missing"),
         (UNDER, _missing(kind=MissingKind.TOOL), "it does not say which argument is missing"),
         (UNDER, _missing(name="first"), "no gold call has first = 'LPB'"),
         (UNDER, _missing(value="HAN"), "no gold call has code = 'HAN'"),
@@ -150,7 +150,7 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (UNDER, _query("the airport,", "the airport of La Paz (LPB),"), "nothing was removed from the query"),
         (UNDER, _set(tools=("add_up", "get_height")), "its gold calls or tools are not its base's"),
         # unavailable
-        (REPLACEABLE, _set(missing=None), "it does not say which tool is missing"),
+        (REPLACEABLE, _set(missing=()), "it does not say which tool is missing"),
         (REPLACEABLE, _set(perturbations=()), "it masks nothing but misses 'get_height'"),
         (REPLACEABLE, _set(perturbations=("mask:tool=add_up",)), "it masks ['add_up'] but misses 'get_height'"),
         (REPLACEABLE, _set(perturbations=("mask:tool=get_height", "http-500")), "it masks ['get_height'] but misses 'get_height'"),
@@ -167,7 +167,7 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (NONE, _source(base="toys-99"), "its base 'toys-99' does not exist"),
         (NONE, _fact(0, value=4), "its facts are not its base's"),
         (NONE, _query("17", "19"), "its query is not its base's"),
-        (NONE, lambda one: one.model_copy(update={"missing": MISSING}), "nothing is missing in this group, yet `missing` is set"),
+        (NONE, lambda one: one.model_copy(update={"missing": (MISSING,)}), "nothing is missing in this group, yet `missing` is set"),
     ],
 )
 def test_damage_is_found(sound: dict[str, Scenario], name: str, damage: Damage, what: str) -> None:
@@ -269,3 +269,57 @@ def test_a_dialogue_is_sound_and_another_that_ends_alike_is_no_second_one(sound:
 
 def test_a_problem_reads_as_one_line() -> None:
     assert str(Problem("toys-01", "it has no query", "write a user message")) == "toys-01: it has no query; write a user message"
+
+
+SEVERAL = Missing(kind=MissingKind.ARGUMENT, name="first", value=17, removed_text="17", human_answer="The first is 17.")
+LACKS_BOTH = "How high, in feet, is the airport, and what do some number and 26 make?"
+
+
+def _of_several(under: Scenario, *more: Missing, query: str = LACKS_BOTH) -> Scenario:
+    turn = under.turns[0].model_copy(update={"messages": ({"role": "user", "content": query},)})
+    return under.model_copy(update={"turns": (turn,), "missing": (*under.missing, *more)})
+
+
+def _what(scenarios: dict[str, Scenario], changed: Scenario) -> list[str]:
+    return [one.what for one in _check(scenarios | {changed.id: changed})]
+
+
+def test_several_arguments_may_be_missing_and_each_is_checked(sound: dict[str, Scenario]) -> None:
+    under = sound[UNDER]
+    assert _what(sound, _of_several(under, SEVERAL)) == []
+    assert _what(sound, _of_several(under, SEVERAL, SEVERAL)) == ["the argument 'first' is missing 2 times"]
+    assert _what(sound, _of_several(under, SEVERAL.model_copy(update={"human_answer": "17, and I mean La Paz, LPB."}))) == [
+        "the human answer for 'first' also says the code"
+    ]
+    assert _what(sound, _of_several(under, SEVERAL.model_copy(update={"value": 18}))) == ["no gold call has first = 18"]
+    assert _what(sound, _of_several(under, SEVERAL, query=under.query)) == ["the removed value can be recovered from the query ('17')"]
+    assert _what(sound, _of_several(under, SEVERAL.model_copy(update={"kind": MissingKind.TOOL}))) == [
+        "it does not say which argument is missing"
+    ]
+
+
+def test_several_tools_may_be_masked(sound: dict[str, Scenario]) -> None:
+    specs = SPECS | {"add_up": SPECS["add_up"].model_copy(update={"human_replaceable": True})}
+    masked = sound[REPLACEABLE]
+    facts = tuple(fact.model_copy(update={"call": None, "pointer": ""}) for fact in masked.target.required)  # type: ignore[union-attr]
+    adding = Missing(kind=MissingKind.TOOL, name="add_up", human_answer="They make 43.")
+    both = masked.model_copy(
+        update={
+            "turns": (masked.turns[0].model_copy(update={"gold_calls": ()}),),
+            "target": Facts(required=facts),
+            "missing": (*masked.missing, adding),
+            "perturbations": (*masked.perturbations, "mask:tool=add_up"),
+        }
+    )
+
+    def what(changed: Scenario) -> list[str]:
+        return [one.what for one in check_scenarios([sound[PERFECT], changed], specs, call_toy)]
+
+    assert what(both) == []
+    half = both.model_copy(update={"perturbations": masked.perturbations})
+    assert what(half) == ["it masks ['get_height'] but misses 'get_height', 'add_up'"]
+    silent = adding.model_copy(update={"human_answer": None})
+    assert what(both.model_copy(update={"missing": (*masked.missing, silent)})) == [
+        "no human answer is given for 'add_up'",
+        "the human answer does not contain the fact 'sum' (43)",
+    ]

@@ -38,8 +38,8 @@ def fact(found: Draft) -> tuple[str, Any, str] | None:
 
 
 def missing(scenario: Scenario) -> Missing:
-    assert scenario.missing is not None
-    return scenario.missing
+    (missing,) = scenario.missing
+    return missing
 
 
 def test_a_call_becomes_a_request_with_two_variants() -> None:

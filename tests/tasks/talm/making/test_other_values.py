@@ -52,7 +52,7 @@ class Service:
 
 
 def missing_of(draft: Draft) -> Any:
-    found = [scenario.missing.value for scenario in draft.scenarios if scenario.group == "underspecified" and scenario.missing]
+    found = [missing.value for scenario in draft.scenarios if scenario.group == "underspecified" for missing in scenario.missing]
     return found[0] if found else None
 
 
@@ -157,8 +157,8 @@ def test_no_missing_value_is_in_what_the_model_is_shown(tools: list[tuple[ToolSp
     service = Service([spec for spec, _ in tools], {spec.name: answer for spec, _ in tools})
     for draft in service.drafts(*((spec.name, arguments) for spec, arguments in tools)):
         for scenario in (one for one in draft.scenarios if one.group == "underspecified"):
-            assert scenario.missing is not None
-            listed = "enum" in service.specs[draft.tool].parameters["properties"][scenario.missing.name]
+            (missing,) = scenario.missing
+            listed = "enum" in service.specs[draft.tool].parameters["properties"][missing.name]
             shown = [scenario.query]
             for name in scenario.tools:
                 spec = service.specs[name].model_copy(deep=True)
@@ -166,5 +166,5 @@ def test_no_missing_value_is_in_what_the_model_is_shown(tools: list[tuple[ToolSp
                     if listed and len(schema.get("enum", ())) >= 3:  # it can be guessed, and the odds are said
                         del schema["enum"]
                 shown.append(json.dumps([spec.name, spec.description, spec.parameters]))
-            wanted = re.escape(str(scenario.missing.value).casefold())
+            wanted = re.escape(str(missing.value).casefold())
             assert not re.search(rf"(?<![^\W_]){wanted}(?![^\W_])", " ".join(shown).casefold())

@@ -197,7 +197,7 @@ def test_the_packaged_items_show_every_number_of_tools_and_pass_the_checks() -> 
         assert isinstance(row.target, Choice)
         call = json.loads(row.target.text_of(Behaviour.TOOL_CALL) or "")
         assert set(specs[call["name"]].required) <= set(call["arguments"])
-        missing = row.missing and row.missing.model_copy(update={"value": call["arguments"].get(row.missing.name)})
+        missing = next((gone.model_copy(update={"value": call["arguments"].get(gone.name)}) for gone in row.missing), None)
         origin = source(question=row.target.original_query or row.query, spec=specs[call["name"]], call=source().call)
         one = Item(origin, row.target.gold, row.query, missing if row.group == "request_for_info" else None)
         alone = [check for check in QUESTION_CHECKS[one.gold] if check.__name__ not in {"keeps_the_rest", "leaks_nothing"}]
