@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
+from talm_sim.agent.deciding import decide_by_scenario
 from talm_sim.common.digests import digest
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.scenarios.missing import describe_missing, question_is_about, replaceable_tools
-from talm_sim.types import Decision, PersonRequest, Scenario, ToolSpec
+from talm_sim.types import Approval, Decision, PersonRequest, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.recordings import RecordedAnswer
@@ -87,6 +88,7 @@ class SimulatedResponder:
     """
 
     def __init__(self, scenario: Scenario, specs: Mapping[str, ToolSpec], *, stands_in: bool = False) -> None:
+        self._scenario = scenario
         self._known = [(missing, describe_missing(scenario, missing, specs)) for missing in scenario.missing]
         if stands_in:
             self._known += [(tool, specs[tool.name].description) for tool in replaceable_tools(scenario, specs)]
@@ -96,6 +98,14 @@ class SimulatedResponder:
         about = [missing for missing, description in self._known if question_is_about(question, missing, description)]
         said = dict.fromkeys(one.human_answer for one in about if one.human_answer is not None)
         return HumanReply(" ".join(said), "simulated") if said else HumanReply(DONT_KNOW, "simulated", "idk")
+
+    async def decide(self, request: PersonRequest, ask: int) -> HumanReply:
+        """Decide from the scenario; what can only be answered in words is a question."""
+        decision = decide_by_scenario(request, self._scenario)
+        if isinstance(request, Approval) and request.allowed == ("respond",):
+            told = " ".join(str(value) for value in request.arguments.values() if isinstance(value, str))
+            decision = Decision(action="respond", message=(await self(told, ask)).answer)
+        return HumanReply(decision.text, "simulated", decision=decision)
 
 
 class RecordedResponder:

@@ -1,14 +1,14 @@
-"""Values in a JSON text that may be none, and parts of a value that may not be there."""
+"""Values in a JSON text that may be none, parts of a value that may not be there, and whether two values are the same."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
 
-__all__ = ["NOT_THERE", "leaves", "read_json", "value_at"]
+__all__ = ["NOT_THERE", "leaves", "read_json", "same_value", "value_at"]
 
 NOT_THERE: Final = object()
 """What `value_at` returns of a part that is not there; it is no JSON value."""
@@ -29,6 +29,22 @@ def read_json(text: str | bytes | None) -> Any:
     except (ValueError, RecursionError):
         return None
     return None if any(len(path) > _DEEPEST for path, _ in _ends(value)) else value
+
+
+def same_value(left: Any, right: Any) -> bool:
+    """Tell whether two arguments are the same.
+
+    Numbers compare by value (1 is 1.0, and is not True), texts without regard to case and surrounding space.
+    """
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, str) and isinstance(right, str):
+        return left.strip().casefold() == right.strip().casefold()
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(same_value, left, right))
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(same_value(value, right[key]) for key, value in left.items())
+    return bool(left == right)
 
 
 def leaves(value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from talm_sim.common.json_values import same_value
 from talm_sim.facts.statements import AnswerText, stated_last
 from talm_sim.judges.base import Judge
 from talm_sim.judges.user_messages import messages_to_user
 from talm_sim.types import Episode, Facts, GoldCall, Measured, Scenario, ToolEvent, Verdict
 
-__all__ = ["ReferenceJudge", "gold_call_made", "is_gold_call", "same_value", "user_text"]
+__all__ = ["ReferenceJudge", "gold_call_made", "is_gold_call", "user_text"]
 
 
 class ReferenceJudge(Judge):
@@ -68,22 +68,6 @@ def _explain_failed_call(gold: GoldCall, events: Sequence[ToolEvent]) -> str:
     errors = ", ".join(dict.fromkeys(event.error for event in tried if event.error))
     often = "and failed" if len(tried) == 1 else f"{len(tried):,} times and failed each time"
     return f"was made {often}{f' ({errors})' if errors else ''}"
-
-
-def same_value(left: Any, right: Any) -> bool:
-    """Tell whether two arguments are the same.
-
-    Numbers compare by value (1 is 1.0, and is not True), texts without regard to case and surrounding space.
-    """
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, str) and isinstance(right, str):
-        return left.strip().casefold() == right.strip().casefold()
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(same_value, left, right))
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(same_value(value, right[key]) for key, value in left.items())
-    return bool(left == right)
 
 
 def _format_call(call: GoldCall) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from talm_sim.cli.terminal.text import one_line
-from talm_sim.judges.reference import same_value
+from talm_sim.common.json_values import same_value
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.tools_env.perturbations import narrow_tools, open_perturbations
 from talm_sim.types import Episode, Scenario, ToolEvent, ToolSpec

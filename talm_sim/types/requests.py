@@ -26,6 +26,13 @@ class Approval(FrozenModel):
     """The decisions that whoever asks can take."""
     description: str = ""
     """What whoever asks says of the call, as text."""
+    repeatable: bool = Field(default=False, exclude_if=lambda repeatable: not repeatable)
+    """Whether the call may be made twice, because it only reads or what it changes is the episode's own: to an agent that starts again, an
+    approval or an edit is then given again. Of any other call the person is asked anew, as it may have run already."""
+    parameters: JsonObject = Field(default_factory=dict, exclude_if=lambda schema: not schema)
+    """JSON Schema that the arguments of an edited call must fit; empty where whoever asks gives none."""
+    same_tool: bool = Field(default=False, exclude_if=lambda same: not same)
+    """Whether an edited call must be of the same tool."""
 
     @property
     def text(self) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from talm_sim import run
+from talm_sim.common.json_values import same_value
 from talm_sim.errors import PrerequisiteError
-from talm_sim.judges.reference import same_value
 from talm_sim.judges.stats import wilson
 from talm_sim.runs.by_tool import ToolTable, tool_table
 from talm_sim.types import Calls, Episode, GoldCall, Measure, Scenario, Termination, ToolEvent, Turn, episode_id

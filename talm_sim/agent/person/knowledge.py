@@ -69,10 +69,11 @@ def knowledge_of(scenario: Scenario, specs: Mapping[str, ToolSpec], *, stands_in
         specs: The tools, by name.
         stands_in: Whether the person also does the work of the tools that a person can replace, as where faults are injected into them.
     """
-    known = []
-    missing = scenario.missing
-    if missing is not None and (missing.human_answer or missing.value is not None or missing.removed_text):
-        known.append((missing, describe_missing(scenario, specs)))
+    known = [
+        (missing, describe_missing(scenario, missing, specs))
+        for missing in scenario.missing
+        if missing.human_answer or missing.value is not None or missing.removed_text
+    ]
     if stands_in:
         known += [(tool, specs[tool.name].description) for tool in replaceable_tools(scenario, specs)]
     request = "\n".join(message["content"] for message in dialogue(scenario) if message["role"] == "user")

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from talm_sim.judges.reference import same_value
+from talm_sim.common.json_values import same_value
 from talm_sim.scenarios.leaks import mentions
 from talm_sim.scenarios.question_words import GENERIC, content_stems, name_stems
 from talm_sim.types import Episode, HumanEvent, Missing, MissingKind, Scenario, ToolEvent
