@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from talm_sim.agent.deciding import explain_misfit
+from talm_sim.config import check_person
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.files import sealing
 from talm_sim.runs.files.database import connect_reader, connect_writer, explain_errors, fold, writing
@@ -153,6 +154,10 @@ class Desk:
         """
         if decision is None and not text.strip() and not declined:
             raise PrerequisiteError("the answer is empty: write a text, or say that you do not know or want to skip.")
+        try:
+            name = check_person(name)
+        except ValueError as err:
+            raise PrerequisiteError(f"name: {err}.") from None
         with explain_errors(self.path):
             key = self._meant(asked)
             if isinstance(key, AnswerStatus):

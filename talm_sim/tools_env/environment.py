@@ -154,6 +154,11 @@ class EpisodeTools:
         """Whether there is a tool of this name, visible or not."""
         return name in self._environment.specs or name in self._by_name
 
+    def may_call_again(self, name: str) -> bool:
+        """Whether a call of this tool may be made twice: it only reads, or changes what is the episode's own."""
+        tools = self._environment.tools
+        return name in tools.routes and (tools.only_reads(name) or bool(tools.routes[name].state))
+
     @property
     def slept(self) -> float:
         """Seconds of pretended waiting so far: calls of one turn wait together, turns one after the other."""
@@ -174,12 +179,14 @@ class EpisodeTools:
         arguments: Mapping[str, Any] = call.arguments if isinstance(call, ToolCall) else {}
         origin, status, name = Origin.PERTURBED, None, call.name
         logs: tuple[PerturbationLog, ...] = ()
+        writes = False
         try:
             spec, arguments = self._check(call)
         except ToolError as err:
             result, error = refusal_text(err)
         else:
             name = spec.name
+            writes = not self._environment.tools.only_reads(name)
             numbered = self._make_call(spec, arguments, call)
             outcome, origin, logs = await self._send(numbered)
             status, slept = outcome.status, numbered.clock.slept
@@ -200,6 +207,7 @@ class EpisodeTools:
             perturbations=logs,
             reads=name in self._environment.specs and self._environment.tools.only_reads(name),
             origin=origin,
+            writes=writes,
             elapsed_ms=(time.perf_counter() - started + slept) * 1e3,
         )
 

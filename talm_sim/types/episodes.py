@@ -197,6 +197,8 @@ class ToolEvent(FrozenModel):
     reads: bool = Field(default=False, exclude_if=lambda reads: not reads)
     """Whether its tool is declared read-only; False where that is not known."""
     origin: Origin = Origin.LIVE
+    writes: bool = Field(default=False, exclude_if=lambda writes: not writes)
+    """Whether the call may have changed data: its tool is not declared to only read. Traces and older episodes do not say so."""
     elapsed_ms: float = 0.0
 
 

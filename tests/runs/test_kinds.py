@@ -90,7 +90,7 @@ async def test_what_does_not_answer_it_is_refused_and_leaves_it_open(tmp_path: P
     with pytest.raises(PrerequisiteError) as told:
         answer(run, episode, **how)
     assert str(told.value).startswith(fault)
-    assert load_run(run).open_questions == 3
+    assert load_run(run).open_items.total() == 3
 
 
 async def test_a_decision_is_taken_back_as_an_answer_is(tmp_path: Path) -> None:

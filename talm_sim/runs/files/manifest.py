@@ -56,8 +56,8 @@ LATEST = "latest"
 """Names the newest run."""
 _CONTROL = re.compile(r"(.+)\.sim-[a-z]+")
 """Name of a control that was run beside another run; see `control_name`."""
-_OF_COMMAND = {"run_id": None, "budget": "", "prices": None}
-"""What a run is not: its name is its directory's, and a budget limits one command."""
+_OF_COMMAND = {"run_id": None, "budget": "", "prices": None, "name": ""}
+"""What a run is not: its name is its directory's, a budget limits one command, and the person's name is kept with the answers."""
 _PACKAGES = ("talm-sim", "langgraph", "langchain-core", "openai", "anthropic", "vcrpy")
 
 

@@ -140,7 +140,7 @@ async def test_answers_keep_the_seal_and_make_one_after_a_kill(tmp_path: Path) -
             filed = conn.execute("SELECT episode_id, attempt, interrupt_id FROM answers").fetchone()
         with closing(Desk(run)) as desk:
             assert desk.withdraw(filed)
-        assert load_run(run).open_questions == 2
+        assert load_run(run).open_items.total() == 2
     unsealed(run)
     assert answer(run, "ask-000", "Paris") is AnswerStatus.SAVED
     assert is_sealed(run)
@@ -148,7 +148,7 @@ async def test_answers_keep_the_seal_and_make_one_after_a_kill(tmp_path: Path) -
     async with RunStore.open(run):
         assert answer(run, "ask-001", "Rome") is AnswerStatus.DELIVERED
         assert not is_sealed(run), "its owner seals it"
-    assert load_run(run).open_questions == 0
+    assert load_run(run).open_items.total() == 0
 
 
 async def test_an_answer_hides_no_damage(tmp_path: Path) -> None:
