@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from talm_sim.common.digests import derive_seed, digest
 from talm_sim.errors import PrerequisiteError
-from talm_sim.types import Episode, Measured, Scenario, Verdict
+from talm_sim.types import Episode, Measured, Scenario, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
@@ -58,6 +58,8 @@ class JudgeContext:
     pair: Pair = _pair_nothing
     earlier: Earlier = _no_earlier_verdict
     way_out: WayOut = _no_way_known
+    tools: Mapping[str, ToolSpec] = field(default_factory=dict)
+    """The tools that the scenarios name, by name."""
     calls_as: str = ""
     """How raw text was asked to write calls: `pythonic`, as a list in Python's syntax; empty if it was asked otherwise, or not at all."""
 

@@ -14,18 +14,18 @@ from talm_sim.runs.differences import Paired, difference_of, pair_rows
 from talm_sim.runs.exposed import labelling_judges, select_exposed, share_of_common_calls
 from talm_sim.runs.sides import COSTS, Side, find_side
 from talm_sim.runs.tables import frame
+from talm_sim.runs.worth import Gain, Gap, find_gap, list_gains
 from talm_sim.tasks import find_task
 from talm_sim.types import FrozenModel, Measure
 from talm_sim.types.figures import format_figure
 from talm_sim.types.pages import html_table
-from talm_sim.types.steps import Divergence, first_difference
 
 if TYPE_CHECKING:
     import pandas
 
     from talm_sim.runs.stored_run import StoredRun
 
-__all__ = ["SELECTED", "Comparison", "Difference", "Flips", "compare", "compare_sides", "find_divergences"]
+__all__ = ["SELECTED", "Comparison", "Difference", "Flips", "compare", "compare_sides"]
 
 LEVEL = 0.05
 """A difference whose corrected p value is lower is not taken for chance."""
@@ -98,6 +98,10 @@ class Comparison(FrozenModel):
     second_only: tuple[str, ...] = ()
     differences: tuple[Difference, ...]
     flips: tuple[Flips, ...] = ()
+    gap: Gap | None = None
+    """Between a group that lacks nothing and one that lacks something; None unless two such groups are compared."""
+    gains: tuple[Gain, ...] = ()
+    """What a person at hand adds, by group; empty unless one of the two runs had one."""
     selected: int | None = None
     """Pairs in which both met a fault; None where nothing was perturbed in both."""
     common_calls: tuple[int, int] | None = None
@@ -212,6 +216,8 @@ def compare_sides(
         second_only=paired.second_only,
         differences=tuple(differences),
         flips=tuple(_flips(paired)),
+        gap=find_gap(paired, groups, found) if across else None,
+        gains=() if across else tuple(list_gains(paired)),
         selected=None if exposed is None else len(exposed.pairs),
         common_calls=common_calls,
         changed=changed,
@@ -374,25 +380,3 @@ def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequenc
     close = [f"{one.group} {one.measure.head}" for one in found if one.difference and one.within_noise]
     if close:
         yield f"within what two epochs of one run differ by: {', '.join(close)}"
-
-
-def find_divergences(first: StoredRun, second: StoredRun, scenarios: Iterable[str]) -> dict[str, Divergence]:
-    """Return where the episodes of scenarios first differ: of several epochs, the first pair in which one succeeded and the other did not.
-
-    Args:
-        first: A run.
-        second: The run that is compared with it.
-        scenarios: Ids of scenarios that both have.
-    """
-    wanted = set(scenarios)
-    succeeded = first.job.task.succeeded
-    episodes = [
-        {(one.scenario_id, one.epoch): one for one in run.episodes() if one.scenario_id in wanted} if wanted else {} for run in (first, second)
-    ]
-    said = [{(row.scenario, row.epoch): succeeded(row) for row in run.rows()} if wanted else {} for run in (first, second)]
-    found: dict[str, Divergence] = {}
-    for key in sorted(episodes[0].keys() & episodes[1].keys(), key=lambda key: (said[0].get(key) == said[1].get(key), key[1])):
-        divergence = first_difference(episodes[0][key], episodes[1][key]) if key[0] not in found else None
-        if divergence is not None:
-            found[key[0]] = divergence
-    return found

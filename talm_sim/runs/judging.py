@@ -210,7 +210,9 @@ def _open_judges(
 ) -> list[Judge]:
     """The judges in the order in which they work, each told what those before it said."""
     classes, own = [judge_class(name) for name in grader.judges], job.task.own_judges
-    context = JudgeContext(grader.model, instructions, grader.open_vote, way_out=_find_way_out(conn, job), calls_as=job.task.calls_as(job))
+    tools = {tool.name: tool for tool in stored_documents.meta(conn, "tools", list[ToolSpec]) or ()}
+    way_out, calls_as = _find_way_out(conn, job, tools), job.task.calls_as(job)
+    context = JudgeContext(grader.model, instructions, grader.open_vote, way_out=way_out, tools=tools, calls_as=calls_as)
     if any("pairs" in judge.needs for judge in classes):
         context = replace(context, pair=pairs())
     judges: list[Judge] = []
@@ -222,9 +224,8 @@ def _open_judges(
     return judges
 
 
-def _find_way_out(conn: sqlite3.Connection, job: Job[Any]) -> WayOut:
+def _find_way_out(conn: sqlite3.Connection, job: Job[Any], specs: Mapping[str, ToolSpec]) -> WayOut:
     """Return what says whether there was a way out of a fault, as it was drawn in an episode."""
-    specs = {tool.name: tool for tool in stored_documents.meta(conn, "tools", list[ToolSpec]) or ()}
     others: dict[str, list[Mapping[str, Any]]] = {}
 
     def way_out(episode: Episode, scenario: Scenario, place: int) -> bool | None:

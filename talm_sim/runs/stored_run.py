@@ -21,7 +21,7 @@ from talm_sim.runs.files.database import DATABASE, connect_reader
 from talm_sim.runs.files.lease import Owner, is_owned, owner_of
 from talm_sim.runs.files.manifest import RunManifest, find_run, read_manifest, stamp_in
 from talm_sim.runs.files.sealing import check_fits
-from talm_sim.runs.questions import Question, asking_episodes, number_unanswered, open_questions
+from talm_sim.runs.questions import Question, asking_episodes, kinds_unanswered, number_unanswered, open_questions
 from talm_sim.runs.tables import add_judge_values, episode_records, frame, settings_of, summary_with
 from talm_sim.tasks import Job, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
@@ -258,10 +258,10 @@ class StoredRun:
             return asking_episodes(conn)
 
     @property
-    def open_questions(self) -> int:
-        """How many questions are open."""
+    def open_items(self) -> Counter[str]:
+        """How many questions, approvals and forms are open, by kind."""
         with self._open_connection() as conn:
-            return number_unanswered(conn)
+            return kinds_unanswered(conn)
 
     @property
     def waiting(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from talm_sim.config import DEFAULT_MODEL, RESULT_LIMIT, Traffic
 from talm_sim.errors import PrerequisiteError, format_names
-from talm_sim.models.control_names import CONTROLS, FAULT_CONTROLS
+from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
 from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, settle_acting, specs_of
@@ -65,7 +65,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
     without_tools: ClassVar[frozenset[str]] = frozenset()
     defaults: ClassVar[Mapping[str, Any]] = {"temperature": 1.0, "max_new_tokens": 512}
     options: ClassVar[type[AgentTaskOptions]] = AgentTaskOptions
-    controls: ClassVar[tuple[str, ...]] = (*CONTROLS, *FAULT_CONTROLS)
+    controls: ClassVar[tuple[str, ...]] = EVERY_CONTROL
 
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
         """Read a line of a scenario file; see `Task.read_line`."""
@@ -111,8 +111,9 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """A policy that makes the gold calls, or does not, and answers with facts; None of a target that it knows nothing of."""
         from talm_sim.tasks.agent_controls import AgentPolicy
         from talm_sim.tasks.fault_controls import FAULT_POLICIES
+        from talm_sim.tasks.person_controls import PERSON_POLICIES
 
-        policy = FAULT_POLICIES.get(name, AgentPolicy)
+        policy = {**FAULT_POLICIES, **PERSON_POLICIES}.get(name, AgentPolicy)
         return policy(name, scenario) if isinstance(scenario.target, Facts | None) else None
 
     def categories(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
@@ -198,7 +199,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 without_tools=self.without_tools,
                 responder=self._responder(job, shared, environment) if kind and not kind.waits else None,
                 saver=saver,
-                most_steps=2 * turns + 5,
+                most_steps=(4 if environment.approve else 2) * turns + 5,
                 control=self.control,
                 prompts="all" if own is None else "handed" if own.takes_model else "unknown",
             )
@@ -283,6 +284,7 @@ def _finish_of(options: AgentTaskOptions) -> str:
 def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapping[str, Any]]], *, built_in: bool) -> Environment:
     from talm_sim.tools_env.clock import RealClock, VirtualClock
     from talm_sim.tools_env.environment import Environment
+    from talm_sim.tools_env.guarded import guarded_tools
 
     config, options = job.config, job.options
     # Waits are part of an injected fault: ours need not be sat through, and of a stranger's tool the agent may see the time.
@@ -296,6 +298,7 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
         result_limit=options.result_limit,
         others=others,
         writing=options.writing,
+        approve=guarded_tools(options.approve, tools),
     )
 
 

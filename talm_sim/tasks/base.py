@@ -189,6 +189,7 @@ class Task(ABC, Generic[OptionsT]):
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
         success: Values of a row that say whether its episode succeeded; the first one that a row has counts. Repeats (pass@k), JUnit files and
             other tools' logs read it; without it, no episode succeeds or fails.
+        gaps: What the success lost from one group to another is called, where the second lacks something that can be asked for: by both groups.
         headline: What `report --by-model` shows of a run: the head of a column to its figure, `GROUP.MEASURE`; of several the first with a
             value counts. A run without any shows the first column of its table.
         further_measures: Names of the measures that its table has only where they apply, besides those of a run in which nothing could be
@@ -211,6 +212,7 @@ class Task(ABC, Generic[OptionsT]):
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     success: ClassVar[tuple[str, ...]] = ()
+    gaps: ClassVar[Mapping[tuple[str, str], str]] = {}
     headline: ClassVar[Mapping[str, str | tuple[str, ...]]] = {}
     further_measures: ClassVar[tuple[str, ...] | None] = None
     named_by: ClassVar[tuple[str, ...]] = ()

@@ -27,7 +27,7 @@ from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAn
 from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of, fill_path
 from talm_sim.tools_env.strikes import Strikes
 from talm_sim.tools_env.toolbox import Tools, ToolSession
-from talm_sim.types import Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
+from talm_sim.types import Approval, Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["Environment", "EpisodeTools", "validate_arguments"]
 
@@ -48,6 +48,7 @@ class Environment:
         result_limit: Characters of a tool's result that the model reads.
         others: Tool to the arguments with which gold calls of any scenario call it, in a fixed order: where wrong records come from.
         writing: Whether faults may also let calls of tools that may change data through, and repeat them.
+        approve: The tools that a person approves each call of.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Environment:
         result_limit: int = RESULT_LIMIT,
         others: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
         writing: bool = False,
+        approve: frozenset[str] = frozenset(),
     ) -> None:
         self.tools = tools
         self.perturb = perturb
@@ -68,6 +70,7 @@ class Environment:
         self.result_limit = result_limit
         self.others = others or {}
         self.writing = writing
+        self.approve = approve
         self.kept: dict[str, ToolSession] = {}
         """What waiting episodes keep of their own, by episode."""
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
@@ -176,12 +179,14 @@ class EpisodeTools:
         arguments: Mapping[str, Any] = call.arguments if isinstance(call, ToolCall) else {}
         origin, status, name = Origin.PERTURBED, None, call.name
         logs: tuple[PerturbationLog, ...] = ()
+        writes = False
         try:
             spec, arguments = self._check(call)
         except ToolError as err:
             result, error = refusal_text(err)
         else:
             name = spec.name
+            writes = not self._environment.tools.only_reads(name)
             numbered = self._make_call(spec, arguments, call)
             outcome, origin, logs = await self._send(numbered)
             status, slept = outcome.status, numbered.clock.slept
@@ -200,9 +205,33 @@ class EpisodeTools:
             status=status,
             error=error,
             perturbations=logs,
+            reads=name in self._environment.specs and self._environment.tools.only_reads(name),
             origin=origin,
+            writes=writes,
             elapsed_ms=(time.perf_counter() - started + slept) * 1e3,
         )
+
+    @property
+    def guarded(self) -> bool:
+        """Whether calls of any tool wait for a person."""
+        return bool(self._environment.approve)
+
+    def approval_of(self, call: ToolCall) -> Approval | None:
+        """Return what a person is asked about a call before it runs.
+
+        None for one that waits for nobody, also because it would be refused all the same: its tool or its arguments are wrong.
+        """
+        environment = self._environment
+        if not environment.approve:
+            return None
+        try:
+            name = self._check(call)[0].name
+        except ToolError:
+            return None
+        if name not in environment.approve:
+            return None
+        parameters = self._by_name[call.name].parameters
+        return Approval(name=call.name, arguments=call.arguments, repeatable=self.may_call_again(name), parameters=parameters)
 
     def _check(self, call: ToolCall | UnparsableCall) -> tuple[ToolSpec, Mapping[str, Any]]:
         """Return the tool that a call means and its arguments, if they fit the tool."""

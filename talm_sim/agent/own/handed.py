@@ -65,7 +65,7 @@ async def _call_tool(session: AgentSession, name: str, given: Any, call_id: str 
     text = event.answer if isinstance(event, HumanEvent) else event.result
     if not called and call_id is None:
         return text
-    failed = isinstance(event, ToolEvent) and not event.ok
+    failed = not event.ok if isinstance(event, ToolEvent) else event.decision is not None and event.decision.action == "reject"
     return ToolMessage(text, tool_call_id=call_id or event.call_id, name=name, status="error" if failed else "success")
 
 

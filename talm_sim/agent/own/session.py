@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from langchain_core.messages import BaseMessage
 
+from talm_sim.agent.approvals import approved_call, settle_approval
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.graph import added_text, prompt_text
 from talm_sim.agent.limits import limit_reached
@@ -267,6 +268,13 @@ class AgentSession:
         if question:
             return await self._ask(question, call.id, turn, "tool")
         assert self.context.tools is not None
+        request = self.context.tools.approval_of(call) if isinstance(call, ToolCall) else None
+        if request is not None:
+            decided = await self._ask(request, call.id, turn, "policy")
+            approved = approved_call(decided)
+            if approved is None:
+                return decided
+            call = approved
         with asking_person(None if self.context.forms is None else self._person_of(self.context.forms, call.id, turn)):
             event = await self._track(self.context.tools.call(call, turn))
         self.events.append(event)
@@ -291,6 +299,7 @@ class AgentSession:
         reply = await self._open.put(kept)
         question, request = (kept, None) if isinstance(kept, str) else (kept.text, kept)
         event = HumanEvent(turn=turn, call_id=call_id, question=question, by=by, request=request, **reply)
+        event = settle_approval(event) if by == "policy" else event
         self.events.append(event)
         return event
 

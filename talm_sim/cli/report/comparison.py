@@ -9,6 +9,7 @@ from rich.text import Text
 
 from talm_sim.cli.report.markdown import markdown_cell, markdown_grid
 from talm_sim.cli.report.page import PageSection, PageTable
+from talm_sim.cli.report.worth import gain_lines, gain_table, gap_line
 from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.cli.terminal.text import clip, one_line, one_line_text
 from talm_sim.runs.compare import SELECTED, Comparison, Difference, Flips
@@ -63,6 +64,11 @@ def comparison_lines(
     if one.flips:
         yield Text()
         yield from _flip_lines(one.flips, flips)
+    worth = [*([gap_line(one.gap)] if one.gap else []), *gain_lines(one.gains)]
+    if worth:
+        yield Text()
+    for said in worth:
+        yield from map(Text, wrap(said, _TEXT, "  ", "    "))
     notes = list(_notes(one, len(titles) - len(shown), explained=explained))
     if notes:
         yield Text()
@@ -186,6 +192,7 @@ def comparison_section(one: Comparison, divergences: Mapping[str, Divergence] | 
     if one.flips:
         rows = [[one_line_text(flips.group), *(f"{len(getattr(flips, kind)):,}" for kind in _KINDS)] for flips in one.flips]
         tables.append(PageTable("scenarios", ["group", *_KINDS.values()], rows))
+    tables += [gain_table(one.gains)] if one.gains else []
     flipped = [(kind, name) for flips in one.flips for kind in ("improved", "regressed") for name in getattr(flips, kind)]
     if divergences and flipped:
         rows = [[one_line_text(name), kind, *_excerpts(divergences.get(name))] for kind, name in flipped]
@@ -193,6 +200,7 @@ def comparison_section(one: Comparison, divergences: Mapping[str, Divergence] | 
     about = [
         *(f"{letter}: {name}: {label}" for letter, name, label in zip("AB", (one.first, one.second), one.labels, strict=True)),
         *_about(one),
+        *([gap_line(one.gap)] if one.gap else []),
         *one.warnings,
     ]
     return PageSection(one_line_text(f"{one.second} against {one.first}"), [one_line_text(line) for line in about], tables)

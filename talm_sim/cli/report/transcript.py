@@ -297,7 +297,8 @@ def _struck(log: PerturbationLog) -> str:
 
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
     """Render a question to the human and the answer."""
-    how = "asks the human in words: " if event.by == "words" else "asks the human: "
+    waits = "a person is asked: " if event.by == "policy" else "asks the human: "
+    how = "asks the human in words: " if event.by == "words" else waits
     yield Text.assemble("? ", (how, "magenta"), strip_control(event.question).strip())
     who = responder_words(strip_control(event.responder))
     if event.declined:

@@ -206,8 +206,8 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "episodes": ("id", "scenario_id", "grp", "epoch", "position", "attempt", "termination"),
     "verdicts": ("episode_id", "judge", "judge_config_digest", "failed"),
     "waiting": ("episode_id", "scenario_id", "epoch", "attempt"),
-    "questions": ("episode_id", "attempt", "interrupt_id", "ask", "question", "asked_at"),
-    "answers": ("episode_id", "attempt", "interrupt_id", "answer", "declined", "responder", "mark", "answered_at"),
+    "questions": ("episode_id", "attempt", "interrupt_id", "ask", "kind", "question", "request", "asked_at"),
+    "answers": ("episode_id", "attempt", "interrupt_id", "answer", "decision", "declined", "responder", "name", "mark", "answered_at"),
 }
 """Every table but the lease, and the columns its digest is over."""
 WITH_BODY: Final = {"scenarios", "episodes", "verdicts", "waiting"}
@@ -230,7 +230,11 @@ _REALS: Final = {"asked_at", "answered_at"}
 _BLOBS: Final = {"digest", "body"}
 _OTHERWISE: Final = {
     "verdicts": ("failed NOT IN (0, 1)",),
-    "questions": ("current NOT IN (0, 1, 2, 3, 4)",),
+    "questions": (
+        "current NOT IN (-1, 0, 1, 2, 3, 4)",
+        "kind NOT IN ('question', 'approval', 'form')",
+        "(kind = 'question') != (request = '')",
+    ),
     "answers": ("declined NOT IN ('', 'idk', 'skip')", "mark NOT IN ('', '0', '1')"),
 }
 """What else a row must not hold, in SQL."""

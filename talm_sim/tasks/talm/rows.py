@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from talm_sim.scenarios.missing import describe_missing
+from talm_sim.agent.responders import RESPONDERS, responder_kind
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.talm.asking import MARKS, AskScores, ask_scores, asked_in_words
+from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, blocker_scores
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.passing import PUBLISHED_UNEXPECTED, PassVerdicts, VerdictTable
 from talm_sim.tasks.talm.reactions import AFTER_FAULT, behaviour_after_fault, behaviour_when_missing, declined_first
-from talm_sim.types import AwarenessValue, Episode, Row, Scenario
+from talm_sim.types import AwarenessValue, Episode, Row
 
 __all__ = ["rows"]
 
@@ -33,6 +34,9 @@ class _Seen:
     skipped: bool
     asked: bool
     ask: AskScores | None
+    blockers: BlockerScores | None
+    seconds: tuple[float, int] | None
+    """How long a person took in all, and how often; None where none was waited for."""
     done: Mapping[str, bool | int]
     awareness_alone: bool
     """Whether it was asked the awareness questions alone."""
@@ -43,14 +47,14 @@ class _Seen:
     def of(
         cls,
         episode: Episode,
-        scenario: Scenario | None = None,
-        descriptions: Sequence[str] = (),
+        missing: Blockers | None = None,
         *,
         own: bool = False,
+        waits: bool = False,
         imported: bool = False,
         awareness_alone: bool = False,
     ) -> _Seen:
-        question = GROUPS.get(episode.group, UNKNOWN).question
+        question, scenario = GROUPS.get(episode.group, UNKNOWN).question, missing.scenario if missing else None
         words_alone = imported and not episode.model_turns
         left_open = () if words_alone else asked_in_words(episode)
         counted = left_open if own or imported else ()
@@ -58,6 +62,7 @@ class _Seen:
             {} if words_alone or awareness_alone else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
         )
         end = episode.termination
+        asks = not awareness_alone and not (imported and episode.group not in GROUPS)
         return cls(
             id=episode.id,
             scenario=episode.scenario_id,
@@ -69,7 +74,9 @@ class _Seen:
             awareness=episode.awareness_of(question) if question else None,
             skipped=declined_first(episode),
             asked=bool(episode.questions or counted),
-            ask=None if awareness_alone or (imported and episode.group not in GROUPS) else ask_scores(episode, scenario, descriptions, counted),
+            ask=ask_scores(episode, missing.scenario, missing.descriptions, counted) if missing and asks else None,
+            blockers=blocker_scores(episode, missing, counted) if missing and asks else None,
+            seconds=_person_seconds(episode) if waits else None,
             done=done | ({"open_questions": len(left_open)} if left_open else {}),
             awareness_alone=awareness_alone,
             imported=imported,
@@ -89,17 +96,18 @@ def rows(run: RunView) -> list[Row]:
 
     Values: the rates of `measures.HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; what
     `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; and, where somebody could be asked,
-    the counts of `AskScores`. Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
+    the counts of `AskScores` and `BlockerScores`; where a person was waited for, `person_seconds` and `person_answers`, how often one answered.
+    Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
 
     A question in the words of a final answer counts as asked where the agent is the user's own; ours has a tool to ask with. Published outputs
     contain the words of a conversation and no turns, so nothing is said of what was done in them; imported traces are of the user's agent.
     """
     tools = run.tools()
-    by_id = {scenario.id: scenario for scenario in run.scenarios()}
-    described = {name: tuple(describe_missing(one, gone, tools) for gone in one.missing) for name, one in by_id.items()}
+    by_id = {scenario.id: Blockers(scenario, tools) for scenario in run.scenarios()}
     alone = run.job.options.stop_after is not None
     whose: dict[str, bool] = {"own": run.job.options.agent is not None, "imported": run.imported, "awareness_alone": alone}
-    seen = [_Seen.of(one, by_id.get(one.scenario_id), described.get(one.scenario_id, ()), **whose) for one in run.episodes()]
+    whose["waits"] = not run.imported and run.job.options.human in RESPONDERS and responder_kind(run.job.options.human).waits
+    seen = [_Seen.of(one, by_id.get(one.scenario_id), **whose) for one in run.episodes()]
     verdicts = [*run.verdicts()]
     labelled = {one.episode_id for one in verdicts if {*one.labels.values()} - {"undecided"}}
     table = VerdictTable(verdicts)
@@ -150,6 +158,10 @@ def _values(
     values |= one.done
     if one.ask is not None:
         values |= {name: number for name, number in one.ask.counts().items() if name not in MARKS or one.ask.marked}
+    if one.blockers is not None:
+        values |= one.blockers.model_dump()
+    if one.seconds is not None:
+        values |= dict(zip(("person_seconds", "person_answers"), one.seconds, strict=True))
     return values
 
 
@@ -162,6 +174,12 @@ def _unexpected(one: _Seen, group: Group, passed: bool | None, partner: _Partner
         return passed and one.awareness is AwarenessValue.YES if asked else None
     with_tools = partner(one) if group.unexpected == "unaided" else None
     return None if with_tools is None else passed and not with_tools
+
+
+def _person_seconds(episode: Episode) -> tuple[float, int]:
+    """Return how long a person took in all, from asking to answering, and how many questions, approvals and forms that was for."""
+    times = [event.answered_at - event.asked_at for event in episode.human_events if event.answered_at >= event.asked_at > 0]
+    return sum(times), len(times)
 
 
 def _partner(seen: Iterable[_Seen], table: VerdictTable) -> _Partner:
@@ -181,5 +199,5 @@ def _partner(seen: Iterable[_Seen], table: VerdictTable) -> _Partner:
 
 
 def _partner_elsewhere(run: RunView) -> _Partner:
-    seen = (_Seen.of(episode, None, "", own=False, imported=True) for episode in run.episodes("perfect"))
+    seen = (_Seen.of(episode, imported=True) for episode in run.episodes("perfect"))
     return _partner(seen, VerdictTable(run.verdicts()))

@@ -13,10 +13,11 @@ from talm_sim.scenarios.turns import fault_in_user_turns
 from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import OTHER, Beside, compare_own
-from talm_sim.tasks.figures import Figure, average_of, mean_of, within
+from talm_sim.tasks.figures import Figure, average_of, mean_of, ratio_of, within
 from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, rows, sections
+from talm_sim.tasks.talm.blockers import ask_f1_figure
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.recovered import knowledge_notes
 from talm_sim.types import AwarenessKind, Episode, Row, Scenario, Summary, ToolSpec
@@ -53,6 +54,7 @@ class TalmTask(AgentTask[TalmOptions]):
     }
     named_by = ("human",)
     terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
+    gaps: ClassVar = {("perfect", lacking): "judgement gap" for lacking in ("underspecified", "replaceable")}
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
     recorded_in = ""
     without_tools: ClassVar = frozenset(name for name, group in groups.GROUPS.items() if not group.has_tools)
@@ -61,7 +63,12 @@ class TalmTask(AgentTask[TalmOptions]):
     sections = staticmethod(sections.sections)
 
     def figure(self, group: str, measure: str) -> Figure | None:
-        """Return the plain average of the two halves of `unavailable`; all else is a mean of values."""
+        """Return how Ask-F1, the shares beside it and the plain average of the halves of `unavailable` are computed; all else is a mean."""
+        if measure == "ask_f1":
+            return ask_f1_figure
+        if measure in measures.BLOCKERS:
+            _, part, whole, _ = measures.BLOCKERS[measure]
+            return ratio_of(lambda row: (float(row.values.get(part) or 0), float(row.values.get(whole) or 0)) if row.scored else (0.0, 0.0))
         average, halves = groups.AVERAGED
         if group != average:
             return None
