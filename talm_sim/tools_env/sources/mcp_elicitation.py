@@ -13,7 +13,6 @@ from mcp.types import INVALID_PARAMS, INVALID_REQUEST, ElicitRequestURLParams, E
 from pydantic_core import to_json
 
 from talm_sim.common.credentials import Hider
-from talm_sim.models.parsing import replace_surrogates
 from talm_sim.tools_env.person import AskPerson
 from talm_sim.types import Form
 
@@ -102,8 +101,6 @@ def _explain_refusal(message: str, schema: Any) -> str:
     """Say why a form cannot be shown; empty where it can."""
     if len(to_json([message, schema], fallback=str)) > MOST_OF_A_FORM:
         return f"it is longer than {MOST_OF_A_FORM:,} bytes."
-    if replace_surrogates(message) != message:
-        return "it contains half a surrogate pair."
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict) or schema.get("type") != "object":
         return "its schema is not that of an object with properties."
