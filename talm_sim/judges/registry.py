@@ -23,6 +23,7 @@ JUDGES: Registry[type[Judge]] = Registry(
         "reference": "talm_sim.judges.reference:ReferenceJudge",
         "fault": "talm_sim.judges.fault:FaultJudge",
         "llm": "talm_sim.judges.llm:LlmJudge",
+        "person": "talm_sim.judges.person:PersonJudge",
         "preference": "talm_sim.judges.preference:PreferenceJudge",
     },
 )
