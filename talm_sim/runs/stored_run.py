@@ -246,6 +246,11 @@ class StoredRun(RunFiles):
         with self._open_connection() as conn:
             return read_people(conn, self.job)
 
+    def verdicts_of_all(self) -> list[Verdict]:
+        """Return the verdicts of the judges that last judged the run, and people's."""
+        with self.at_once():
+            return [*self.verdicts(), *(verdict for one in self.people() for verdict in one.every())]
+
     def pending(self, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
         """Return the first `limit` open questions of one episode or of all, oldest first or, with `last_first`, newest first."""
         with self._open_connection() as conn:

@@ -9,7 +9,7 @@ from talm_sim.common.digests import canonical_json
 from talm_sim.judges.prompts import request_sections, transcript
 from talm_sim.judges.user_messages import messages_to_user
 from talm_sim.tasks.beside import OTHER
-from talm_sim.types import Episode, Row, Scenario, Termination
+from talm_sim.types import FINISH, Episode, Row, Scenario, Termination
 
 __all__ = ["KEYS_TAKEN", "Material", "PersonQuestion", "PublishedAgreement", "episode_material", "pass_question"]
 
@@ -135,7 +135,7 @@ def episode_material(episode: Episode, scenario: Scenario) -> Material | None:
 
 def _written_calls(episode: Episode) -> list[str]:
     """Return the calls that nothing executed and that are not in the answer itself, in a provider's own form."""
-    calls = [call for turn in episode.model_turns for call in turn.tool_calls]
+    calls = [call for turn in episode.model_turns for call in turn.tool_calls if call.name != FINISH]
     written = [f"Call of {call.name} with {canonical_json(call.arguments)}" for call in calls]
     broken = [call for turn in episode.model_turns for call in turn.unparsable_calls if call.raw not in episode.answer]
     return [*written, *(f"Call of {call.name} that cannot be read: {call.raw}" for call in broken)]

@@ -81,9 +81,9 @@ class Agreement:
         measures.append(self.chance_corrected())
         everyone = range(len(self.between))
         rates = (
-            {("base_rate_people", "People"): everyone}
+            {("base_rate_people", "Base P"): everyone}
             if self.people
-            else {("base_rate_people", "People"): [0], ("base_rate_judge", "Judge"): [1]}
+            else {("base_rate_people", "Base P"): [0], ("base_rate_judge", "Base J"): [1]}
         )
         measures += [_base_rate(self, places, name, head, first) for (name, head), places in rates.items() if binary]
         if (votes := self._votes()) is not None:
@@ -188,4 +188,6 @@ def _judge_label(verdict: Verdict, question: PersonQuestion) -> str:
 def _base_rate(agreement: Agreement, places: Sequence[int], name: str, head: str, label: str) -> Measure:
     given = ((one, labels[place]) for one, labels in agreement.labels.items() for place in places)
     judged = [(agreement.bases[one], 1.0, found == label) for one, found in given if found is not None]
-    return weighted_share(judged, name, head, note=f"labels '{label}': the base rate").model_copy(update={"better": "neither"})
+    return weighted_share(judged, name, head, note=f"{'judge' if 'judge' in name else 'people'} labelled '{label}': the base rate").model_copy(
+        update={"better": "neither"}
+    )

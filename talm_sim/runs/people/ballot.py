@@ -18,6 +18,7 @@ from talm_sim.runs.files.lease import is_owned
 from talm_sim.runs.files.manifest import stamp_in
 from talm_sim.runs.files.records import write_verdict
 from talm_sim.runs.files.sealing import insert_row, keep_tables_sealed
+from talm_sim.runs.people.alone import ALONE
 from talm_sim.runs.people.sample import KEY, Sample, draw, kept_samples
 from talm_sim.runs.people.verdicts import PeopleVerdicts, check_person, judge_of, verdict_of
 from talm_sim.runs.stored_run import StoredRun
@@ -173,7 +174,7 @@ def choose_question(stored: StoredRun, name: str = "") -> PersonQuestion:
     """
     job = stored.job
     questions = {one.name: one for one in job.task.person_questions(job)}
-    if stored.manifest.notes.get("played") == "nothing":
+    if stored.manifest.notes.get("imported") == ALONE:
         questions = {known: one for known, one in questions.items() if not one.needs_episode}
     if not questions:
         raise PrerequisiteError(

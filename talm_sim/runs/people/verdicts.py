@@ -21,6 +21,7 @@ __all__ = [
     "PeopleVerdicts",
     "add_people",
     "check_person",
+    "is_of_people",
     "judge_of",
     "people_measures",
     "read_people",
@@ -49,6 +50,11 @@ def check_person(name: str) -> str:
 def judge_of(name: str) -> str:
     """Return the judge under whose name a person's verdicts are kept; without a name, that of what was settled."""
     return f"{_START}{name}" if name else SETTLED
+
+
+def is_of_people(judge: str) -> bool:
+    """Return whether verdicts under this name are people's."""
+    return judge == SETTLED or judge.startswith(_START)
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,10 @@ class PeopleVerdicts:
         if not most or (len(most) == 2 and most[0][1] == most[1][1]):
             return None
         return next(one for one in verdicts.values() if one.label == most[0][0])
+
+    def every(self) -> list[Verdict]:
+        """Return all verdicts, person by person, and then those that settle."""
+        return [*(one for name in self.names for said in self.said.values() if (one := said.get(name))), *self.settled.values()]
 
     def disputed(self) -> list[str]:
         """Return the ids of episodes on which people differ, in the order of the sample."""
