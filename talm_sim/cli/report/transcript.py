@@ -58,7 +58,7 @@ _STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad"
 
 def stored_transcript(stored: StoredRun, episode: Episode, *, full: bool = False) -> RenderableType:
     """Return the page of an episode of a stored run, with all that the run knows of it."""
-    verdicts = [verdict for verdict in stored.verdicts() if verdict.episode_id == episode.id]
+    verdicts = [verdict for verdict in stored.verdicts_of_all() if verdict.episode_id == episode.id]
     scenario = next((item for item in stored.scenarios() if item.id == episode.scenario_id), None)
     sections = list(stored.job.task.sections(episode, scenario)) if scenario else []
     agent = str(stored.job.values(Scope.GENERATION).get("agent") or "")

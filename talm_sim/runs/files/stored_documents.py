@@ -32,6 +32,7 @@ __all__ = [
     "started_episodes",
     "verdict",
     "verdicts",
+    "verdicts_under",
     "why_not_there",
 ]
 
@@ -155,6 +156,13 @@ def verdict(conn: sqlite3.Connection, episode_id: str, judge: str, judge_config_
     for *_, body in rows(conn, "verdicts", which, (episode_id, judge, judge_config_digest)):
         return _parse(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
     return None
+
+
+def verdicts_under(conn: sqlite3.Connection, judge_config_digest: str, *judges: str) -> Iterator[Verdict]:
+    """Verdicts of one config digest by any of some judges, each a name or a pattern with `*`, in the order of the episodes' ids."""
+    which = f"WHERE judge_config_digest = ? AND ({' OR '.join(['judge GLOB ?'] * len(judges))}) ORDER BY episode_id, judge"
+    for episode_id, judge, *_, body in rows(conn, "verdicts", which, (judge_config_digest, *judges)):
+        yield _parse(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
 
 
 def read_waiting(body: bytes, episode_id: str) -> WaitingBody:
