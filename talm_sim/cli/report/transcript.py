@@ -22,6 +22,7 @@ from talm_sim.types import (
     FINISH,
     Episode,
     Event,
+    Form,
     HumanEvent,
     Line,
     ModelTurn,
@@ -296,18 +297,28 @@ def _struck(log: PerturbationLog) -> str:
 
 
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
-    """Render a question to the human and the answer."""
-    waits = "a person is asked: " if event.by == "policy" else "asks the human: "
-    how = "asks the human in words: " if event.by == "words" else waits
-    yield Text.assemble("? ", (how, "magenta"), strip_control(event.question).strip())
-    who = responder_words(strip_control(event.responder))
+    """Render a question to the human and the answer, or a call to approve or a form and the decision."""
+    yield Text.assemble("? ", (_asked(event), "magenta"), strip_control(event.question).strip())
+    who = ", ".join(filter(None, (one_line(event.name), responder_words(strip_control(event.responder)))))
     if event.declined:
         said = Text("does not know" if event.declined == "idk" else "will not answer", style="italic")
+    elif event.decision is not None:
+        said = Text(one_line(event.decision.text, _RESULT_WIDTH))
     else:
         said = Text(strip_control(event.answer).strip())
     if event.appropriate is not None:
         said.append(f"  (question marked as {'' if event.appropriate else 'not '}appropriate)", style="dim")
     yield Padding(Text.assemble((f"{who}: ", "magenta"), said), (0, 0, 0, 2), expand=False)
+
+
+def _asked(event: HumanEvent) -> str:
+    """Return the words before what was put to a person, as what it is."""
+    if isinstance(event.request, Form):
+        return f"a form{f' from {one_line(event.request.source, 60)}' if event.request.source else ''}: "
+    if event.request is not None:
+        return "a call waits for a person: " if event.by == "policy" else "the agent asks for approval: "
+    how = {"words": "asks the human in words: ", "interrupt": "its graph interrupts: "}
+    return how.get(event.by, "asks the human: ")
 
 
 def responder_words(name: str) -> str:
