@@ -20,6 +20,7 @@ from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import (
     FINISH,
+    Approval,
     Episode,
     Event,
     Form,
@@ -255,9 +256,19 @@ def _ending_calls(episode: Episode, index: int, turn: ModelTurn) -> Iterator[Ren
         if call.name == FINISH and turn.final_answer is not None:
             continue
         if call.id not in done:
-            last = index == len(episode.model_turns) - 1
-            said = "  not executed: the episode ended here" if last else "  a tool of the agent's own, not called through talm-sim"
+            said = f"  {_explain_no_event(episode, index, call)}"
             yield Text.assemble("→ ", (call_text(call), "cyan"), (said, "yellow"))
+
+
+def _explain_no_event(episode: Episode, index: int, call: ToolCall) -> str:
+    """Explain why a call of a turn was not executed, as far as the episode shows."""
+    for event in episode.human_events:
+        asked, decided = event.request, event.decision
+        same = event.turn == index and isinstance(asked, Approval) and (asked.name, asked.arguments) == (call.name, call.arguments)
+        if same and decided is not None and decided.action in ("reject", "respond"):
+            return f"not executed: {'rejected' if decided.action == 'reject' else 'answered in its place'}"
+    ended = index == len(episode.model_turns) - 1
+    return "not executed: the episode ended here" if ended else "a tool of the agent's own, not called through talm-sim"
 
 
 def _format_first_tokens(tokens: Sequence[TokenLogprob]) -> str:
