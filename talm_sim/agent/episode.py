@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
 from pydantic import TypeAdapter
 
+from talm_sim.agent.ask_limits import AskLimits, reply_of_nobody
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.faulty_model import ModelFaults
@@ -23,7 +24,7 @@ from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.models.metering import PERSON, asking_as
 from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
-from talm_sim.types import Episode, Event, ModelTurn, PersonRequest, Scenario, Termination, ToolSpec, Usage, episode_id
+from talm_sim.types import Episode, Event, HumanEvent, ModelTurn, PersonRequest, Scenario, Termination, ToolSpec, Usage, episode_id
 
 __all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "run_episode"]
 
@@ -58,6 +59,7 @@ class Agent:
         most_steps: Steps of the graph after which it is stopped as one that does not end.
         control: The task's own policy of a control for a scenario; None leaves it to the control.
         prompts: Which prompts of the agent are known, to tell which faults it met.
+        ask_limits: How many questions the person is asked; None for no limit.
     """
 
     model: Model
@@ -73,6 +75,7 @@ class Agent:
     most_steps: int = 25
     control: Callable[[str, Scenario], Model | None] | None = None
     prompts: Prompts = "all"
+    ask_limits: AskLimits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +171,8 @@ async def _play_until_pause(
         reached = (await agent.graph.aget_state(config)).values
         tools.recall(reached.get("events", ()))
         context.faults.recall(reached.get("model_turns", ()))
-    asks: dict[str, int] = dict(kept.get("asks", {}))
-    step: Any = {} if resume is None else _resume_command(_drop_stale_replies(resume, asks))
+    asks = _Asks(episode_id(scenario.id, epoch), agent.ask_limits, dict(kept.get("asks", {})), [*kept.get("cut_off", ())])
+    step: Any = {} if resume is None else asks.resume(resume)
     durable: dict[str, Any] = {"durability": "exit"} if agent.saver else {}
     advance = partial(agent.graph.ainvoke, config=config, context=context, **durable)
     with playing(players.model):
@@ -221,18 +224,58 @@ def _open_tools(agent: Agent, scenario: Scenario, epoch: int, players: Players, 
 
 
 async def _play(
-    advance: Callable[[Any], Awaitable[dict[str, Any]]], step: Any, asks: dict[str, int], responder: Responder | None
+    advance: Callable[[Any], Awaitable[dict[str, Any]]], step: Any, asks: _Asks, responder: Responder | None
 ) -> tuple[dict[str, Any], tuple[PendingQuestion, ...]]:
     """Advance the graph to its end, or to questions that no `responder` answers at once; return its state and those questions."""
     while True:
         result = await advance(step)
-        questions = _pending(result, asks)
-        if not questions or responder is None:
+        pending = asks.number(result)
+        questions = asks.cut_off(pending, result.get("events", ()))
+        if not pending or (questions and responder is None):
             return result, questions
         try:
-            step = _resume_command({question.interrupt_id: await _answer(responder, question) for question in questions})
+            replies = {one.interrupt_id: await _answer(responder, one) for one in questions} if responder else {}
         except CassetteMissError as err:
             return result | {"termination": Termination.REPLAY_MISS, "error": str(err)}, ()
+        step = asks.resume(replies)
+
+
+@dataclass(slots=True)
+class _Asks:
+    """What an episode puts to its person."""
+
+    episode: str
+    limits: AskLimits | None
+    numbers: dict[str, int]
+    """Interrupt id to the number within the episode, counted from 1."""
+    cut: list[str]
+    """Those that are open, and are put to nobody: they are answered with the others, so that all keep their order."""
+
+    def number(self, result: Mapping[str, Any]) -> tuple[PendingQuestion, ...]:
+        """Return what is open; new ones get the next numbers."""
+        pending = result.get("__interrupt__", ())
+        return tuple(_put(item.id, self.numbers.setdefault(item.id, len(self.numbers) + 1), item.value) for item in pending)
+
+    def cut_off(self, pending: Sequence[PendingQuestion], events: Sequence[Event]) -> tuple[PendingQuestion, ...]:
+        """Return what the person is asked; the questions beyond a limit are noted as cut off."""
+        if self.limits is None:
+            return tuple(pending)
+        before = sum(isinstance(event, HumanEvent) and event.request is None and event.declined != "limit" for event in events)
+        cut = self.limits.cut_off(self.episode, [one.ask for one in pending if one.request is None], before)
+        self.cut = [one.interrupt_id for one in pending if one.ask in cut]
+        return tuple(one for one in pending if one.ask not in cut)
+
+    def resume(self, replies: Mapping[str, HumanReply]) -> Command[Any]:
+        """Return how the graph continues with these answers, in the order of the questions.
+
+        Answers to what this episode never asked are dropped: a stale id could answer the wrong question. Each goes by its id, never as a bare
+        value: a bare one would answer whichever question comes first.
+        """
+        now = time.time()
+        unasked = {name: replace(reply, asked_at=now, answered_at=now) for name in self.cut if (reply := reply_of_nobody("limit"))}
+        self.cut = []
+        told = {name: reply for name, reply in {**replies, **unasked}.items() if name in self.numbers}
+        return Command(resume={name: _as_json(told[name]) for name in sorted(told, key=self.numbers.__getitem__)})
 
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int, kept: Mapping[str, Any]) -> EpisodeContext:
@@ -255,11 +298,6 @@ def _player_of(agent: Agent, scenario: Scenario) -> Model:
     return agent.model.play(agent.control(agent.model.name, scenario) if agent.control else None)
 
 
-def _resume_command(replies: Mapping[str, HumanReply]) -> Command[Any]:
-    # By interrupt id, never a bare value: a bare one would answer whichever question comes first.
-    return Command(resume={interrupt_id: _as_json(reply) for interrupt_id, reply in replies.items()})
-
-
 def _as_json(reply: HumanReply) -> dict[str, Any]:
     """Return the fields of a `HumanEvent` that a reply gives; a checkpoint keeps them."""
     fields = {name: value for name, value in asdict(reply).items() if name not in ("decision", "name")}
@@ -280,17 +318,6 @@ async def _answer(responder: Responder, question: PendingQuestion) -> HumanReply
     return replace(reply, asked_at=asked, answered_at=max(asked, time.time()))
 
 
-def _drop_stale_replies(replies: Mapping[str, HumanReply], asks: Mapping[str, int]) -> dict[str, HumanReply]:
-    """Drop answers to questions this episode never asked: a stale id could answer the wrong question."""
-    return {interrupt_id: reply for interrupt_id, reply in replies.items() if interrupt_id in asks}
-
-
-def _pending(result: Mapping[str, Any], asks: dict[str, int]) -> tuple[PendingQuestion, ...]:
-    """Return the open questions; new ones get the next numbers in `asks`."""
-    pending = result.get("__interrupt__", ())
-    return tuple(_put(item.id, asks.setdefault(item.id, len(asks) + 1), item.value) for item in pending)
-
-
 def _put(interrupt_id: str, ask: int, value: Any) -> PendingQuestion:
     """Return what an interrupt puts to the person: a text is a question, a JSON object a call to approve or a form."""
     if isinstance(value, str):
@@ -303,12 +330,13 @@ def _keep(
     players: Players,
     tools: EpisodeTools | None,
     faults: ModelFaults | None,
-    asks: dict[str, int],
+    asks: _Asks,
     kept: Mapping[str, Any],
     started: _Moment,
 ) -> dict[str, Any]:
     return {
-        "asks": asks,
+        "asks": asks.numbers,
+        **({"cut_off": asks.cut} if asks.cut else {}),
         "perturbations": tools.state() if tools else {},
         "model_faults": faults.state() if faults else {},
         "played_tools": players.tools.counts() if players.tools else {},

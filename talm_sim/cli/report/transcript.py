@@ -49,6 +49,7 @@ _RESPONDERS = {
     "answer": "a person (talm-sim answer)",
     "queue": "a person (answered from Python)",
     "recorded": "a recorded answer",
+    "refusing": "the simulated person, who allows nothing",
     "simulated": "the simulated person",
     "terminal": "a person (at the terminal)",
 }
@@ -295,16 +296,21 @@ def _struck(log: PerturbationLog) -> str:
     return "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
 
 
+_DECLINED = {
+    "idk": "does not know",
+    "skip": "will not answer",
+    "timeout": "answered in time (--answer-timeout)",
+    "limit": "is asked any more (a limit of questions was reached)",
+}
+"""Why there is no answer, after the name of who answers; of the last two that is nobody."""
+
+
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
     """Render a question to the human and the answer."""
-    waits = "a person is asked: " if event.by == "policy" else "asks the human: "
-    how = "asks the human in words: " if event.by == "words" else waits
+    how = {"words": "asks the human in words: ", "policy": "waits for a person: "}.get(event.by, "asks the human: ")
     yield Text.assemble("? ", (how, "magenta"), strip_control(event.question).strip())
     who = responder_words(strip_control(event.responder))
-    if event.declined:
-        said = Text("does not know" if event.declined == "idk" else "will not answer", style="italic")
-    else:
-        said = Text(strip_control(event.answer).strip())
+    said = Text(_DECLINED[event.declined], style="italic") if event.declined else Text(strip_control(event.answer).strip())
     if event.appropriate is not None:
         said.append(f"  (question marked as {'' if event.appropriate else 'not '}appropriate)", style="dim")
     yield Padding(Text.assemble((f"{who}: ", "magenta"), said), (0, 0, 0, 2), expand=False)
