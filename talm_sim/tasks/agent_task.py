@@ -265,6 +265,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         options = run.job.options
         asked = "Ask-and-Help" if run.imported else f"Ask-and-Help ({options.human} human)"
         damage = f", perturbed: {', '.join(options.perturb)}" if options.perturb else ""
+        damage += f", approved by a person: {options.approve.replace(',', ', ')}" if options.approve else ""
         own = f"agent {options.agent}, " if options.agent and not run.job.config.model.endswith(options.agent) else ""
         return own + ("standalone" if options.human == "none" else asked) + damage
 
