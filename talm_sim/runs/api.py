@@ -302,6 +302,7 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
                     on_event=on_event,
                     ask=contact.ask if built.opened.waits else None,
                     wait=contact.wait,
+                    answer_timeout=getattr(built.job.options, "answer_timeout", None),
                     spending=contact.spending,
                 )
         await _judge(stored, store, built.job, built.grader, contact)

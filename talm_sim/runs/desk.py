@@ -33,7 +33,6 @@ from talm_sim.runs.questions import (
     HELD,
     MARKS,
     THIS_QUESTION,
-    Declined,
     FiledAnswer,
     Key,
     Question,
@@ -45,7 +44,7 @@ from talm_sim.runs.questions import (
     request_of,
     suggest_open_episode,
 )
-from talm_sim.types import Approval, Decision
+from talm_sim.types import Approval, Decision, Declined
 
 __all__ = ["AnswerStatus", "Desk", "answer"]
 

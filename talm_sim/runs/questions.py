@@ -21,7 +21,7 @@ from talm_sim.runs.files.database import TooLargeError, check_size
 from talm_sim.runs.files.sealing import insert_row, row, rows
 from talm_sim.scenarios.dialogue import request_text, with_answers
 from talm_sim.scenarios.missing import user_knowledge
-from talm_sim.types import Decision, ModelTurn, PersonRequest
+from talm_sim.types import Decision, Declined, ModelTurn, PersonRequest
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
@@ -35,7 +35,6 @@ __all__ = [
     "HELD_SECONDS",
     "MARKS",
     "THIS_QUESTION",
-    "Declined",
     "FiledAnswer",
     "Key",
     "Kind",
@@ -60,7 +59,6 @@ __all__ = [
 
 HELD_SECONDS = 10.0
 """Seconds for which a held answer is kept from its episode, unless it is released earlier."""
-Declined = Literal["", "idk", "skip"]
 Kind = Literal["question", "approval", "form"]
 Key = tuple[str, int, str]
 """Episode id, attempt, interrupt id."""

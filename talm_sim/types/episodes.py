@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from talm_sim.types.base import FrozenModel, JsonObject
-from talm_sim.types.requests import Decision, PersonRequest
+from talm_sim.types.requests import Decision, Declined, PersonRequest
 from talm_sim.types.tools import FINISH, ToolCall, UnparsableCall
 
 __all__ = [
@@ -223,8 +223,9 @@ class HumanEvent(FrozenModel):
     by: Literal["tool", "words", "interrupt", "policy", "elicitation"] = "tool"
     """How it was asked: by a call of `ask_human`, in the words of a message, by an interrupt of the agent's own graph, by the run's rule that
     a person approves such calls, or by a tool while it ran."""
-    declined: Literal["", "idk", "skip"] = ""
-    """`idk`: the person does not know; `skip`: the person does not want to answer."""
+    declined: Declined = ""
+    """`idk`: the person does not know; `skip`: the person does not want to answer; `timeout`: nobody answered in time; `limit`: nobody was
+    asked, as a limit of questions was reached."""
     appropriate: bool | None = None
     """Whether the person marked the question as appropriate; None where they did not mark it."""
     asked_at: float = 0.0

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.errors import PrerequisiteError, RunExistsError, line_to_copy
-from talm_sim.runs import desk, questions
+from talm_sim.runs import desk, questions, unanswered
 from talm_sim.runs.files import sealing, stored_documents
 from talm_sim.runs.files.database import (
     DATABASE,
@@ -221,6 +221,18 @@ class RunStore:
 
         await self._writer.commit(change)
         return questions.replies_to(self.reader, episode_id, attempt) if taken else None
+
+    async def close_unanswered(self, seconds: float) -> int:
+        """Answer in nobody's name what has waited for so many seconds, and return how many."""
+        closed = 0
+
+        def change(conn: sqlite3.Connection) -> None:
+            nonlocal closed
+            closed = unanswered.close_unanswered(conn, unanswered.overdue(conn, seconds))
+
+        if unanswered.overdue(self.reader, seconds):
+            await self._writer.commit(change)
+        return closed
 
     # --- verdicts ---------------------------------------------------------------------------------------------------------------------
 

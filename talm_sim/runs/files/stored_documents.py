@@ -75,6 +75,7 @@ class _State(BaseModel):
     played_model: dict[str, _Count] = {}
     started_at: FiniteFloat = 0.0
     active_s: FiniteFloat = 0.0
+    cut_off: list[str] = []
 
 
 class WaitingBody(BaseModel):
