@@ -160,7 +160,8 @@ def number_unanswered(conn: sqlite3.Connection, episode: str = "", *, episodes: 
 def kinds_unanswered(conn: sqlite3.Connection, episode: str = "") -> Counter[str]:
     """Return how many questions, approvals and forms of one episode or all have no answer."""
     where = " AND episode_id = :id" if episode else ""
-    return Counter(dict(conn.execute(f"SELECT kind, count(*) FROM questions WHERE current = 1{where} GROUP BY kind", {"id": episode})))
+    query = f"SELECT kind, count(*) FROM questions WHERE current = 1{where} GROUP BY kind ORDER BY kind != 'question', kind"
+    return Counter(dict(conn.execute(query, {"id": episode})))
 
 
 def suggest_open_episode(episode: str, waiting: Iterable[str]) -> str:
