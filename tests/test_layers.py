@@ -166,6 +166,7 @@ NAMES = {
         {
             "reference",
             "fault",
+            "respect",
             "llm",
             "preference",
             "behaviour",

@@ -14,7 +14,7 @@ from talm_sim.facts.statements import AnswerText, Value, kind_of, split_fact
 from talm_sim.facts.topics import topics_of
 from talm_sim.types import Fact
 
-__all__ = ["gives", "gives_other", "gives_unknown_number", "names_something_new", "sentences_about"]
+__all__ = ["gives", "gives_other", "gives_unknown_number", "is_rejected", "names_something_new", "sentences_about"]
 
 _BEHIND = 60
 """Characters behind a value in which it is rejected."""
@@ -106,7 +106,7 @@ def gives_other(text: AnswerText, fact: Fact, known: str = "", is_no_claim: Call
     values = _values(text, fact)
     for value in values:
         clause = _clause(text.text, value.start)
-        if value.right or _is_rejected(text, value, values) or _is_aside(text, fact, value) or is_no_claim(clause):
+        if value.right or is_rejected(text, value, values) or _is_aside(text, fact, value) or is_no_claim(clause):
             continue
         beside = _is_beside(clause, fact)
         if beside or (_is_new(text, value, known) and (value.end - value.start > 1 or len(clause.split()) <= _BARE)):
@@ -119,7 +119,7 @@ def gives_unknown_number(text: AnswerText, known: str, is_no_claim: Callable[[st
     nothing = Fact(name="", value=0)
     for number in text.numbers:
         value = Value(number.start, number.end, right=False)
-        aside = _is_rejected(text, value, [value]) or _is_aside(text, nothing, value) or is_no_claim(_clause(text.text, value.start))
+        aside = is_rejected(text, value, [value]) or _is_aside(text, nothing, value) or is_no_claim(_clause(text.text, value.start))
         said = any(states_number(number, one) for one in _numbers(known))
         if not aside and not said and value.end - value.start > 1 and _is_new(text, value, known):
             return True
@@ -252,10 +252,10 @@ def _given(text: AnswerText, fact: Fact) -> Iterator[bool]:
     values = _values(text, fact)
     for value in values:
         if value.right:
-            yield not _is_rejected(text, value, values)
+            yield not is_rejected(text, value, values)
 
 
-def _is_rejected(text: AnswerText, value: Value, values: Sequence[Value]) -> bool:
+def is_rejected(text: AnswerText, value: Value, values: Sequence[Value]) -> bool:
     """Whether a text says of a value that it is not so; that it cannot be confirmed is no rejection."""
     sentences = text.sentences
     begin, stop = sentences.clause(value.start, value.end)

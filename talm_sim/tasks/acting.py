@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from talm_sim.config import Traffic
+from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
@@ -27,7 +28,7 @@ FINISH_BY = "tool"
 RETRIES = 3
 """Times that an awareness question is asked again after an answer that cannot be read."""
 
-ACTING = frozenset({"human", "perturb", "writing"})
+ACTING = frozenset({"human", "perturb", "writing", "approve"})
 """Options that `acting_key` stands for."""
 _SCHEDULE = 2
 """Version of the schedule by which faults that are drawn fall on calls; see `talm_sim.tools_env.perturbations`."""
@@ -40,7 +41,8 @@ def acting_key(options: AgentOptions) -> dict[str, Any]:
     there only where it has an effect.
     """
     writing = {"writing": True} if options.writing and options.perturb else {}
-    return {"human": options.human != "none", "perturb": options.perturb, **_schedule_key(options.perturb), **writing}
+    approve = {"approve": options.approve} if options.approve else {}
+    return {"human": options.human != "none", "perturb": options.perturb, **_schedule_key(options.perturb), **writing, **approve}
 
 
 def _schedule_key(perturb: Sequence[str]) -> dict[str, int]:
@@ -64,6 +66,9 @@ def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS, **s
         recorded: The recordings.
         turn_limit: Where the user gives none.
         settled: Other options, which are decided already.
+
+    Raises:
+        PrerequisiteError: A person is to approve calls, and nobody is there.
     """
     tools, human = job.config.tools, job.options.human
     if tools is None:
@@ -73,6 +78,8 @@ def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS, **s
         tools = Traffic.REPLAY if replays and recorded.tools else Traffic.LIVE
     if human == "auto":
         human = "recorded" if job.config.models is Traffic.REPLAY and _recording_had_responder(job, recorded) else "none"
+    if job.options.approve and human == "none":
+        raise PrerequisiteError("--approve: nobody is there to approve calls; add --human WHO, or leave it out.")
     return job.having(tools=tools, human=human, turn_limit=job.options.turn_limit or turn_limit, **settled)
 
 

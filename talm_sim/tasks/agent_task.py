@@ -13,11 +13,12 @@ from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
 from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, settle_acting, specs_of
 from talm_sim.tasks.agent_notes import AgentNotes
-from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.base import Job, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.lines import read_line
+from talm_sim.tasks.opened import Opened
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
@@ -199,7 +200,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 without_tools=self.without_tools,
                 responder=self._responder(job, shared, environment) if kind and not kind.waits else None,
                 saver=saver,
-                most_steps=2 * turns + 5,
+                most_steps=(4 if environment.approve else 2) * turns + 5,
                 control=self.control,
                 prompts="all" if own is None else "handed" if own.takes_model else "unknown",
             )
@@ -282,6 +283,7 @@ def _finish_of(options: AgentTaskOptions) -> str:
 def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapping[str, Any]]], *, built_in: bool) -> Environment:
     from talm_sim.tools_env.clock import RealClock, VirtualClock
     from talm_sim.tools_env.environment import Environment
+    from talm_sim.tools_env.guarded import guarded_tools
 
     config, options = job.config, job.options
     # Waits are part of an injected fault: ours need not be sat through, and of a stranger's tool the agent may see the time.
@@ -295,6 +297,7 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
         result_limit=options.result_limit,
         others=others,
         writing=options.writing,
+        approve=guarded_tools(options.approve, tools),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator
 
 from talm_sim.common.typed_options import OptionsModel
-from talm_sim.config import GEN, OPE, RESULT_LIMIT, SCO, option
+from talm_sim.config import GEN, OPE, RESULT_LIMIT, SCO, Names, option
 from talm_sim.errors import PrerequisiteError
 
 __all__ = ["AgentOptions", "AgentTaskOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
@@ -31,6 +31,8 @@ class AgentOptions(TaskOptions):
 
     human: str = option("auto", GEN, "none|terminal|recorded|simulated", metavar="WHO")
     """Who answers the agent's questions. `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`."""
+    approve: Names = option("", GEN, "Tools whose calls a person approves first.", metavar="TOOL,...|writing")
+    """`writing` stands for every tool that is not declared read-only; see `talm_sim.tools_env.guarded`."""
     perturb: tuple[str, ...] = option((), GEN, "Fault to inject into tools or the model's answers; repeatable.", metavar="NAME[:k=v,...]")
     writing: bool = option(False, GEN, "Let faults repeat calls that may change data.", rare=True)
     """Without it, a fault that lets a call through or repeats it does not apply to tools that are not known only to read."""

@@ -48,6 +48,7 @@ class Environment:
         result_limit: Characters of a tool's result that the model reads.
         others: Tool to the arguments with which gold calls of any scenario call it, in a fixed order: where wrong records come from.
         writing: Whether faults may also let calls of tools that may change data through, and repeat them.
+        approve: The tools that a person approves each call of.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Environment:
         result_limit: int = RESULT_LIMIT,
         others: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
         writing: bool = False,
+        approve: frozenset[str] = frozenset(),
     ) -> None:
         self.tools = tools
         self.perturb = perturb
@@ -68,6 +70,7 @@ class Environment:
         self.result_limit = result_limit
         self.others = others or {}
         self.writing = writing
+        self.approve = approve
         self.kept: dict[str, ToolSession] = {}
         """What waiting episodes keep of their own, by episode."""
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
@@ -151,6 +154,11 @@ class EpisodeTools:
         """Whether there is a tool of this name, visible or not."""
         return name in self._environment.specs or name in self._by_name
 
+    def may_call_again(self, name: str) -> bool:
+        """Whether a call of this tool may be made twice: it only reads, or changes what is the episode's own."""
+        tools = self._environment.tools
+        return name in tools.routes and (tools.only_reads(name) or bool(tools.routes[name].state))
+
     @property
     def slept(self) -> float:
         """Seconds of pretended waiting so far: calls of one turn wait together, turns one after the other."""
@@ -197,10 +205,23 @@ class EpisodeTools:
             status=status,
             error=error,
             perturbations=logs,
+            reads=name in self._environment.specs and self._environment.tools.only_reads(name),
             origin=origin,
             writes=writes,
             elapsed_ms=(time.perf_counter() - started + slept) * 1e3,
         )
+
+    @property
+    def guarded(self) -> bool:
+        """Whether calls of any tool wait for a person."""
+        return bool(self._environment.approve)
+
+    def needs_approval(self, call: ToolCall) -> bool:
+        """Whether a call waits for a person; not if it would be refused all the same, because its tool or its arguments are wrong."""
+        try:
+            return self.guarded and self._check(call)[0].name in self._environment.approve
+        except ToolError:
+            return False
 
     def _check(self, call: ToolCall | UnparsableCall) -> tuple[ToolSpec, Mapping[str, Any]]:
         """Return the tool that a call means and its arguments, if they fit the tool."""

@@ -33,6 +33,8 @@ class Approval(FrozenModel):
     """JSON Schema that the arguments of an edited call must fit; empty where whoever asks gives none."""
     same_tool: bool = Field(default=False, exclude_if=lambda same: not same)
     """Whether an edited call must be of the same tool."""
+    may_have_run: bool = Field(default=False, exclude_if=lambda may: not may)
+    """Whether the person is asked anew because a process was killed after they approved the call, so that it may have run."""
 
     @property
     def text(self) -> str:

@@ -58,7 +58,7 @@ _STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad"
 
 def stored_transcript(stored: StoredRun, episode: Episode, *, full: bool = False) -> RenderableType:
     """Return the page of an episode of a stored run, with all that the run knows of it."""
-    verdicts = [verdict for verdict in stored.verdicts() if verdict.episode_id == episode.id]
+    verdicts = [verdict for verdict in stored.verdicts_of_all() if verdict.episode_id == episode.id]
     scenario = next((item for item in stored.scenarios() if item.id == episode.scenario_id), None)
     sections = list(stored.job.task.sections(episode, scenario)) if scenario else []
     agent = str(stored.job.values(Scope.GENERATION).get("agent") or "")
@@ -297,7 +297,8 @@ def _struck(log: PerturbationLog) -> str:
 
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
     """Render a question to the human and the answer."""
-    how = "asks the human in words: " if event.by == "words" else "asks the human: "
+    waits = "a person is asked: " if event.by == "policy" else "asks the human: "
+    how = "asks the human in words: " if event.by == "words" else waits
     yield Text.assemble("? ", (how, "magenta"), strip_control(event.question).strip())
     who = responder_words(strip_control(event.responder))
     if event.declined:

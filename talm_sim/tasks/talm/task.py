@@ -15,6 +15,7 @@ from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import OTHER, Beside, compare_own
 from talm_sim.tasks.figures import Figure, average_of, mean_of, ratio_of, within
 from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
+from talm_sim.tasks.person_questions import PersonQuestion, PublishedAgreement, pass_question
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, rows, sections
 from talm_sim.tasks.talm.blockers import ask_f1_figure
@@ -131,6 +132,10 @@ class TalmTask(AgentTask[TalmOptions]):
         if job.config.judge_model is None:
             return found
         return (*found, "llm", *(["preference"] if "no-tools" in job.groups else []))
+
+    def person_questions(self, job: Job[TalmOptions]) -> Sequence[PersonQuestion]:
+        """Ask whether an episode passes, as the paper did to validate its judge (Fail-TaLMs, Appendix D)."""
+        return (pass_question(published=(PublishedAgreement("fail-talms", "people", ("GPT-4o",), "Agree"),)),)
 
     def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:
         """Return the `perfect` episode of the same query, of this run or of the one named."""

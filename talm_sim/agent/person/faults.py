@@ -1,0 +1,320 @@
+"""Tell what a simulated person got wrong in an answer: a leak, a contradiction, a false claim.
+
+Fixed rules read the answer's values and claims and compare them with what the person knows; docs/people.md gives them in words. English only;
+in another language the values alone are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import Literal
+
+from talm_sim.agent.person.knowledge import Knowledge, KnownThing
+from talm_sim.agent.person.past_acts import claimed_acts
+from talm_sim.agent.person.values import Remembered, SaidValue, values_in
+from talm_sim.facts.claims import gives
+from talm_sim.facts.names import normalize
+from talm_sim.facts.statements import AnswerText, kind_of
+from talm_sim.scenarios.question_words import STOP, stem
+from talm_sim.types import Fact
+
+__all__ = ["FAULTS", "FaultKind", "PersonFault", "find_faults", "told_things"]
+
+FaultKind = Literal["contradiction", "false_claim", "leak"]
+FAULTS: tuple[FaultKind, ...] = ("contradiction", "false_claim", "leak")
+"""Kinds of fault, the gravest first."""
+
+_YES = re.compile(r"\W*(?:yes|yep|yeah|right|correct|exactly|sure|indeed|that['\u2019]?s (?:right|correct|it))\b", re.IGNORECASE)
+_NO = re.compile(r"\W*(?:no|nope|wrong)\b", re.IGNORECASE)
+_DISOWNS = re.compile(r"\bI (?:never|did ?n['\u2019]?t|did not) (?:say|said|ask(?:ed)?|mention(?:ed)?|want(?:ed)?|mean|meant)\b", re.IGNORECASE)
+_OR = re.compile(r"[\s,.]*(?:\w+ )?(?:or|/)(?: (?:maybe|perhaps|even|was it|is it|possibly))?[\s,]*(?:the )?", re.IGNORECASE)
+_EVADES = re.compile(
+    r"\?\s*$|\b(?:know|idea|sure|remember|recall|tell|say|unable|cannot|can['\u2019]?t|won['\u2019]?t|unknown|sorry|why|rather|find|guess|choose"
+    r"|decide|matter|matters|please|up to you|none|nothing|whatever|whichever|yes|no|thanks?|thank|hello|need|provide|assist(?:ant)?|help)\b",
+    re.IGNORECASE,
+)
+_SAYS_WHAT = re.compile(
+    r"^\W*(?:(?:it|that|this|they|we|he|she|mine|ours|the \w+(?: \w+)?)(?:['\u2019]s| is|['\u2019]re| are| was| were| would be| says?)"
+    r"|to|from|in|at|on|with)?\s*(?:the |an? |called |probably |maybe )*((?:[\w#'\u2019.-]+ ?){1,4})\W*$",
+    re.IGNORECASE,
+)
+"""A sentence that only says what something is."""
+_PRONOUN = re.compile(r"\b(?:i|we|you|they|it|he|she)\b", re.IGNORECASE)
+_ASKS_KIND = {
+    "day": re.compile(r"\b(?:when|days?|dates?)\b", re.IGNORECASE),
+    "number": re.compile(r"\b(?:which|what) (?:numbers?|amount|year)\b|\bhow (?:many|much|long|far)\b", re.IGNORECASE),
+}
+_KNOWS_NOT = re.compile(r"\b(?:do(?:es)?(?: not|n['\u2019]?t) know|not (?:sure|certain|aware)|no idea)\b", re.IGNORECASE)
+_NEAR = 0.8
+"""Likeness of two codes of which one is the other with a slip of the hand."""
+_SHORTEST_CODE = 4
+_FEW_WORDS = 8
+_LONG_NUMBER = 8
+_OF_SAYING = frozenset(stem(word) for word in normalize("told mentioned said asked wrote gave provided stated explained").split()) | {
+    *normalize("first before already earlier message i").split()
+}
+"""Words of a claim to have said something that do not say what."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonFault:
+    """Something that a simulated person got wrong in an answer.
+
+    Attributes:
+        kind: What it is.
+        about: The thing that was leaked or contradicted, or the words that claim something.
+    """
+
+    kind: FaultKind
+    about: str
+
+
+def find_faults(answer: str, asked: Sequence[str], knowledge: Knowledge, earlier: Sequence[str] = ()) -> list[PersonFault]:
+    """Find what is wrong with an answer, the gravest first.
+
+    Args:
+        answer: What the person said.
+        asked: The questions of the episode so far, the last one being answered.
+        knowledge: What the person knows.
+        earlier: The person's answers to the questions before the last.
+
+    >>> from talm_sim.types import Missing, MissingKind
+    >>> gone = Missing(kind=MissingKind.ARGUMENT, name="year", value=2027)
+    >>> year = KnownThing(gone, "", (Fact(name="year", value=2027),), "2027")
+    >>> known = Knowledge("When is Easter Monday in the year of our wedding?", (year,))
+    >>> [find_faults(said, ["Which year is it?"], known) for said in ("In 2027.", "I don't know.")]
+    [[], []]
+    >>> find_faults("In 2026.", ["Which year is it?"], known)
+    [PersonFault(kind='contradiction', about='year')]
+    >>> find_faults("I don't know, but it is 2027.", ["Shall I count Sundays?"], known)
+    [PersonFault(kind='leak', about='year')]
+    """
+    reading = _Reading(answer, asked, knowledge, earlier)
+    found = dict.fromkeys([*reading.contradictions(), *reading.false_claims(), *reading.leaks()])
+    return sorted(found, key=lambda fault: FAULTS.index(fault.kind))
+
+
+def told_things(answer: str, knowledge: Knowledge) -> list[str]:
+    """Return the names of the missing things whose values an answer gives."""
+    text = AnswerText(answer)
+    return [thing.name for thing in knowledge.things if _gives(text, thing)]
+
+
+class _Reading:
+    """One answer, read against what its person knows."""
+
+    def __init__(self, answer: str, asked: Sequence[str], knowledge: Knowledge, earlier: Sequence[str]) -> None:
+        self._asked, self._knowledge, self._earlier = asked, knowledge, earlier
+        self._text = AnswerText(answer, knowledge.request)
+        self._question = asked[-1] if asked else ""
+        self._about = [thing for thing in knowledge.things if thing.is_asked(self._question) or _asks_kind(self._question, thing)]
+        self._given = [thing for thing in knowledge.things if _gives(self._text, thing)]
+        self._missed = [thing for thing in self._about if thing not in self._given]
+        own = Remembered(knowledge.text)
+        heard = Remembered("\n".join([knowledge.text, *asked]))
+        right = [place for thing in knowledge.things for place in _places(self._text, thing)]
+        said = [
+            one for one in values_in(self._text) if not any(start <= one.start < end or one.start <= start < one.end for start, end in right)
+        ]
+        self._unknown = [one for one in said if not own.has(one, self._text)]
+        """Values that are in no fact, those of the questions included."""
+        self._new = [one for one in self._unknown if not heard.has(one, self._text)]
+        """Values that nobody said before."""
+        self._right, self._said = right, said
+
+    def contradictions(self) -> Iterator[PersonFault]:
+        """Find values in place of those that the person knows."""
+        for thing in self._missed:
+            own = Remembered(thing.words)
+            short = [one for one in self._said if self._is_short(one) and not one.opens and not own.has(one, self._text)]
+            other = [*self._unknown, *short]
+            if any(self._may_replace(one, thing) for one in other) or self._names_other(thing) or self._agrees_wrongly(thing):
+                yield PersonFault("contradiction", thing.name)
+        for thing in self._knowledge.things:
+            if self._denies(thing) or (thing in self._given and (self._leaves_open() or self._gives_second(thing))):
+                yield PersonFault("contradiction", thing.name)
+        for one in self._new:
+            near = self._slip(one)
+            if near:
+                yield PersonFault("contradiction", near)
+        if not self._about and self._is_in_request() and any(self._counts(one) for one in self._new):
+            yield PersonFault("contradiction", "request")
+        disowned = _DISOWNS.search(self._text.text)
+        if disowned and any(
+            one.kind == "name" or not one.spelt for one in self._said if one.start > disowned.end() and one not in self._unknown
+        ):
+            yield PersonFault("contradiction", "request")
+
+    def false_claims(self) -> Iterator[PersonFault]:
+        """Find claims to have done or said something, and values that are in no fact."""
+        before = "\n".join([self._knowledge.request, *self._earlier])
+        for claim in claimed_acts(self._text.text, self._knowledge.text):
+            if not claim.of_saying or not self._was_said(claim.words, before):
+                yield PersonFault("false_claim", claim.words)
+        for one in self._new:
+            if self._counts(one) and not any(self._may_replace(one, thing) for thing in self._missed):
+                yield PersonFault("false_claim", self._text.text[one.start : one.end])
+
+    def leaks(self) -> Iterator[PersonFault]:
+        """Find the missing things that are given and that no question so far asked for."""
+        request = AnswerText("\n".join([self._knowledge.request, *self._asked, *self._earlier]))
+        for thing in self._given:
+            if not any(thing.is_asked(question) for question in self._asked) and not _gives(request, thing):
+                yield PersonFault("leak", thing.name)
+
+    def _counts(self, one: SaidValue) -> bool:
+        """Return whether a value cannot be an idiom, the first word of a sentence or a small number by the way."""
+        if one.spelt or one.opens:
+            return False
+        return one.kind != "number" or one.end - one.start > 1 or one.measured or self._is_short(one)
+
+    def _is_short(self, one: SaidValue) -> bool:
+        """Return whether a value is in a short sentence that states something, so that the sentence is about it."""
+        number = self._text.sentences.number_at(one.start)
+        first, last = self._text.sentences.span(number)
+        sentence = self._text.text[first : last + 1]
+        return len(sentence.split()) <= _FEW_WORDS and not sentence.rstrip().endswith("?") and not _EVADES.search(sentence)
+
+    def _may_replace(self, one: SaidValue, thing: KnownThing) -> bool:
+        """Return whether a value is of the kind of a thing's."""
+        kinds = {kind_of(fact) for fact in thing.facts} or {"text"}
+        if "color" in kinds:
+            return not one.spelt and not (one.opens and self._evades())
+        if "text" in kinds:
+            coded = any(sign.isdigit() for fact in thing.facts for sign in str(fact.value))
+            unsure = (one.opens and self._evades()) or _KNOWS_NOT.search(self._text.text)
+            return (one.kind == "name" or coded) and not one.spelt and not unsure
+        if "number" in kinds:
+            return one.kind == "number" and (not one.spelt or self._is_short(one) or self._is_counted(one))
+        return one.kind in {"day", "time"} or (one.kind == "number" and not one.spelt and one.end - one.start > 1)
+
+    def _is_counted(self, one: SaidValue) -> bool:
+        """Return whether a number counts what the question asks for: "one working day"."""
+        behind = normalize(self._text.text[one.end : one.end + 24]).split()[:2]
+        return not {stem(word) for word in behind}.isdisjoint({stem(word) for word in normalize(self._question).split()} - STOP)
+
+    def _names_other(self, thing: KnownThing) -> bool:
+        """Return whether a sentence only says that the thing is something, in words without a capital."""
+        if not {"text", "color"} & {kind_of(fact) for fact in thing.facts} or self._evades():
+            return False
+        known = {stem(word) for word in normalize(self._knowledge.text).split()} | {stem(word) for word in normalize(self._question).split()}
+        for number in range(len(self._text.sentences)):
+            first, last = self._text.sentences.span(number)
+            match = _SAYS_WHAT.match(self._text.text[first:last])
+            if match and not _PRONOUN.search(match[1]) and {stem(word) for word in normalize(match[1]).split()} - known - STOP:
+                return True
+        return False
+
+    def _agrees_wrongly(self, thing: KnownThing) -> bool:
+        """Return whether the answer agrees to a question that gives another value."""
+        if not _YES.match(self._text.text):
+            return False
+        question, own = AnswerText(self._question), Remembered(self._knowledge.text)
+        wrong = [one for one in values_in(question) if not one.opens and not one.spelt and not own.has(one, question)]
+        return not _gives(question, thing) and any(self._may_replace(one, thing) for one in wrong)
+
+    def _denies(self, thing: KnownThing) -> bool:
+        """Return whether the answer rejects a thing's value and gives it nowhere, or says No to a question that gives it."""
+        if thing in self._given:
+            return False
+        if any(value.right for fact in thing.facts for value in self._text.values(fact)):
+            return True
+        return thing in self._about and bool(_NO.match(self._text.text)) and _gives(AnswerText(self._question), thing)
+
+    def _leaves_open(self) -> bool:
+        """Return whether a right value is one of two between which the answer does not choose."""
+        places = sorted([*((start, end, True) for start, end in self._right), *((one.start, one.end, False) for one in self._said)])
+        for (_, end, right), (start, _, other) in pairwise(places):
+            if right is not other and start >= end and _OR.fullmatch(self._text.text[end:start]):
+                return True
+        return False
+
+    def _gives_second(self, thing: KnownThing) -> bool:
+        """Return whether a number or day that nobody said is given beside the right one, as plainly."""
+        plain = [one for one in self._new if one.kind in {"number", "day"} and (one.measured or self._is_short(one))]
+        return (
+            thing in self._about
+            and any(kind_of(fact) in {"number", "day"} for fact in thing.facts)
+            and any(self._may_replace(one, thing) for one in plain)
+        )
+
+    def _slip(self, one: SaidValue) -> str:
+        """Return the known code or name that a value is with a slip of the hand; empty if there is none."""
+        said = self._text.text[one.start : one.end].strip("#").lower()
+        if one.opens or one.spelt or len(said) < _SHORTEST_CODE or one.kind in {"day", "time"}:
+            return ""
+        for thing in self._knowledge.things:
+            for fact in thing.facts:
+                value = str(fact.value).strip("#").lower()
+                if len(value) >= _SHORTEST_CODE and value != said and SequenceMatcher(None, value, said).ratio() >= _NEAR:
+                    return thing.name
+        return ""
+
+    def _is_in_request(self) -> bool:
+        """Return whether the question asks for something that the request says."""
+        request = normalize(self._knowledge.request).split()
+        words = {stem(word) for word in normalize(self._question).split()} - STOP - {"when", "where", "who"}
+        return bool(words) and all(any(said.startswith(word) for said in request) for word in words)
+
+    def _evades(self) -> bool:
+        return bool(_EVADES.search(self._text.text))
+
+    def _was_said(self, words: str, before: str) -> bool:
+        """Return whether what the answer says that it said before was said: its values, or else anything in answer to this question."""
+        said = {stem(word) for word in normalize(words).split()} - STOP - _OF_SAYING
+        if said:
+            return said <= {stem(word) for word in normalize(before).split()}
+        meant = self._given or self._about
+        return bool(meant) and all(_gives(AnswerText(before), thing) for thing in meant)
+
+
+def _asks_kind(question: str, thing: KnownThing) -> bool:
+    """Return whether a question asks for a value of a thing's kind, in words that do not name the thing."""
+    return any(kind in _ASKS_KIND and _ASKS_KIND[kind].search(question) for kind in map(kind_of, thing.facts))
+
+
+def _gives(text: AnswerText, thing: KnownThing) -> bool:
+    given = any(gives(text, fact) or _gives_words(text, fact) for fact in thing.facts)
+    return given or any(True for _ in _grouped(text, thing)) or _gives_in_parts(text, thing) or _gives_name(text, thing)
+
+
+def _gives_name(text: AnswerText, thing: KnownThing) -> bool:
+    """Return whether a text has a name that the person would answer with: the city beside its airport's code."""
+    names = [one for one in values_in(AnswerText(thing.words)) if one.kind == "name" and not one.opens and stem(str(one.value)) not in STOP]
+    said = [one for one in values_in(text) if one.kind == "name" and one.value in {name.value for name in names}]
+    return bool(said)
+
+
+def _gives_words(text: AnswerText, fact: Fact) -> bool:
+    """Return whether a text has all words of a name of several, in any order."""
+    words = set(text.words.words)
+    return any(
+        len(set(one)) > 1 and words.issuperset(one) for one in (normalize(name).split() for name in fact.accepted) if "".join(one).isalpha()
+    )
+
+
+def _grouped(text: AnswerText, thing: KnownThing) -> Iterator[re.Match[str]]:
+    """Yield where a long number is written in groups of digits."""
+    for fact in thing.facts:
+        digits = str(fact.value)
+        if digits.isdigit() and len(digits) >= _LONG_NUMBER:
+            yield from re.finditer(rf"(?<!\d){'[ .-]?'.join(digits)}(?!\d)", text.text)
+
+
+def _gives_in_parts(text: AnswerText, thing: KnownThing) -> bool:
+    """Return whether a text gives all numbers of a quantity that was written with two: 11 hours and 10 minutes."""
+    if {"number"} != {kind_of(fact) for fact in thing.facts}:
+        return False
+    written = [number.value for number in AnswerText(thing.missing.removed_text).numbers]
+    said = {number.value for number in text.numbers}
+    return len(written) > 1 and said.issuperset(written)
+
+
+def _places(text: AnswerText, thing: KnownThing) -> Iterator[tuple[int, int]]:
+    for fact in thing.facts:
+        yield from ((value.start, value.end) for value in text.values(fact) if value.right)
+    yield from (match.span() for match in _grouped(text, thing))

@@ -1,0 +1,95 @@
+"""What a simulated person knows of a scenario: the request, and what is missing from it with its answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from talm_sim.scenarios.dialogue import dialogue
+from talm_sim.scenarios.leaks import mentions
+from talm_sim.scenarios.missing import describe_missing, question_is_about, replaceable_tools
+from talm_sim.types import Fact, Facts, Missing, Scenario, ToolSpec
+
+__all__ = ["Knowledge", "KnownThing", "knowledge_of"]
+
+_LEAD = re.compile(r"^(?:(?:the|a|an|of|on|in|at|to|from|by|with|taking|is|are)\b\s*)+|[\"'\u2018\u2019\u201c\u201d]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownThing:
+    """Something that is missing from the request and that the person can supply.
+
+    Attributes:
+        missing: What is missing.
+        description: What the tool specification says of it.
+        facts: Its values; empty if only the words of its answer are known.
+        words: All that is known of it, as text.
+    """
+
+    missing: Missing
+    description: str = ""
+    facts: tuple[Fact, ...] = ()
+    words: str = ""
+
+    def is_asked(self, question: str) -> bool:
+        """Return whether a question asks for it."""
+        return question_is_about(question, self.missing, self.description)
+
+    @property
+    def name(self) -> str:
+        """Its name, for a reader."""
+        return self.missing.name
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """All that a person knows of a scenario.
+
+    Attributes:
+        request: What the person asked the agent, everything the user says included.
+        things: What is missing from it.
+    """
+
+    request: str
+    things: tuple[KnownThing, ...] = field(default=())
+
+    @property
+    def text(self) -> str:
+        """Everything, as text."""
+        return "\n".join([self.request, *(thing.words for thing in self.things)])
+
+
+def knowledge_of(scenario: Scenario, specs: Mapping[str, ToolSpec], *, stands_in: bool = False) -> Knowledge:
+    """Return what the person of a scenario knows.
+
+    Args:
+        scenario: What the agent is asked.
+        specs: The tools, by name.
+        stands_in: Whether the person also does the work of the tools that a person can replace, as where faults are injected into them.
+    """
+    known = [
+        (missing, describe_missing(scenario, missing, specs))
+        for missing in scenario.missing
+        if missing.human_answer or missing.value is not None or missing.removed_text
+    ]
+    if stands_in:
+        known += [(tool, specs[tool.name].description) for tool in replaceable_tools(scenario, specs)]
+    request = "\n".join(message["content"] for message in dialogue(scenario) if message["role"] == "user")
+    return Knowledge(request, tuple(_thing(missing, description, scenario) for missing, description in known))
+
+
+def _thing(missing: Missing, description: str, scenario: Scenario) -> KnownThing:
+    value = missing.value
+    shown = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    words = "\n".join(filter(None, [shown, missing.removed_text, missing.human_answer or ""]))
+    if isinstance(value, str | int | float | bool):
+        spelt = _LEAD.sub("", missing.removed_text.strip()).strip()
+        accepted = (spelt,) if spelt and not spelt.isdigit() else ()
+        return KnownThing(missing, description, (Fact(name=missing.name, value=value, accepted=accepted),), words)
+    required = scenario.target.required if isinstance(scenario.target, Facts) else ()
+    facts = tuple(
+        fact for fact in required if not isinstance(fact.value, bool) and mentions(missing.human_answer or "", fact.value, fact.accepted)
+    )
+    return KnownThing(missing, description, facts, words)

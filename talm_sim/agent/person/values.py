@@ -1,0 +1,180 @@
+"""Values in what a person says: numbers, days, clock times, colors and names, and whether something said before has them too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Literal
+
+from talm_sim.facts.claims import is_rejected
+from talm_sim.facts.names import colors, countries, normalize
+from talm_sim.facts.statements import AnswerText, Value
+from talm_sim.scenarios.question_words import STOP, stem
+
+__all__ = ["Kind", "Remembered", "SaidValue", "values_in"]
+
+Kind = Literal["number", "day", "time", "color", "name"]
+
+_NAME = re.compile(r"(?<!\w)(?!I\b)[a-z]?[^\W\da-z_][\w'\u2019.-]*\w|(?<!\w)[A-Z]{2,}\d*|(?<!\w)[A-Z][#b]?\d(?!\w)")
+"""A word with a capital, a code, or a note."""
+_OPENS = re.compile(r"(?:^|[.!?\u2026\n][\"'\u201d\u2019)]*\s+)$")
+"""What comes before a word that has its capital from its place."""
+_MAY_OPEN = re.compile(r"(?:[:*\u2013\u2014-]\s+|[\"\u201c(])$")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_COMMON = frozenset(
+    _words(
+        "i'm i'll i've i'd ai ok okay mr mrs ms dr pdf utc gmt am pm tv faq usa eu monday tuesday wednesday thursday friday saturday sunday"
+        " january february march april may june july august september october november december christmas easter english celsius fahrenheit"
+        " yes no hello hi hey well sure fine thanks sorry oh ah oops hm hmm god internet google wikipedia css hex rgb iban ecb user assistant"
+    )
+)
+"""Names that say nothing of a scenario, and words that a person writes with a capital anywhere."""
+_PEOPLE = re.compile(r"(?<=\w{3})(?:ians?|ans?|ese|ish|ic|is?|ns?)$")
+"""Endings that make a name of people or of their language from that of a country."""
+_ONES = _words(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+)
+_ORDINALS = _words(
+    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth"
+    " seventeenth eighteenth nineteenth"
+)
+_TENS = {name: 10 * ten for ten, name in enumerate(_words("twenty thirty forty fifty sixty seventy eighty ninety"), 2)}
+_SPELT = (
+    {name: number for number, name in enumerate(_ONES)}
+    | {name: number for number, name in enumerate(_ORDINALS)}
+    | _TENS
+    | {name.removesuffix("y") + "ieth": number for name, number in _TENS.items()}
+)
+_IN_WORDS = re.compile(rf"\b(?:({'|'.join(_TENS)})[- ])?({'|'.join(sorted(_SPELT, key=len, reverse=True))})\b", re.IGNORECASE)
+_ORDINAL = re.compile(r"(?<![\w.,])(\d{1,4})(?:st|nd|rd|th)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class SaidValue:
+    """A value in a text.
+
+    Attributes:
+        kind: What it is.
+        start: Its place in the cleaned text.
+        end: Where it ends.
+        value: A number; year, month and day, the year None where it is not said; hour and minute; a color's digits; a name in normal form.
+        spelt: Whether it is a number in words, which are also idioms.
+        measured: Whether a number has a unit.
+        opens: Whether a name opens its sentence, so that it may be any word.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    value: object
+    spelt: bool = False
+    measured: bool = False
+    opens: bool = False
+
+
+def _number_in_words(match: re.Match[str]) -> int:
+    """Return the number that a match of words is."""
+    return _TENS.get((match[1] or "").lower(), 0) + _SPELT[match[2].lower()]
+
+
+def values_in(text: AnswerText) -> list[SaidValue]:
+    """Return the values that a text affirms or leaves in doubt, in order; those that it rejects or corrects are left out."""
+    found: list[SaidValue] = []
+    for one in sorted(_all_values(text), key=lambda one: (one.start, one.start - one.end)):
+        if not found or one.start >= found[-1].end:
+            found.append(one)
+    # A word that only opens a sentence corrects nothing.
+    own = [Value(one.start, one.end, right=False) for one in found if not one.opens]
+    return [one for one in found if not is_rejected(text, Value(one.start, one.end, right=False), own)]
+
+
+def _all_values(text: AnswerText) -> Iterator[SaidValue]:
+    for day in text.dates:
+        yield SaidValue("day", day.start, day.end, (day.year, day.month, day.day))
+    for time in text.times:
+        yield SaidValue("time", time.start, time.end, time.clock[:2])
+    for color, (start, end) in colors(text.text):
+        yield SaidValue("color", start, end, color)
+    for number in text.numbers:
+        yield SaidValue("number", number.start, number.end, number.value, measured=bool(number.unit))
+    for match in _ORDINAL.finditer(text.text):
+        yield SaidValue("number", *match.span(), Decimal(match[1]))
+    for match in _IN_WORDS.finditer(text.text):
+        yield SaidValue("number", *match.span(), Decimal(_number_in_words(match)), spelt=True)
+    for match in _NAME.finditer(text.text):
+        name = normalize(match[0]).strip()
+        if name and name not in _COMMON and match[0].split("'")[0].split("\u2019")[0].lower() not in {"i", "it", "that", "there", "what"}:
+            before = text.text[max(0, match.start() - 8) : match.start()]
+            opens = bool(_OPENS.search(before)) or (bool(_MAY_OPEN.search(before)) and stem(name) in STOP) or match.start() == 0
+            yield SaidValue("name", *match.span(), name, opens=opens)
+
+
+class Remembered:
+    """What was said before, to tell whether a value is new.
+
+    Args:
+        text: The words of it.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = AnswerText(text)
+
+    @cached_property
+    def _values(self) -> Sequence[SaidValue]:
+        return list(_all_values(self._text))
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(normalize(self._text.text).split())
+
+    @cached_property
+    def _folded(self) -> frozenset[str]:
+        return frozenset(map(_fold, self._words))
+
+    @cached_property
+    def _countries(self) -> frozenset[str]:
+        return frozenset(code for code, _ in countries(self._text.words))
+
+    def has(self, said: SaidValue, text: AnswerText) -> bool:
+        """Return whether it has a value of `text`."""
+        if said.kind == "number":
+            return any(one.kind == "number" and one.value == said.value for one in self._values) or self._has_part(said.value)
+        if said.kind == "day":
+            alike = [one.value for one in self._values if one.kind == "day" and _same_day(one.value, said.value)]
+            # "On 22 April" does not make any year of that day known, where another place names the year.
+            return said.value in alike or (bool(alike) and not self._has_other_year(said.value))
+        if said.kind != "name":
+            return any(one.kind == said.kind and one.value == said.value for one in self._values)
+        words = str(said.value).split()
+        if all(word in self._words or _fold(word) in self._folded for word in words):
+            return True
+        here = {code for code, place in countries(text.words) if place[0] < said.end and said.start < place[1]}
+        return bool(here) and here <= self._countries
+
+    def _has_other_year(self, day: object) -> bool:
+        assert isinstance(day, tuple)
+        years = {one.value[0] for one in self._values if one.kind == "day" and isinstance(one.value, tuple) and one.value[1:] == day[1:]} - {
+            None
+        }
+        return day[0] is not None and bool(years) and day[0] not in years
+
+    def _has_part(self, number: object) -> bool:
+        """Return whether a number is the year, the day or the hour of a date or time."""
+        return any(number in (part for part in one.value if part is not None) for one in self._values if isinstance(one.value, tuple))
+
+
+def _fold(word: str) -> str:
+    return _PEOPLE.sub("", stem(word)) if len(word) > 4 else word
+
+
+def _same_day(one: object, other: object) -> bool:
+    assert isinstance(one, tuple) and isinstance(other, tuple)
+    return one[1:] == other[1:] and (None in (one[0], other[0]) or one[0] == other[0])
