@@ -58,6 +58,7 @@ class Agent:
         most_steps: Steps of the graph after which it is stopped as one that does not end.
         control: The task's own policy of a control for a scenario; None leaves it to the control.
         prompts: Which prompts of the agent are known, to tell which faults it met.
+        ask_limits: How many questions the person is asked; None for no limit.
     """
 
     model: Model

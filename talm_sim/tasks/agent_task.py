@@ -22,6 +22,7 @@ from talm_sim.tasks.opened import Opened
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
+from talm_sim.tasks.standing_in import kept_of_replaceable
 from talm_sim.types import FINISH, Facts, Scenario, ToolSpec
 
 if TYPE_CHECKING:
@@ -220,6 +221,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 starts_again=waits and (own is not None or tools.keep_state),
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
+                replaceable=lambda tools: kept_of_replaceable(tools, environment, options.perturb) if waits else {},
                 notes=said.notes,
                 notices=said.notices,
                 warnings=said.warnings,
