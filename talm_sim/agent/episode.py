@@ -10,25 +10,24 @@ from functools import partial
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from pydantic import TypeAdapter
 
+from talm_sim.agent.ask_limits import AskLimits
+from talm_sim.agent.asks import Asks, PendingQuestion
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.agent.humans import HumanReply, Responder
-from talm_sim.agent.open_requests import OpenRequests, is_elicited
-from talm_sim.agent.replies import answer_at_once, drop_stale_replies, resume_command
+from talm_sim.agent.open_requests import OpenRequests
+from talm_sim.agent.replies import answer_at_once
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
-from talm_sim.types import Episode, Event, ModelTurn, PersonRequest, Scenario, Termination, ToolSpec, Usage, episode_id
+from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, ToolSpec, Usage, episode_id
 
 __all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "run_episode"]
-
-_REQUEST: TypeAdapter[PersonRequest] = TypeAdapter(PersonRequest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,7 @@ class Agent:
         most_steps: Steps of the graph after which it is stopped as one that does not end.
         control: The task's own policy of a control for a scenario; None leaves it to the control.
         prompts: Which prompts of the agent are known, to tell which faults it met.
+        ask_limits: How many questions the person is asked; None for no limit.
     """
 
     model: Model
@@ -74,6 +74,7 @@ class Agent:
     most_steps: int = 25
     control: Callable[[str, Scenario], Model | None] | None = None
     prompts: Prompts = "all"
+    ask_limits: AskLimits | None = None
     held: dict[str, HeldEpisode] = field(default_factory=dict)
     """Episodes that wait for a person within a call, so that they go on where they are, by episode and attempt."""
 
@@ -105,19 +106,6 @@ class HeldEpisode:
     context: EpisodeContext
     players: Players
     slept: float
-
-
-@dataclass(frozen=True, slots=True)
-class PendingQuestion:
-    """Something put to the person that nobody has answered yet."""
-
-    interrupt_id: str
-    ask: int
-    """Its number within the episode, counted from 1."""
-    question: str
-    """In words."""
-    request: PersonRequest | None = None
-    """The call to approve, or the form; None for a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +191,8 @@ async def _play_until_pause(
     thread = _thread(scenario, epoch, attempt)
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": agent.most_steps}
     context, players, tools = held.context, held.players, held.context.tools
-    asks: dict[str, int] = dict(kept.get("asks", {}))
-    step: Any = {} if resume is None else resume_command(drop_stale_replies(resume, asks))
+    asks = Asks(episode_id(scenario.id, epoch), agent.ask_limits, dict(kept.get("asks", {})), [*kept.get("cut_off", ())])
+    step: Any = {} if resume is None else asks.resume(resume)
     durable: dict[str, Any] = {"durability": "exit"} if agent.saver else {}
     advance = partial(agent.graph.ainvoke, config=config, context=context, **durable)
     with playing(players.model):
@@ -270,19 +258,20 @@ def _open_tools(agent: Agent, scenario: Scenario, epoch: int, players: Players, 
 
 
 async def _play(
-    advance: Callable[[Any], Awaitable[dict[str, Any]]], step: Any, asks: dict[str, int], responder: Responder | None
+    advance: Callable[[Any], Awaitable[dict[str, Any]]], step: Any, asks: Asks, responder: Responder | None
 ) -> tuple[dict[str, Any], tuple[PendingQuestion, ...]]:
     """Advance the graph to its end, or to questions that no `responder` answers at once; return its state and those questions."""
     while True:
         result = await advance(step)
-        questions = _pending(result, asks)
-        if not questions or responder is None:
+        pending = asks.number(result)
+        questions = asks.cut_off(pending, result.get("events", ()))
+        if not pending or (questions and responder is None):
             return result, questions
         try:
-            replies = {one.interrupt_id: await answer_at_once(responder, one.question, one.request, one.ask) for one in questions}
+            replies = {one.interrupt_id: await answer_at_once(responder, one.question, one.request, one.ask) for one in questions if responder}
         except CassetteMissError as err:
             return result | {"termination": Termination.REPLAY_MISS, "error": str(err)}, ()
-        step = resume_command(replies)
+        step = asks.resume(replies)
 
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int, attempt: int, kept: Mapping[str, Any]) -> EpisodeContext:
@@ -308,31 +297,12 @@ def _player_of(agent: Agent, scenario: Scenario) -> Model:
     return agent.model.play(agent.control(agent.model.name, scenario) if agent.control else None)
 
 
-def _pending(result: Mapping[str, Any], asks: dict[str, int]) -> tuple[PendingQuestion, ...]:
-    """Return the open questions; new ones get the next numbers in `asks`.
-
-    Forms that tools ask for while calls run are counted apart: where the tools are replayed, nobody asks for them.
-    """
-    found = []
-    for item in result.get("__interrupt__", ()):
-        before = sum(is_elicited(name) is is_elicited(item.id) for name in asks)
-        found.append(_put(item.id, asks.setdefault(item.id, before + 1), item.value))
-    return tuple(found)
-
-
-def _put(interrupt_id: str, ask: int, value: Any) -> PendingQuestion:
-    """Return what an interrupt puts to the person: a text is a question, a JSON object a call to approve or a form."""
-    if isinstance(value, str):
-        return PendingQuestion(interrupt_id, ask, value)
-    request = _REQUEST.validate_python(value)
-    return PendingQuestion(interrupt_id, ask, request.text, request)
-
-
 def _keep(
-    players: Players, tools: EpisodeTools | None, faults: ModelFaults | None, asks: dict[str, int], started_at: float, active_s: float
+    players: Players, tools: EpisodeTools | None, faults: ModelFaults | None, asks: Asks, started_at: float, active_s: float
 ) -> dict[str, Any]:
     return {
-        "asks": asks,
+        "asks": asks.numbers,
+        **({"cut_off": asks.cut} if asks.cut else {}),
         "perturbations": tools.state() if tools else {},
         "model_faults": faults.state() if faults else {},
         "played_tools": players.tools.counts() if players.tools else {},

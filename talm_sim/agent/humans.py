@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from talm_sim.agent.deciding import decide_by_scenario
 from talm_sim.common.digests import digest
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.scenarios.missing import describe_missing, question_is_about, replaceable_tools
-from talm_sim.types import Approval, Decision, Form, PersonRequest, Scenario, ToolSpec
+from talm_sim.types import Approval, Decision, Declined, Form, PersonRequest, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.recordings import RecordedAnswer
 
 __all__ = [
     "DONT_KNOW",
+    "NOT_ALLOWED",
     "WONT_SAY",
     "DecidingResponder",
     "HumanReply",
     "RecordedResponder",
+    "RefusingResponder",
     "Responder",
     "SimulatedResponder",
     "question_digest",
@@ -29,6 +31,8 @@ __all__ = [
 
 DONT_KNOW = "Sorry, I don't know."
 """What the agent reads where the person does not know."""
+NOT_ALLOWED = "I do not allow this."
+"""Why a person who allows nothing rejects a call."""
 WONT_SAY = "I would rather not answer that."
 """What the agent reads where the person will not say."""
 
@@ -40,7 +44,7 @@ class HumanReply:
     Attributes:
         answer: The words the agent reads.
         responder: Who answered: the responder's name, `answer`, or `recorded (WHO)` for an answer that WHO gave when it was recorded.
-        declined: `idk` if the person does not know, `skip` if they would not say.
+        declined: Why there is no answer, as of `HumanEvent`: `idk` if the person does not know, `skip` if they would not say.
         asked_at: Unix time the question was put, in seconds.
         answered_at: Unix time of the answer, in seconds.
         appropriate: Whether the person marked the question as appropriate; None where they did not mark it.
@@ -50,7 +54,7 @@ class HumanReply:
 
     answer: str
     responder: str
-    declined: Literal["", "idk", "skip"] = ""
+    declined: Declined = ""
     asked_at: float = 0.0
     answered_at: float = 0.0
     appropriate: bool | None = None
@@ -106,6 +110,23 @@ class SimulatedResponder:
             told = " ".join(str(value) for value in request.arguments.values() if isinstance(value, str))
             decision = Decision(action="respond", message=(await self(told, ask)).answer)
         return HumanReply(decision.text, "simulated", decision=decision)
+
+
+class RefusingResponder(SimulatedResponder):
+    """Answers as the simulated person does, and allows nothing: it rejects every call and declines every form."""
+
+    async def decide(self, request: PersonRequest, ask: int) -> HumanReply:
+        """Reject a call, or decline a form; what cannot be refused is decided as the simulated person does."""
+        if not isinstance(request, Approval):
+            return _decided(Decision(action="decline"))
+        for action in ("reject", "respond"):
+            if action in request.allowed:
+                return _decided(Decision(action=action, message=NOT_ALLOWED))
+        return await super().decide(request, ask)
+
+
+def _decided(decision: Decision) -> HumanReply:
+    return HumanReply(decision.text, "refusing", decision=decision)
 
 
 class RecordedResponder:

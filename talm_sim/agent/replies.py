@@ -15,7 +15,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import PERSON, asking_as
 from talm_sim.types import PersonRequest
 
-__all__ = ["answer_at_once", "drop_stale_replies", "resume_command"]
+__all__ = ["answer_at_once", "resume_command"]
 
 
 def resume_command(replies: Mapping[str, HumanReply]) -> Command[Any]:
@@ -51,8 +51,3 @@ async def answer_at_once(responder: Responder, question: str, request: PersonReq
             kind = "approves no calls" if request.kind == "approval" else "fills in no forms"
             raise PrerequisiteError(f"the responder answers questions, but {kind}: it needs a method decide(request, ask); see docs/people.md.")
     return replace(reply, asked_at=asked, answered_at=max(asked, time.time()))
-
-
-def drop_stale_replies(replies: Mapping[str, HumanReply], asks: Mapping[str, int]) -> dict[str, HumanReply]:
-    """Drop answers to questions this episode never asked: a stale id could answer the wrong question."""
-    return {interrupt_id: reply for interrupt_id, reply in replies.items() if interrupt_id in asks}

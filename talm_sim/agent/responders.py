@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from talm_sim.agent.humans import RecordedResponder, Responder, SimulatedResponder
+from talm_sim.agent.humans import RecordedResponder, RefusingResponder, Responder, SimulatedResponder
 from talm_sim.foreign.plugins import Registry
 from talm_sim.types import Scenario, ToolSpec
 
@@ -66,6 +66,10 @@ def _simulated(context: ResponderContext) -> Responder:
     return SimulatedResponder(context.scenario, context.specs, stands_in=context.perturbed)
 
 
+def _refusing(context: ResponderContext) -> Responder:
+    return RefusingResponder(context.scenario, context.specs, stands_in=context.perturbed)
+
+
 def _recorded_responder(context: ResponderContext) -> Responder:
     return RecordedResponder(context.scenario.id, context.recorded())
 
@@ -76,6 +80,7 @@ RESPONDERS: Registry[ResponderKind] = Registry(
         "terminal": ResponderKind("terminal", "A person, now at the terminal or later with `talm-sim answer`.", None),
         "recorded": ResponderKind("recorded", "The answers stored with the recording.", _recorded_responder),
         "simulated": ResponderKind("simulated", "The scenario's own answer, if the question is about what is missing or damaged.", _simulated),
+        "refusing": ResponderKind("refusing", "The same, but every call that waits for approval is rejected.", _refusing),
     },
 )
 """Entry points of group `talm_sim.responders` name a factory, or a module's decorated one."""

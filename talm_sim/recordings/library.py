@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 from weakref import WeakValueDictionary
 
@@ -35,7 +35,7 @@ from talm_sim.recordings.packing import SETTINGS, SPECS, TOOLS
 from talm_sim.recordings.player import Player, playing
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.tape import Tape
-from talm_sim.types import Decision, Route, ToolSpec, Usage
+from talm_sim.types import Decision, Declined, Route, ToolSpec, Usage
 
 __all__ = ["CassetteLibrary", "RecordedAnswer", "Recording", "model_folder", "shipped_cassettes"]
 
@@ -54,7 +54,7 @@ class RecordedAnswer(BaseModel):
     question_digest: str
     question: str
     answer: str
-    declined: Literal["", "idk", "skip"] = ""
+    declined: Declined = ""
     responder: str
     """Who answered during the recording."""
     appropriate: bool | None = None

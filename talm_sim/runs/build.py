@@ -25,6 +25,7 @@ from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.judging import Grader, check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.stored_run import StoredRun
+from talm_sim.runs.unanswered import number_put
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import AgentOptions, Job, Opened, Recorded
 from talm_sim.tasks.keys import are_alike, differences, has_earlier_schedule, recorded_settings, recording_key
@@ -171,6 +172,8 @@ async def open_runner(built: Built, store: RunStore) -> AsyncIterator[EpisodeRun
         elif built.opened.human != "none":
             saver = memory_saver()
         runner = Runner(built, saver)
+        if (limits := runner.agent.ask_limits) is not None and limits.per_run is not None:
+            limits.asked |= number_put(store.reader)
         if saver is not None and survives:
             await _reconcile(store, saver, runner.agent.graph)
         elif built.opened.starts_again:

@@ -11,7 +11,7 @@ from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
-from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, settle_acting, specs_of
+from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
 from talm_sim.tasks.agent_notes import AgentNotes
 from talm_sim.tasks.base import Job, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
@@ -22,6 +22,7 @@ from talm_sim.tasks.opened import Opened
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
+from talm_sim.tasks.standing_in import kept_of_replaceable
 from talm_sim.types import FINISH, Facts, Scenario, ToolSpec
 
 if TYPE_CHECKING:
@@ -158,12 +159,13 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return {**own, **agent, **finish, **limit}
 
     def judges(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
-        """The judge of faults, where the run injects any."""
-        return ("fault",) if job.options.perturb else ()
+        """The judge of faults, where the run injects any, and that of refusals, where a person may refuse calls."""
+        return (*(("fault",) if job.options.perturb else ()), *refusal_judges(job.options))
 
     @asynccontextmanager
     async def open(self, job: Job[AgentTaskOptionsT], shared: Shared) -> AsyncIterator[Opened]:
         """Open model and tools."""
+        from talm_sim.agent.ask_limits import limits_of
         from talm_sim.agent.episode import Agent
         from talm_sim.agent.graph import talm_graph
         from talm_sim.agent.holding import HoldingGraph
@@ -202,6 +204,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 saver=saver,
                 most_steps=(4 if environment.approve else 2) * turns + 5,
                 control=self.control,
+                ask_limits=limits_of(options.human, options.ask_limit, options.ask_limit_run),
                 prompts="all" if own is None else "handed" if own.takes_model else "unknown",
             )
             stack.push_async_callback(made.aclose)
@@ -218,6 +221,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 starts_again=waits and (own is not None or tools.keep_state),
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
+                replaceable=lambda tools: kept_of_replaceable(tools, environment, options.perturb) if waits else {},
                 notes=said.notes,
                 notices=said.notices,
                 warnings=said.warnings,
@@ -258,13 +262,15 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def for_control(self, job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
         """Change the job for a control: it asks the simulated person if the real model has anybody to ask, and uses the built-in graph."""
-        return job.having(human="none" if job.options.human == "none" else "simulated", agent=None)
+        asked = {"human": "simulated"} if job.options.human != "none" else {"human": "none", "approve": ""}
+        return job.having(**asked, agent=None, answer_timeout=None)
 
     def label(self, run: RunView) -> str:
         """Name the agent, who could be asked, and the perturbations."""
         options = run.job.options
         asked = "Ask-and-Help" if run.imported else f"Ask-and-Help ({options.human} human)"
         damage = f", perturbed: {', '.join(options.perturb)}" if options.perturb else ""
+        damage += f", approved by a person: {options.approve.replace(',', ', ')}" if options.approve else ""
         own = f"agent {options.agent}, " if options.agent and not run.job.config.model.endswith(options.agent) else ""
         return own + ("standalone" if options.human == "none" else asked) + damage
 

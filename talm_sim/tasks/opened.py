@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from talm_sim.scenarios.stand_ins import ReplaceableTool
 from talm_sim.types import Scenario, ToolSpec
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Opened:
         starts_again: Whether an episode that waits cannot survive the process all the same: it starts again when the run goes on.
         check: Sees, before the run exists, that every scenario can be played.
         tools_of: The tools some scenarios name, kept with the run.
+        replaceable: What else is kept of those among them that a person can replace, by name.
         notes: What a reader of the run should know, by what a line about it begins with; kept with the run.
         notices: What else its user should know before the first episode, a line each.
         warnings: The same of the scenarios that are run.
@@ -45,6 +47,7 @@ class Opened:
     starts_again: bool = False
     check: Callable[[Sequence[Scenario]], None] = lambda scenarios: None
     tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = lambda scenarios: []
+    replaceable: Callable[[Sequence[ToolSpec]], dict[str, ReplaceableTool]] = lambda tools: {}
     notes: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     warnings: Callable[[Sequence[Scenario]], Sequence[str]] = lambda scenarios: ()

@@ -135,9 +135,7 @@ class _DecisionReader:
         """Return the decision; `rest` is what was typed behind its word."""
         if action in ("edit", "accept"):
             values = parse_object(rest, _WORDS[action][0]) if rest else await self._values()
-            if not isinstance(values, dict):
-                return values
-            return Decision(action="edit", arguments=values) if action == "edit" else Decision(action="accept", content=values)
+            return self._with_values(values) if isinstance(values, dict) else values
         if action in _ASKED_FOR:
             if rest or not self._lines.interactive:
                 return Decision(action=action, message=rest)
@@ -146,6 +144,11 @@ class _DecisionReader:
             self._say(f"{_MEANINGS[action]} takes no text; type {_WORDS[action][0]} alone.")
             return None
         return Decision(action=action)
+
+    def _with_values(self, values: dict[str, Any]) -> Decision:
+        if isinstance(self._request, Approval):
+            return Decision(action="edit", name=self._request.name, arguments=values)
+        return Decision(action="accept", content=values)
 
     async def _with_words(self, action: Action) -> Decision | Literal["closed"] | None:
         self._console.print(_ASKED_FOR[action], style="dim")

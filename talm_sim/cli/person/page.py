@@ -13,9 +13,10 @@ from talm_sim.cli.report.transcript import call_text, human_event_lines, tool_ev
 from talm_sim.cli.terminal.text import as_json, one_line, strip_control
 from talm_sim.runs.forms import FormField, form_fields
 from talm_sim.runs.questions import Question
+from talm_sim.scenarios.stand_ins import StandIn
 from talm_sim.types import Approval, Event, Form, HumanEvent
 
-__all__ = ["NOTHING_MORE", "Page", "describe_field"]
+__all__ = ["NOTHING_MORE", "Page", "describe_field", "stand_in_lines"]
 
 NOTHING_MORE = "only what the request says"
 _RESULT_WIDTH = 160
@@ -55,8 +56,8 @@ class Page(FittedPage):
 
 
 _REQUEST, _KNOWN, _SO_FAR, _SAID, _ASKED = "The user asked", "You know", "The agent so far", "It writes to you", "It asks you"
-_CALL, _ABOUT_CALL, _FIELDS = "It wants to call", "About the call", "The form"
-_MATTERS = (_KNOWN, _ASKED, _CALL, _FIELDS, _REQUEST, _SAID, _ABOUT_CALL, _SO_FAR)
+_CALL, _ABOUT_CALL, _FIELDS, _STANDS_IN = "It wants to call", "About the call", "The form", "You stand in for"
+_MATTERS = (_KNOWN, _ASKED, _CALL, _FIELDS, _STANDS_IN, _REQUEST, _SAID, _ABOUT_CALL, _SO_FAR)
 
 
 def _parts(question: Question, plain: bool) -> Iterator[tuple[str, list[RenderableType]]]:
@@ -76,6 +77,8 @@ def _parts(question: Question, plain: bool) -> Iterator[tuple[str, list[Renderab
         yield from _parts_of_form(question.request)
     else:
         yield _ASKED, [Text(strip_control(question.question).strip() or "(an empty question)", style="magenta")]
+        if question.stands_in is not None:
+            yield _STANDS_IN, [Text(line) for line in stand_in_lines(question.stands_in)]
 
 
 def _parts_of_call(call: Approval) -> Iterator[tuple[str, list[RenderableType]]]:
@@ -90,6 +93,13 @@ def _parts_of_form(form: Form) -> Iterator[tuple[str, list[RenderableType]]]:
     by = f"It asks you (from {one_line(form.source, 60)})" if form.source else _ASKED
     yield by, [Text(strip_control(form.message).strip() or "(no message)", style="magenta")]
     yield _FIELDS, [Text(describe_field(field)) for field in form_fields(form)] or [Text("without fields: you accept or decline")]
+
+
+def stand_in_lines(tool: StandIn) -> list[str]:
+    """Return what a person should know of the tool whose work they do: what it takes, what it answers, and how to answer for it."""
+    about = one_line(" ".join(tool.description.split()), 200)
+    answers = [f"answers {one_line(tool.answer, 600)}", "Answer with such JSON, or in words."] if tool.answer else ["Answer in words or JSON."]
+    return [f"{one_line(tool.tool)}: {about}".rstrip(": "), f"takes {one_line(tool.arguments, 600)}", *answers]
 
 
 def describe_field(field: FormField, *, default: bool = True) -> str:

@@ -51,6 +51,7 @@ _RESPONDERS = {
     "answer": "a person (talm-sim answer)",
     "queue": "a person (answered from Python)",
     "recorded": "a recorded answer",
+    "refusing": "the simulated person, who allows nothing",
     "simulated": "the simulated person",
     "terminal": "a person (at the terminal)",
 }
@@ -307,12 +308,21 @@ def _struck(log: PerturbationLog) -> str:
     return "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
 
 
+_DECLINED = {
+    "idk": "does not know",
+    "skip": "will not answer",
+    "timeout": "answered in time (--answer-timeout)",
+    "limit": "is asked any more (a limit of questions was reached)",
+}
+"""Why there is no answer, after the name of who answers; of the last two that is nobody."""
+
+
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
     """Render a question to the human and the answer, or a call to approve or a form and the decision."""
     yield Text.assemble("? ", (_asked(event), "magenta"), strip_control(event.question).strip())
     who = ", ".join(filter(None, (one_line(event.name), responder_words(strip_control(event.responder)))))
     if event.declined:
-        said = Text("does not know" if event.declined == "idk" else "will not answer", style="italic")
+        said = Text(_DECLINED[event.declined], style="italic")
     elif event.decision is not None:
         said = Text(one_line(event.decision.text, _RESULT_WIDTH))
     else:

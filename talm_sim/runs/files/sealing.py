@@ -262,7 +262,7 @@ _OTHERWISE: Final = {
         "kind NOT IN ('question', 'approval', 'form')",
         "(kind = 'question') != (request = '')",
     ),
-    "answers": ("declined NOT IN ('', 'idk', 'skip')", "mark NOT IN ('', '0', '1')"),
+    "answers": ("declined NOT IN ('', 'idk', 'skip', 'timeout')", "mark NOT IN ('', '0', '1')"),
 }
 """What else a row must not hold, in SQL."""
 

@@ -16,6 +16,7 @@ from talm_sim.types import Decision, Episode, Event, Measured, ModelTurn, Person
 __all__ = [
     "BLIND",
     "MIXED",
+    "REPLACEABLE",
     "crashed",
     "episode",
     "episodes",
@@ -40,6 +41,8 @@ BLIND = "blind"
 """Key of the small fact about a run that says so; see `is_blind`."""
 MIXED = "mixed"
 """Key of the small fact that a session reached the tools otherwise than the run was begun with."""
+REPLACEABLE = "replaceable"
+"""Key of what is kept of the tools that a person can replace, by name."""
 
 _TOLD = 1_000
 """Faults of a document of which the first is told: of more, the list alone would fill the memory."""
@@ -75,6 +78,7 @@ class _State(BaseModel):
     played_model: dict[str, _Count] = {}
     started_at: FiniteFloat = 0.0
     active_s: FiniteFloat = 0.0
+    cut_off: list[str] = []
 
 
 class WaitingBody(BaseModel):

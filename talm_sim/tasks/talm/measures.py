@@ -228,6 +228,9 @@ def _person_notes(scored: Sequence[Row]) -> Iterator[str]:
     if answers:
         seconds = sum(float(row.values.get("person_seconds") or 0) for row in scored)
         yield f"people answered {_count(answers, 'time')} in {seconds:,.0f} s, {seconds / answers:,.1f} s each from asking to answering"
+    stood_in, in_json = (sum(int(row.values.get(name) or 0) for row in scored) for name in ("stand_ins", "stand_ins_in_json"))
+    if stood_in:
+        yield f"people stood in for a tool {_count(stood_in, 'time')}: {in_json:,} in JSON as it answers, {stood_in - in_json:,} in words"
 
 
 def _count(number: int, word: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.turns import fault_in_user_turns
+from talm_sim.tasks.acting import refusal_judges
 from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import OTHER, Beside, compare_own
@@ -126,9 +127,9 @@ class TalmTask(AgentTask[TalmOptions]):
         return {name: value for name, value in super().key(job).items() if name != "task"}
 
     def judges(self, job: Job[TalmOptions]) -> tuple[str, ...]:
-        """Return the judges: the facts, and the faults where there are any; with a judge model also that, and a comparison for no-tools."""
+        """Return the judges: the facts, the faults and refusals where there may be any; with a judge model also that, and one for no-tools."""
         masked = not {*groups.AVERAGED[1]}.isdisjoint(job.groups)
-        found = ("reference", *(("fault",) if masked or job.options.perturb else ()))
+        found = ("reference", *(("fault",) if masked or job.options.perturb else ()), *refusal_judges(job.options))
         if job.config.judge_model is None:
             return found
         return (*found, "llm", *(["preference"] if "no-tools" in job.groups else []))
