@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,8 +14,8 @@ from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Approval, Decision, GoldCall, Scenario, Termination, Turn
 from tests.runs import approved_work
 from tests.runs.approved_work import RUN
+from tests.runs.killed import until, working
 
-PATIENCE_S = 120.0
 FLIGHTS = [f"VN{number}" for number in range(6)]
 APPROVE, REJECT = Decision(action="approve"), Decision(action="reject", message="It is paid already.")
 
@@ -30,31 +24,6 @@ def scenario(flight: str) -> Scenario:
     calls = tuple(GoldCall(tool=tool, arguments={"flight": flight}) for tool in ("look_up", "pay"))
     turn = Turn(messages=({"role": "user", "content": f"Pay for {flight}."},), gold_calls=calls)
     return Scenario(id=flight, group="perfect", turns=(turn,), tools=("look_up", "pay"))
-
-
-@contextmanager
-def working(folder: Path, command: str) -> Iterator[Callable[[], None]]:
-    """Run the work in a process; what is yielded kills it."""
-    script = [sys.executable, approved_work.__file__, str(folder), command]
-    with subprocess.Popen(script, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as child:
-        assert child.stdout is not None
-        pid = int(child.stdout.readline())
-
-        def kill() -> None:
-            os.kill(pid, signal.SIGKILL)
-            child.wait(PATIENCE_S)
-
-        try:
-            yield kill
-        finally:
-            child.kill()
-
-
-def until(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not done():
-        assert time.monotonic() < end, "it hangs"
-        time.sleep(0.02)
 
 
 def paid(folder: Path) -> list[str]:
@@ -77,7 +46,7 @@ def test_no_answer_is_lost_and_no_approved_write_is_repeated(tmp_path: Path) -> 
     (tmp_path / "flights.jsonl").write_text(lines, encoding="utf-8")
     (tmp_path / "stall").touch()
     taken, rejected, untaken, unanswered = FLIGHTS[:2], FLIGHTS[2:3], FLIGHTS[3:5], FLIGHTS[5:]
-    with working(tmp_path, "begin") as kill:
+    with working(approved_work, tmp_path, "begin") as kill:
         until(lambda: (tmp_path / "runs" / RUN).is_dir() and len(load_run(tmp_path / "runs" / RUN).pending()) == 2 * len(FLIGHTS))
         run = load_run(tmp_path / "runs" / RUN)
         for question in run.pending():
@@ -92,7 +61,7 @@ def test_no_answer_is_lost_and_no_approved_write_is_repeated(tmp_path: Path) -> 
         if question.episode_id in untaken:
             decide(run, question, APPROVE)
     (tmp_path / "stall").unlink()
-    with working(tmp_path, "resume"):
+    with working(approved_work, tmp_path, "resume"):
         until(lambda: {one.episode_id for one in load_run(run.path).pending()} == {*taken, *unanswered})
         until(lambda: sorted(paid(tmp_path)) == sorted([*taken, *untaken]))
         asked = {(one.episode_id, call_in(one).name): one for one in run.pending()}
