@@ -12,18 +12,18 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
 from pydantic import TypeAdapter
 
-from talm_sim.agent.context import EpisodeContext
+from talm_sim.agent.context import EpisodeContext, failure_state
 from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.agent.humans import DecidingResponder, HumanReply, Responder
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
-from talm_sim.errors import CassetteMissError, PrerequisiteError
+from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.models.metering import PERSON, asking_as
 from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
-from talm_sim.types import Episode, Event, ModelTurn, PersonRequest, Scenario, Termination, ToolSpec, Usage, episode_id
+from talm_sim.types import Episode, Event, ModelTurn, PersonRequest, Scenario, ToolSpec, Usage, episode_id
 
 __all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "run_episode"]
 
@@ -232,7 +232,9 @@ async def _play(
         try:
             step = _resume_command({question.interrupt_id: await _answer(responder, question) for question in questions})
         except CassetteMissError as err:
-            return result | {"termination": Termination.REPLAY_MISS, "error": str(err)}, ()
+            return result | failure_state(err), ()
+        except ProviderError as err:
+            return result | failure_state(err) | {"error": f"the person's model: {err}"}, ()
 
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int, kept: Mapping[str, Any]) -> EpisodeContext:

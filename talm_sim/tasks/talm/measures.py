@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from talm_sim.judges.stats import average_of_rates, share, share_of_counts
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.people import PERSON_MEASURES, person_measures, person_notes
 from talm_sim.tasks.talm.asking import AskScores, total_ask_scores
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, UNKNOWN
 from talm_sim.tasks.talm.passing import PUBLISHED_UNEXPECTED
@@ -24,7 +25,7 @@ __all__ = ["FURTHER", "HEADS", "asking_of", "summarize"]
 
 HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
 """Head of a rate's column, as the literature abbreviates it; in the order of a table's columns."""
-FURTHER = (*MEASURES, "appropriate", "rule_agrees", PUBLISHED_UNEXPECTED)
+FURTHER = (*MEASURES, *PERSON_MEASURES, "appropriate", "rule_agrees", PUBLISHED_UNEXPECTED)
 """Names of the measures that a group has only where they apply."""
 _BETTER: Mapping[str, Better] = {"pass_rate": "higher", "awareness": "higher"}
 _BETTER_IN: Mapping[str, Mapping[str, Better]] = {
@@ -83,7 +84,13 @@ def _summary(name: str, group: Sequence[Row], *, own: bool) -> Summary:
         name,
         group,
         facts={"unparsed": sum(row.labels.get("said") == "unparsed" for row in scored), "pass_judge": judge},
-        measures=(*_measures(name, rates, judge if scored else ""), *behaviour_measures(scored), *_mark_measures(scored), *_published(scored)),
+        measures=(
+            *_measures(name, rates, judge if scored else ""),
+            *behaviour_measures(scored),
+            *person_measures(scored),
+            *_mark_measures(scored),
+            *_published(scored),
+        ),
         notes=tuple(notes),
     )
 
@@ -148,6 +155,7 @@ def _notes(scored: Sequence[Row], judge: str | None, *, own: bool) -> Iterable[s
     asking = asking_of(scored)
     if asking is not None:
         yield f"asking: {asking.words()}"
+    yield from person_notes(scored)
     in_words = sum("open_questions" in row.values for row in scored)
     if in_words and not (own and asking):
         yield f"in words: {in_words} of {len(scored)} episodes asked what nobody answered"

@@ -8,6 +8,7 @@ from typing import Any
 
 from talm_sim.scenarios.missing import describe_missing
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.people import passing_values, person_values, read_person
 from talm_sim.tasks.talm.asking import MARKS, AskScores, ask_scores, asked_in_words
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
 from talm_sim.tasks.talm.pairing import PerfectPairs
@@ -88,8 +89,9 @@ def rows(run: RunView) -> list[Row]:
     """Return what each finished episode counts as, in the order of the plan.
 
     Values: the rates of `measures.HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; what
-    `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; and, where somebody could be asked,
-    the counts of `AskScores`. Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
+    `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; where somebody could be asked, the
+    counts of `AskScores`; and what `person_values` and `passing_values` say of the person. Labels: `awareness`, the parsed answer; `human`;
+    `pass_judge` and `raw_judge`.
 
     A question in the words of a final answer counts as asked where the agent is the user's own; ours has a tool to ask with. Published outputs
     contain the words of a conversation and no turns, so nothing is said of what was done in them; imported traces are of the user's agent.
@@ -99,7 +101,15 @@ def rows(run: RunView) -> list[Row]:
     described = {name: tuple(describe_missing(one, gone, tools) for gone in one.missing) for name, one in by_id.items()}
     alone = run.job.options.stop_after is not None
     whose: dict[str, bool] = {"own": run.job.options.agent is not None, "imported": run.imported, "awareness_alone": alone}
-    seen = [_Seen.of(one, by_id.get(one.scenario_id), described.get(one.scenario_id, ()), **whose) for one in run.episodes()]
+    perturbed = bool(run.job.options.perturb)
+
+    def see(episode: Episode) -> _Seen:
+        scenario = by_id.get(episode.scenario_id)
+        found = _Seen.of(episode, scenario, described.get(episode.scenario_id, ()), **whose)
+        said = {} if scenario is None else person_values(read_person(episode, scenario, tools, perturbed=perturbed))
+        return replace(found, done={**found.done, **said})
+
+    seen = [see(episode) for episode in run.episodes()]
     verdicts = [*run.verdicts()]
     labelled = {one.episode_id for one in verdicts if {*one.labels.values()} - {"undecided"}}
     table = VerdictTable(verdicts)
@@ -148,6 +158,7 @@ def _values(
     if passes.raw is not None:
         values["raw_pass_rate"] = passes.raw.get(one.id)
     values |= one.done
+    values |= passing_values(one.done, passed)
     if one.ask is not None:
         values |= {name: number for name, number in one.ask.counts().items() if name not in MARKS or one.ask.marked}
     return values
