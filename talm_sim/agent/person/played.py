@@ -32,7 +32,8 @@ ASKED_FOR: Mapping[str, FaultKind] = {"wrong-once": "contradiction", "front-load
 """Personas that make a fault on purpose, with its kind."""
 ANSWER_TOKENS = 256
 """Most tokens of an answer."""
-_TEMPERATURE = 1.0
+_TEMPERATURE = 0.7
+"""Epochs differ, and the facts are still kept to; where a model takes none, its provider's default counts."""
 _PUSHES_BACK = "Why do you want to do that? Tell me first."
 """What a person who pushes back says of the first call that is to be approved."""
 
