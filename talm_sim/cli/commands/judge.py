@@ -65,7 +65,7 @@ def command(context: click.Context, /, run: str | None, run_dir: Path, **options
         if len(options["judge"]) > 1:
             raise click.UsageError("--judge person: people judge by themselves; use other judges in a command of their own.")
         return _judge_by_people(run, run_dir, given, plain=options["display"] == "plain")
-    wanted = [name for name, value in given.items() if value not in (None, "", False)]
+    wanted = [name for name, value in given.items() if value is not None and value is not False and value != ""]
     if wanted:
         flag = "--json" if wanted[0] == "as_json" else f"--{wanted[0].replace('_', '-')}"
         raise click.UsageError(f"{flag} goes with --judge person.")
