@@ -150,7 +150,7 @@ def people_measures(summary: Summary, rows: Iterable[Row], people: Iterable[Peop
     """Add to a group's summary the share of yeses that people gave, together and each; nothing to a group that repeats others' episodes."""
     own = {row.episode: row.base for row in rows if row.group == summary.group}
     found: list[Measure] = []
-    for one in people if not summary.derived else ():
+    for one in (one for one in people if one.said and not summary.derived):
         title = TITLE if one.prefix == SETTLED else f"{TITLE}: {one.question.name}"
         alone = len(one.names) == 1  # whose column would be the same as that of all
         for name, values in one.values().items():
