@@ -13,7 +13,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from talm_sim.agent.ask_limits import AskLimits
 from talm_sim.agent.asks import Asks, PendingQuestion
-from talm_sim.agent.context import EpisodeContext
+from talm_sim.agent.context import EpisodeContext, failure_state
 from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.agent.humans import HumanReply, Responder
@@ -21,11 +21,11 @@ from talm_sim.agent.open_requests import OpenRequests
 from talm_sim.agent.replies import answer_at_once
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
-from talm_sim.errors import CassetteMissError, PrerequisiteError
+from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
-from talm_sim.types import Episode, Event, ModelTurn, Scenario, Termination, ToolSpec, Usage, episode_id
+from talm_sim.types import Episode, Event, ModelTurn, Scenario, ToolSpec, Usage, episode_id
 
 __all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "run_episode"]
 
@@ -270,7 +270,9 @@ async def _play(
         try:
             replies = {one.interrupt_id: await answer_at_once(responder, one.question, one.request, one.ask) for one in questions if responder}
         except CassetteMissError as err:
-            return result | {"termination": Termination.REPLAY_MISS, "error": str(err)}, ()
+            return result | failure_state(err), ()
+        except ProviderError as err:
+            return result | failure_state(err) | {"error": f"the person's model: {err}"}, ()
         step = asks.resume(replies)
 
 

@@ -31,7 +31,11 @@ _OF_PEOPLE = (
     _of_people("--question", metavar="NAME", default="", shell_complete=completer_for("question"), help="What is asked, of several questions."),
     _of_people("--scenarios", metavar="FILE", type=click.Path(path_type=Path), help="Judge scenarios in place of a run; no model is run."),
     _of_people(
-        "--task", metavar="NAME", default="", shell_complete=completer_for("task"), help="Task of --scenarios, if FILE does not say it."
+        "--task",
+        metavar="NAME",
+        default="",
+        shell_complete=completer_for("task"),
+        help="Task of FILE, if it does not say it; alone, its own scenarios.",
     ),
     _of_people("--settle", is_flag=True, help="Decide what people differ on."),
     _of_people("--labels-in", metavar="F.csv", type=_FILE, help="Read labels that were given elsewhere."),
@@ -65,7 +69,7 @@ def command(context: click.Context, /, run: str | None, run_dir: Path, **options
         if len(options["judge"]) > 1:
             raise click.UsageError("--judge person: people judge by themselves; use other judges in a command of their own.")
         return _judge_by_people(run, run_dir, given, plain=options["display"] == "plain")
-    wanted = [name for name, value in given.items() if value not in (None, "", False)]
+    wanted = [name for name, value in given.items() if value is not None and value is not False and value != ""]
     if wanted:
         flag = "--json" if wanted[0] == "as_json" else f"--{wanted[0].replace('_', '-')}"
         raise click.UsageError(f"{flag} goes with --judge person.")
@@ -98,10 +102,10 @@ def _judge_by_people(run: str | None, run_dir: Path, given: dict[str, Any], *, p
     from talm_sim.cli.person import judging_session as session
     from talm_sim.runs.people.ballot import choose_question
 
-    if (run is None) == (given["scenarios"] is None):
-        raise click.UsageError("name a run, or --scenarios FILE." if run is None else "RUN and --scenarios exclude each other.")
-    if given["task"] and run is not None:
-        raise click.UsageError("--task goes with --scenarios: a run has its task.")
+    alone = given["scenarios"] is not None or bool(given["task"])
+    if (run is None) is not alone:
+        flag = "--task" if given["scenarios"] is None else "--scenarios"
+        raise click.UsageError(f"RUN and {flag} exclude each other." if alone else "name a run, or --scenarios FILE.")
     if given["settle"] and given["name"]:
         raise click.UsageError("--settle decides for all; leave out --name.")
     stored = session.find_run(run, given["scenarios"], run_dir, given["task"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ def find_run(run: str | None, scenarios: Path | None, run_dir: Path, task: str) 
     """Return the run that people judge, or that of scenarios which nothing was played on."""
     if run is not None:
         return load_run(run, run_dir)
-    assert scenarios is not None
     stored = find_alone(scenarios, run_dir, task=task, command=command_line())
     click.echo(f"run of these scenarios alone: {strip_control(str(stored.path))}", err=True)
     return stored
@@ -38,8 +36,6 @@ def find_run(run: str | None, scenarios: Path | None, run_dir: Path, task: str) 
 
 def let_judge(stored: StoredRun, question: PersonQuestion, name: str, *, size: int | None, seed: int | None, settle: bool, plain: bool) -> int:
     """Let a person judge at the terminal; return the exit code."""
-    if not sys.stdin.isatty():
-        raise PrerequisiteError("judging needs a terminal, and standard input is not one; give labels in a file with --labels-in F.csv.")
     console, interrupted = stderr(), False
     plain = plain or console.is_dumb_terminal
     with closing(open_ballot(stored, question, name, size=size, seed=seed, settle=settle)) as ballot:

@@ -128,4 +128,4 @@ def _reading(file: Path, reader: csv.DictReader[str], read: Callable[[], Any]) -
     try:
         return read()
     except csv.Error as err:
-        raise PrerequisiteError(f"{file}:{reader.line_num}: is not CSV ({err}).") from None
+        raise PrerequisiteError(f"{file}:{reader.reader.line_num}: is not CSV ({err}).") from None

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from talm_sim.cli.report.person_section import person_sections
 from talm_sim.cli.terminal.prose import indent, prose
 from talm_sim.cli.terminal.text import count, one_line, strip_control
 from talm_sim.config import Scope
@@ -67,6 +68,8 @@ def stored_transcript(stored: StoredRun, episode: Episode, *, full: bool = False
     agent = str(stored.job.values(Scope.GENERATION).get("agent") or "")
     notes = [] if stored.imported else [f"{name}: {text}" for name, text in stored.manifest.notes.items()]
     acts = isinstance(stored.job.options, AgentOptions)
+    if acts and scenario is not None:
+        sections += person_sections(stored, episode, scenario)
     return transcript(episode, scenario, verdicts, sections, agent=agent, notes=notes, led=acts, full=full)
 
 
@@ -349,6 +352,8 @@ def responder_words(name: str) -> str:
     ('a person (at the terminal), recorded', 'a person (talm-sim answer)', 'parrot')
     """
     inner = _RECORDED.fullmatch(name)
+    if name.startswith("model:"):
+        return f"a person, played by {name.removeprefix('model:')}"
     return f"{responder_words(inner[1])}, recorded" if inner else _RESPONDERS.get(name, name)
 
 

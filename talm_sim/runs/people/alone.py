@@ -24,11 +24,11 @@ MODEL = "people/alone"
 """What stands in place of its model."""
 
 
-def find_alone(file: Path, run_dir: Path = Path("runs"), *, task: str = "", command: str = "") -> StoredRun:
+def find_alone(file: Path | None, run_dir: Path = Path("runs"), *, task: str = "", command: str = "") -> StoredRun:
     """Return the run of a file's scenarios; it is made when people begin, and found again by what the file contains.
 
     Args:
-        file: The scenarios; a task's own form such as `study:FILE` needs `task`.
+        file: The scenarios; a task's own form such as `study:FILE` needs `task`. None for those that come with the task.
         run_dir: Directory of the runs.
         task: Name of the task; by default, what the file's first line says.
         command: The command that made the run; it is stored with it.
@@ -36,19 +36,19 @@ def find_alone(file: Path, run_dir: Path = Path("runs"), *, task: str = "", comm
     Raises:
         PrerequisiteError: The file cannot be read, or its task asks people nothing about scenarios alone.
     """
-    if not task and not file.is_file():
+    if file is not None and not task and not file.is_file():
         raise PrerequisiteError(
             f"--scenarios {file}: there is no such file; give a JSONL file of scenarios, or name the --task that reads this."
         )
-    found = find_task(task or task_of_file(file)[1])
+    found = find_task(task or (task_of_file(file)[1] if file is not None else ""))
     config = RunConfig(task=found.name, split="all", model=MODEL, scenarios=file, run_dir=run_dir)
     job = job_of(config)
     if all(question.needs_episode for question in found.person_questions(job)):
-        raise PrerequisiteError(
-            f"--scenarios {file}: of task {found.name}, people judge episodes: run it, then: talm-sim judge RUN --judge person --name NAME"
-        )
+        what = f"--scenarios {file}: of task {found.name}" if file else f"--task {found.name}: of this task"
+        raise PrerequisiteError(f"{what}, people judge episodes: run it, then: talm-sim judge RUN --judge person --name NAME")
     scenarios = found.load(job)
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", file.name.partition(":")[2] or file.stem).strip("-.") or "scenarios"
+    said = found.name if file is None else file.name.partition(":")[2] or file.stem
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", said).strip("-.") or "scenarios"
     name = f"people-{stem[:60]}-{dataset_digest(scenarios)[:8]}"
     if (run_dir / name).exists():
         return StoredRun(run_dir / name)

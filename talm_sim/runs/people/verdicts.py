@@ -150,16 +150,16 @@ def people_measures(summary: Summary, rows: Iterable[Row], people: Iterable[Peop
     """Add to a group's summary the share of yeses that people gave, together and each; nothing to a group that repeats others' episodes."""
     own = {row.episode: row.base for row in rows if row.group == summary.group}
     found: list[Measure] = []
-    for one in people if not summary.derived else ():
+    for one in (one for one in people if one.said and not summary.derived):
+        title = TITLE if one.prefix == SETTLED else f"{TITLE}: {one.question.name}"
+        alone = len(one.names) == 1  # whose column would be the same as that of all
         for name, values in one.values().items():
             person = name.removeprefix(one.prefix).removeprefix(":")
             about = one.question.about + (f", says {person}" if person else ", say people: most of them, or what was settled")
             weight = weights(one.sample, values)
             judged = [(own[episode], weight[episode], value) for episode, value in values.items() if episode in own]
-            head = person or "People"
-            found.append(
-                weighted_share(judged, name, head, under=TITLE + ("" if one.prefix == SETTLED else f": {one.question.name}"), note=about)
-            )
+            place = "hidden" if person and alone else "column"
+            found.append(weighted_share(judged, name, person or "People", under=title, note=about, place=place))
     return summary.model_copy(update={"measures": (*summary.measures, *found)}) if found else summary
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from talm_sim.agent.responders import RESPONDERS, responder_kind
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.people import passing_values, person_values, read_person
 from talm_sim.tasks.standing_in import count_stand_ins
 from talm_sim.tasks.talm.asking import MARKS, AskScores, ask_scores, asked_in_words
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, blocker_scores
@@ -96,9 +97,9 @@ def rows(run: RunView) -> list[Row]:
     """Return what each finished episode counts as, in the order of the plan.
 
     Values: the rates of `measures.HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; what
-    `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; and, where somebody could be asked,
-    the counts of `AskScores` and `BlockerScores`; where a person was waited for, `person_seconds` and `person_answers`, how often one answered,
-    and `stand_ins` and `stand_ins_in_json`, how often one stood in for a tool.
+    `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; where somebody could be asked, the
+    counts of `AskScores` and `BlockerScores`, and what `person_values` and `passing_values` say of the person; where a person was waited for,
+    `person_seconds` and `person_answers`, how often one answered, and `stand_ins` and `stand_ins_in_json`, how often one stood in for a tool.
     Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
 
     A question in the words of a final answer counts as asked where the agent is the user's own; ours has a tool to ask with. Published outputs
@@ -109,7 +110,15 @@ def rows(run: RunView) -> list[Row]:
     alone = run.job.options.stop_after is not None
     whose: dict[str, bool] = {"own": run.job.options.agent is not None, "imported": run.imported, "awareness_alone": alone}
     whose["waits"] = not run.imported and run.job.options.human in RESPONDERS and responder_kind(run.job.options.human).waits
-    seen = [_Seen.of(one, by_id.get(one.scenario_id), **whose) for one in run.episodes()]
+    perturbed = bool(run.job.options.perturb)
+
+    def see(episode: Episode) -> _Seen:
+        known = by_id.get(episode.scenario_id)
+        found = _Seen.of(episode, known, **whose)
+        said = {} if known is None else person_values(read_person(episode, known.scenario, tools, perturbed=perturbed))
+        return replace(found, done={**found.done, **said})
+
+    seen = [see(episode) for episode in run.episodes()]
     verdicts = [*run.verdicts()]
     labelled = {one.episode_id for one in verdicts if {*one.labels.values()} - {"undecided"}}
     table = VerdictTable(verdicts)
@@ -158,6 +167,7 @@ def _values(
     if passes.raw is not None:
         values["raw_pass_rate"] = passes.raw.get(one.id)
     values |= one.done
+    values |= passing_values(one.done, passed)
     if one.ask is not None:
         values |= {name: number for name, number in one.ask.counts().items() if name not in MARKS or one.ask.marked}
     if one.blockers is not None:

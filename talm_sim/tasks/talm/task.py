@@ -16,6 +16,7 @@ from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import OTHER, Beside, compare_own
 from talm_sim.tasks.figures import Figure, average_of, mean_of, ratio_of, within
 from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
+from talm_sim.tasks.people import persona_note
 from talm_sim.tasks.person_questions import PersonQuestion, PublishedAgreement, pass_question
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, rows, sections
@@ -172,6 +173,7 @@ class TalmTask(AgentTask[TalmOptions]):
             yield f"PR{where} by judge {judge}{f' ({about})' if about else ''}"
         if run.job.options.human == "simulated":
             yield from knowledge_notes(run.scenarios())
+        yield from persona_note(run.job.options.human, run.job.options.persona)
         unparsed = sum(summary.facts["unparsed"] for summary in real)
         if unparsed:
             what = f"{unparsed:,} awareness answer{'' if unparsed == 1 else 's'}"
