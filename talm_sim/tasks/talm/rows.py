@@ -178,7 +178,8 @@ def _unexpected(one: _Seen, group: Group, passed: bool | None, partner: _Partner
 
 def _person_seconds(episode: Episode) -> tuple[float, int]:
     """Return how long a person took in all, from asking to answering, and how many questions, approvals and forms that was for."""
-    times = [event.answered_at - event.asked_at for event in episode.human_events if event.answered_at >= event.asked_at > 0]
+    answered = [event for event in episode.human_events if not event.unanswered and event.answered_at >= event.asked_at > 0]
+    times = [event.answered_at - event.asked_at for event in answered]
     return sum(times), len(times)
 
 
