@@ -11,7 +11,7 @@ from talm_sim.common.digests import digest
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.scenarios.missing import describe_missing, question_is_about, replaceable_tools
-from talm_sim.types import Approval, Decision, Declined, PersonRequest, Scenario, ToolSpec
+from talm_sim.types import Approval, Decision, Declined, Form, PersonRequest, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.recordings import RecordedAnswer
@@ -134,7 +134,8 @@ class RecordedResponder:
 
     def __init__(self, scenario_id: str, answers: Sequence[RecordedAnswer]) -> None:
         self._scenario_id = scenario_id
-        self._answers = {answer.ask: answer for answer in answers}
+        self._forms = [answer for answer in answers if answer.is_form]
+        self._answers = {answer.ask: answer for answer in answers if not answer.is_form}
 
     async def __call__(self, question: str, ask: int) -> HumanReply:
         """Return the recorded answer.
@@ -147,21 +148,36 @@ class RecordedResponder:
             raise CassetteMissError(f"{self._scenario_id}: no human answer was recorded for question {ask}; try --human simulated.")
         if recorded.question_digest != question_digest(question):
             raise CassetteMissError(f"{self._scenario_id}: question {ask} is not the recorded one ('{recorded.question[:80]}').")
-        return HumanReply(
-            recorded.answer,
-            f"recorded ({recorded.responder})",
-            recorded.declined,
-            appropriate=recorded.appropriate,
-            decision=recorded.decision,
-            name=recorded.name,
-        )
+        return _as_recorded(recorded)
 
     async def decide(self, request: PersonRequest, ask: int) -> HumanReply:
-        """Return the recorded decision; raises as a question does."""
+        """Return the recorded decision; of a form the next one that was recorded for it.
+
+        Raises:
+            CassetteMissError: No decision was recorded, or the request was another.
+        """
+        if isinstance(request, Form):
+            same = (one for one in self._forms if one.question_digest == question_digest(request.text))
+            recorded = next(same, None)
+            if recorded is None:
+                raise CassetteMissError(f"{self._scenario_id}: no decision was recorded for the form '{request.text[:80]}'.")
+            self._forms.remove(recorded)
+            return _as_recorded(recorded)
         reply = await self(request.text, ask)
         if reply.decision is None:
             raise CassetteMissError(f"{self._scenario_id}: no decision was recorded for request {ask} ('{request.text[:80]}').")
         return reply
+
+
+def _as_recorded(recorded: RecordedAnswer) -> HumanReply:
+    return HumanReply(
+        recorded.answer,
+        f"recorded ({recorded.responder})",
+        recorded.declined,
+        appropriate=recorded.appropriate,
+        decision=recorded.decision,
+        name=recorded.name,
+    )
 
 
 def question_digest(question: str) -> str:

@@ -19,6 +19,7 @@ from talm_sim.runs.earlier_answers import USED, earlier_answer, earlier_decision
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import TooLargeError, check_size
 from talm_sim.runs.files.sealing import insert_row, row, rows
+from talm_sim.runs.standing_in import StandIns
 from talm_sim.scenarios.dialogue import request_text, with_answers
 from talm_sim.scenarios.missing import user_knowledge
 from talm_sim.types import Decision, Declined, ModelTurn, PersonRequest
@@ -26,6 +27,7 @@ from talm_sim.types import Decision, Declined, ModelTurn, PersonRequest
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
     from talm_sim.agent.humans import HumanReply
+    from talm_sim.scenarios.stand_ins import StandIn
     from talm_sim.types import Scenario
 
 __all__ = [
@@ -104,6 +106,8 @@ class Question:
     """What the user knows beyond the request, in words; empty if that is nothing, None if the run is blind."""
     request: PersonRequest | None = None
     """The call to approve, or the form; None for a question."""
+    stands_in: StandIn | None = None
+    """The tool whose work the question asks for; None if it asks for none, and if the run is blind."""
 
     @property
     def kind(self) -> Kind:
@@ -160,7 +164,8 @@ def number_unanswered(conn: sqlite3.Connection, episode: str = "", *, episodes: 
 def kinds_unanswered(conn: sqlite3.Connection, episode: str = "") -> Counter[str]:
     """Return how many questions, approvals and forms of one episode or all have no answer."""
     where = " AND episode_id = :id" if episode else ""
-    return Counter(dict(conn.execute(f"SELECT kind, count(*) FROM questions WHERE current = 1{where} GROUP BY kind", {"id": episode})))
+    query = f"SELECT kind, count(*) FROM questions WHERE current = 1{where} GROUP BY kind ORDER BY kind != 'question', kind"
+    return Counter(dict(conn.execute(query, {"id": episode})))
 
 
 def suggest_open_episode(episode: str, waiting: Iterable[str]) -> str:
@@ -177,7 +182,7 @@ def open_keys(conn: sqlite3.Connection, episode: str = "", *, last_first: bool =
 
 def read_questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Question]:
     """Yield the open questions among some keys; each is read when it is needed, so the first costs no more in a long queue."""
-    blind = stored_documents.is_blind(conn)
+    blind, tools = stored_documents.is_blind(conn), StandIns(conn)
     for key in keys:
         for *_, ask, kind, text, request, asked_at in rows(conn, "questions", f"WHERE {THIS_QUESTION} AND current = {ASKED}", key):
             # Its episode may have continued since.
@@ -187,7 +192,8 @@ def read_questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Qu
                 done = stored_documents.read_waiting(waiting, key[0]).progress
                 so_far = _conversation_so_far(asked_in, done)
                 read = stored_documents.read_request(kind, request, key[0])
-                yield Question(*key, ask, text, asked_at, asked_in.id, asked_in.group, so_far, done, knows, read)
+                replaces = None if blind or read is not None else tools.find(text, asked_in, done)
+                yield Question(*key, ask, text, asked_at, asked_in.id, asked_in.group, so_far, done, knows, read, replaces)
 
 
 def request_of(conn: sqlite3.Connection, key: Key) -> PersonRequest | None:

@@ -28,7 +28,7 @@ FINISH_BY = "tool"
 RETRIES = 3
 """Times that an awareness question is asked again after an answer that cannot be read."""
 
-ACTING = frozenset({"human", "perturb", "writing", "approve", "ask_limit", "ask_limit_run", "answer_timeout"})
+ACTING = frozenset({"human", "persona", "perturb", "writing", "approve", "ask_limit", "ask_limit_run", "answer_timeout"})
 """Options that `acting_key` stands for."""
 _SCHEDULE = 2
 """Version of the schedule by which faults that are drawn fall on calls; see `talm_sim.tools_env.perturbations`."""

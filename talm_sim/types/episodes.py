@@ -201,6 +201,19 @@ class ToolEvent(FrozenModel):
     """Whether the call may have changed data: its tool is not declared to only read. Traces and older episodes do not say so."""
     elapsed_ms: float = 0.0
 
+    @property
+    def mistaken(self) -> bool:
+        """Whether it failed by the agent's own mistake, so that it never reached its tool."""
+        return self.error in _OWN_MISTAKES
+
+    @property
+    def broken(self) -> bool:
+        """Whether the tool failed, or its answer was damaged and read."""
+        return (not self.ok and not self.mistaken) or any(log.seen for log in self.perturbations)
+
+
+_OWN_MISTAKES = frozenset({"unknown_tool", "invalid_arguments", "unparsable_arguments"})
+
 
 class HumanEvent(FrozenModel):
     """One thing that was put to the person, and the answer: a question, a call to approve, or a form."""

@@ -34,7 +34,7 @@ _MEANINGS: Final[Mapping[Action, str]] = {
     "approve": "approve",
     "edit": "edit",
     "reject": "reject",
-    "respond": "say something in its place",
+    "respond": "answer in its place",
     "accept": "accept",
     "decline": "decline",
     "cancel": "cancel",
@@ -135,9 +135,7 @@ class _DecisionReader:
         """Return the decision; `rest` is what was typed behind its word."""
         if action in ("edit", "accept"):
             values = parse_object(rest, _WORDS[action][0]) if rest else await self._values()
-            if not isinstance(values, dict):
-                return values
-            return Decision(action="edit", arguments=values) if action == "edit" else Decision(action="accept", content=values)
+            return self._with_values(values) if isinstance(values, dict) else values
         if action in _ASKED_FOR:
             if rest or not self._lines.interactive:
                 return Decision(action=action, message=rest)
@@ -146,6 +144,11 @@ class _DecisionReader:
             self._say(f"{_MEANINGS[action]} takes no text; type {_WORDS[action][0]} alone.")
             return None
         return Decision(action=action)
+
+    def _with_values(self, values: dict[str, Any]) -> Decision:
+        if isinstance(self._request, Approval):
+            return Decision(action="edit", name=self._request.name, arguments=values)
+        return Decision(action="accept", content=values)
 
     async def _with_words(self, action: Action) -> Decision | Literal["closed"] | None:
         self._console.print(_ASKED_FOR[action], style="dim")
@@ -168,9 +171,10 @@ class _DecisionReader:
         """Ask for the fields one by one; None if the person went back."""
         values: dict[str, Any] = {}
         if fields:
-            self._console.print("One field after the other; /back leaves them.", style="dim")
+            how = "Ctrl-U clears a line" if self._lines.edited else "Enter alone takes what is in brackets"
+            self._console.print(f"One field after the other. {how}; /back leaves them.", style="dim")
         for field in fields:
-            self._console.print(describe_field(field), soft_wrap=True)
+            self._console.print(describe_field(field, default=False), soft_wrap=True)
             value = await self._field(field)
             if value is CLOSED or value is _BACK:
                 return CLOSED if value is CLOSED else None
@@ -180,16 +184,16 @@ class _DecisionReader:
 
     async def _field(self, field: FormField) -> tuple[Any] | Literal["closed", "back"] | None:
         """Return the value of a field; None if it is left out."""
-        begun = "" if field.default is None else _as_typed(field.default)
+        kept = begun = "" if field.default is None else _as_typed(field.default)
         while True:
             words = await read_words(self._lines, f"{one_line(field.name, 40)}> ", remember=False, begun=begun)
             if words is None:
                 return CLOSED
             if words.lower() == "/back":
                 return _BACK
-            if begun and words == begun:
+            if kept and words == kept:
                 return (field.default,)
-            if not words and not (field.kind == "text" and begun):
+            if not words and not (field.kind == "text" and kept):
                 if not field.required:
                     return None
                 self._say("This field must be filled in.")
@@ -201,6 +205,7 @@ class _DecisionReader:
                 return (field.parse(_as_meant(_unescaped(words), field)),)
             except PrerequisiteError as err:
                 self._say(str(err))
+                begun = words if self._lines.edited else kept
 
     def _say(self, text: str) -> None:
         self._console.print(strip_control(text), style="yellow", soft_wrap=True)

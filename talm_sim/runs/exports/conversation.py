@@ -68,9 +68,9 @@ def conversation(episode: Episode, scenario: Scenario | None, *, acts: bool) -> 
         else:
             found.append(Message("user", turn.raw_prompt or (scenario.query if scenario is not None else "")))
         found.append(_said(turn, index))
-        found += [_answer(event) for event in episode.events if event.turn == index and not _lets_run(event)]
+        found += [_answer(event) for event in episode.events if event.turn == index and _is_read(event)]
     # An agent whose model is not seen has calls without a turn, and an imported episode may have an answer without one.
-    found += [_answer(event) for event in episode.events if event.turn >= len(episode.model_turns) and not _lets_run(event)]
+    found += [_answer(event) for event in episode.events if event.turn >= len(episode.model_turns) and _is_read(event)]
     return found if episode.model_turns or not episode.answer.strip() else [*found, Message("assistant", episode.answer)]
 
 
@@ -117,9 +117,11 @@ def _said(turn: ModelTurn, index: int) -> Message:
     return Message("assistant", turn.text, index, turn.reasoning, (*turn.tool_calls, *turn.unparsable_calls))
 
 
-def _lets_run(event: Event) -> bool:
-    """Return whether a person let a call run: what its agent reads is the call's result."""
-    return isinstance(event, HumanEvent) and event.by == "policy" and approved_call(event) is not None
+def _is_read(event: Event) -> bool:
+    """Return whether the agent reads what came of it: of a call to approve only a refusal, and of a form nothing, as its tool reads that."""
+    if not isinstance(event, HumanEvent) or event.request is None:
+        return True
+    return event.by == "policy" and approved_call(event) is None
 
 
 def _answer(event: Event) -> Message:
