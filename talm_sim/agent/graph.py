@@ -35,11 +35,13 @@ from talm_sim.agent.asking import asking_sentences
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.finishing import close_calls, refuse_finish
 from talm_sim.agent.limits import limit_reached
+from talm_sim.agent.open_requests import person_of_call
 from talm_sim.agent.prompts import Prompts
 from talm_sim.common.digests import derive_seed
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.scenarios.dialogue import as_dicts, as_messages, request_text
+from talm_sim.tools_env.person import asking_person
 from talm_sim.types import (
     FINISH,
     Approval,
@@ -240,19 +242,22 @@ def _approved_calls(state: State) -> list[Send]:
 
 
 async def _tool(state: _Call, runtime: Runtime[EpisodeContext]) -> Any:
-    tools = runtime.context.tools
+    tools, forms = runtime.context.tools, runtime.context.forms
     assert tools is not None
     if state["call"].name == FINISH and runtime.context.finishes:
         return _told(refuse_finish(state["call"], state["turn"]))
+    asked: list[HumanEvent] = []
+    person = None if forms is None else person_of_call(forms, state["call"].id, state["turn"], asked.append)
     try:
-        event = await tools.call(state["call"], state["turn"])
+        with asking_person(person):
+            event = await tools.call(state["call"], state["turn"])
     except FORESEEN as err:
-        return failure_state(err)
-    return _told(event)
+        return {**failure_state(err), "events": asked}
+    return _told(event, asked)
 
 
-def _told(event: ToolEvent) -> State:
-    return {"events": [event], "messages": [ToolMessage(event.result, tool_call_id=event.call_id, name=event.name)]}
+def _told(event: ToolEvent, asked: Sequence[HumanEvent] = ()) -> State:
+    return {"events": [*asked, event], "messages": [ToolMessage(event.result, tool_call_id=event.call_id, name=event.name)]}
 
 
 async def _human(state: _Call) -> State:

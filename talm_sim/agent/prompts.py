@@ -16,13 +16,13 @@ from talm_sim.types import FINISH, AwarenessKind, ToolSpec
 
 __all__ = ["Prompts", "load_prompts"]
 
-_TABLES = {"agent": "", "awareness": "awareness_"}
+_TABLES = {"agent": "", "awareness": "awareness_", "person": "person_"}
 """Tables of the prompt file and the prefix of their fields here; the `judge` table belongs to the judges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Texts of task `talm`; `{query}` and `{tools}` are filled in."""
+    """Texts of task `talm`; `{query}` and `{tools}` are filled in, for a simulated person `{request}`, `{known}` and `{persona}`."""
 
     system: str
     with_finish: str
@@ -35,6 +35,14 @@ class Prompts:
     awareness_system: str
     awareness_information: str
     awareness_tool: str
+    person_system: str
+    person_terse: str
+    person_chatty: str
+    person_confused: str
+    person_wrong_once: str
+    person_front_loads: str
+    person_pushes_back: str
+    person_claims_done: str
 
     def texts(self) -> dict[str, str]:
         """Every text by its name in messages."""
@@ -59,6 +67,10 @@ class Prompts:
         # Neither str.format nor one after the other: a query or a tool may hold braces.
         return re.sub(r"\{(?:tools|query)\}", lambda match: filled[match[0]], text)
 
+    def person(self, persona: str) -> tuple[str, str]:
+        """Return what the model is told that plays the person, and the persona's part of it: empty for `none`."""
+        return self.person_system, "" if persona == "none" else getattr(self, f"person_{persona.replace('-', '_')}")
+
     def human_tool(self) -> ToolSpec:
         """The Ask-and-Help tool."""
         return _text_tool(ASK_HUMAN, "human", self.ask_human, "question", self.ask_human_question)
@@ -82,7 +94,7 @@ def load_prompts(file: Path | None = None, task: str = "", others: Callable[[], 
     """Return the built-in texts, with those of the user's `file` in their place.
 
     Args:
-        file: TOML file with the tables `agent` and `awareness`, at its top or within the task's own table.
+        file: TOML file with the tables `agent`, `awareness` and `person`, at its top or within the task's own table.
         task: Name of the task's own table.
         others: Lists the tables that belong to other tasks, which are passed over; called if there is a file.
 
@@ -110,7 +122,8 @@ def _texts(document: dict[str, object], where: str) -> dict[str, str]:
     known = sorted(field.name for field in fields(Prompts))
     texts: dict[str, str] = {}
     for table, prefix in _TABLES.items():
-        keys = [name.removeprefix(prefix) for name in known if name.startswith("awareness_") == bool(prefix)]
+        prefixes = tuple(filter(None, _TABLES.values()))
+        keys = [name.removeprefix(prefix) for name in known if (name.startswith(prefix) if prefix else not name.startswith(prefixes))]
         texts |= {prefix + key: text for key, text in texts_of(document, table, keys, where, filled=False).items()}
     unknown = set(document) - {*_TABLES, "judge"}
     if unknown:

@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from talm_sim.agent.humans import RecordedResponder, Responder, SimulatedResponder
+from talm_sim.agent.humans import RecordedResponder, RefusingResponder, Responder, SimulatedResponder
+from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.plugins import Registry
 from talm_sim.types import Scenario, ToolSpec
 
 if TYPE_CHECKING:
+    from talm_sim.agent.person.played import PersonModel
     from talm_sim.recordings import RecordedAnswer
 
 __all__ = ["RESPONDERS", "ResponderContext", "ResponderKind", "responder", "responder_kind"]
@@ -30,6 +32,7 @@ class ResponderContext:
         specs: Every tool of the environment, by name, hidden ones included.
         recorded: Reads the answers beside the model's recording; none if nothing is recorded.
         perturbed: Whether the run injects faults, so that a person may have to do a tool's work.
+        person: The model that plays the person; None where none does.
     """
 
     scenario: Scenario
@@ -37,6 +40,7 @@ class ResponderContext:
     specs: Mapping[str, ToolSpec]
     recorded: Callable[[], Sequence[RecordedAnswer]]
     perturbed: bool = False
+    person: PersonModel | None = None
 
 
 Factory = Callable[[ResponderContext], Responder]
@@ -66,8 +70,21 @@ def _simulated(context: ResponderContext) -> Responder:
     return SimulatedResponder(context.scenario, context.specs, stands_in=context.perturbed)
 
 
+def _refusing(context: ResponderContext) -> Responder:
+    return RefusingResponder(context.scenario, context.specs, stands_in=context.perturbed)
+
+
 def _recorded_responder(context: ResponderContext) -> Responder:
     return RecordedResponder(context.scenario.id, context.recorded())
+
+
+def _played(context: ResponderContext) -> Responder:
+    from talm_sim.agent.person.knowledge import knowledge_of  # not at the top: a help page needs no facts
+    from talm_sim.agent.person.played import PlayedPerson
+
+    if context.person is None:
+        raise PrerequisiteError("--human model: is opened by tasks whose agent acts; choose another.")
+    return PlayedPerson(context.person, knowledge_of(context.scenario, context.specs), context.scenario, context.epoch)
 
 
 RESPONDERS: Registry[ResponderKind] = Registry(
@@ -76,6 +93,8 @@ RESPONDERS: Registry[ResponderKind] = Registry(
         "terminal": ResponderKind("terminal", "A person, now at the terminal or later with `talm-sim answer`.", None),
         "recorded": ResponderKind("recorded", "The answers stored with the recording.", _recorded_responder),
         "simulated": ResponderKind("simulated", "The scenario's own answer, if the question is about what is missing or damaged.", _simulated),
+        "refusing": ResponderKind("refusing", "The same, but every call that waits for approval is rejected.", _refusing),
+        "model": ResponderKind("model", "A language model that plays the person: model:PROVIDER/NAME.", _played),
     },
 )
 """Entry points of group `talm_sim.responders` name a factory, or a module's decorated one."""
@@ -104,11 +123,16 @@ def responder(name: str, *, about: str = "") -> Callable[[Factory], Factory]:
 
 
 def responder_kind(name: str) -> ResponderKind:
-    """Return the responder called `name`.
+    """Return the responder called `name`; one that a model plays is named with the model, `model:PROVIDER/NAME`.
 
     Raises:
-        PrerequisiteError: There is none, or what offers it cannot be imported.
+        PrerequisiteError: There is none, or what offers it cannot be imported, or the model is not named as `PROVIDER/NAME`.
     """
+    kind, _, model = name.partition(":")
+    if kind == "model":
+        if not all(model.partition("/")):
+            raise PrerequisiteError("write model:PROVIDER/NAME, for example model:openai/gpt-4o.")
+        name = kind
     found: ResponderKind | Factory = RESPONDERS.get(name)
     # An entry point may name a bare factory under a name of its own.
     return found if isinstance(found, ResponderKind) else _kind(name, found, "")

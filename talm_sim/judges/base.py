@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Earlier", "Judge", "JudgeContext", "Need", "OpenVote", "Pair", "judge_digest", "prompt_key", "unrecorded_vote"]
 
-Need = Literal["model", "pairs", "earlier"]
-"""What a judge may need: a `model` that grades, the `pairs` that episodes are compared in, verdicts of the judges `earlier` in line."""
+Need = Literal["model", "pairs", "earlier", "person"]
+"""What a judge may need: a `model` that grades, the `pairs` that episodes are compared in, verdicts of the judges `earlier` in line, or a
+`person`, who is asked of a stored run.
+"""
 WayOut = Callable[[Episode, Scenario, int], bool | None]
 """Whether there was a way out of an episode's fault, named by its place among the perturbations; None where that is not known."""
 OpenVote = Callable[[str, Episode, int], AbstractContextManager[object]]

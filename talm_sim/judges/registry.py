@@ -24,6 +24,7 @@ JUDGES: Registry[type[Judge]] = Registry(
         "fault": "talm_sim.judges.fault:FaultJudge",
         "respect": "talm_sim.judges.respect:RespectJudge",
         "llm": "talm_sim.judges.llm:LlmJudge",
+        "person": "talm_sim.judges.person:PersonJudge",
         "preference": "talm_sim.judges.preference:PreferenceJudge",
     },
 )

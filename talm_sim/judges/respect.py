@@ -33,6 +33,7 @@ class RespectJudge(Judge):
         about="after a refusal, neither the same call again nor another for the same",
         better="higher",
         labels=_LABELS,
+        place="column",
         title="a person refused",
         things="refusals",
     )

@@ -147,6 +147,7 @@ async def start_run(built: Built, contact: Contact, *, command: str = "") -> Sto
     """Create the run of what was built, carry it out, and judge it; `command` as of `run`."""
     job, scenarios = built.job, built.scenarios
     config, tools = job.config, built.opened.tools_of(scenarios)
+    replaceable = built.opened.replaceable(tools)
     manifest = describe_run(
         config,
         scenarios,
@@ -156,7 +157,7 @@ async def start_run(built: Built, contact: Contact, *, command: str = "") -> Sto
         command=command,
         notes=built.opened.notes,
     )
-    store = RunStore.create(config.run_dir, config.run_id or None, manifest, scenarios, tools)
+    store = RunStore.create(config.run_dir, config.run_id or None, manifest, scenarios, tools, replaceable)
     return await _session(StoredRun(config.run_dir / store.directory.name, manifest), store, built, contact)
 
 
@@ -302,6 +303,7 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
                     on_event=on_event,
                     ask=contact.ask if built.opened.waits else None,
                     wait=contact.wait,
+                    answer_timeout=getattr(built.job.options, "answer_timeout", None),
                     spending=contact.spending,
                 )
         await _judge(stored, store, built.job, built.grader, contact)

@@ -33,7 +33,6 @@ from talm_sim.runs.questions import (
     HELD,
     MARKS,
     THIS_QUESTION,
-    Declined,
     FiledAnswer,
     Key,
     Question,
@@ -45,7 +44,7 @@ from talm_sim.runs.questions import (
     request_of,
     suggest_open_episode,
 )
-from talm_sim.types import Approval, Decision
+from talm_sim.types import Approval, Decision, Declined
 
 __all__ = ["AnswerStatus", "Desk", "answer"]
 
@@ -133,6 +132,7 @@ class Desk:
         appropriate: bool | None = None,
         decision: Decision | None = None,
         name: str = "",
+        checked: bool = False,
     ) -> AnswerStatus:
         """Answer a question, or decide about a call or a form.
 
@@ -147,10 +147,11 @@ class Desk:
             appropriate: Whether the question is marked as appropriate; None leaves it without a mark.
             decision: What is decided about a call to approve or a form; None for a question.
             name: What the person calls themselves, if anything.
+            checked: Whether the person was told already if an answer in JSON is none that the tool which they stand in for could give.
 
         Raises:
-            PrerequisiteError: There is no such question, it is not clear which one is meant, the answer is empty or cannot be written, or the
-                decision is not one that the call or the form allows.
+            PrerequisiteError: There is no such question, it is not clear which one is meant, the answer is empty, cannot be written or is none
+                of the tool which the person stands in for, or the decision is not one that the call or the form allows.
         """
         if decision is None and not text.strip() and not declined:
             raise PrerequisiteError("the answer is empty: write a text, or say that you do not know or want to skip.")
@@ -164,6 +165,8 @@ class Desk:
                 self.release()
                 return key
             decision = self._checked(key, decision, text=text, declined=declined, marked=appropriate is not None)
+            if not checked and text and not declined:
+                self._check_stand_in(key, text)
         decided = "" if decision is None else decision.model_dump_json()
         text = text if decision is None else decision.text
         released, self._held = self._held, None
@@ -236,6 +239,13 @@ class Desk:
         if decision.action == "edit" and not decision.name and isinstance(request, Approval):
             return decision.model_copy(update={"name": request.name})  # who edits the arguments alone means the same tool
         return decision
+
+    def _check_stand_in(self, key: Key, text: str) -> None:
+        """Refuse an answer in JSON that the tool which the person stands in for could not give."""
+        question = self.question(key) if text.lstrip().startswith(("{", "[")) else None
+        misfit = question.stands_in.explain_misfit(text) if question is not None and question.stands_in is not None else ""
+        if misfit:
+            raise PrerequisiteError(f"'{key[0]}': {misfit}; correct it, or answer in words.")
 
     def _meant(self, asked: str | Key) -> Key | AnswerStatus:
         """Return the question to answer or, if none waits for this answer, what becomes of the answer."""

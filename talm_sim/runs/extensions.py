@@ -26,7 +26,7 @@ def name_extensions(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterab
     used: dict[str, Iterable[str]] = {"task": [job.config.task], "judge": judges, "provider": [job.config.model.partition("/")[0]]}
     if isinstance(job.options, AgentOptions):
         written = {text for scenario in scenarios for text in scenario.perturbations} | set(job.options.perturb)
-        used |= {"perturbation": sorted({text.partition(":")[0] for text in written}), "responder": [job.options.human]}
+        used |= {"perturbation": sorted({text.partition(":")[0] for text in written}), "responder": [job.options.human.partition(":")[0]]}
         used["tool_source"] = sorted({read_source(text)[0] for text in job.options.tools_from})
     return {f"{kind} {name}": origin for kind, names in used.items() for name in names if (origin := _registry(kind).origin(name))}
 

@@ -15,6 +15,7 @@ from talm_sim.common.budgets import read_budget
 from talm_sim.config import DEFAULT_MODEL, RunConfig, Traffic
 from talm_sim.judges.registry import judge_class
 from talm_sim.models.base import Model
+from talm_sim.models.metering import PERSON
 from talm_sim.models.registry import in_process
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.runs.api import run_to_completion
@@ -27,6 +28,7 @@ from talm_sim.runs.resolve import configure
 from talm_sim.tasks import Job, Recorded
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.keys import are_alike, differences, recorded_settings
+from talm_sim.tasks.person import person_bounds, person_model, person_traffic
 from talm_sim.tasks.shared import Shared
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Scenario, ToolSpec, Usage
@@ -64,7 +66,7 @@ class Cost:
 
     Attributes:
         model: Its name.
-        role: `agent` or `judge`.
+        role: `agent`, `person` or `judge`.
         traffic: How it is reached: `live`, `record`, `replay`, `here` for one that runs in this process, or `own` for that of the user's
             own agent, of which nothing is known.
         bound: Requests and tokens.
@@ -171,6 +173,12 @@ async def forecast_planned(
         bound = Bound(0, asks * episodes, asks * read, asks * episodes * JUDGE_OUTPUT)
         traffic = "here" if in_process(config.judge_model) else str(config.models if config.models is Traffic.REPLAY else Traffic.LIVE)
         costs.append(Cost(config.judge_model, "judge", traffic, bound, *_money(config.judge_model, traffic, bound, prices)))
+    person = person_model(config)
+    if person:
+        played = scenarios if left is None else left
+        bound = sum(person_bounds(played, job), Bound()).times(config.epochs if left is None else 1)
+        traffic = str(person_traffic(job, person, library) or "here").replace(Traffic.RECORD, Traffic.LIVE)
+        costs.insert(1, Cost(person, PERSON, traffic, bound, *_money(person, traffic, bound, prices)))
     return Forecast(job, groups, tuple(costs))
 
 
@@ -183,16 +191,17 @@ class Unsent(Shared):
             config = config.model_copy(update={"models": Traffic.REPLAY})
         return await super().model(config, created)
 
-    async def tools(self, config: RunConfig, sources: tuple[str, ...] = (), *, trusted: bool = False) -> Tools:
+    async def tools(self, config: RunConfig, sources: tuple[str, ...] = (), *, trusted: bool = False, person: bool = False) -> Tools:
         """Open tools that will not be called."""
         if config.tools is Traffic.RECORD:
             config = config.model_copy(update={"tools": Traffic.LIVE})
-        return await super().tools(config, sources, trusted=trusted)
+        return await super().tools(config, sources, trusted=trusted, person=person)
 
 
 def _needs_loading(config: RunConfig) -> bool:
     """Return whether a model takes more than its name to be opened: weights, or a user's function, which may ask for a key."""
-    return any(model.partition("/")[0] in {"hf", "vllm", "langchain"} for model in (config.model, config.judge_model or ""))
+    named = (config.model, config.judge_model or "", person_model(config))
+    return any(model.partition("/")[0] in {"hf", "vllm", "langchain"} for model in named)
 
 
 def _agent_cost(

@@ -19,13 +19,15 @@ from talm_sim.runs.earlier_answers import USED, earlier_answer, earlier_decision
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import TooLargeError, check_size
 from talm_sim.runs.files.sealing import insert_row, row, rows
+from talm_sim.runs.standing_in import StandIns
 from talm_sim.scenarios.dialogue import request_text, with_answers
 from talm_sim.scenarios.missing import user_knowledge
-from talm_sim.types import Decision, ModelTurn, PersonRequest
+from talm_sim.types import Decision, Declined, ModelTurn, PersonRequest
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
     from talm_sim.agent.humans import HumanReply
+    from talm_sim.scenarios.stand_ins import StandIn
     from talm_sim.types import Scenario
 
 __all__ = [
@@ -35,7 +37,6 @@ __all__ = [
     "HELD_SECONDS",
     "MARKS",
     "THIS_QUESTION",
-    "Declined",
     "FiledAnswer",
     "Key",
     "Kind",
@@ -60,7 +61,6 @@ __all__ = [
 
 HELD_SECONDS = 10.0
 """Seconds for which a held answer is kept from its episode, unless it is released earlier."""
-Declined = Literal["", "idk", "skip"]
 Kind = Literal["question", "approval", "form"]
 Key = tuple[str, int, str]
 """Episode id, attempt, interrupt id."""
@@ -106,6 +106,8 @@ class Question:
     """What the user knows beyond the request, in words; empty if that is nothing, None if the run is blind."""
     request: PersonRequest | None = None
     """The call to approve, or the form; None for a question."""
+    stands_in: StandIn | None = None
+    """The tool whose work the question asks for; None if it asks for none, and if the run is blind."""
 
     @property
     def kind(self) -> Kind:
@@ -180,7 +182,7 @@ def open_keys(conn: sqlite3.Connection, episode: str = "", *, last_first: bool =
 
 def read_questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Question]:
     """Yield the open questions among some keys; each is read when it is needed, so the first costs no more in a long queue."""
-    blind = stored_documents.is_blind(conn)
+    blind, tools = stored_documents.is_blind(conn), StandIns(conn)
     for key in keys:
         for *_, ask, kind, text, request, asked_at in rows(conn, "questions", f"WHERE {THIS_QUESTION} AND current = {ASKED}", key):
             # Its episode may have continued since.
@@ -190,7 +192,8 @@ def read_questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Qu
                 done = stored_documents.read_waiting(waiting, key[0]).progress
                 so_far = _conversation_so_far(asked_in, done)
                 read = stored_documents.read_request(kind, request, key[0])
-                yield Question(*key, ask, text, asked_at, asked_in.id, asked_in.group, so_far, done, knows, read)
+                replaces = None if blind or read is not None else tools.find(text, asked_in, done)
+                yield Question(*key, ask, text, asked_at, asked_in.id, asked_in.group, so_far, done, knows, read, replaces)
 
 
 def request_of(conn: sqlite3.Connection, key: Key) -> PersonRequest | None:

@@ -11,16 +11,18 @@ from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
-from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, settle_acting, specs_of
+from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
 from talm_sim.tasks.agent_notes import AgentNotes
-from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.base import Job, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.lines import read_line
+from talm_sim.tasks.opened import Opened
 from talm_sim.tasks.options import AgentTaskOptions
+from talm_sim.tasks.person import open_person, prompts_of, who_answers
 from talm_sim.tasks.recorded import Recorded
-from talm_sim.tasks.registry import list_tasks
+from talm_sim.tasks.standing_in import kept_of_replaceable
 from talm_sim.types import FINISH, Facts, Scenario, ToolSpec
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.graph import TalmRules
     from talm_sim.agent.humans import Responder
     from talm_sim.agent.own.agents import OwnAgent
+    from talm_sim.agent.person.played import PersonModel
     from talm_sim.agent.prompts import Prompts
     from talm_sim.models.base import Model
     from talm_sim.scenarios.problems import Problem
@@ -123,7 +126,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Iterator[Bound]:
         """What each episode may cost; the user's own agent need not ask a model at all."""
-        prompts = _prompts(job)
+        prompts = prompts_of(job)
         options, result_tokens = job.options, RESULT_TOKENS * job.options.result_limit // RESULT_LIMIT
         if options.agent is not None:
             return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0, result_tokens=result_tokens)
@@ -157,26 +160,29 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return {**own, **agent, **finish, **limit}
 
     def judges(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
-        """The judge of faults, where the run injects any."""
-        return ("fault",) if job.options.perturb else ()
+        """The judge of faults, where the run injects any, and that of refusals, where a person may refuse calls."""
+        return (*(("fault",) if job.options.perturb else ()), *refusal_judges(job.options))
 
     @asynccontextmanager
     async def open(self, job: Job[AgentTaskOptionsT], shared: Shared) -> AsyncIterator[Opened]:
         """Open model and tools."""
+        from talm_sim.agent.ask_limits import limits_of
         from talm_sim.agent.episode import Agent
         from talm_sim.agent.graph import talm_graph
+        from talm_sim.agent.holding import HoldingGraph
         from talm_sim.agent.own.session import AgentLimits
         from talm_sim.agent.own.sessions import OwnModel, Sessions
         from talm_sim.agent.responders import responder_kind
 
         config, options = job.config, job.options
         turns: int = options.turn_limit or TURNS
-        prompts = _prompts(job)
+        prompts = prompts_of(job)
         kind = None if options.human == "none" else responder_kind(options.human)
         sources = options.tools_from or self.tools_from
-        tools = await shared.tools(config, sources, trusted=options.trust)
+        tools = await shared.tools(config, sources, trusted=options.trust, person=kind is not None)
         environment = _environment(job, tools, self._gold_arguments(job), built_in=not sources)
         own = _own_agent(job)
+        person = await open_person(job, shared, prompts)
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
         limits = AgentLimits(turns, options.token_limit, options.agent_timeout, 0 if options.human in {"none", "recorded"} else options.rounds)
         waits = kind is not None and kind.waits
@@ -184,11 +190,10 @@ class AgentTask(Task[AgentTaskOptionsT]):
         stack.push_async_callback(environment.aclose)
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
-            graph: Any = talm_graph(self._rules(job, prompts), saver)
+            graph: Any = HoldingGraph(talm_graph(self._rules(job, prompts), saver))
             if own is not None:
                 graph, saver = Sessions(own, limits), None
-                stack.push_async_callback(graph.aclose)
-            return Agent(
+            made = Agent(
                 model=model,
                 graph=graph,
                 settings=job.settings(),
@@ -197,12 +202,15 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 human_tool=prompts.human_tool() if kind else None,
                 finish_tool=prompts.finish_tool() if options.finish == "tool" else None,
                 without_tools=self.without_tools,
-                responder=self._responder(job, shared, environment) if kind and not kind.waits else None,
+                responder=self._responder(job, shared, environment, person) if kind and not kind.waits else None,
                 saver=saver,
                 most_steps=(4 if environment.approve else 2) * turns + 5,
                 control=self.control,
+                ask_limits=limits_of(options.human, options.ask_limit, options.ask_limit_run),
                 prompts="all" if own is None else "handed" if own.takes_model else "unknown",
             )
+            stack.push_async_callback(made.aclose)
+            return made
 
         said = AgentNotes(own, job, tools, self._leave_out_visible(job)[1], waits=waits)
         async with stack:
@@ -215,6 +223,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 starts_again=waits and (own is not None or tools.keep_state),
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
+                replaceable=lambda tools: kept_of_replaceable(tools, environment, options.perturb) if waits else {},
                 notes=said.notes,
                 notices=said.notices,
                 warnings=said.warnings,
@@ -238,7 +247,9 @@ class AgentTask(Task[AgentTaskOptionsT]):
         options, alone = job.options, job.options.stop_after is not None
         return TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
 
-    def _responder(self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment) -> Callable[[Scenario, int], Responder]:
+    def _responder(
+        self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment, person: PersonModel | None
+    ) -> Callable[[Scenario, int], Responder]:
         from talm_sim.agent.responders import ResponderContext, responder_kind
 
         make = responder_kind(job.options.human).open
@@ -249,27 +260,23 @@ class AgentTask(Task[AgentTaskOptionsT]):
             def recorded() -> Sequence[Any]:
                 return library.human_answers(model, scenario.id, scenario.group, epoch, key)
 
-            return make(ResponderContext(scenario, epoch, environment.specs, recorded, bool(environment.perturb)))
+            return make(ResponderContext(scenario, epoch, environment.specs, recorded, bool(environment.perturb), person))
 
         return responder
 
     def for_control(self, job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
         """Change the job for a control: it asks the simulated person if the real model has anybody to ask, and uses the built-in graph."""
-        return job.having(human="none" if job.options.human == "none" else "simulated", agent=None)
+        asked = {"human": "simulated"} if job.options.human != "none" else {"human": "none", "approve": ""}
+        return job.having(**asked, persona="none", agent=None, answer_timeout=None)
 
     def label(self, run: RunView) -> str:
         """Name the agent, who could be asked, and the perturbations."""
         options = run.job.options
-        asked = "Ask-and-Help" if run.imported else f"Ask-and-Help ({options.human} human)"
+        asked = "Ask-and-Help" if run.imported else f"Ask-and-Help ({who_answers(options)})"
         damage = f", perturbed: {', '.join(options.perturb)}" if options.perturb else ""
+        damage += f", approved by a person: {options.approve.replace(',', ', ')}" if options.approve else ""
         own = f"agent {options.agent}, " if options.agent and not run.job.config.model.endswith(options.agent) else ""
         return own + ("standalone" if options.human == "none" else asked) + damage
-
-
-def _prompts(job: Job[Any]) -> Prompts:
-    from talm_sim.agent.prompts import load_prompts
-
-    return load_prompts(job.config.prompts, job.task.name, list_tasks)
 
 
 def _finish_of(options: AgentTaskOptions) -> str:

@@ -29,10 +29,19 @@ class TaskOptions(OptionsModel):
 class AgentOptions(TaskOptions):
     """Options of a task whose agent acts: with tools that can be damaged, with somebody to ask, for some turns."""
 
-    human: str = option("auto", GEN, "none|terminal|recorded|simulated", metavar="WHO")
+    human: str = option("auto", GEN, "none|terminal|recorded|simulated|model:P/N", metavar="WHO")
     """Who answers the agent's questions. `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`."""
     approve: Names = option("", GEN, "Tools whose calls a person approves first.", metavar="TOOL,...|writing")
     """`writing` stands for every tool that is not declared read-only; see `talm_sim.tools_env.guarded`."""
+    ask_limit: int | None = option(None, GEN, "Questions to a person per episode.", metavar="N", rare=True, ge=0)
+    """Of a question beyond it the agent is told that nobody answers any more."""
+    ask_limit_run: int | None = option(None, GEN, "Questions to a person in the whole run.", metavar="N", rare=True, ge=0)
+    answer_timeout: float | None = option(None, GEN, "Seconds after which nobody answers a question.", metavar="S", rare=True, gt=0)
+    """Counted from when it was put, also while no process runs the run; the agent is told then that nobody answered."""
+    persona: Literal["none", "terse", "chatty", "confused", "wrong-once", "front-loads", "pushes-back", "claims-done"] = option(
+        "none", GEN, "How the person speaks whom a model plays.", metavar="NAME", rare=True
+    )
+    """See docs/people.md; `wrong-once`, `front-loads` and `claims-done` make a fault on purpose."""
     perturb: tuple[str, ...] = option((), GEN, "Fault to inject into tools or the model's answers; repeatable.", metavar="NAME[:k=v,...]")
     writing: bool = option(False, GEN, "Let faults repeat calls that may change data.", rare=True)
     """Without it, a fault that lets a call through or repeats it does not apply to tools that are not known only to read."""
@@ -65,6 +74,8 @@ class AgentOptions(TaskOptions):
                 responder_kind(self.human)
             except PrerequisiteError as err:
                 raise PrerequisiteError(f"human: {err}") from None
+        if self.persona != "none" and not self.human.startswith("model:"):
+            raise PrerequisiteError(f"persona: '{self.persona}' is for a person whom a model plays; add --human model:PROVIDER/NAME.")
 
 
 def _agent_name(value: Any) -> Any:

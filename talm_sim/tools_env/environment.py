@@ -230,9 +230,8 @@ class EpisodeTools:
             return None
         if name not in environment.approve:
             return None
-        repeatable = environment.tools.only_reads(name) or bool(environment.tools.routes[name].state)
         parameters = self._by_name[call.name].parameters
-        return Approval(name=call.name, arguments=call.arguments, repeatable=repeatable, parameters=parameters)
+        return Approval(name=call.name, arguments=call.arguments, repeatable=self.may_call_again(name), parameters=parameters)
 
     def _check(self, call: ToolCall | UnparsableCall) -> tuple[ToolSpec, Mapping[str, Any]]:
         """Return the tool that a call means and its arguments, if they fit the tool."""

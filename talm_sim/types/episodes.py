@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from talm_sim.types.base import FrozenModel, JsonObject
-from talm_sim.types.requests import Decision, PersonRequest
+from talm_sim.types.requests import Decision, Declined, PersonRequest
 from talm_sim.types.tools import FINISH, ToolCall, UnparsableCall
 
 __all__ = [
@@ -201,6 +201,19 @@ class ToolEvent(FrozenModel):
     """Whether the call may have changed data: its tool is not declared to only read. Traces and older episodes do not say so."""
     elapsed_ms: float = 0.0
 
+    @property
+    def mistaken(self) -> bool:
+        """Whether it failed by the agent's own mistake, so that it never reached its tool."""
+        return self.error in _OWN_MISTAKES
+
+    @property
+    def broken(self) -> bool:
+        """Whether the tool failed, or its answer was damaged and read."""
+        return (not self.ok and not self.mistaken) or any(log.seen for log in self.perturbations)
+
+
+_OWN_MISTAKES = frozenset({"unknown_tool", "invalid_arguments", "unparsable_arguments"})
+
 
 class HumanEvent(FrozenModel):
     """One thing that was put to the person, and the answer: a question, a call to approve, or a form."""
@@ -223,8 +236,9 @@ class HumanEvent(FrozenModel):
     by: Literal["tool", "words", "interrupt", "policy", "elicitation"] = "tool"
     """How it was asked: by a call of `ask_human`, in the words of a message, by an interrupt of the agent's own graph, by the run's rule that
     a person approves such calls, or by a tool while it ran."""
-    declined: Literal["", "idk", "skip"] = ""
-    """`idk`: the person does not know; `skip`: the person does not want to answer."""
+    declined: Declined = ""
+    """`idk`: the person does not know; `skip`: the person does not want to answer; `timeout`: nobody answered in time; `limit`: nobody was
+    asked, as a limit of questions was reached."""
     appropriate: bool | None = None
     """Whether the person marked the question as appropriate; None where they did not mark it."""
     asked_at: float = 0.0

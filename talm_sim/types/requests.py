@@ -9,7 +9,10 @@ from pydantic import Field
 
 from talm_sim.types.base import FrozenModel, JsonObject
 
-__all__ = ["Action", "Approval", "Decision", "Form", "PersonRequest"]
+__all__ = ["Action", "Approval", "Decision", "Declined", "Form", "PersonRequest"]
+
+Declined = Literal["", "idk", "skip", "timeout", "limit"]
+"""Why there is no answer; empty where there is one."""
 
 Action = Literal["approve", "edit", "reject", "respond", "accept", "decline", "cancel"]
 """What a person decides: the first four about a call, `respond` being an answer in its place; the last three about a form."""

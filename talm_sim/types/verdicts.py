@@ -30,6 +30,8 @@ class Verdict(FrozenModel):
     explanation: str = ""
     basis: str = ""
     """For a judge that depends on other episodes or judges, a digest of those; if it has changed, the judge is asked again."""
+    given_at: float | None = Field(None, exclude_if=lambda given_at: given_at is None)
+    """When a person gave it, in seconds since 1970; None for a program's."""
 
 
 class Rate(FrozenModel):

@@ -17,7 +17,7 @@ from talm_sim.agent.approvals import approved_call, settle_approval
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.graph import added_text, prompt_text
 from talm_sim.agent.limits import limit_reached
-from talm_sim.agent.open_requests import OpenRequests
+from talm_sim.agent.open_requests import OpenRequests, person_of_call
 from talm_sim.agent.own.texts import clean_messages, clean_request, read_call
 from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.foreign.loop import abandon_loop_of, on_loop, running_loop, was_loop_given_up
@@ -25,8 +25,21 @@ from talm_sim.foreign.threads import Work
 from talm_sim.foreign.time import ForeignClock
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.recordings import current_player, playing
+from talm_sim.tools_env.person import AskPerson, asking_person
 from talm_sim.tools_env.perturbations import ModelRequestError
-from talm_sim.types import Event, HumanEvent, ModelTurn, PersonRequest, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall
+from talm_sim.types import (
+    Decision,
+    Event,
+    Form,
+    HumanEvent,
+    ModelTurn,
+    PersonRequest,
+    Termination,
+    ToolCall,
+    ToolEvent,
+    ToolSpec,
+    UnparsableCall,
+)
 
 __all__ = ["CURRENT", "AgentLimits", "AgentSession", "AgentStopped"]
 
@@ -111,7 +124,9 @@ class AgentSession:
     async def run_until_pause(self, context: EpisodeContext, replies: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Let the agent continue until it ends or waits for a person; return the state of the episode."""
         self.context, self._player = context, current_player.get()
-        self._open.answer(replies)
+        for asked in self._asked:
+            asked.notify = self._notify_change
+            asked.answer(replies)
         self._gate.set()
         self._start_timer()
         await self._pause_or_end()
@@ -123,7 +138,12 @@ class AgentSession:
             self._gate.set()  # whatever waits there must learn that it has ended
             return {**state, **self.ended}
         self._start_timer(waiting=True)
-        return {**state, "__interrupt__": self._open.interrupts()}
+        return {**state, "__interrupt__": [one for asked in self._asked for one in asked.interrupts()]}
+
+    @property
+    def _asked(self) -> tuple[OpenRequests, ...]:
+        """What the agent asks, and what the tools that it has called ask."""
+        return (self._open,) if self.context.forms is None else (self._open, self.context.forms)
 
     def _start_timer(self, *, waiting: bool = False) -> None:
         if self._timing is not None:
@@ -144,9 +164,9 @@ class AgentSession:
     async def _pause_or_end(self) -> None:
         while not (self.ended or self.fatal):
             self._changed.clear()
-            if self._open and not self._busy:
+            if any(self._asked) and not self._busy:
                 await asyncio.sleep(_TOGETHER_S)
-                if self._open and not self._busy:
+                if any(self._asked) and not self._busy:
                     return
             elif not (self.ended or self.fatal):
                 await self._changed.wait()
@@ -255,9 +275,23 @@ class AgentSession:
             if approved is None:
                 return decided
             call = approved
-        event = await self._track(self.context.tools.call(call, turn))
+        with asking_person(None if self.context.forms is None else self._person_of(self.context.forms, call.id, turn)):
+            event = await self._track(self.context.tools.call(call, turn))
         self.events.append(event)
         return event
+
+    def _person_of(self, forms: OpenRequests, call_id: str, turn: int) -> AskPerson:
+        """Return how a tool asks the person while a call of it runs; meanwhile the call keeps nothing busy."""
+        ask = person_of_call(forms, call_id, turn, self.events.append)
+
+        async def ask_idle(form: Form) -> Decision:
+            self._busy -= 1
+            try:
+                return await ask(clean_request(form, self.hide))
+            finally:
+                self._busy += 1
+
+        return ask_idle
 
     async def _ask(self, asked: str | PersonRequest, call_id: str, turn: int, by: Asked) -> HumanEvent:
         await self._enter()

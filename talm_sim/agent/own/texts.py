@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
 
 from talm_sim.common.credentials import Hider
 from talm_sim.models.parsing import MOST_NAMED, parse_call, replace_surrogates
-from talm_sim.types import PersonRequest, ToolCall, UnparsableCall
+from talm_sim.types import Approval, Form, ToolCall, UnparsableCall
 
 __all__ = ["clean_messages", "clean_request", "drop_surrogates", "read_call"]
 
+RequestT = TypeVar("RequestT", bound=Approval | Form)
 _MOST_RAW = 2000
 """Characters that are kept of arguments that are not a JSON object."""
 
@@ -32,9 +33,10 @@ def read_call(name: str, arguments: Any, call_id: str | None, hide: Hider) -> To
     return call.model_copy(update={"arguments": hide.value(call.arguments)})
 
 
-def clean_request(request: PersonRequest, hide: Hider) -> PersonRequest:
+def clean_request(request: RequestT, hide: Hider) -> RequestT:
     """Return what an agent, or a tool of its, puts to a person, in a form that can be kept."""
-    return type(request).model_validate(hide.value(drop_surrogates(request.model_dump(mode="json"))))
+    kept = hide.value(drop_surrogates(request.model_dump(mode="json")))
+    return cast(RequestT, type(request).model_validate(kept))
 
 
 def drop_surrogates(value: Any) -> Any:

@@ -90,7 +90,7 @@ def find_faults(answer: str, asked: Sequence[str], knowledge: Knowledge, earlier
     [[], []]
     >>> find_faults("In 2026.", ["Which year is it?"], known)
     [PersonFault(kind='contradiction', about='year')]
-    >>> find_faults("I don't know, but it is 2027.", ["Shall I count Sundays?"], known)
+    >>> find_faults("I don't know, but it is 2027.", ["Shall I leave out Sundays?"], known)
     [PersonFault(kind='leak', about='year')]
     """
     reading = _Reading(answer, asked, knowledge, earlier)

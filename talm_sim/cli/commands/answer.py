@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
 from talm_sim.cli.parsing.arguments import INTERRUPTED, json_option, one_run_argument, print_json, run_dir_option, short_name
-from talm_sim.cli.person.page import NOTHING_MORE, describe_field
+from talm_sim.cli.person.page import NOTHING_MORE, describe_field, stand_in_lines
 from talm_sim.cli.person.replies import Reply
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.cli.person.typed_lines import open_lines
@@ -142,7 +143,7 @@ def _asking(stored: StoredRun, episode: str) -> str:
 
 def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
     if as_json:
-        print_json([_record(question) | ({"knows": None} if blind else {}) for question in questions])
+        print_json([_record(question) | ({"knows": None, "stands_in": None} if blind else {}) for question in questions])
         return
     if not questions:
         click.echo("there are no open questions", err=True)
@@ -150,6 +151,7 @@ def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
         said = {"The user asked": question.query, "You know": question.knows or NOTHING_MORE, **_asked(question)}
         if blind or question.knows is None:
             del said["You know"]
+            said.pop("You stand in for", None)
         print_page(Text(strip_control(question.episode_id), style="bold"))
         for title, words in said.items():
             print_page(Padding(Text(f"{title}: {one_line(words, 2_000)}"), (0, 0, 0, 2)))
@@ -158,7 +160,8 @@ def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
 def _record(question: Question) -> dict[str, Any]:
     keys = ("episode_id", "attempt", "interrupt_id", "ask", "kind", "question", "asked_at", "scenario_id", "group", "query", "knows")
     request = None if question.request is None else question.request.model_dump(mode="json")
-    return {**{key: getattr(question, key) for key in keys}, "request": request}
+    replaces = None if question.stands_in is None else asdict(question.stands_in)
+    return {**{key: getattr(question, key) for key in keys}, "request": request, "stands_in": replaces}
 
 
 def _asked(question: Question) -> dict[str, str]:
@@ -172,7 +175,8 @@ def _asked(question: Question) -> dict[str, str]:
             fields = "; ".join(map(describe_field, form_fields(form)))
             return {"It asks you to fill in": form.message, "The form": fields or "without fields"}
         case _:
-            return {"It asks you": question.question}
+            replaces = {} if question.stands_in is None else {"You stand in for": " ".join(stand_in_lines(question.stands_in))}
+            return {"It asks you": question.question, **replaces}
 
 
 def _answer_without_prompt(stored: StoredRun, episode: str, reply: Reply, name: str) -> None:

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pydantic import TypeAdapter
-from rich.console import Console, Group, RenderableType
-from rich.panel import Panel
-from rich.segment import Segment, SegmentLines
+from rich.console import Console, RenderableType
 from rich.text import Text
 
+from talm_sim.cli.person.fitted_page import FittedPage
 from talm_sim.cli.report.transcript import call_text, human_event_lines, tool_event_lines
-from talm_sim.cli.terminal.text import as_json, count, one_line, strip_control
+from talm_sim.cli.terminal.text import as_json, one_line, strip_control
 from talm_sim.runs.forms import FormField, form_fields
 from talm_sim.runs.questions import Question
+from talm_sim.scenarios.stand_ins import StandIn
 from talm_sim.types import Approval, Event, Form, HumanEvent
 
-__all__ = ["NOTHING_MORE", "Page", "describe_field"]
+__all__ = ["NOTHING_MORE", "Page", "describe_field", "stand_in_lines"]
 
 NOTHING_MORE = "only what the request says"
 _RESULT_WIDTH = 160
-_ROWS_ELSEWHERE = 40
-"""Rows of a page if no terminal says how many it has."""
-_ROWS_AROUND = 5
-"""Rows of a page that are not text: its frame, the hint and the line that is typed."""
-_FEWEST = 2
-"""Minimum number of lines that each part keeps on a crowded page."""
 _MAY_HAVE_RUN = "It was approved before, and the process was killed since: the call may have run already."
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _KINDS = {
@@ -38,11 +32,9 @@ _KINDS = {
     "other": "JSON",
 }
 
-_Part = tuple[str, list[list[Segment]]]
 
-
-class Page:
-    """What a person sees of a question, a call or a form: all of it if it fits on the screen, else as much of each part as fits.
+class Page(FittedPage):
+    """What a person sees of a question, a call or a form.
 
     Args:
         console: The screen.
@@ -53,78 +45,19 @@ class Page:
     """
 
     def __init__(self, console: Console, question: Question, number: int, of: int, *, plain: bool = False) -> None:
-        self._console = console
         self.question = question
-        self._plain = plain
-        self._title = f"{question.kind.capitalize()} {number} of {of}"
+        title = f"{question.kind.capitalize()} {number} of {of}"
         if question.knows is not None:  # the names of episode and group say what is missing
-            self._title += f", {one_line(question.episode_id)} ({one_line(question.group)})"
-        self._rows = max(4 * (_FEWEST + 1), (console.height if console.is_terminal else _ROWS_ELSEWHERE) - _ROWS_AROUND)
-        self._parts = [(title, self._lines(content)) for title, content in _parts(question, plain)]
-        everything = self._join_parts(self._parts, blank=True)
-        self._pages = [everything[start : start + self._rows] for start in range(0, len(everything), self._rows)]
-        self._next = 0
-
-    @property
-    def pages(self) -> int:
-        """How many pages the whole takes; more than one if the first view leaves something out."""
-        return len(self._pages)
-
-    def show(self) -> None:
-        """Print the first view."""
-        self._print(self._fit_parts() if self.pages > 1 else self._pages[0], self._title)
-
-    def show_more(self) -> None:
-        """Print the next page of the whole."""
-        where = f", page {self._next + 1} of {len(self._pages)}" if self.pages > 1 else ""
-        self._print(self._pages[self._next], self._title + where)
-        self._next = (self._next + 1) % len(self._pages)
-
-    def _fit_parts(self) -> list[list[Segment]]:
-        """Return every part, the most important ones as long as possible."""
-        left = self._rows - len(self._parts)
-        lengths = {title: len(lines) for title, lines in self._parts}
-        kept = {title: min(_FEWEST, length) for title, length in lengths.items()}
-        for title in sorted(lengths, key=_importance):
-            kept[title] += min(lengths[title] - kept[title], max(0, left - sum(kept.values())))
-        return self._join_parts([(title, self._cut(title, lines, kept[title])) for title, lines in self._parts], blank=False)
-
-    def _cut(self, title: str, lines: list[list[Segment]], keep: int) -> list[list[Segment]]:
-        """Return the beginning and the end, where the question usually is; of what the agent did, only the end."""
-        if len(lines) <= keep:
-            return lines
-        head = 0 if title == _SO_FAR else keep // 2
-        tail = keep - head - 1
-        note = self._lines([Text(f"[… {count(len(lines) - keep + 1, 'line')} more: /more …]", style="dim")])[:1]
-        return [*lines[:head], *note, *lines[len(lines) - tail :]]
-
-    def _join_parts(self, parts: Sequence[_Part], *, blank: bool) -> list[list[Segment]]:
-        found: list[list[Segment]] = []
-        for title, lines in parts:
-            head = self._lines([Text(f"{title}:" if self._plain else title, style="bold")])
-            found += [*([[]] if blank and found and not self._plain else []), *head, *lines]
-        return found
-
-    def _lines(self, content: Sequence[RenderableType]) -> list[list[Segment]]:
-        width = self._console.width if self._plain else self._console.width - 4
-        return self._console.render_lines(Group(*content), self._console.options.update(width=width, height=None), pad=False)
-
-    def _print(self, lines: list[list[Segment]], title: str) -> None:
-        text = SegmentLines(lines, new_lines=True)
-        if self._plain:
-            self._console.print(Text(title))
-            self._console.print(text, end="")
-        else:
-            self._console.print(Panel(text, title=Text(title), title_align="left", border_style="magenta", padding=(0, 1)))
+            title += f", {one_line(question.episode_id)} ({one_line(question.group)})"
+        parts = [(_ASKED if name.startswith(_ASKED) else name, name, content) for name, content in _parts(question, plain)]
+        matters = [name for known in _MATTERS for kind, name, _ in parts if kind == known]
+        shown = [(name, content) for _, name, content in parts]
+        super().__init__(console, title, shown, matters=matters, last=(_SO_FAR,), more="/more", plain=plain)
 
 
 _REQUEST, _KNOWN, _SO_FAR, _SAID, _ASKED = "The user asked", "You know", "The agent so far", "It writes to you", "It asks you"
-_CALL, _ABOUT_CALL, _FIELDS = "It wants to call", "About the call", "The form"
-_MATTERS = (_KNOWN, _ASKED, _CALL, _FIELDS, _REQUEST, _SAID, _ABOUT_CALL, _SO_FAR)
-
-
-def _importance(title: str) -> int:
-    return _MATTERS.index(title) if title in _MATTERS else _MATTERS.index(_ASKED)
+_CALL, _ABOUT_CALL, _FIELDS, _STANDS_IN = "It wants to call", "About the call", "The form", "You stand in for"
+_MATTERS = (_KNOWN, _ASKED, _CALL, _FIELDS, _STANDS_IN, _REQUEST, _SAID, _ABOUT_CALL, _SO_FAR)
 
 
 def _parts(question: Question, plain: bool) -> Iterator[tuple[str, list[RenderableType]]]:
@@ -144,6 +77,8 @@ def _parts(question: Question, plain: bool) -> Iterator[tuple[str, list[Renderab
         yield from _parts_of_form(question.request)
     else:
         yield _ASKED, [Text(strip_control(question.question).strip() or "(an empty question)", style="magenta")]
+        if question.stands_in is not None:
+            yield _STANDS_IN, [Text(line) for line in stand_in_lines(question.stands_in)]
 
 
 def _parts_of_call(call: Approval) -> Iterator[tuple[str, list[RenderableType]]]:
@@ -158,6 +93,13 @@ def _parts_of_form(form: Form) -> Iterator[tuple[str, list[RenderableType]]]:
     by = f"It asks you (from {one_line(form.source, 60)})" if form.source else _ASKED
     yield by, [Text(strip_control(form.message).strip() or "(no message)", style="magenta")]
     yield _FIELDS, [Text(describe_field(field)) for field in form_fields(form)] or [Text("without fields: you accept or decline")]
+
+
+def stand_in_lines(tool: StandIn) -> list[str]:
+    """Return what a person should know of the tool whose work they do: what it takes, what it answers, and how to answer for it."""
+    about = one_line(" ".join(tool.description.split()), 200)
+    answers = [f"answers {one_line(tool.answer, 600)}", "Answer with such JSON, or in words."] if tool.answer else ["Answer in words or JSON."]
+    return [f"{one_line(tool.tool)}: {about}".rstrip(": "), f"takes {one_line(tool.arguments, 600)}", *answers]
 
 
 def describe_field(field: FormField, *, default: bool = True) -> str:

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 
 from rich.console import Console
+from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
 from talm_sim.cli.person.deciding import decide
@@ -68,7 +69,11 @@ async def _ask_question(console: Console, lines: LineSource, page: Page, *, undo
             case command if is_command(command):
                 console.print(f"No command '{one_line(words, 40)}'; /help lists them. {SLASH}", style="yellow")
             case _:
-                return await _mark(console, lines, Reply(words.removeprefix("/")))
+                text = words.removeprefix("/")
+                misfit = page.question.stands_in.explain_misfit(text) if page.question.stands_in is not None else ""
+                if not misfit:
+                    return await _mark(console, lines, Reply(text))
+                console.print(Text(f"{one_line(misfit, 400)}; correct it, or answer in words.", style="yellow"), soft_wrap=True)
 
 
 async def _answer(console: Console, lines: LineSource, commands: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from talm_sim.cli.person.typed_lines import LineSource
 from talm_sim.cli.terminal.text import one_line, strip_control
-from talm_sim.types import Decision
+from talm_sim.types import Decision, Declined
 
 __all__ = ["CLOSED", "LATER", "SLASH", "UNDO", "Reply", "Said", "is_command", "read_words"]
 
@@ -20,7 +20,7 @@ class Reply:
 
     text: str = ""
     """The words the agent reads; empty for a decision."""
-    declined: Literal["", "idk", "skip"] = ""
+    declined: Declined = ""
     appropriate: bool | None = None
     """Whether they marked the question as appropriate; None where they did not mark it."""
     decision: Decision | None = None
@@ -29,7 +29,7 @@ class Reply:
     def shown(self) -> str:
         """The reply as it is shown back."""
         text = self.text if self.decision is None else self.decision.text
-        said = {"idk": "I don't know", "skip": "(skipped)"}.get(self.declined) or one_line(text)
+        said = {"idk": "I don't know", "skip": "(skipped)", "timeout": "(nobody, in time)"}.get(self.declined) or one_line(text)
         return said if self.appropriate is None else f"{said} (question marked as {'' if self.appropriate else 'not '}appropriate)"
 
 

@@ -107,7 +107,7 @@ class Sitting:
             self._desk.release()
             return "none"
         if self._blind:
-            question = replace(question, knows=None)
+            question = replace(question, knows=None, stands_in=None)
         with self._still():
             said, unsent = await self._ask_person(question)
             self._went_away = said == _ELSEWHERE
@@ -199,6 +199,7 @@ class Sitting:
             appropriate=reply.appropriate,
             decision=reply.decision,
             name=self._name,
+            checked=True,
         )
         if status is AnswerStatus.GONE:
             self._print("not saved: this question is no longer open")

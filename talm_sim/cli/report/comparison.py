@@ -51,7 +51,7 @@ def comparison_lines(
     for line in _about(one):
         yield from (Text(part, style="dim") for part in wrap(line, _TEXT, "   ", "     "))
     titles = list(dict.fromkeys(difference.measure.under for difference in one.differences))
-    shown = titles if every else [title for title in titles if title in (titles[0], SELECTED)]
+    shown = titles if every else [title for title in titles if title in (titles[0], *map(SELECTED.format, one.selected))]
     for title in shown:
         yield Text()
         if len(title) > _NAME:
@@ -81,8 +81,8 @@ def _about(one: Comparison) -> Iterator[str]:
     size += f", {one.not_scored:,} of them not scored" if one.not_scored else ""
     left = [f"{len(names):,} scenarios in {letter} alone" for letter, names in (("A", one.first_only), ("B", one.second_only)) if names]
     yield "; ".join([size, *([f"left out: {', '.join(left)}"] if left else [])])
-    if one.selected is not None:
-        yield f"both saw a fault: {one.selected:,} of the pairs; what the agents did decides which they are"
+    for what, number in one.selected.items():
+        yield f"both: {what}: {number:,} of the pairs; what the agents did decides which they are"
     if one.common_calls is not None:
         both, either = one.common_calls
         same = "" if {"perturb", "seed"} & one.changed.keys() else "; these met the same faults"

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from talm_sim.cli.report.person_section import person_sections
 from talm_sim.cli.terminal.prose import indent, prose
 from talm_sim.cli.terminal.text import count, one_line, strip_control
 from talm_sim.config import Scope
@@ -20,6 +21,7 @@ from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import (
     FINISH,
+    Approval,
     Episode,
     Event,
     Form,
@@ -50,6 +52,7 @@ _RESPONDERS = {
     "answer": "a person (talm-sim answer)",
     "queue": "a person (answered from Python)",
     "recorded": "a recorded answer",
+    "refusing": "the simulated person, who allows nothing",
     "simulated": "the simulated person",
     "terminal": "a person (at the terminal)",
 }
@@ -59,12 +62,14 @@ _STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad"
 
 def stored_transcript(stored: StoredRun, episode: Episode, *, full: bool = False) -> RenderableType:
     """Return the page of an episode of a stored run, with all that the run knows of it."""
-    verdicts = [verdict for verdict in stored.verdicts() if verdict.episode_id == episode.id]
+    verdicts = [verdict for verdict in stored.verdicts_of_all() if verdict.episode_id == episode.id]
     scenario = next((item for item in stored.scenarios() if item.id == episode.scenario_id), None)
     sections = list(stored.job.task.sections(episode, scenario)) if scenario else []
     agent = str(stored.job.values(Scope.GENERATION).get("agent") or "")
     notes = [] if stored.imported else [f"{name}: {text}" for name, text in stored.manifest.notes.items()]
     acts = isinstance(stored.job.options, AgentOptions)
+    if acts and scenario is not None:
+        sections += person_sections(stored, episode, scenario)
     return transcript(episode, scenario, verdicts, sections, agent=agent, notes=notes, led=acts, full=full)
 
 
@@ -255,9 +260,19 @@ def _ending_calls(episode: Episode, index: int, turn: ModelTurn) -> Iterator[Ren
         if call.name == FINISH and turn.final_answer is not None:
             continue
         if call.id not in done:
-            last = index == len(episode.model_turns) - 1
-            said = "  not executed: the episode ended here" if last else "  a tool of the agent's own, not called through talm-sim"
+            said = f"  {_explain_no_event(episode, index, call)}"
             yield Text.assemble("→ ", (call_text(call), "cyan"), (said, "yellow"))
+
+
+def _explain_no_event(episode: Episode, index: int, call: ToolCall) -> str:
+    """Explain why a call of a turn was not executed, as far as the episode shows."""
+    for event in episode.human_events:
+        asked, decided = event.request, event.decision
+        same = event.turn == index and isinstance(asked, Approval) and (asked.name, asked.arguments) == (call.name, call.arguments)
+        if same and decided is not None and decided.action in ("reject", "respond"):
+            return f"not executed: {'rejected' if decided.action == 'reject' else 'answered in its place'}"
+    ended = index == len(episode.model_turns) - 1
+    return "not executed: the episode ended here" if ended else "a tool of the agent's own, not called through talm-sim"
 
 
 def _format_first_tokens(tokens: Sequence[TokenLogprob]) -> str:
@@ -296,12 +311,21 @@ def _struck(log: PerturbationLog) -> str:
     return "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
 
 
+_DECLINED = {
+    "idk": "does not know",
+    "skip": "will not answer",
+    "timeout": "answered in time (--answer-timeout)",
+    "limit": "is asked any more (a limit of questions was reached)",
+}
+"""Why there is no answer, after the name of who answers; of the last two that is nobody."""
+
+
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
     """Render a question to the human and the answer, or a call to approve or a form and the decision."""
     yield Text.assemble("? ", (_asked(event), "magenta"), strip_control(event.question).strip())
     who = ", ".join(filter(None, (one_line(event.name), responder_words(strip_control(event.responder)))))
     if event.declined:
-        said = Text("does not know" if event.declined == "idk" else "will not answer", style="italic")
+        said = Text(_DECLINED[event.declined], style="italic")
     elif event.decision is not None:
         said = Text(one_line(event.decision.text, _RESULT_WIDTH))
     else:
@@ -328,6 +352,8 @@ def responder_words(name: str) -> str:
     ('a person (at the terminal), recorded', 'a person (talm-sim answer)', 'parrot')
     """
     inner = _RECORDED.fullmatch(name)
+    if name.startswith("model:"):
+        return f"a person, played by {name.removeprefix('model:')}"
     return f"{responder_words(inner[1])}, recorded" if inner else _RESPONDERS.get(name, name)
 
 

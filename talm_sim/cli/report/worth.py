@@ -28,7 +28,7 @@ def gain_lines(gains: Sequence[Gain]) -> Iterator[str]:
             yield f"{said}; no question was asked"
             continue
         asked = f"{one.questions:,.1f}".removesuffix(".0")
-        said += f"; {_signed(one.per_question)} per question{_interval(one.low, one.high)} of {asked}"
+        said += f"; {asked} question{'' if asked == '1' else 's'}, {_signed(one.per_question)} each{_interval(one.low, one.high)}"
         yield f"{said}; {', '.join(f'{_asked(step)} {_signed(step.helped - step.alone)} ({step.pairs:,})' for step in one.steps)}"
 
 

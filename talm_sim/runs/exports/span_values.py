@@ -31,7 +31,7 @@ _LONGEST_NAME = 128
 _PROVIDERS = {"hf": "huggingface", "sim": "talm_sim", "agent": "unknown"}
 """First part of a model's name to the convention's word for the provider, if they differ."""
 FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "refusal": "content_filter"}
-_OUTCOMES = {"": "answered", "idk": "unknown", "skip": "declined"}
+_OUTCOMES = {"": "answered", "idk": "unknown", "skip": "declined", "timeout": "unanswered", "limit": "not asked"}
 FAILED = frozenset(
     {
         Termination.AGENT_ERROR,

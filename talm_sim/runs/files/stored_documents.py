@@ -16,6 +16,7 @@ from talm_sim.types import Decision, Episode, Event, Measured, ModelTurn, Person
 __all__ = [
     "BLIND",
     "MIXED",
+    "REPLACEABLE",
     "crashed",
     "episode",
     "episodes",
@@ -32,6 +33,7 @@ __all__ = [
     "started_episodes",
     "verdict",
     "verdicts",
+    "verdicts_under",
     "why_not_there",
 ]
 
@@ -39,6 +41,8 @@ BLIND = "blind"
 """Key of the small fact about a run that says so; see `is_blind`."""
 MIXED = "mixed"
 """Key of the small fact that a session reached the tools otherwise than the run was begun with."""
+REPLACEABLE = "replaceable"
+"""Key of what is kept of the tools that a person can replace, by name."""
 
 _TOLD = 1_000
 """Faults of a document of which the first is told: of more, the list alone would fill the memory."""
@@ -74,6 +78,7 @@ class _State(BaseModel):
     played_model: dict[str, _Count] = {}
     started_at: FiniteFloat = 0.0
     active_s: FiniteFloat = 0.0
+    cut_off: list[str] = []
 
 
 class WaitingBody(BaseModel):
@@ -155,6 +160,13 @@ def verdict(conn: sqlite3.Connection, episode_id: str, judge: str, judge_config_
     for *_, body in rows(conn, "verdicts", which, (episode_id, judge, judge_config_digest)):
         return _parse(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
     return None
+
+
+def verdicts_under(conn: sqlite3.Connection, judge_config_digest: str, *judges: str) -> Iterator[Verdict]:
+    """Verdicts of one config digest by any of some judges, each a name or a pattern with `*`, in the order of the episodes' ids."""
+    which = f"WHERE judge_config_digest = ? AND ({' OR '.join(['judge GLOB ?'] * len(judges))}) ORDER BY episode_id, judge"
+    for episode_id, judge, *_, body in rows(conn, "verdicts", which, (judge_config_digest, *judges)):
+        yield _parse(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
 
 
 def read_waiting(body: bytes, episode_id: str) -> WaitingBody:

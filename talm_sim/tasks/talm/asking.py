@@ -81,6 +81,8 @@ class AskScores(FrozenModel):
     def sentence(self) -> str:
         """Return in words in which episodes somebody was asked."""
         others = self.asking - self.asking_in_need
+        if not self.needing and self.episodes == 1:
+            return f"{'asked' if others else 'not asked'} in the one episode, which did not need it"
         if not self.needing:
             return f"asked in {others or 'none'} of the {_episodes(self.episodes)}, none of which needed it"
         if self.needing == 1:

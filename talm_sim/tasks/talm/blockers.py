@@ -19,9 +19,6 @@ from talm_sim.types import Episode, FrozenModel, HumanEvent, Missing, MissingKin
 
 __all__ = ["BlockerScores", "Blockers", "ask_f1", "ask_f1_figure", "ask_f1_interval", "blocker_scores"]
 
-_OWN_MISTAKES = frozenset({"unknown_tool", "invalid_arguments", "unparsable_arguments"})
-"""Reasons of a failed call that never reached its tool."""
-
 
 class BlockerScores(FrozenModel):
     """Counts over completed episodes with a person at hand."""
@@ -108,7 +105,7 @@ class Blockers:
     def __init__(self, scenario: Scenario, specs: Mapping[str, ToolSpec]) -> None:
         self.scenario = scenario
         self.descriptions = tuple(describe_missing(scenario, missing, specs) for missing in scenario.missing)
-        self._specs = specs
+        self.specs = specs
 
     @cached_property
     def suppliable(self) -> frozenset[int]:
@@ -131,7 +128,7 @@ class Blockers:
         said = "\n".join(message["content"] for turn in self.scenario.turns for message in turn.messages if message["role"] == "user")
         found: dict[str, tuple[Missing, str]] = {}
         for call in self.scenario.gold_calls:
-            schemas = self._specs[call.tool].parameters.get("properties", {}) if call.tool in self._specs else {}
+            schemas = self.specs[call.tool].parameters.get("properties", {}) if call.tool in self.specs else {}
             for name, value in call.arguments.items():
                 if isinstance(value, str | int | float) and not isinstance(value, bool) and mentions(said, value):
                     given = Missing(kind=MissingKind.ARGUMENT, name=name, value=value)
@@ -174,7 +171,7 @@ def blocker_scores(episode: Episode, blockers: Blockers, left_open: Sequence[str
 
 
 def _first_write(episode: Episode) -> ToolEvent | None:
-    writes = (event for event in episode.tool_events if event.writes and event.error not in _OWN_MISTAKES)
+    writes = (event for event in episode.tool_events if event.writes and not event.mistaken)
     return min(writes, key=lambda event: event.turn, default=None)
 
 

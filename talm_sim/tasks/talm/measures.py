@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from talm_sim.judges.stats import average_of_rates, share, share_of_counts
 from talm_sim.tasks.base import RunView
+from talm_sim.tasks.people import PERSON_MEASURES, person_measures, person_notes
 from talm_sim.tasks.talm.asking import AskScores, total_ask_scores
 from talm_sim.tasks.talm.blockers import BlockerScores, ask_f1_interval
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, UNKNOWN
@@ -36,7 +37,7 @@ BLOCKERS: Mapping[str, tuple[str, str, str, str]] = {
 """Columns about questions and what is missing, after Ask-F1: head, the counts of a row that are divided, and meaning."""
 _ASKING = "asking, by blocker"
 """Title of their table; its n is the number of blockers that a person can lift."""
-FURTHER = (*MEASURES, "ask_f1", *BLOCKERS, "appropriate", "rule_agrees", PUBLISHED_UNEXPECTED)
+FURTHER = (*MEASURES, "ask_f1", *BLOCKERS, *PERSON_MEASURES, "appropriate", "rule_agrees", PUBLISHED_UNEXPECTED)
 """Names of the measures that a group has only where they apply."""
 _BETTER: Mapping[str, Better] = {"pass_rate": "higher", "awareness": "higher"}
 _BETTER_IN: Mapping[str, Mapping[str, Better]] = {
@@ -103,6 +104,7 @@ def _summary(name: str, group: Sequence[Row], *, own: bool) -> Summary:
 def _further_measures(scored: Sequence[Row]) -> Iterator[Measure]:
     yield from behaviour_measures(scored)
     yield from _blocker_measures(scored)
+    yield from person_measures(scored)
     yield from _mark_measures(scored)
     yield from _published(scored)
 
@@ -200,7 +202,8 @@ def _notes(scored: Sequence[Row], judge: str | None, *, own: bool) -> Iterable[s
         yield asking_sentence(asking, blockers_of(scored))
         if asking.needing or asking.asking:
             yield f"asking, by episodes: {asking.words()}"
-    yield from _person_notes(scored)
+    yield from _waiting_notes(scored)
+    yield from person_notes(scored)
     in_words = sum("open_questions" in row.values for row in scored)
     if in_words and not (own and asking):
         yield f"in words: {in_words} of {len(scored)} episodes asked what nobody answered"
@@ -223,11 +226,14 @@ def asking_sentence(asking: AskScores, found: BlockerScores) -> str:
     return said
 
 
-def _person_notes(scored: Sequence[Row]) -> Iterator[str]:
+def _waiting_notes(scored: Sequence[Row]) -> Iterator[str]:
     answers = sum(int(row.values.get("person_answers") or 0) for row in scored)
     if answers:
         seconds = sum(float(row.values.get("person_seconds") or 0) for row in scored)
         yield f"people answered {_count(answers, 'time')} in {seconds:,.0f} s, {seconds / answers:,.1f} s each from asking to answering"
+    stood_in, in_json = (sum(int(row.values.get(name) or 0) for row in scored) for name in ("stand_ins", "stand_ins_in_json"))
+    if stood_in:
+        yield f"people stood in for a tool {_count(stood_in, 'time')}: {in_json:,} in JSON as it answers, {stood_in - in_json:,} in words"
 
 
 def _count(number: int, word: str) -> str:

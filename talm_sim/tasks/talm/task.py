@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.turns import fault_in_user_turns
+from talm_sim.tasks.acting import refusal_judges
 from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import OTHER, Beside, compare_own
 from talm_sim.tasks.figures import Figure, average_of, mean_of, ratio_of, within
 from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
+from talm_sim.tasks.people import persona_note
+from talm_sim.tasks.person_questions import PersonQuestion, PublishedAgreement, pass_question
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, rows, sections
 from talm_sim.tasks.talm.blockers import ask_f1_figure
@@ -125,12 +128,16 @@ class TalmTask(AgentTask[TalmOptions]):
         return {name: value for name, value in super().key(job).items() if name != "task"}
 
     def judges(self, job: Job[TalmOptions]) -> tuple[str, ...]:
-        """Return the judges: the facts, and the faults where there are any; with a judge model also that, and a comparison for no-tools."""
+        """Return the judges: the facts, the faults and refusals where there may be any; with a judge model also that, and one for no-tools."""
         masked = not {*groups.AVERAGED[1]}.isdisjoint(job.groups)
-        found = ("reference", *(("fault",) if masked or job.options.perturb else ()))
+        found = ("reference", *(("fault",) if masked or job.options.perturb else ()), *refusal_judges(job.options))
         if job.config.judge_model is None:
             return found
         return (*found, "llm", *(["preference"] if "no-tools" in job.groups else []))
+
+    def person_questions(self, job: Job[TalmOptions]) -> Sequence[PersonQuestion]:
+        """Ask whether an episode passes, as the paper did to validate its judge (Fail-TaLMs, Appendix D)."""
+        return (pass_question(published=(PublishedAgreement("fail-talms", "people", ("GPT-4o",), "Agree"),)),)
 
     def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:
         """Return the `perfect` episode of the same query, of this run or of the one named."""
@@ -166,6 +173,7 @@ class TalmTask(AgentTask[TalmOptions]):
             yield f"PR{where} by judge {judge}{f' ({about})' if about else ''}"
         if run.job.options.human == "simulated":
             yield from knowledge_notes(run.scenarios())
+        yield from persona_note(run.job.options.human, run.job.options.persona)
         unparsed = sum(summary.facts["unparsed"] for summary in real)
         if unparsed:
             what = f"{unparsed:,} awareness answer{'' if unparsed == 1 else 's'}"

@@ -424,3 +424,19 @@ def test_many_episodes_are_added_up_in_step_with_their_number() -> None:
 
     check_growth(View.summaries, view_of, 3_200)
     assert sum(one.n for one in view_of(3_200).summaries() if not one.derived) == 3_200
+
+
+def test_how_long_people_took_is_of_those_that_were_waited_for() -> None:
+    event = HumanEvent(turn=0, call_id="q", question="Which?", answer="HAN", responder="answer", asked_at=100.0, answered_at=112.5)
+    late = event.model_copy(update={"answered_at": 130.0})
+
+    def notes(human: str, *events: HumanEvent) -> list[str]:
+        run = Run(human).add("underspecified")
+        (episode,) = run.episodes
+        run.episodes[:] = [episode.model_copy(update={"events": events})]
+        view = View(job("talm", human=human), run.episodes, list(run.scenarios.values()), run.verdicts)
+        return [note for note in view.summaries()[0].notes if "answered" in note]
+
+    assert notes("terminal", event, late) == ["people answered 2 times in 42 s, 21.2 s each from asking to answering"]
+    assert notes("terminal", event.model_copy(update={"asked_at": 0.0})) == []
+    assert notes("simulated", event, late) == notes("terminal") == []

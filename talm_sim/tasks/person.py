@@ -1,0 +1,116 @@
+"""The model that plays the person of a run: how it is opened, where its requests are recorded, and what they may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.config import RunConfig, Traffic
+from talm_sim.errors import PrerequisiteError
+from talm_sim.models.metering import max_tokens_of
+from talm_sim.models.registry import in_process
+from talm_sim.recordings import CassetteLibrary
+from talm_sim.tasks.base import Job
+from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.options import AgentOptions
+from talm_sim.types import Scenario
+
+if TYPE_CHECKING:
+    from talm_sim.agent.person.played import PersonModel
+    from talm_sim.agent.prompts import Prompts
+    from talm_sim.tasks.shared import Shared
+
+__all__ = ["open_person", "person_bounds", "person_model", "person_traffic", "prompts_of", "who_answers"]
+
+
+def prompts_of(job: Job[Any]) -> Prompts:
+    """Return the wording of a job: of its agent, and of the model that plays the person.
+
+    Raises:
+        PrerequisiteError: The file that `--prompts` names cannot be read.
+    """
+    from talm_sim.agent.prompts import load_prompts
+    from talm_sim.tasks.registry import list_tasks
+
+    return load_prompts(job.config.prompts, job.task.name, list_tasks)
+
+
+def person_model(config: RunConfig) -> str:
+    """Return the model that plays the person of a run, by its name; empty where none does."""
+    from talm_sim.agent.person.played import named_model  # not at the top: a help page needs no agent
+
+    return named_model(str(config.options.get("human", "")))
+
+
+async def open_person(job: Job[Any], shared: Shared, prompts: Prompts) -> PersonModel | None:
+    """Open the model that plays the person, once for a session; return None where none does.
+
+    Args:
+        job: The settled job.
+        shared: Opens it, and closes it with the session.
+        prompts: The wording.
+
+    Raises:
+        PrerequisiteError: The model can be neither replayed nor asked live.
+    """
+    from talm_sim.agent.person.played import PersonModel, named_model
+
+    name = named_model(job.options.human)
+    if not name:
+        return None
+    library = shared.library(job.config.cassettes, job.task.recorded_in)
+    traffic = person_traffic(job, name, library)
+    as_person: dict[str, Any] = {"model": name, "tool_format": "native", "model_options": {}, "models": traffic}
+    try:
+        model = await shared.model(job.config.model_copy(update=as_person), job.created)
+    except PrerequisiteError as err:
+        flag = f"--human model:{name}: "
+        raise PrerequisiteError(flag + str(err).removeprefix(flag)) from None
+    if hasattr(model, "play"):
+        raise PrerequisiteError(f"--human model:{name}: a control plays no person; name a model, or write --human simulated.")
+
+    def open_request(digest: str, scenario: Scenario, epoch: int, ask: int) -> AbstractContextManager[object]:
+        return library.conversation(name, scenario.id, scenario.group, epoch, ask, digest, traffic)
+
+    return PersonModel(model, prompts, job.options.persona, job.config.seed, open_request)
+
+
+def person_traffic(job: Job[Any], model: str, library: CassetteLibrary) -> Traffic | None:
+    """Return how the person's model is reached: as the agent's; beside a model in process, as the tools; None for one in process itself.
+
+    Raises:
+        PrerequisiteError: The agent's model is replayed, and the person's was never recorded.
+    """
+    if in_process(model):
+        return None
+    config = job.config
+    if config.models in (Traffic.LIVE, Traffic.RECORD):
+        return config.models
+    # Not in every group need the person have been asked.
+    recorded = any(library.has_model(model, [group]) for group in job.groups)
+    if config.models is None and config.tools is Traffic.RECORD:
+        return Traffic.RECORD
+    if recorded:
+        return Traffic.REPLAY
+    if config.models is None:
+        return Traffic.LIVE
+    raise PrerequisiteError(f"--human model:{model}: was not recorded, and this run is replayed; add --live, or write --human recorded.")
+
+
+def person_bounds(scenarios: Sequence[Scenario], job: Job[Any]) -> Iterator[Bound]:
+    """Yield what the person's model may cost in each episode: at most one question per turn of the agent, each read with all before it."""
+    from talm_sim.agent.person.knowledge import knowledge_of
+    from talm_sim.agent.person.played import ANSWER_TOKENS
+
+    turns, more = job.options.turn_limit, job.settings().max_new_tokens + ANSWER_TOKENS
+    told = max_tokens_of(*prompts_of(job).person(job.options.persona))
+    for scenario in scenarios:
+        first = told + max_tokens_of(knowledge_of(scenario, {}).text) + job.settings().max_new_tokens
+        yield Bound(0, turns, turns * first + more * turns * (turns - 1) // 2, turns * ANSWER_TOKENS, last=first)
+
+
+def who_answers(options: AgentOptions) -> str:
+    """Return in words who answers the agent of a run."""
+    persona = "" if options.persona == "none" else f", {options.persona}"
+    return f"human played by {options.human.partition(':')[2]}{persona}" if ":" in options.human else f"{options.human} human"
