@@ -53,6 +53,8 @@ _SPELT = (
     | _TENS
     | {name.removesuffix("y") + "ieth": number for name, number in _TENS.items()}
 )
+_MANY = 300
+"""Values of a text that are read; a longer one is no answer of a person."""
 _IN_WORDS = re.compile(rf"\b(?:({'|'.join(_TENS)})[- ])?({'|'.join(sorted(_SPELT, key=len, reverse=True))})\b", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?<![\w.,])(\d{1,4})(?:st|nd|rd|th)\b")
 
@@ -91,6 +93,7 @@ def values_in(text: AnswerText) -> list[SaidValue]:
     for one in sorted(_all_values(text), key=lambda one: (one.start, one.start - one.end)):
         if not found or one.start >= found[-1].end:
             found.append(one)
+    found = found[:_MANY]
     # A word that only opens a sentence corrects nothing.
     own = [Value(one.start, one.end, right=False) for one in found if not one.opens]
     return [one for one in found if not is_rejected(text, Value(one.start, one.end, right=False), own)]

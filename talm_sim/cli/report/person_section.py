@@ -19,7 +19,6 @@ _SAID = {
 
 def person_sections(stored: StoredRun, episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Yield the section, if the person was at fault."""
-    specs = {tool.name: tool for tool in stored.tools().values()}
     read = read_person(episode, scenario, stored.tools(), perturbed=bool(stored.job.options.perturb))
     lines = tuple(
         (
