@@ -15,7 +15,7 @@ from typing import Literal
 
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
 from talm_sim.agent.person.past_acts import claimed_acts
-from talm_sim.agent.person.values import Remembered, SaidValue, values_in
+from talm_sim.agent.person.values import SaidValue, names_in, remember, values_in
 from talm_sim.facts.claims import gives
 from talm_sim.facts.names import normalize
 from talm_sim.facts.statements import AnswerText, kind_of
@@ -121,8 +121,8 @@ class _Reading:
         self._about = [thing for thing in knowledge.things if thing.is_asked(self._question) or _asks_kind(self._question, thing)]
         self._given = [thing for thing in knowledge.things if _gives(self._text, thing)]
         self._missed = [thing for thing in self._about if thing not in self._given]
-        own = Remembered(knowledge.text)
-        heard = Remembered("\n".join([knowledge.text, *asked]))
+        own = remember(knowledge.text)
+        heard = remember("\n".join([knowledge.text, *asked]))
         right = [place for thing in knowledge.things for place in _places(self._text, thing)]
         said = [
             one for one in values_in(self._text) if not any(start <= one.start < end or one.start <= start < one.end for start, end in right)
@@ -136,7 +136,7 @@ class _Reading:
     def contradictions(self) -> Iterator[PersonFault]:
         """Find values in place of those that the person knows."""
         for thing in self._missed:
-            own = Remembered(thing.words)
+            own = remember(thing.words)
             short = [one for one in self._said if self._is_short(one) and not one.opens and not own.has(one, self._text)]
             other = [*self._unknown, *short]
             if any(self._may_replace(one, thing) for one in other) or self._names_other(thing) or self._agrees_wrongly(thing):
@@ -221,7 +221,7 @@ class _Reading:
         """Return whether the answer agrees to a question that gives another value."""
         if not _YES.match(self._text.text):
             return False
-        question, own = AnswerText(self._question), Remembered(self._knowledge.text)
+        question, own = AnswerText(self._question), remember(self._knowledge.text)
         wrong = [one for one in values_in(question) if not one.opens and not one.spelt and not own.has(one, question)]
         return not _gives(question, thing) and any(self._may_replace(one, thing) for one in wrong)
 
@@ -292,9 +292,7 @@ def _gives(text: AnswerText, thing: KnownThing) -> bool:
 
 def _gives_name(text: AnswerText, thing: KnownThing) -> bool:
     """Return whether a text has a name that the person would answer with: the city beside its airport's code."""
-    names = [one for one in values_in(AnswerText(thing.words)) if one.kind == "name" and not one.opens and stem(str(one.value)) not in STOP]
-    said = [one for one in values_in(text) if one.kind == "name" and one.value in {name.value for name in names}]
-    return bool(said)
+    return any(one.kind == "name" and one.value in names_in(thing.words) for one in values_in(text))
 
 
 def _gives_words(text: AnswerText, fact: Fact) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from talm_sim.agent.person.faults import find_faults
 from talm_sim.agent.person.knowledge import Knowledge, knowledge_of
 from talm_sim.tasks.talm.task import TalmTask
 from talm_sim.tools_env.service.app import built_in_tools
-from talm_sim.types import Scenario
+from talm_sim.types import Scenario, ToolSpec
 
 FILE = Path(__file__).with_name("answers.jsonl")
 
@@ -26,8 +27,13 @@ def scenarios() -> dict[str, Scenario]:
 
 
 @cache
+def specs() -> Mapping[str, ToolSpec]:
+    return built_in_tools().specs
+
+
+@cache
 def known(scenario: str) -> Knowledge:
-    return knowledge_of(scenarios()[scenario], built_in_tools().specs)
+    return knowledge_of(scenarios()[scenario], specs())
 
 
 def verdict(record: dict[str, Any]) -> str:

@@ -108,7 +108,9 @@ def test_any_text_is_read(answer: str, asked: list[str]) -> None:
     assert set(told_things(answer, TWO)) <= {"guests", "restaurant"}
 
 
-@given(st.lists(st.sampled_from(["14", "15", "or", "not", "I", "already", "sent", "Oslo", "Trattoria Verde", ",", ".", "?", "sorry"]), max_size=12))
+@given(
+    st.lists(st.sampled_from(["14", "15", "or", "not", "I", "already", "sent", "Oslo", "Trattoria Verde", ",", ".", "?", "sorry"]), max_size=12)
+)
 def test_the_right_value_alone_is_never_a_contradiction_of_another_thing(words: list[str]) -> None:
     for fault in find_faults(" ".join(words), ["Shall I wear a hat?"], TWO):
         if fault.kind == "leak":
