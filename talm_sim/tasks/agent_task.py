@@ -217,7 +217,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             yield Opened(
                 job,
                 agent,
-                wording=prompts.texts(),
+                wording=prompts.texts() | (prompts.person_texts(options.persona) if person else {}),
                 human=options.human,
                 waits=waits,
                 starts_again=waits and (own is not None or tools.keep_state),

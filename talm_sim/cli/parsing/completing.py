@@ -169,10 +169,14 @@ def _judges(context: click.Context, _: str) -> Iterable[str]:
     return [*JUDGES.names(), *sorted(brought - {*JUDGES.names()})]
 
 
-def _responders(context: click.Context, _: str) -> Iterable[str]:
+def _responders(context: click.Context, word: str) -> Iterable[str]:
+    """List the responders and, after the colon of one that a model plays, the models; a control plays no person."""
     from talm_sim.agent.responders import RESPONDERS
 
-    return ["none", *RESPONDERS.names()]
+    kind, colon, _ = word.partition(":")
+    if colon:
+        return [f"{kind}:{model}" for model in _models(context, "") if not model.startswith("sim/")] if kind == "model" else []
+    return ["none", *(f"{name}:" if name == "model" else name for name in RESPONDERS.names())]
 
 
 def _runs(context: click.Context, word: str) -> Iterable[str]:
