@@ -16,7 +16,6 @@ __all__ = ["command"]
 
 _SCOPES = (Scope.SCORING, Scope.OPERATIONAL)
 _WITHOUT = ("run_dir", "run_id", "tools", "max_episodes", "controls", "gate", "baseline", "junit", "summary")
-_PERSON = "person"
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -25,7 +24,7 @@ def _of_people(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], C
 
 
 _OF_PEOPLE = (
-    _of_people("--name", metavar="NAME", default="", shell_complete=completer_for("person"), help="Your name."),
+    _of_people("--name", metavar="NAME", default="", shell_complete=completer_for("people"), help="Your name."),
     _of_people("--sample", metavar="N", type=click.IntRange(1), help="Judge N episodes, as many of each group and outcome."),
     _of_people("--seed", metavar="N", type=int, help="Seed of the sample.  [default: 0]"),
     _of_people("--question", metavar="NAME", default="", shell_complete=completer_for("question"), help="What is asked, of several questions."),
@@ -65,7 +64,9 @@ def command(context: click.Context, /, run: str | None, run_dir: Path, **options
     group. Their verdicts are in a table of their own, and other judges do not change them.
     """
     given = {name: options.pop(name) for name in _NAMES}
-    if _PERSON in options["judge"]:
+    from talm_sim.judges.person import asks_people  # not at the top: a help page needs no judges
+
+    if asks_people(options["judge"]):
         if len(options["judge"]) > 1:
             raise click.UsageError("--judge person: people judge by themselves; use other judges in a command of their own.")
         return _judge_by_people(run, run_dir, given, plain=options["display"] == "plain")

@@ -12,6 +12,7 @@ from typing import Any
 
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean, line_to_copy
+from talm_sim.judges.person import judge_of
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import connect_reader, connect_writer, fold, writing
 from talm_sim.runs.files.lease import is_owned
@@ -20,7 +21,7 @@ from talm_sim.runs.files.records import write_verdict
 from talm_sim.runs.files.sealing import insert_row, keep_tables_sealed
 from talm_sim.runs.people.alone import ALONE
 from talm_sim.runs.people.sample import KEY, Sample, draw, kept_samples
-from talm_sim.runs.people.verdicts import PeopleVerdicts, check_person, judge_of, verdict_of
+from talm_sim.runs.people.verdicts import PeopleVerdicts, check_person, verdict_of
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import PersonQuestion
 from talm_sim.tasks.person_questions import Material
