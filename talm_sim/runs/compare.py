@@ -14,7 +14,7 @@ from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean,
 from talm_sim.judges.paired import correct_by_holm
 from talm_sim.runs.differences import Paired, difference_of, pair_rows
 from talm_sim.runs.exposed import labelling_judges, select_exposed, share_of_common_calls
-from talm_sim.runs.people import PeopleDifference, compare_people
+from talm_sim.runs.person_differences import PeopleDifference, compare_people
 from talm_sim.runs.sides import COSTS, Side, find_side
 from talm_sim.runs.tables import frame
 from talm_sim.runs.worth import Gain, Gap, find_gap, list_gains

@@ -13,7 +13,7 @@ from talm_sim.cli.report.worth import gain_lines, gain_table, gap_line
 from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.cli.terminal.text import clip, one_line, one_line_text
 from talm_sim.runs.compare import SELECTED, Comparison, Difference, Flips
-from talm_sim.runs.people import PeopleDifference
+from talm_sim.runs.person_differences import PeopleDifference
 from talm_sim.types.figures import DASH
 from talm_sim.types.steps import Divergence
 
