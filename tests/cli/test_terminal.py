@@ -400,6 +400,7 @@ async def test_a_person_answers_approves_and_fills_in(tmp_path: Path, at_termina
     terminal.expect("nights>")
     terminal.type("0\r")
     terminal.expect("nights: 0 is less than the minimum of 1.")
+    terminal.expect("nights>")
     terminal.type("2\r" if how else "\x152\r")
     terminal.expect("1 question, 1 approval and 1 form answered")
     terminal.ends()
