@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
     from talm_sim.agent.episode import Agent
-    from talm_sim.agent.graph import TalmRules
     from talm_sim.agent.humans import Responder
     from talm_sim.agent.own.agents import OwnAgent
+    from talm_sim.agent.own.session import AgentLimits
     from talm_sim.agent.person.played import PersonModel
     from talm_sim.agent.prompts import Prompts
     from talm_sim.models.base import Model
@@ -167,14 +167,10 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """Open model and tools."""
         from talm_sim.agent.ask_limits import limits_of
         from talm_sim.agent.episode import Agent
-        from talm_sim.agent.graph import talm_graph
-        from talm_sim.agent.holding import HoldingGraph
-        from talm_sim.agent.own.session import AgentLimits
         from talm_sim.agent.own.sessions import OwnModel, Sessions
         from talm_sim.agent.responders import responder_kind
 
         config, options = job.config, job.options
-        turns: int = options.turn_limit or TURNS
         prompts = prompts_of(job)
         kind = None if options.human == "none" else responder_kind(options.human)
         sources = options.tools_from or self.tools_from
@@ -183,18 +179,14 @@ class AgentTask(Task[AgentTaskOptionsT]):
         own = _own_agent(job)
         person = await open_person(job, shared, prompts)
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
-        limits = AgentLimits(turns, options.token_limit, options.agent_timeout, 0 if options.human in {"none", "recorded"} else options.rounds)
         waits = kind is not None and kind.waits
         stack = AsyncExitStack()
         stack.push_async_callback(environment.aclose)
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
-            graph: Any = HoldingGraph(talm_graph(self._rules(job, prompts), saver))
-            if own is not None:
-                graph, saver = Sessions(own, limits), None
             made = Agent(
                 model=model,
-                graph=graph,
+                graph=Sessions(own, _limits(options)) if own else self._graph(job, prompts, saver, holds=tools.may_ask),
                 settings=job.settings(),
                 environment=environment,
                 human=options.human,
@@ -202,8 +194,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 finish_tool=prompts.finish_tool() if options.finish == "tool" else None,
                 without_tools=self.without_tools,
                 responder=self._responder(job, shared, environment, person) if kind and not kind.waits else None,
-                saver=saver,
-                most_steps=(4 if environment.approve else 2) * turns + 5,
+                saver=None if own else saver,
+                most_steps=(4 if environment.approve else 2) * (options.turn_limit or TURNS) + 5,
                 control=self.control,
                 ask_limits=limits_of(options.human, options.ask_limit, options.ask_limit_run),
                 prompts="all" if own is None else "handed" if own.takes_model else "unknown",
@@ -239,12 +231,16 @@ class AgentTask(Task[AgentTaskOptionsT]):
         except PrerequisiteError:  # a task that makes its scenarios has no others
             return gold_arguments(self.load(job))
 
-    def _rules(self, job: Job[AgentTaskOptionsT], prompts: Prompts) -> TalmRules:
-        from talm_sim.agent.graph import TalmRules
+    def _graph(self, job: Job[AgentTaskOptionsT], prompts: Prompts, saver: BaseCheckpointSaver[Any] | None, *, holds: bool) -> Any:
+        """The built-in graph; with `holds`, tools may ask the person while calls run."""
+        from talm_sim.agent.graph import TalmRules, talm_graph
+        from talm_sim.agent.holding import HoldingGraph
 
         asked = {group: self.questions(group) for group in self.splits["all"]}
         options, alone = job.options, job.options.stop_after is not None
-        return TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
+        rules = TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
+        graph = talm_graph(rules, saver)
+        return HoldingGraph(graph) if holds else graph
 
     def _responder(
         self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment, person: PersonModel | None
@@ -304,6 +300,13 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
         writing=options.writing,
         approve=guarded_tools(options.approve, tools),
     )
+
+
+def _limits(options: AgentTaskOptions) -> AgentLimits:
+    from talm_sim.agent.own.session import AgentLimits
+
+    rounds = 0 if options.human in {"none", "recorded"} else options.rounds
+    return AgentLimits(options.turn_limit or TURNS, options.token_limit, options.agent_timeout, rounds)
 
 
 def _own_agent(job: Job[Any]) -> OwnAgent | None:

@@ -125,6 +125,11 @@ class Tools:
         return reached.source.responses.get(reached.name, {}) if reached else {}
 
     @property
+    def may_ask(self) -> bool:
+        """Whether the run has a person, and a live tool that may ask something while a call of it runs."""
+        return self._person and any(self.routes[name].asks for name in self._reached)
+
+    @property
     def keep_state(self) -> bool:
         """Whether an episode has tools of its own, whose state is gone when this process ends."""
         return any(self.routes[name].state for name in self._reached)
