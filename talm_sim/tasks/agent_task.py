@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from talm_sim.config import DEFAULT_MODEL, RESULT_LIMIT, Traffic
+from talm_sim.config import RESULT_LIMIT, Traffic
 from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
@@ -19,8 +19,10 @@ from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
-from talm_sim.tasks.person import open_person, prompts_of, who_answers
+from talm_sim.tasks.own_agents import own_agent, refuse_model_faults, settle_own_agent
+from talm_sim.tasks.person import open_person, who_answers
 from talm_sim.tasks.recorded import Recorded
+from talm_sim.tasks.registry import list_tasks
 from talm_sim.tasks.standing_in import kept_of_replaceable
 from talm_sim.types import FINISH, Facts, Scenario, ToolSpec
 
@@ -90,7 +92,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def _leave_out_visible(self, job: Job[AgentTaskOptionsT]) -> tuple[list[Scenario], int]:
         """What is played of all, and how many are left out; none where all are played, or nothing would be left."""
-        own = _own_agent(job)
+        own = None if job.options.agent is None else own_agent(job)
         if own is None or not own.built_in or job.config.split != "all" or job.config.scenario:
             return [], 0
         every = super().load(job.having(limit=None))
@@ -125,7 +127,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Iterator[Bound]:
         """What each episode may cost; the user's own agent need not ask a model at all."""
-        prompts = prompts_of(job)
+        prompts = _prompts(job)
         options, result_tokens = job.options, RESULT_TOKENS * job.options.result_limit // RESULT_LIMIT
         if options.agent is not None:
             return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0, result_tokens=result_tokens)
@@ -143,7 +145,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def settle(self, job: Job[AgentTaskOptionsT], recorded: Recorded) -> Job[AgentTaskOptionsT]:
         """Decide how the tools are reached, who answers, how many turns an episode may take, and what ends it."""
-        job = _settle_own_agent(job)
+        job = job if job.options.agent is None else settle_own_agent(job)
         few = job.options.agent is None and job.config.model.removeprefix("sim/") not in FAULT_CONTROLS
         turns = TURNS if few else _OWN_TURNS
         return settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(job.options))
@@ -167,34 +169,27 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """Open model and tools."""
         from talm_sim.agent.ask_limits import limits_of
         from talm_sim.agent.episode import Agent
-        from talm_sim.agent.graph import talm_graph
-        from talm_sim.agent.holding import HoldingGraph
-        from talm_sim.agent.own.session import AgentLimits
-        from talm_sim.agent.own.sessions import OwnModel, Sessions
+        from talm_sim.agent.own.sessions import OwnModel
         from talm_sim.agent.responders import responder_kind
 
         config, options = job.config, job.options
-        turns: int = options.turn_limit or TURNS
-        prompts = prompts_of(job)
+        prompts = _prompts(job)
         kind = None if options.human == "none" else responder_kind(options.human)
         sources = options.tools_from or self.tools_from
         tools = await shared.tools(config, sources, trusted=options.trust, person=kind is not None)
         environment = _environment(job, tools, self._gold_arguments(job), built_in=not sources)
-        own = _own_agent(job)
-        person = await open_person(job, shared, prompts)
+        own = None if options.agent is None else own_agent(job)
+        person = await open_person(job, shared, prompts) if ":" in options.human else None
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
-        limits = AgentLimits(turns, options.token_limit, options.agent_timeout, 0 if options.human in {"none", "recorded"} else options.rounds)
         waits = kind is not None and kind.waits
         stack = AsyncExitStack()
         stack.push_async_callback(environment.aclose)
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
-            graph: Any = HoldingGraph(talm_graph(self._rules(job, prompts), saver))
-            if own is not None:
-                graph, saver = Sessions(own, limits), None
+            saver = None if own else saver
             made = Agent(
                 model=model,
-                graph=graph,
+                graph=self._graph(job, own, prompts, saver, tools_ask=tools.may_ask),
                 settings=job.settings(),
                 environment=environment,
                 human=options.human,
@@ -203,7 +198,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 without_tools=self.without_tools,
                 responder=self._responder(job, shared, environment, person) if kind and not kind.waits else None,
                 saver=saver,
-                most_steps=(4 if environment.approve else 2) * turns + 5,
+                most_steps=(4 if environment.approve else 2) * (options.turn_limit or TURNS) + 5,
                 control=self.control,
                 ask_limits=limits_of(options.human, options.ask_limit, options.ask_limit_run),
                 prompts="all" if own is None else "handed" if own.takes_model else "unknown",
@@ -222,11 +217,25 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 starts_again=waits and (own is not None or tools.keep_state),
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
-                replaceable=lambda tools: kept_of_replaceable(tools, environment, options.perturb) if waits else {},
+                replaceable=kept_of_replaceable(environment, options.perturb) if waits else {},
                 notes=said.notes,
                 notices=said.notices,
                 warnings=said.warnings,
             )
+
+    def _graph(self, job: Job[AgentTaskOptionsT], own: OwnAgent | None, prompts: Prompts, saver: Any, *, tools_ask: bool) -> Any:
+        """Return what plays an episode: the user's own agent, or our graph, held where it is while a tool asks the person."""
+        from talm_sim.agent.graph import talm_graph
+        from talm_sim.agent.holding import HoldingGraph
+        from talm_sim.agent.own.session import AgentLimits
+        from talm_sim.agent.own.sessions import Sessions
+
+        options = job.options
+        if own is not None:
+            rounds = 0 if options.human in {"none", "recorded"} else options.rounds
+            return Sessions(own, AgentLimits(options.turn_limit or TURNS, options.token_limit, options.agent_timeout, rounds))
+        graph = talm_graph(self._rules(job, prompts), saver)
+        return HoldingGraph(graph) if tools_ask else graph
 
     def _gold_arguments(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Each tool's arguments in the gold calls of all scenarios, whichever of them are run; none are needed where nothing is perturbed."""
@@ -278,6 +287,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return own + ("standalone" if options.human == "none" else asked) + damage
 
 
+def _prompts(job: Job[Any]) -> Prompts:
+    from talm_sim.agent.prompts import load_prompts
+
+    return load_prompts(job.config.prompts, job.task.name, list_tasks)
+
+
 def _finish_of(options: AgentTaskOptions) -> str:
     """Return what ends an episode; your own agent ends its episodes itself."""
     if options.finish != "auto":
@@ -306,47 +321,6 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
     )
 
 
-def _own_agent(job: Job[Any]) -> OwnAgent | None:
-    """The user's own agent; None where ours plays."""
-    if job.options.agent is None:
-        return None
-    from talm_sim.agent.own.agents import find_agent
-
-    return find_agent(job.options.agent)
-
-
-def _settle_own_agent(job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
-    """The job, without a model where the agent takes none.
-
-    Raises:
-        PrerequisiteError: A model was named that the agent does not take, or a fault of its model.
-    """
-    own = _own_agent(job)
-    if own is None or own.takes_model:
-        return job
-    _refuse_model_faults(job.options.perturb, own)
-    name, named = f"agent/{own.name}", job.config.model
-    if named not in (DEFAULT_MODEL, name):
-        raise PrerequisiteError(
-            f"--model {named}: agent {own.name} takes no model; leave out --model, or give the agent's function a parameter 'model'."
-        )
-    return job.having(model=name, models=None)
-
-
-def _refuse_model_faults(texts: Sequence[str], own: OwnAgent) -> None:
-    """Check that no fault of the model is to be injected where the agent asks models of its own.
-
-    Raises:
-        PrerequisiteError: One is; the message begins with `--perturb`.
-    """
-    from talm_sim.tools_env.perturbations import PERTURBATIONS, parse_perturbation
-
-    for spec in map(parse_perturbation, texts):
-        if PERTURBATIONS.get(spec.name).family == "model":
-            fix = f"leave it out, or give the function of {own.name} a parameter 'model' and use that."
-            raise PrerequisiteError(f"--perturb {spec}: your agent takes no model; {fix}")
-
-
 def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Job[Any], own: OwnAgent | None) -> None:
     """See that the tools of every scenario are there, and out of the agent's sight where they should be.
 
@@ -364,7 +338,7 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
         try:
             offered = [tool.name for tool in environment.open(scenario).tools]
             if own is not None and not own.takes_model:
-                _refuse_model_faults(scenario.perturbations, own)
+                refuse_model_faults(scenario.perturbations, own)
         except PrerequisiteError as err:  # the run's own were looked at when the environment was made
             raise PrerequisiteError(f"scenario {scenario.id}: perturbations: {str(err).removeprefix('--perturb ')}") from None
         if FINISH in offered and job.options.finish == "tool":

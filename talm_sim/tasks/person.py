@@ -21,19 +21,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.prompts import Prompts
     from talm_sim.tasks.shared import Shared
 
-__all__ = ["open_person", "person_bounds", "person_model", "person_traffic", "prompts_of", "who_answers"]
-
-
-def prompts_of(job: Job[Any]) -> Prompts:
-    """Return the wording of a job: of its agent, and of the model that plays the person.
-
-    Raises:
-        PrerequisiteError: The file that `--prompts` names cannot be read.
-    """
-    from talm_sim.agent.prompts import load_prompts
-    from talm_sim.tasks.registry import list_tasks
-
-    return load_prompts(job.config.prompts, job.task.name, list_tasks)
+__all__ = ["open_person", "person_bounds", "person_model", "person_traffic", "who_answers"]
 
 
 def person_model(config: RunConfig) -> str:
@@ -102,9 +90,11 @@ def person_bounds(scenarios: Sequence[Scenario], job: Job[Any]) -> Iterator[Boun
     """Yield what the person's model may cost in each episode: at most one question per turn of the agent, each read with all before it."""
     from talm_sim.agent.person.knowledge import knowledge_of
     from talm_sim.agent.person.played import ANSWER_TOKENS
+    from talm_sim.agent.prompts import load_prompts
+    from talm_sim.tasks.registry import list_tasks
 
     turns, more = job.options.turn_limit, job.settings().max_new_tokens + ANSWER_TOKENS
-    told = max_tokens_of(*prompts_of(job).person(job.options.persona))
+    told = max_tokens_of(*load_prompts(job.config.prompts, job.task.name, list_tasks).person(job.options.persona))
     for scenario in scenarios:
         first = told + max_tokens_of(knowledge_of(scenario, {}).text) + job.settings().max_new_tokens
         yield Bound(0, turns, turns * first + more * turns * (turns - 1) // 2, turns * ANSWER_TOKENS, last=first)
