@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
     from talm_sim.agent.episode import Agent
-    from talm_sim.agent.graph import TalmRules
+    from talm_sim.agent.holding import HoldingGraph
     from talm_sim.agent.humans import Responder
     from talm_sim.agent.own.agents import OwnAgent
+    from talm_sim.agent.own.session import AgentLimits
     from talm_sim.agent.person.played import PersonModel
     from talm_sim.agent.prompts import Prompts
     from talm_sim.models.base import Model
@@ -167,14 +168,10 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """Open model and tools."""
         from talm_sim.agent.ask_limits import limits_of
         from talm_sim.agent.episode import Agent
-        from talm_sim.agent.graph import talm_graph
-        from talm_sim.agent.holding import HoldingGraph
-        from talm_sim.agent.own.session import AgentLimits
         from talm_sim.agent.own.sessions import OwnModel, Sessions
         from talm_sim.agent.responders import responder_kind
 
         config, options = job.config, job.options
-        turns: int = options.turn_limit or TURNS
         prompts = prompts_of(job)
         kind = None if options.human == "none" else responder_kind(options.human)
         sources = options.tools_from or self.tools_from
@@ -183,15 +180,14 @@ class AgentTask(Task[AgentTaskOptionsT]):
         own = _own_agent(job)
         person = await open_person(job, shared, prompts)
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
-        limits = AgentLimits(turns, options.token_limit, options.agent_timeout, 0 if options.human in {"none", "recorded"} else options.rounds)
         waits = kind is not None and kind.waits
         stack = AsyncExitStack()
         stack.push_async_callback(environment.aclose)
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
-            graph: Any = HoldingGraph(talm_graph(self._rules(job, prompts), saver))
+            graph: Any = self._graph(job, prompts, saver)
             if own is not None:
-                graph, saver = Sessions(own, limits), None
+                graph, saver = Sessions(own, _agent_limits(options)), None
             made = Agent(
                 model=model,
                 graph=graph,
@@ -203,7 +199,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 without_tools=self.without_tools,
                 responder=self._responder(job, shared, environment, person) if kind and not kind.waits else None,
                 saver=saver,
-                most_steps=(4 if environment.approve else 2) * turns + 5,
+                most_steps=(4 if environment.approve else 2) * (options.turn_limit or TURNS) + 5,
                 control=self.control,
                 ask_limits=limits_of(options.human, options.ask_limit, options.ask_limit_run),
                 prompts="all" if own is None else "handed" if own.takes_model else "unknown",
@@ -239,12 +235,14 @@ class AgentTask(Task[AgentTaskOptionsT]):
         except PrerequisiteError:  # a task that makes its scenarios has no others
             return gold_arguments(self.load(job))
 
-    def _rules(self, job: Job[AgentTaskOptionsT], prompts: Prompts) -> TalmRules:
-        from talm_sim.agent.graph import TalmRules
+    def _graph(self, job: Job[AgentTaskOptionsT], prompts: Prompts, saver: BaseCheckpointSaver[Any] | None) -> HoldingGraph:
+        from talm_sim.agent.graph import TalmRules, talm_graph
+        from talm_sim.agent.holding import HoldingGraph
 
         asked = {group: self.questions(group) for group in self.splits["all"]}
         options, alone = job.options, job.options.stop_after is not None
-        return TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
+        rules = TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
+        return HoldingGraph(talm_graph(rules, saver))
 
     def _responder(
         self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment, person: PersonModel | None
@@ -278,11 +276,17 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return own + ("standalone" if options.human == "none" else asked) + damage
 
 
+def _agent_limits(options: AgentTaskOptions) -> AgentLimits:
+    """Return the limits of the user's own agent."""
+    from talm_sim.agent.own.session import AgentLimits
+
+    rounds = 0 if options.human in {"none", "recorded"} else options.rounds
+    return AgentLimits(options.turn_limit or TURNS, options.token_limit, options.agent_timeout, rounds)
+
+
 def _finish_of(options: AgentTaskOptions) -> str:
     """Return what ends an episode; your own agent ends its episodes itself."""
-    if options.finish != "auto":
-        return options.finish
-    return FINISH_BY if options.agent is None else "text"
+    return options.finish if options.finish != "auto" else FINISH_BY if options.agent is None else "text"
 
 
 def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapping[str, Any]]], *, built_in: bool) -> Environment:
@@ -302,7 +306,7 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
         result_limit=options.result_limit,
         others=others,
         writing=options.writing,
-        approve=guarded_tools(options.approve, tools),
+        approve=guarded_tools(options.approve, tools) if options.approve else frozenset(),
     )
 
 
