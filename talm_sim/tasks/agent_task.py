@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
     from talm_sim.agent.episode import Agent
-    from talm_sim.agent.graph import TalmRules
     from talm_sim.agent.humans import Responder
     from talm_sim.agent.own.agents import OwnAgent
     from talm_sim.agent.person.played import PersonModel
@@ -225,7 +224,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def _graph(self, job: Job[AgentTaskOptionsT], own: OwnAgent | None, prompts: Prompts, saver: Any, *, tools_ask: bool) -> Any:
         """Return what plays an episode: the user's own agent, or our graph, held where it is while a tool asks the person."""
-        from talm_sim.agent.graph import talm_graph
+        from talm_sim.agent.graph import TalmRules, talm_graph
         from talm_sim.agent.holding import HoldingGraph
         from talm_sim.agent.own.session import AgentLimits
         from talm_sim.agent.own.sessions import Sessions
@@ -234,7 +233,9 @@ class AgentTask(Task[AgentTaskOptionsT]):
         if own is not None:
             rounds = 0 if options.human in {"none", "recorded"} else options.rounds
             return Sessions(own, AgentLimits(options.turn_limit or TURNS, options.token_limit, options.agent_timeout, rounds))
-        graph = talm_graph(self._rules(job, prompts), saver)
+        asked, alone = {group: self.questions(group) for group in self.splits["all"]}, options.stop_after is not None
+        rules = TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
+        graph = talm_graph(rules, saver)
         return HoldingGraph(graph) if tools_ask else graph
 
     def _gold_arguments(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -247,13 +248,6 @@ class AgentTask(Task[AgentTaskOptionsT]):
             return gold_arguments(self.load(job.having(split="all", limit=None)))
         except PrerequisiteError:  # a task that makes its scenarios has no others
             return gold_arguments(self.load(job))
-
-    def _rules(self, job: Job[AgentTaskOptionsT], prompts: Prompts) -> TalmRules:
-        from talm_sim.agent.graph import TalmRules
-
-        asked = {group: self.questions(group) for group in self.splits["all"]}
-        options, alone = job.options, job.options.stop_after is not None
-        return TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
 
     def _responder(
         self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment, person: PersonModel | None
@@ -295,9 +289,7 @@ def _prompts(job: Job[Any]) -> Prompts:
 
 def _finish_of(options: AgentTaskOptions) -> str:
     """Return what ends an episode; your own agent ends its episodes itself."""
-    if options.finish != "auto":
-        return options.finish
-    return FINISH_BY if options.agent is None else "text"
+    return options.finish if options.finish != "auto" else FINISH_BY if options.agent is None else "text"
 
 
 def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapping[str, Any]]], *, built_in: bool) -> Environment:
@@ -317,7 +309,7 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
         result_limit=options.result_limit,
         others=others,
         writing=options.writing,
-        approve=guarded_tools(options.approve, tools),
+        approve=guarded_tools(options.approve, tools) if options.approve else frozenset(),
     )
 
 
