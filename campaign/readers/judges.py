@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
-from campaign.readers.base import CALLS, DECIDES, JAVA, TOOLS, Reader, all_of
+from campaign.readers.base import ASKED, CALLS, DECIDES, JAVA, TOOLS, Reader, all_of
+from talm_sim.agent.person.faults import find_faults
+from talm_sim.agent.person.knowledge import Knowledge, KnownThing
 from talm_sim.facts import dates, names, numbers, spellings
 from talm_sim.facts.sentences import Sentences, language_of
 from talm_sim.facts.statements import AnswerText
@@ -73,12 +75,24 @@ def _words(text: str) -> None:
     names.find_spelled_number(1234, spoken, ("zero", "one", "two"))
 
 
+def _answer_of_person(text: str) -> None:
+    known = Knowledge("What are 40 euros on May 5, 2024?", (KnownThing(ASKED, "", (Fact(name="to_currency", value="francs"),), "In francs."),))
+    find_faults(text, ["Which currency?", text], known, [text])
+
+
 _SAYS: Final = ("The elevation is 12 m. ", "It is on May 5, 2024 at ", "Hier sind die Länder: Gabon, ", "Não sei. ", "気温は")
 
 
 READERS: Final = (
     Reader("find_attempt", "talm_sim.tasks.refusal.intent", lambda text: find_attempt(text, TOOLS), CALLS, JAVA),
     Reader("find_attempt, no tools", "talm_sim.tasks.refusal.attempts.find", find_attempt, CALLS, JAVA),
+    Reader(
+        "find_faults",
+        "talm_sim.agent.person.faults",
+        _answer_of_person,
+        ("It is in ", "I already sent ", "As I said, ", "No, on May 5, 2025 or "),
+        ("francs or ", "not 12 ", "I sent it. ", "Oslo, "),
+    ),
     Reader("read_decision", "talm_sim.tasks.awareness.decision", read_decision, DECIDES, ("answer: ", "decision: ", "answer: yes or no ")),
     Reader(
         "opening_label",

@@ -45,8 +45,9 @@ class Prompts:
     person_claims_done: str
 
     def texts(self) -> dict[str, str]:
-        """Every text by its name in messages."""
-        return {f"prompt {field.name}": getattr(self, field.name) for field in fields(self)}
+        """Every text that an agent is told, by its name in messages."""
+        told = [field.name for field in fields(self) if not field.name.startswith("person_")]
+        return {f"prompt {name}": getattr(self, name) for name in told}
 
     def system_for(self, *, tools: bool, finish: bool) -> str:
         """Return the system message of the solving conversation.
@@ -70,6 +71,11 @@ class Prompts:
     def person(self, persona: str) -> tuple[str, str]:
         """Return what the model is told that plays the person, and the persona's part of it: empty for `none`."""
         return self.person_system, "" if persona == "none" else getattr(self, f"person_{persona.replace('-', '_')}")
+
+    def person_texts(self, persona: str) -> dict[str, str]:
+        """What `person` returns, by its name in messages."""
+        names = ("person_system", f"person_{persona.replace('-', '_')}")
+        return {f"prompt {name}": text for name, text in zip(names, self.person(persona), strict=True) if text}
 
     def human_tool(self) -> ToolSpec:
         """The Ask-and-Help tool."""

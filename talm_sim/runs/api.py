@@ -106,8 +106,8 @@ async def run_async(
         config: What to run; the defaults replay the shipped recording.
         on_event: Receives progress events (`talm_sim.runs.events`).
         progress: Whether to show progress; by default it is shown in a notebook, unless `on_event` is given.
-        ask: With `human="terminal"`: puts one item at a time to a person and stores the answer with `desk.answer(question.key, TEXT)`; that of
-            a call to approve or a form (`question.request`) with `desk.answer(question.key, decision=Decision(...))`. Without it, all stay open.
+        ask: With `human="terminal"`: puts one item at a time to a person and stores the answer with `desk.answer(question.key, TEXT)`; of a
+            call to approve or a form (`question.request`) with `desk.answer(question.key, decision=Decision(...))`. Without it, all stay open.
         wait: Whether to stay until all open questions are answered from elsewhere (`talm-sim answer`).
         command: The command that made the run; it is stored with the run.
         large: Whether the run may have more than 100,000 episodes.

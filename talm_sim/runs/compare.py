@@ -14,6 +14,7 @@ from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean,
 from talm_sim.judges.paired import correct_by_holm
 from talm_sim.runs.differences import Paired, difference_of, pair_rows
 from talm_sim.runs.exposed import labelling_judges, select_exposed, share_of_common_calls
+from talm_sim.runs.person_differences import PeopleDifference, compare_people
 from talm_sim.runs.sides import COSTS, Side, find_side
 from talm_sim.runs.tables import frame
 from talm_sim.runs.worth import Gain, Gap, find_gap, list_gains
@@ -34,8 +35,6 @@ LEVEL = 0.05
 SELECTED = "both: {} (selected)"
 """Title of the table over the pairs in which both met what a judge labels, such as a fault."""
 _MOST_NOT_SCORED = 0.05
-_EXAMPLES = 3
-"""Names of scenarios that a message lists."""
 Verdict = Literal["", "improved", "regressed", "differs"]
 
 
@@ -108,6 +107,7 @@ class Comparison(FrozenModel):
     """What both met, such as a fault or a refusal, to the number of pairs in which both did; empty where nothing was labelled in both."""
     common_calls: tuple[int, int] | None = None
     """Tool calls that both made, and those that either made; None where nothing was labelled in both, or a baseline does not know."""
+    people: PeopleDifference | None = None
     changed: dict[str, tuple[str, str]]
     """What differs between the two: an option, a text or the tools, to what each run has."""
     warnings: tuple[str, ...] = ()
@@ -226,6 +226,7 @@ def compare_sides(
         gains=() if across else tuple(list_gains(paired)),
         selected=selected,
         common_calls=common_calls,
+        people=compare_people(paired),
         changed=changed,
         warnings=tuple(_warnings(first, second, changed, differences)),
     )

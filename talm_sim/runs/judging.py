@@ -14,7 +14,7 @@ from talm_sim.common.digests import digest
 from talm_sim.config import RESULT_LIMIT, RunConfig, Scope, Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, line_to_copy
 from talm_sim.judges.base import Earlier, Judge, JudgeContext, OpenVote, Pair, WayOut, unrecorded_vote
-from talm_sim.judges.person import WHERE
+from talm_sim.judges.person import WHERE, asks_people
 from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instructions
 from talm_sim.models.base import Model
 from talm_sim.models.metering import JUDGE, asking_as
@@ -86,7 +86,7 @@ def check_judges(job: Job[Any]) -> Job[Any]:
             own = [one for one in job.task.own_judges if one in JUDGES]
             choose = f"choose among {', '.join(own)}" if own else "leave it out"
             raise PrerequisiteError(f"--judge {name}: judges task {owner}, not task {job.task.name}; {choose}.")
-        if "person" in judge_class(name).needs:
+        if asks_people([name]):
             raise PrerequisiteError(f"--judge {name}: {WHERE}")
         if "model" in judge_class(name).needs and job.config.judge_model is None:
             raise PrerequisiteError(f"judge '{name}' needs a model: add --judge-model PROVIDER/NAME.")

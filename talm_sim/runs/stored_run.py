@@ -43,7 +43,8 @@ class StoredRun(RunFiles):
     """
 
     def __init__(self, path: Path, manifest: RunManifest | None = None) -> None:
-        super().__init__(path)
+        self.path = path
+        self._place = path.absolute()
         self.id: str = os.path.basename(os.path.abspath(path))
         self.manifest: RunManifest = read_manifest(path) if manifest is None else manifest
         self._judged_as: Job[Any] | None = None

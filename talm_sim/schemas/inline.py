@@ -10,6 +10,8 @@ from talm_sim.schemas.work import NotChecked, current_work, limit_work
 
 __all__ = ["inline_references", "shape_of"]
 
+_STEPS = 5_000
+"""Parts of a schema with what it refers to in place; a larger one is given up."""
 _DEEPEST, _MOST_WORDS, _FEW = 12, 600, 6
 _WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "null": "null", "object": "{...}"}
 _FORMATS = {"date": "date as YYYY-MM-DD"}
@@ -18,10 +20,11 @@ _FORMATS = {"date": "date as YYYY-MM-DD"}
 def inline_references(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema with what it refers to in the references' places, and without the parts that nothing refers to.
 
-    A reference that leads nowhere, out of the schema or around in a circle takes any value; so does what lies very deep.
+    A reference that leads nowhere, out of the schema or around in a circle takes any value; so does what lies very deep, and all of a schema
+    that would become very large.
     """
     try:
-        with limit_work():
+        with limit_work(_STEPS):
             found = _inline(schema, schema, (), 0)
     except (NotChecked, RecursionError):
         return {}

@@ -13,12 +13,11 @@ from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
 from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
 from talm_sim.tasks.agent_notes import AgentNotes
-from talm_sim.tasks.base import Job, RunView, Task
+from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.lines import read_line
-from talm_sim.tasks.opened import Opened
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.person import open_person, prompts_of, who_answers
 from talm_sim.tasks.recorded import Recorded
@@ -217,7 +216,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             yield Opened(
                 job,
                 agent,
-                wording=prompts.texts(),
+                wording=prompts.texts() | (prompts.person_texts(options.persona) if person else {}),
                 human=options.human,
                 waits=waits,
                 starts_again=waits and (own is not None or tools.keep_state),

@@ -27,18 +27,20 @@ from talm_sim.types import AwarenessKind, Episode, Measured, Row, Scenario, Sect
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+
+    from talm_sim.agent.episode import Agent
     from talm_sim.judges.base import Judge
     from talm_sim.models.base import GenerationSettings, Model
     from talm_sim.scenarios.problems import Problem
     from talm_sim.scenarios.statistics import Statistics
     from talm_sim.tasks.makers import Maker
-    from talm_sim.tasks.opened import Opened
     from talm_sim.tasks.person_questions import PersonQuestion
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.caller import ToolCaller
 
-__all__ = ["Exporter", "Job", "OptionsT", "RunView", "Task"]
+__all__ = ["Exporter", "Job", "Opened", "OptionsT", "RunView", "Task"]
 
 OptionsT = TypeVar("OptionsT", bound=TaskOptions)
 
@@ -98,44 +100,68 @@ class RunView(Protocol):
     @property
     def job(self) -> Job[Any]:
         """What was run, with the scoring options it was last judged with."""
-        ...
 
     @property
     def imported(self) -> bool:
         """Whether the episodes are somebody else's published outputs."""
-        ...
 
     @property
     def paired(self) -> RunView | None:
         """The other run it is compared with; None where none was named."""
-        ...
 
     def episodes(self, group: str | None = None) -> Iterator[Episode]:
         """Finished episodes, of one group or all, in the order of the plan."""
-        ...
 
     def scenarios(self) -> Iterator[Scenario]:
         """The scenarios in order."""
-        ...
 
     def verdicts(self) -> Iterator[Verdict]:
         """Verdicts of the judges it was last judged with."""
-        ...
 
     def tools(self) -> dict[str, ToolSpec]:
         """The tools the scenarios name, by name."""
-        ...
 
     def measures(self) -> dict[str, Measured]:
         """What each of its judges measures, as declared when it judged."""
-        ...
 
 
 Exporter = Callable[[RunView], Exported]
-"""Writes a run of its task for another tool; the first line of its docstring is the help of its command.
+"""Writes a run of its task for another tool, or raises `PrerequisiteError`; the first line of its docstring is the help of its command."""
 
-It raises `PrerequisiteError` where this run cannot be written in this form; the message says why.
-"""
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A job with all it needs opened.
+
+    Attributes:
+        job: Final: nothing of it changes any more.
+        agent: Makes what the episodes share, given where pauses are kept (None where nobody is asked); for the trial replay, then for the run.
+        wording: The texts that were loaded, by what a message calls each; `resume` compares them.
+        in_flight: Episodes to have under way; None for as many as `--max-episodes` says.
+        human: Who answers, where anybody does; else `none`.
+        waits: Whether a question may stay open, so that a paused episode must survive the process.
+        starts_again: Whether an episode that waits cannot survive the process all the same: it starts again when the run goes on.
+        check: Sees, before the run exists, that every scenario can be played.
+        tools_of: The tools some scenarios name, kept with the run.
+        replaceable: What else is kept of those that a person can replace: a `ReplaceableTool` by name.
+        notes: What a reader of the run should know, by what a line about it begins with; kept with the run.
+        notices: What else its user should know before the first episode, a line each.
+        warnings: The same of the scenarios that are run.
+    """
+
+    job: Job[Any]
+    agent: Callable[[BaseCheckpointSaver[Any] | None], Agent]
+    wording: Mapping[str, str] = field(default_factory=dict)
+    in_flight: int | None = None
+    human: str = "none"
+    waits: bool = False
+    starts_again: bool = False
+    check: Callable[[Sequence[Scenario]], None] = lambda scenarios: None
+    tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = lambda scenarios: []
+    replaceable: Callable[[Sequence[ToolSpec]], Mapping[str, Any]] = lambda tools: {}
+    notes: Mapping[str, str] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    warnings: Callable[[Sequence[Scenario]], Sequence[str]] = lambda scenarios: ()
 
 
 class Task(ABC, Generic[OptionsT]):
@@ -293,10 +319,7 @@ class Task(ABC, Generic[OptionsT]):
         return ()
 
     def person_questions(self, job: Job[OptionsT]) -> Sequence[PersonQuestion]:
-        """What a person who judges a run is asked, the usual question first: by default whether an episode passes, if rows say what succeeds.
-
-        Scenarios that nothing was played on are judged by the first question that needs no episode.
-        """
+        """What a person who judges a run is asked, the usual question first: by default whether an episode passes, where rows say it."""
         from talm_sim.tasks.person_questions import pass_question  # not at the top: a table needs none
 
         return (pass_question(),) if self.success else ()

@@ -48,8 +48,8 @@ def person_values(read: Sequence[ReadAnswer]) -> dict[str, bool | int]:
     """Return what the answers of an episode count as; empty without any.
 
     Counts of answers: `person_answers`, `person_words` (their words), `person_told` (missing things given), `person_at_once` (answers that
-    give two or more), `person_pushed_back`. Of a simulated person also `person_faulty` and the answers with each kind of fault; and whether
-    there was one.
+    give two or more, or one unasked), `person_pushed_back`. Of a simulated person also `person_faulty` and the answers with each kind of
+    fault; and whether there was one.
     """
     from talm_sim.agent.person.reading import is_simulated
 
@@ -59,7 +59,7 @@ def person_values(read: Sequence[ReadAnswer]) -> dict[str, bool | int]:
         "person_answers": len(read),
         "person_words": sum(one.words for one in read),
         "person_told": sum(len(one.told) for one in read),
-        "person_at_once": sum(len(one.told) > 1 for one in read),
+        "person_at_once": sum(len(one.told) > 1 or one.unasked for one in read),
         "person_pushed_back": sum(one.pushes_back for one in read),
     }
     if not all(is_simulated(one.event.responder) for one in read):

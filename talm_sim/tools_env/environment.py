@@ -23,6 +23,7 @@ from talm_sim.recordings import Player
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.tools_env.answers import cut_text, refusal_text, render_outcome
 from talm_sim.tools_env.clock import Clock, RealClock
+from talm_sim.tools_env.person import PersonClock
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAnswer, narrow_tools, open_perturbations
 from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of, fill_path
 from talm_sim.tools_env.strikes import Strikes
@@ -175,7 +176,7 @@ class EpisodeTools:
             CassetteMissError: In replay, the call was not recorded.
             ProviderError: The live tools cannot be reached.
         """
-        started, slept = time.perf_counter(), 0.0
+        started, slept, person = time.perf_counter(), 0.0, PersonClock()
         arguments: Mapping[str, Any] = call.arguments if isinstance(call, ToolCall) else {}
         origin, status, name = Origin.PERTURBED, None, call.name
         logs: tuple[PerturbationLog, ...] = ()
@@ -188,7 +189,8 @@ class EpisodeTools:
             name = spec.name
             writes = not self._environment.tools.only_reads(name)
             numbered = self._make_call(spec, arguments, call)
-            outcome, origin, logs = await self._send(numbered)
+            with person.watch():
+                outcome, origin, logs = await self._send(numbered)
             status, slept = outcome.status, numbered.clock.slept
             self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
             result, error = render_outcome(outcome, self._environment.result_limit)
@@ -208,7 +210,7 @@ class EpisodeTools:
             reads=name in self._environment.specs and self._environment.tools.only_reads(name),
             origin=origin,
             writes=writes,
-            elapsed_ms=(time.perf_counter() - started + slept) * 1e3,
+            elapsed_ms=(time.perf_counter() - started - person.seconds + slept) * 1e3,
         )
 
     @property

@@ -250,6 +250,11 @@ class HumanEvent(FrozenModel):
         """What was put to the person."""
         return "question" if self.request is None else self.request.kind
 
+    @property
+    def unanswered(self) -> bool:
+        """Whether nobody answered: in time, or because a limit of questions was reached."""
+        return self.declined in ("timeout", "limit")
+
 
 Event = Annotated[ToolEvent | HumanEvent, Field(discriminator="type")]
 

@@ -7,7 +7,7 @@ in another language the values alone are read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -15,7 +15,7 @@ from typing import Literal
 
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
 from talm_sim.agent.person.past_acts import claimed_acts
-from talm_sim.agent.person.values import Remembered, SaidValue, values_in
+from talm_sim.agent.person.values import SaidValue, names_in, remember, values_in
 from talm_sim.facts.claims import gives
 from talm_sim.facts.names import normalize
 from talm_sim.facts.statements import AnswerText, kind_of
@@ -53,6 +53,9 @@ _NEAR = 0.8
 """Likeness of two codes of which one is the other with a slip of the hand."""
 _SHORTEST_CODE = 4
 _FEW_WORDS = 8
+_READ = 4_000
+_LONGEST_SENTENCE = 80
+"""Characters of a sentence that only says what something is, and of a code."""
 _LONG_NUMBER = 8
 _OF_SAYING = frozenset(stem(word) for word in normalize("told mentioned said asked wrote gave provided stated explained").split()) | {
     *normalize("first before already earlier message i").split()
@@ -82,6 +85,8 @@ def find_faults(answer: str, asked: Sequence[str], knowledge: Knowledge, earlier
         knowledge: What the person knows.
         earlier: The person's answers to the questions before the last.
 
+    Of each text the first 4,000 characters are read: no person answers in more.
+
     >>> from talm_sim.types import Missing, MissingKind
     >>> gone = Missing(kind=MissingKind.ARGUMENT, name="year", value=2027)
     >>> year = KnownThing(gone, "", (Fact(name="year", value=2027),), "2027")
@@ -93,14 +98,16 @@ def find_faults(answer: str, asked: Sequence[str], knowledge: Knowledge, earlier
     >>> find_faults("I don't know, but it is 2027.", ["Shall I leave out Sundays?"], known)
     [PersonFault(kind='leak', about='year')]
     """
-    reading = _Reading(answer, asked, knowledge, earlier)
-    found = dict.fromkeys([*reading.contradictions(), *reading.false_claims(), *reading.leaks()])
+    reading = _Reading(answer[:_READ], [one[:_READ] for one in asked], knowledge, [one[:_READ] for one in earlier])
+    contradicted = list(reading.contradictions())
+    claimed = reading.false_claims({fault.about for fault in contradicted})
+    found = dict.fromkeys([*contradicted, *claimed, *reading.leaks()])
     return sorted(found, key=lambda fault: FAULTS.index(fault.kind))
 
 
 def told_things(answer: str, knowledge: Knowledge) -> list[str]:
     """Return the names of the missing things whose values an answer gives."""
-    text = AnswerText(answer)
+    text = AnswerText(answer[:_READ])
     return [thing.name for thing in knowledge.things if _gives(text, thing)]
 
 
@@ -114,8 +121,8 @@ class _Reading:
         self._about = [thing for thing in knowledge.things if thing.is_asked(self._question) or _asks_kind(self._question, thing)]
         self._given = [thing for thing in knowledge.things if _gives(self._text, thing)]
         self._missed = [thing for thing in self._about if thing not in self._given]
-        own = Remembered(knowledge.text)
-        heard = Remembered("\n".join([knowledge.text, *asked]))
+        own = remember(knowledge.text)
+        heard = remember("\n".join([knowledge.text, *asked]))
         right = [place for thing in knowledge.things for place in _places(self._text, thing)]
         said = [
             one for one in values_in(self._text) if not any(start <= one.start < end or one.start <= start < one.end for start, end in right)
@@ -129,7 +136,7 @@ class _Reading:
     def contradictions(self) -> Iterator[PersonFault]:
         """Find values in place of those that the person knows."""
         for thing in self._missed:
-            own = Remembered(thing.words)
+            own = remember(thing.words)
             short = [one for one in self._said if self._is_short(one) and not one.opens and not own.has(one, self._text)]
             other = [*self._unknown, *short]
             if any(self._may_replace(one, thing) for one in other) or self._names_other(thing) or self._agrees_wrongly(thing):
@@ -149,14 +156,15 @@ class _Reading:
         ):
             yield PersonFault("contradiction", "request")
 
-    def false_claims(self) -> Iterator[PersonFault]:
-        """Find claims to have done or said something, and values that are in no fact."""
+    def false_claims(self, contradicted: Collection[str]) -> Iterator[PersonFault]:
+        """Find claims to have done or said something, and values that are in no fact and not in place of one that is `contradicted`."""
+        replaced = [*self._missed, *(thing for thing in self._about if thing.name in contradicted)]
         before = "\n".join([self._knowledge.request, *self._earlier])
         for claim in claimed_acts(self._text.text, self._knowledge.text):
             if not claim.of_saying or not self._was_said(claim.words, before):
                 yield PersonFault("false_claim", claim.words)
         for one in self._new:
-            if self._counts(one) and not any(self._may_replace(one, thing) for thing in self._missed):
+            if self._counts(one) and not any(self._may_replace(one, thing) for thing in replaced):
                 yield PersonFault("false_claim", self._text.text[one.start : one.end])
 
     def leaks(self) -> Iterator[PersonFault]:
@@ -204,7 +212,7 @@ class _Reading:
         known = {stem(word) for word in normalize(self._knowledge.text).split()} | {stem(word) for word in normalize(self._question).split()}
         for number in range(len(self._text.sentences)):
             first, last = self._text.sentences.span(number)
-            match = _SAYS_WHAT.match(self._text.text[first:last])
+            match = _SAYS_WHAT.match(self._text.text[first:last]) if last - first <= _LONGEST_SENTENCE else None
             if match and not _PRONOUN.search(match[1]) and {stem(word) for word in normalize(match[1]).split()} - known - STOP:
                 return True
         return False
@@ -213,7 +221,7 @@ class _Reading:
         """Return whether the answer agrees to a question that gives another value."""
         if not _YES.match(self._text.text):
             return False
-        question, own = AnswerText(self._question), Remembered(self._knowledge.text)
+        question, own = AnswerText(self._question), remember(self._knowledge.text)
         wrong = [one for one in values_in(question) if not one.opens and not one.spelt and not own.has(one, question)]
         return not _gives(question, thing) and any(self._may_replace(one, thing) for one in wrong)
 
@@ -245,7 +253,7 @@ class _Reading:
     def _slip(self, one: SaidValue) -> str:
         """Return the known code or name that a value is with a slip of the hand; empty if there is none."""
         said = self._text.text[one.start : one.end].strip("#").lower()
-        if one.opens or one.spelt or len(said) < _SHORTEST_CODE or one.kind in {"day", "time"}:
+        if one.opens or one.spelt or not _SHORTEST_CODE <= len(said) <= _LONGEST_SENTENCE or one.kind in {"day", "time"}:
             return ""
         for thing in self._knowledge.things:
             for fact in thing.facts:
@@ -284,9 +292,7 @@ def _gives(text: AnswerText, thing: KnownThing) -> bool:
 
 def _gives_name(text: AnswerText, thing: KnownThing) -> bool:
     """Return whether a text has a name that the person would answer with: the city beside its airport's code."""
-    names = [one for one in values_in(AnswerText(thing.words)) if one.kind == "name" and not one.opens and stem(str(one.value)) not in STOP]
-    said = [one for one in values_in(text) if one.kind == "name" and one.value in {name.value for name in names}]
-    return bool(said)
+    return any(one.kind == "name" and one.value in names_in(thing.words) for one in values_in(text))
 
 
 def _gives_words(text: AnswerText, fact: Fact) -> bool:

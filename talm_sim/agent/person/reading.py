@@ -31,6 +31,7 @@ class ReadAnswer:
         event: The question with its answer.
         words: How many words the answer has.
         told: The missing things that it gives, by name.
+        unasked: Whether it gives one of them that no question so far asked for.
         pushes_back: Whether it asks why, or refuses.
         faults: What is wrong with it, the gravest first; empty for the answer of a real person, whom nothing binds to the scenario.
     """
@@ -38,6 +39,7 @@ class ReadAnswer:
     event: HumanEvent
     words: int
     told: tuple[str, ...]
+    unasked: bool
     pushes_back: bool
     faults: tuple[PersonFault, ...]
 
@@ -58,10 +60,9 @@ def read_answers(episode: Episode, knowledge: Knowledge) -> Iterator[ReadAnswer]
     earlier: list[str] = []
     for event in episode.questions:
         asked.append(event.question)
-        faults: tuple[PersonFault, ...] = ()
-        if is_simulated(event.responder) and not event.declined:
-            faults = tuple(find_faults(event.answer, asked, knowledge, earlier))
+        found = () if event.declined else tuple(find_faults(event.answer, asked, knowledge, earlier))
         told = () if event.declined else tuple(told_things(event.answer, knowledge))
+        unasked = any(fault.kind == "leak" for fault in found)
         pushes_back = event.declined == "skip" or (not event.declined and bool(_PUSHES_BACK.search(event.answer)))
-        yield ReadAnswer(event, len(event.answer.split()), told, pushes_back, faults)
+        yield ReadAnswer(event, len(event.answer.split()), told, unasked, pushes_back, found if is_simulated(event.responder) else ())
         earlier.append(event.answer)

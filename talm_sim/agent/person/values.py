@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from talm_sim.facts.claims import is_rejected
@@ -14,7 +14,7 @@ from talm_sim.facts.names import colors, countries, normalize
 from talm_sim.facts.statements import AnswerText, Value
 from talm_sim.scenarios.question_words import STOP, stem
 
-__all__ = ["Kind", "Remembered", "SaidValue", "values_in"]
+__all__ = ["Kind", "Remembered", "SaidValue", "names_in", "remember", "values_in"]
 
 Kind = Literal["number", "day", "time", "color", "name"]
 
@@ -53,6 +53,8 @@ _SPELT = (
     | _TENS
     | {name.removesuffix("y") + "ieth": number for name, number in _TENS.items()}
 )
+_MANY = 300
+"""Values of a text that are read; a longer one is no answer of a person."""
 _IN_WORDS = re.compile(rf"\b(?:({'|'.join(_TENS)})[- ])?({'|'.join(sorted(_SPELT, key=len, reverse=True))})\b", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?<![\w.,])(\d{1,4})(?:st|nd|rd|th)\b")
 
@@ -91,6 +93,7 @@ def values_in(text: AnswerText) -> list[SaidValue]:
     for one in sorted(_all_values(text), key=lambda one: (one.start, one.start - one.end)):
         if not found or one.start >= found[-1].end:
             found.append(one)
+    found = found[:_MANY]
     # A word that only opens a sentence corrects nothing.
     own = [Value(one.start, one.end, right=False) for one in found if not one.opens]
     return [one for one in found if not is_rejected(text, Value(one.start, one.end, right=False), own)]
@@ -169,6 +172,19 @@ class Remembered:
     def _has_part(self, number: object) -> bool:
         """Return whether a number is the year, the day or the hour of a date or time."""
         return any(number in (part for part in one.value if part is not None) for one in self._values if isinstance(one.value, tuple))
+
+
+@lru_cache(maxsize=256)
+def remember(text: str) -> Remembered:
+    """Return what was said before; a text that was read lately is not read again."""
+    return Remembered(text)
+
+
+@lru_cache(maxsize=256)
+def names_in(text: str) -> frozenset[object]:
+    """Return the names in a text, in normal form, but for words that open a sentence."""
+    found = values_in(AnswerText(text))
+    return frozenset(one.value for one in found if one.kind == "name" and not one.opens and stem(str(one.value)) not in STOP)
 
 
 def _fold(word: str) -> str:

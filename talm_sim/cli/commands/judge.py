@@ -15,8 +15,7 @@ from talm_sim.config import Scope
 __all__ = ["command"]
 
 _SCOPES = (Scope.SCORING, Scope.OPERATIONAL)
-_WITHOUT = ("run_dir", "run_id", "tools", "max_episodes", "controls", "gate", "baseline", "junit", "summary")
-_PERSON = "person"
+_WITHOUT = ("run_dir", "run_id", "name", "tools", "max_episodes", "controls", "gate", "baseline", "junit", "summary")
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -25,8 +24,9 @@ def _of_people(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], C
 
 
 _OF_PEOPLE = (
-    _of_people("--name", metavar="NAME", default="", shell_complete=completer_for("person"), help="Your name."),
+    _of_people("--name", metavar="NAME", default="", shell_complete=completer_for("people"), help="Your name."),
     _of_people("--sample", metavar="N", type=click.IntRange(1), help="Judge N episodes, as many of each group and outcome."),
+    _of_people("--reviews", metavar="N", type=click.IntRange(1), help="Judge what fewer than N others have.  [default: all]"),
     _of_people("--seed", metavar="N", type=int, help="Seed of the sample.  [default: 0]"),
     _of_people("--question", metavar="NAME", default="", shell_complete=completer_for("question"), help="What is asked, of several questions."),
     _of_people("--scenarios", metavar="FILE", type=click.Path(path_type=Path), help="Judge scenarios in place of a run; no model is run."),
@@ -42,7 +42,7 @@ _OF_PEOPLE = (
     _of_people("--labels-out", metavar="F.csv", type=_FILE, help="Write the labels that were given."),
     _of_people("--json", "as_json", is_flag=True, help="Print the agreement so far, and ask nothing."),
 )
-_NAMES = ("name", "sample", "seed", "question", "scenarios", "task", "settle", "labels_in", "labels_out", "as_json")
+_NAMES = ("name", "sample", "reviews", "seed", "question", "scenarios", "task", "settle", "labels_in", "labels_out", "as_json")
 
 
 def _people_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,7 +65,9 @@ def command(context: click.Context, /, run: str | None, run_dir: Path, **options
     group. Their verdicts are in a table of their own, and other judges do not change them.
     """
     given = {name: options.pop(name) for name in _NAMES}
-    if _PERSON in options["judge"]:
+    from talm_sim.judges.person import asks_people  # not at the top: a help page needs no judges
+
+    if asks_people(options["judge"]):
         if len(options["judge"]) > 1:
             raise click.UsageError("--judge person: people judge by themselves; use other judges in a command of their own.")
         return _judge_by_people(run, run_dir, given, plain=options["display"] == "plain")
@@ -124,4 +126,5 @@ def _judge_by_people(run: str | None, run_dir: Path, given: dict[str, Any], *, p
         return 0
     if not (given["name"] or given["settle"]):
         raise click.UsageError("--judge person: say who judges: --name NAME.")
-    return session.let_judge(stored, question, given["name"], size=given["sample"], seed=given["seed"], settle=given["settle"], plain=plain)
+    asked = {name: given[name] for name in ("seed", "reviews", "settle")}
+    return session.let_judge(stored, question, given["name"], size=given["sample"], plain=plain, **asked)

@@ -12,7 +12,7 @@ from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.cli.terminal.console import print_page
 from talm_sim.cli.terminal.text import one_line
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.people.verdicts import SETTLED, is_of_people
+from talm_sim.judges.person import PEOPLE, person_of
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Verdict
 
@@ -101,15 +101,15 @@ def _print_episodes(stored: StoredRun, as_json: bool) -> None:
     }
     shown = {name if name in {"tools", "questions"} else head.lower(): head for name, head in listed.items()}
     # People's verdicts are one column, that of what counts: a screen has no room for one per person.
-    judges = dict.fromkeys(verdict.judge for one in said.values() for verdict in one if not is_of_people(verdict.judge))
-    people = {SETTLED: "people"} if any(SETTLED in own for own in counted.values()) else {}
+    judges = dict.fromkeys(verdict.judge for one in said.values() for verdict in one if person_of(verdict.judge) is None)
+    people = {PEOPLE: "people"} if any(PEOPLE in own for own in counted.values()) else {}
     faults = {key: head for key, head in _FAULTS.items() if any(row[key] for row in rows)}
     columns = {"episode": "Episode", "termination": "Ended", **shown, **faults, **{f"judge {name}": name for name in judges}, **people}
     lines = [row | {key: "" if row[key] is None else short.get(row[key], row[key]) for key in shown} for row in rows]
     for line in lines:
         line.update(dict.fromkeys(columns.keys() - line.keys(), ""))
         line.update({f"judge {one['judge']}": _WORDS[one["value"]] for one in line["verdicts"]})
-        said_yes = counted.get(line["episode"], {}).get(SETTLED)
+        said_yes = counted.get(line["episode"], {}).get(PEOPLE)
         line.update({name: _WORDS[None if said_yes is None else bool(said_yes)] for name in people})
     print_list(lines, columns, empty="no episodes are finished yet")
     if waiting:

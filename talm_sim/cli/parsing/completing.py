@@ -169,10 +169,14 @@ def _judges(context: click.Context, _: str) -> Iterable[str]:
     return [*JUDGES.names(), *sorted(brought - {*JUDGES.names()})]
 
 
-def _responders(context: click.Context, _: str) -> Iterable[str]:
+def _responders(context: click.Context, word: str) -> Iterable[str]:
+    """List the responders and, after the colon of one that a model plays, the models; a control plays no person."""
     from talm_sim.agent.responders import RESPONDERS
 
-    return ["none", *RESPONDERS.names()]
+    kind, colon, _ = word.partition(":")
+    if colon:
+        return [f"{kind}:{model}" for model in _models(context, "") if not model.startswith("sim/")] if kind == "model" else []
+    return ["none", *(f"{name}:" if name == "model" else name for name in RESPONDERS.names())]
 
 
 def _runs(context: click.Context, word: str) -> Iterable[str]:
@@ -204,18 +208,23 @@ def _sides(context: click.Context, word: str) -> Iterator[str]:
     yield from dict.fromkeys(f"{run}:{one.group}" for one in load_run(run, _run_dir(context)).scenarios())
 
 
+def _run_of(context: click.Context) -> str:
+    """Return the run that a line names; Click reads no argument before an option whose value is not there yet."""
+    return str(context.params.get("run") or next(word for word in context.args if not word.startswith("-")))
+
+
 def _people(context: click.Context, _: str) -> Iterator[str]:
     """List the people who judged the run that the line names."""
     from talm_sim.runs.stored_run import load_run
 
-    yield from dict.fromkeys(name for one in load_run(context.params["run"], _run_dir(context)).people() for name in one.names)
+    yield from dict.fromkeys(name for one in load_run(_run_of(context), _run_dir(context)).people() for name in one.names)
 
 
 def _questions(context: click.Context, _: str) -> Iterator[str]:
     """List what people are asked of the run that the line names."""
     from talm_sim.runs.stored_run import load_run
 
-    job = load_run(context.params["run"], _run_dir(context)).job
+    job = load_run(_run_of(context), _run_dir(context)).job
     yield from (one.name for one in job.task.person_questions(job))
 
 
@@ -240,7 +249,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "baseline": _runs,
     "episode": _episodes,
     "side": _sides,
-    "person": _people,
+    "people": _people,
     "question": _questions,
 }
 """Existing names by what they name, which may be an option's field."""

@@ -47,7 +47,9 @@ class _Sitting:
         self._keys = "".join((*labels, *_STEPS, "m#"))
 
     def decide_on(self, item: str) -> Step:
-        """Show an item and let the person decide."""
+        """Show an item and let the person decide; one that enough others have judged meanwhile is passed over."""
+        if not self._ballot.is_wanted(item):
+            return "done"
         labels, note = self._ballot.question.labels, ""
         page = self._page(item)
         self._console.print()

@@ -34,11 +34,21 @@ def find_run(run: str | None, scenarios: Path | None, run_dir: Path, task: str) 
     return stored
 
 
-def let_judge(stored: StoredRun, question: PersonQuestion, name: str, *, size: int | None, seed: int | None, settle: bool, plain: bool) -> int:
+def let_judge(
+    stored: StoredRun,
+    question: PersonQuestion,
+    name: str,
+    *,
+    size: int | None,
+    seed: int | None,
+    reviews: int | None,
+    settle: bool,
+    plain: bool,
+) -> int:
     """Let a person judge at the terminal; return the exit code."""
     console, interrupted = stderr(), False
     plain = plain or console.is_dumb_terminal
-    with closing(open_ballot(stored, question, name, size=size, seed=seed, settle=settle)) as ballot:
+    with closing(open_ballot(stored, question, name, size=size, seed=seed, reviews=reviews, settle=settle)) as ballot:
         try:
             with Keyboard(console, plain=plain) as keyboard:
                 judge_items(ballot, console, keyboard, plain=plain)
@@ -50,7 +60,8 @@ def let_judge(stored: StoredRun, question: PersonQuestion, name: str, *, size: i
     click.echo(f"{given:,} of {count(given + left, 'item')} judged", err=True)
     if left:
         who = ("--settle",) if settle else ("--name", name)
-        asked = ("--question", question.name) if question.name != choose_question(stored).name else ()
+        asked: tuple[str, ...] = ("--question", question.name) if question.name != choose_question(stored).name else ()
+        asked += () if reviews is None else ("--reviews", str(reviews))
         click.echo(f"continue with: {line_to_copy('talm-sim', 'judge', run, '--judge', 'person', *who, *asked)}", err=True)
     else:
         click.echo(f"see how far people and judges agree: {line_to_copy('talm-sim', 'report', run)}", err=True)

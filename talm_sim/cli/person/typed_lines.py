@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 
-__all__ = ["LineEditor", "LineReader", "LineSource", "open_lines"]
+__all__ = ["LineEditor", "LineReader", "LineSource", "describe_terminal", "open_lines"]
 
 _SILENCE_SECONDS = 1.5
 """Seconds without a key after which a person is assumed to know that their line is not wanted any more."""
@@ -68,6 +68,15 @@ def open_lines(console: Console, *, plain: bool = False) -> LineSource:
     if not plain and sys.stdin is not None and sys.stdin.isatty() and console.is_terminal and not console.is_dumb_terminal:
         return LineEditor()
     return LineReader(console)
+
+
+def describe_terminal(console: Console) -> str:
+    """Say how a person's keys and lines are read here, for `doctor`."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return "none: answers and verdicts are read as lines of standard input"
+    if not console.is_terminal or console.is_dumb_terminal:
+        return "plain: each key needs Enter"
+    return "keys need no Enter, and lines can be edited"
 
 
 class LineReader:

@@ -13,6 +13,7 @@ from talm_sim.cli.report.worth import gain_lines, gain_table, gap_line
 from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.cli.terminal.text import clip, one_line, one_line_text
 from talm_sim.runs.compare import SELECTED, Comparison, Difference, Flips
+from talm_sim.runs.person_differences import PeopleDifference
 from talm_sim.types.figures import DASH
 from talm_sim.types.steps import Divergence
 
@@ -61,6 +62,9 @@ def comparison_lines(
         for group, differences in groupby(rows, lambda difference: difference.group):
             yield from (Text(line) for line in wrap(group, _TEXT, "  ", "    "))
             yield from map(_row, differences)
+    if one.people is not None:
+        yield Text()
+        yield from _people_lines(one.people)
     if one.flips:
         yield Text()
         yield from _flip_lines(one.flips, flips)
@@ -155,6 +159,12 @@ def _excerpts(found: Divergence | None) -> list[str]:
     return texts
 
 
+def _people_lines(found: PeopleDifference) -> Iterator[Text]:
+    yield Text(fit_line("how they answer", 54) + "".join(fit_line(who, 11, right=True) for who in (found.first, found.second)), style="bold")
+    for one in found.figures:
+        yield Text(f"  {fit_line(one.about, 52)}{_decimal(one.first).rjust(11)}{_decimal(one.second).rjust(11)}")
+
+
 def _notes(one: Comparison, more: int, *, explained: bool) -> Iterator[str]:
     for warning in one.warnings:
         yield f"note: {warning}"
@@ -189,6 +199,9 @@ def comparison_section(one: Comparison, divergences: Mapping[str, Divergence] | 
             if difference.measure.under == title
         ]
         tables.append(PageTable(title or "rates", ["group", "measure", *_HEADS, "verdict"], rows, words=2))
+    if one.people is not None:
+        figures = [[figure.about, _decimal(figure.first), _decimal(figure.second)] for figure in one.people.figures]
+        tables.append(PageTable("how they answer", ["", one.people.first, one.people.second], figures))
     if one.flips:
         rows = [[one_line_text(flips.group), *(f"{len(getattr(flips, kind)):,}" for kind in _KINDS)] for flips in one.flips]
         tables.append(PageTable("scenarios", ["group", *_KINDS.values()], rows))

@@ -17,18 +17,14 @@ __all__ = ["RunFiles"]
 
 
 class RunFiles:
-    """Reads a run's database, through a connection for each call or one for several.
+    """Reads a run's database, through a connection for each call or one for several; a subclass says where it is."""
 
-    Args:
-        path: The run's directory.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._place = path.absolute()  # whoever reads it may have moved to another directory since
-        self._held: sqlite3.Connection | None = None
-        self._looked_through: tuple[int, ...] = ()
-        self._closed = True
+    path: Path
+    _place: Path
+    """The same, wherever whoever reads it has moved to."""
+    _held: sqlite3.Connection | None = None
+    _looked_through: tuple[int, ...] = ()
+    _closed = True
 
     def _forget(self) -> None:
         """Drop what was kept while one connection was held."""

@@ -109,7 +109,8 @@ class RunStore:
         def begin(conn: sqlite3.Connection, name: str, stamp: str) -> tuple[Lease, str]:
             if replaceable:
                 kept = {name: one.model_dump(mode="json") for name, one in replaceable.items()}
-                insert_row(conn, "meta", stored_documents.REPLACEABLE, json.dumps(kept))
+                with contextlib.suppress(TooLargeError):  # people are then shown less, and nothing else depends on it
+                    insert_row(conn, "meta", stored_documents.REPLACEABLE, json.dumps(kept))
             return hold(conn, name), stamp
 
         directory, (lease, stamp) = _create(run_dir, run_id, manifest, scenarios, tools, begin)

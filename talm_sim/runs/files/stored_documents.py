@@ -162,10 +162,19 @@ def verdict(conn: sqlite3.Connection, episode_id: str, judge: str, judge_config_
     return None
 
 
-def verdicts_under(conn: sqlite3.Connection, judge_config_digest: str, *judges: str) -> Iterator[Verdict]:
-    """Verdicts of one config digest by any of some judges, each a name or a pattern with `*`, in the order of the episodes' ids."""
-    which = f"WHERE judge_config_digest = ? AND ({' OR '.join(['judge GLOB ?'] * len(judges))}) ORDER BY episode_id, judge"
-    for episode_id, judge, *_, body in rows(conn, "verdicts", which, (judge_config_digest, *judges)):
+def verdicts_under(conn: sqlite3.Connection, judge_config_digest: str, *judges: str, episode: str | None = None) -> Iterator[Verdict]:
+    """Verdicts of one config digest by any of some judges, each a name or a pattern with `*`, in the order of the episodes' ids.
+
+    Args:
+        conn: The run's database.
+        judge_config_digest: The digest.
+        *judges: The judges.
+        episode: Id of the only episode; None for all.
+    """
+    any_of = " OR ".join(["judge GLOB ?"] * len(judges))
+    which, values = ("", ()) if episode is None else ("episode_id = ? AND ", (episode,))  # which the index finds
+    which = f"WHERE {which}judge_config_digest = ? AND ({any_of}) ORDER BY episode_id, judge"
+    for episode_id, judge, *_, body in rows(conn, "verdicts", which, (*values, judge_config_digest, *judges)):
         yield _parse(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
 
 

@@ -74,7 +74,8 @@ class Agreement:
         same = {episode: len({*filter(None, labels)}) == 1 for episode, labels in self.labels.items()}
         plain = [(self.bases[episode], 1.0, value) for episode, value in same.items()]
         weighed = [(self.bases[episode], self.weight[episode], value) for episode, value in same.items()]
-        measures = [weighted_share(plain, "agreement", "Agree", note="all who judged the episode gave the same label")]
+        measures = [votes] if (votes := self._votes()) is not None else []
+        measures.append(weighted_share(plain, "agreement", "Agree", note="all who judged the episode gave the same label"))
         if len({*self.weight.values()}) > 1:
             estimate = weighted_share(weighed, "agreement_weighted", "For run", note="the same, weighted by how many episodes each stands for")
             measures.append(estimate)
@@ -86,8 +87,6 @@ class Agreement:
             else {("base_rate_people", "Base P"): [0], ("base_rate_judge", "Base J"): [1]}
         )
         measures += [_base_rate(self, places, name, head, first) for (name, head), places in rates.items() if binary]
-        if (votes := self._votes()) is not None:
-            measures.append(votes)
         matrices = () if binary or self.people else (self._matrix(question),)
         return Summary(
             group=" and ".join(self.between) if self.people else self.between[1],

@@ -12,6 +12,7 @@ from typing import Any
 
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean, line_to_copy
+from talm_sim.judges.person import judge_of
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import connect_reader, connect_writer, fold, writing
 from talm_sim.runs.files.lease import is_owned
@@ -20,7 +21,7 @@ from talm_sim.runs.files.records import write_verdict
 from talm_sim.runs.files.sealing import insert_row, keep_tables_sealed
 from talm_sim.runs.people.alone import ALONE
 from talm_sim.runs.people.sample import KEY, Sample, draw, kept_samples
-from talm_sim.runs.people.verdicts import PeopleVerdicts, check_person, judge_of, verdict_of
+from talm_sim.runs.people.verdicts import PeopleVerdicts, check_person, verdict_of
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import PersonQuestion
 from talm_sim.tasks.person_questions import Material
@@ -38,20 +39,30 @@ class Ballot:
         name: Who judges; empty for whoever settles what people differ on.
         items: Ids of the episodes, in the order in which they are shown.
         people: What people said so far; None if nobody said anything.
+        reviews: How many people judge an item; None for all.
     """
 
-    def __init__(self, stored: StoredRun, question: PersonQuestion, name: str, items: Sequence[str], people: PeopleVerdicts | None) -> None:
+    def __init__(
+        self,
+        stored: StoredRun,
+        question: PersonQuestion,
+        name: str,
+        items: Sequence[str],
+        people: PeopleVerdicts | None,
+        reviews: int | None = None,
+    ) -> None:
         self.path = stored.path
         self.question = question
         self.name = name
-        self.items = tuple(items)
         self._people = people
+        self._reviews = reviews
         self._scenarios = {scenario.id: scenario for scenario in stored.scenarios()}
         self._reader = connect_reader(stored.path)
         self._writer: sqlite3.Connection | None = None
         given = {} if people is None else people.settled if not name else {one: said[name] for one, said in people.said.items() if name in said}
         # Verdicts that came from a file have one time.
         self._given = dict(sorted(given.items(), key=lambda item: item[1].given_at or 0.0))
+        self.items = tuple(item for item in items if self.is_wanted(item))
 
     def close(self) -> None:
         """Close the connections; if no process has the run, its file is left complete."""
@@ -69,6 +80,13 @@ class Ballot:
     def verdict(self, item: str) -> Verdict | None:
         """Return the person's verdict on an item."""
         return self._given.get(item)
+
+    def is_wanted(self, item: str) -> bool:
+        """Return whether an item needs this person: it has their verdict, or those of too few others at this moment."""
+        if self._reviews is None or item in self._given:
+            return True
+        others = stored_documents.verdicts_under(self._reader, self.question.key, judge_of("*"), episode=item)
+        return sum(one.judge != judge_of(self.name) for one in others) < self._reviews
 
     def waiting(self) -> list[str]:
         """Return the items without a verdict."""
@@ -138,7 +156,14 @@ class Ballot:
 
 
 def open_ballot(
-    stored: StoredRun, question: PersonQuestion, name: str, *, size: int | None = None, seed: int | None = None, settle: bool = False
+    stored: StoredRun,
+    question: PersonQuestion,
+    name: str,
+    *,
+    size: int | None = None,
+    seed: int | None = None,
+    reviews: int | None = None,
+    settle: bool = False,
 ) -> Ballot:
     """Open what a person judges of a run; the sample is drawn when the first person judges, and is the same for all.
 
@@ -148,6 +173,7 @@ def open_ballot(
         name: Who judges.
         size: How many episodes; None for those that were drawn, or all.
         seed: Seed of the draw; None for that of the sample there is, or 0.
+        reviews: How many people judge an episode; None for all.
         settle: Whether to decide, instead, what people differ on.
 
     Raises:
@@ -163,7 +189,7 @@ def open_ballot(
     sample = sample_of(stored, question, size, seed)
     # Each person has an order of their own, which says nothing of group and outcome.
     items = sorted(sample.episodes, key=lambda one: digest([sample.seed, name, one], 32))
-    return Ballot(stored, question, name, items, find_people(stored, question))
+    return Ballot(stored, question, name, items, find_people(stored, question), reviews)
 
 
 def choose_question(stored: StoredRun, name: str = "") -> PersonQuestion:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from talm_sim.common.digests import digest
 from talm_sim.runs.files import stored_documents
@@ -28,6 +28,13 @@ class Sample(FrozenModel):
     """How many episodes each stratum has; a stratum is a group with an outcome."""
     episodes: dict[str, str]
     """Id of each episode that was drawn, to its stratum."""
+
+    @model_validator(mode="after")
+    def _holds_its_strata(self) -> Sample:
+        drawn = Counter(self.episodes.values())
+        if any(number > self.sizes.get(stratum, 0) for stratum, number in drawn.items()):
+            raise ValueError("more episodes were drawn from a stratum than it has")
+        return self
 
     @property
     def whole(self) -> bool:

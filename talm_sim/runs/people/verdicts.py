@@ -1,4 +1,4 @@
-"""People's verdicts on a run as they are kept: under `person:NAME`, with the question's key; what was settled, under `person` alone."""
+"""People's verdicts on a run as they are kept: under the judge `person:NAME` and the question's key; what was settled, under `person`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.person import PEOPLE, judge_of, person_of
 from talm_sim.judges.stats import mean_over, ratio_interval, score_interval
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.people.sample import Sample, kept_samples, weights
@@ -17,23 +18,16 @@ from talm_sim.tasks import Job, PersonQuestion
 from talm_sim.types import Measure, Row, Scenario, Summary, Verdict
 
 __all__ = [
-    "SETTLED",
     "PeopleVerdicts",
     "add_people",
     "check_person",
-    "is_of_people",
-    "judge_of",
     "people_measures",
     "read_people",
     "verdict_of",
     "weighted_share",
 ]
 
-SETTLED = "person"
-"""The judge under whose name a verdict is kept that settles what people differ on."""
-_START = f"{SETTLED}:"
 _NAME = re.compile(r"[\w.-]{1,40}")
-TITLE = "people"
 
 
 def check_person(name: str) -> str:
@@ -47,16 +41,6 @@ def check_person(name: str) -> str:
     return name
 
 
-def judge_of(name: str) -> str:
-    """Return the judge under whose name a person's verdicts are kept; without a name, that of what was settled."""
-    return f"{_START}{name}" if name else SETTLED
-
-
-def is_of_people(judge: str) -> bool:
-    """Return whether verdicts under this name are people's."""
-    return judge == SETTLED or judge.startswith(_START)
-
-
 @dataclass(frozen=True)
 class PeopleVerdicts:
     """What people said of a run's episodes, on one question.
@@ -67,6 +51,7 @@ class PeopleVerdicts:
         said: Id of each episode to the verdicts on it, by person.
         settled: Id of each episode on which they differed to the verdict that settles it.
         prefix: Name of the measure of what people say together.
+        title: Title of the table of these measures.
     """
 
     question: PersonQuestion
@@ -74,6 +59,7 @@ class PeopleVerdicts:
     said: Mapping[str, Mapping[str, Verdict]]
     settled: Mapping[str, Verdict]
     prefix: str
+    title: str
 
     @property
     def names(self) -> list[str]:
@@ -123,16 +109,18 @@ def read_people(conn: sqlite3.Connection, job: Job[Any]) -> list[PeopleVerdicts]
             continue
         said: dict[str, dict[str, Verdict]] = {}
         settled: dict[str, Verdict] = {}
-        for verdict in stored_documents.verdicts_under(conn, question.key, SETTLED, f"{_START}*"):
+        for verdict in stored_documents.verdicts_under(conn, question.key, judge_of(""), judge_of("*")):
             if verdict.episode_id not in sample.episodes or verdict.label not in question.labels.values():
                 continue
-            if verdict.judge == SETTLED:
+            name = person_of(verdict.judge)
+            if name == "":
                 settled[verdict.episode_id] = verdict
-            else:
-                said.setdefault(verdict.episode_id, {})[verdict.judge.removeprefix(_START)] = verdict
+            elif name and _NAME.fullmatch(name):  # a run may come from a stranger
+                said.setdefault(verdict.episode_id, {})[name] = verdict
         in_order = {one: said[one] for one in sample.episodes if one in said}
-        prefix = SETTLED if not place else f"{SETTLED}_{question.name}"
-        found.append(PeopleVerdicts(question, sample, in_order, {one: settled[one] for one in settled if one in said}, prefix))
+        prefix, title = (f"{PEOPLE}_{question.name}", f"people: {question.name}") if place else (PEOPLE, "people")
+        in_question = {one: settled[one] for one in settled if one in said}
+        found.append(PeopleVerdicts(question, sample, in_order, in_question, prefix, title))
     return found
 
 
@@ -151,7 +139,6 @@ def people_measures(summary: Summary, rows: Iterable[Row], people: Iterable[Peop
     own = {row.episode: row.base for row in rows if row.group == summary.group}
     found: list[Measure] = []
     for one in (one for one in people if one.said and not summary.derived):
-        title = TITLE if one.prefix == SETTLED else f"{TITLE}: {one.question.name}"
         alone = len(one.names) == 1  # whose column would be the same as that of all
         for name, values in one.values().items():
             person = name.removeprefix(one.prefix).removeprefix(":")
@@ -159,7 +146,7 @@ def people_measures(summary: Summary, rows: Iterable[Row], people: Iterable[Peop
             weight = weights(one.sample, values)
             judged = [(own[episode], weight[episode], value) for episode, value in values.items() if episode in own]
             place = "hidden" if person and alone else "column"
-            found.append(weighted_share(judged, name, person or "People", under=title, note=about, place=place))
+            found.append(weighted_share(judged, name, person or "People", under=one.title, note=about, place=place))
     return summary.model_copy(update={"measures": (*summary.measures, *found)}) if found else summary
 
 

@@ -189,7 +189,8 @@ def _unexpected(one: _Seen, group: Group, passed: bool | None, partner: _Partner
 
 def _people(episode: Episode, missing: Blockers | None) -> dict[str, float]:
     """Return how long people took in all, from asking to answering, for how many questions, approvals and forms, and how often for a tool."""
-    times = [event.answered_at - event.asked_at for event in episode.human_events if event.answered_at >= event.asked_at > 0]
+    answered = [event for event in episode.human_events if not event.unanswered and event.answered_at >= event.asked_at > 0]
+    times = [event.answered_at - event.asked_at for event in answered]
     found: dict[str, float] = {"person_seconds": sum(times), "person_answers": len(times)}
     if missing is not None and found["person_answers"]:
         stood_in = count_stand_ins(episode, missing.scenario, missing.specs)

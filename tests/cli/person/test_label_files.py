@@ -36,7 +36,7 @@ def people(**labels: dict[str, str]) -> PeopleVerdicts:
         item: {name: verdict_of(QUESTION, given[item], scenario, item, name) for name, given in labels.items() if item in given}
         for item in ITEMS
     }
-    return PeopleVerdicts(QUESTION, SAMPLE, {item: verdicts for item, verdicts in made.items() if verdicts}, {}, "person")
+    return PeopleVerdicts(QUESTION, SAMPLE, {item: verdicts for item, verdicts in made.items() if verdicts}, {}, "person", "people")
 
 
 def written(tmp_path: Path, text: str | bytes) -> Path:

@@ -142,7 +142,8 @@ def test_epochs_of_a_request_widen_the_interval_of_kappa(tmp_path: Path) -> None
 def test_compare_takes_people_by_name(tmp_path: Path) -> None:
     first, second = talm_run(tmp_path, name="first"), talm_run(tmp_path, name="second")
     for run, share in ((first, 0.3), (second, 1.0)):
-        judge_all(run, "ann", share), judge_all(run, "bob", 1.0, seed=9)
+        judge_all(run, "ann", share)
+        judge_all(run, "bob", 1.0, seed=9)
     compared = compare(load_run(first.path), load_run(second.path), measures=["person:ann", "person"])
     ann = compared.difference("person:ann", "perfect")
     assert ann is not None and ann.pairs == 10 and ann.p is not None and ann.low is not None

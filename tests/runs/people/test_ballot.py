@@ -185,6 +185,20 @@ def test_what_people_differ_on_is_settled_in_a_sitting_of_its_own(tmp_path: Path
     assert find_people(run, question).verdict("q-00.perfect").label == "pass", "settled counts more than a majority"  # type: ignore[union-attr]
 
 
+def test_people_share_the_work(tmp_path: Path) -> None:
+    run = talm_run(tmp_path, 10)
+    question = choose_question(run)
+    with closing(open_ballot(run, question, "ann", reviews=1)) as ann, closing(open_ballot(run, question, "bob", reviews=1)) as bob:
+        assert len(ann.items) == len(bob.items) == 10
+        for item in ann.items[:4]:
+            ann.give(item, "pass")
+        assert [item for item in bob.items if not bob.is_wanted(item)] == [item for item in bob.items if item in ann.items[:4]]
+    with closing(open_ballot(run, question, "cy", reviews=1)) as cy, closing(open_ballot(run, question, "ann", reviews=1)) as ann:
+        assert len(cy.items) == 6 and len(ann.items) == 10 and len(ann.waiting()) == 6
+    with closing(open_ballot(run, question, "cy", reviews=2)) as cy:
+        assert len(cy.items) == 10
+
+
 @pytest.mark.parametrize("name", ["", "a b", "x" * 41, "a/b", "a:b", "\x1b[1m"])
 def test_a_name_that_cannot_be_kept_is_refused(tmp_path: Path, name: str) -> None:
     run = talm_run(tmp_path, 2)

@@ -1,0 +1,123 @@
+"""The checker of simulated people: measured on labelled answers, and never at fault with the person that is played by a rule."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.agent.humans import SimulatedResponder
+from talm_sim.agent.person.faults import FAULTS, find_faults, told_things
+from talm_sim.agent.person.knowledge import Knowledge, KnownThing, knowledge_of
+from talm_sim.agent.person.past_acts import claimed_acts
+from talm_sim.agent.person.reading import read_answers
+from talm_sim.tools_env.service.app import built_in_tools
+from talm_sim.types import Episode, Fact, HumanEvent, Missing, MissingKind, Termination
+from tests.agent.person.labelled import known, records, scenarios, verdict
+
+
+def test_labels_and_sets_are_those_that_are_described() -> None:
+    found = records()
+    assert len(found) == len({one["id"] for one in found}) == 120
+    assert Counter(one["set"] for one in found) == {"before": 40, "held": 80}
+    assert Counter(one["author"] for one in found) == {"hand": 60, "model": 60}
+    assert {one["label"] for one in found} == {*FAULTS, "ok"}
+
+
+def test_at_least_110_of_120_labels_are_right_and_no_contradiction_passes() -> None:
+    said = [(one["id"], one["label"], verdict(one)) for one in records()]
+    wrong = [one for one in said if one[1] != one[2]]
+    assert len(said) - len(wrong) >= 110, wrong
+    assert [one for one in said if one[1] == "contradiction" and one[2] == "ok"] == []
+    assert len([one for one in said if one[1] == "ok" and one[2] != "ok"]) <= 1
+
+
+@pytest.mark.parametrize("stands_in", [False, True])
+def test_the_person_that_is_played_by_a_rule_is_never_at_fault(*, stands_in: bool) -> None:
+    """Whatever it is asked: about what is missing, about a tool's work, about nothing, about the other scenarios' blockers."""
+    specs = built_in_tools().specs
+    chosen = [one for one in scenarios().values() if one.missing][::9]
+    others = ["Could you give me more details?", "Which city do you mean?", "On which date?", "What is the amount?"]
+    for scenario in chosen:
+        knowledge = knowledge_of(scenario, specs, stands_in=stands_in)
+        person = SimulatedResponder(scenario, specs, stands_in=stands_in)
+        asked = [*(f"What is the {' '.join(one.name.split('_'))}? I need: {one.description}" for one in knowledge.things), *others]
+        events = []
+        for number, question in enumerate(asked, start=1):
+            reply = asyncio.run(person(question, number))
+            said = {"answer": reply.answer, "responder": "simulated", "declined": reply.declined}
+            events.append(HumanEvent(turn=0, call_id=f"h{number}", question=question, **said))
+        episode = Episode(id="e", scenario_id=scenario.id, group="g", model="m", events=tuple(events), termination=Termination.ANSWERED)
+        faults = [(one.event.question, one.event.answer, one.faults) for one in read_answers(episode, knowledge) if one.faults]
+        assert faults == [], scenario.id
+
+
+def thing(name: str, value: str | int, said: str = "") -> KnownThing:
+    gone = Missing(kind=MissingKind.ARGUMENT, name=name, value=value, removed_text=said)
+    return KnownThing(gone, "", (Fact(name=name, value=value),), f"{value}\n{said}")
+
+
+TWO = Knowledge("Book a table and a taxi for Tom.", (thing("guests", 14), thing("restaurant", "Trattoria Verde")))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "kinds"),
+    [
+        ("How many guests?", "We are 14.", []),
+        ("How many guests?", "We are fourteen.", []),
+        ("How many guests?", "15 people.", ["contradiction"]),
+        ("How many guests?", "14 or 15.", ["contradiction"]),
+        ("How many guests?", "15, sorry, I meant 14.", []),
+        ("How many guests?", "It is not 14.", ["contradiction"]),
+        ("How many guests? 15?", "Yes.", ["contradiction"]),
+        ("How many guests?", "I don't know.", []),
+        ("How many guests?", "Why do you need to know?", []),
+        ("How many guests?", "14, at the Trattoria Verde.", ["leak"]),
+        ("How many guests?", "14. I have already called them.", ["false_claim"]),
+        ("How many guests?", "14. I have not called them.", []),
+        ("How many guests?", "14, and Marjorie brings a cake.", ["false_claim"]),
+        ("Which restaurant?", "At the Trattoria Verde.", []),
+        ("Which restaurant?", "At the Osteria Blu.", ["contradiction"]),
+        ("Shall I wear a hat?", "As I said, Trattoria Verde.", ["false_claim", "leak"]),
+        ("Who is it for?", "For Tom.", []),
+    ],
+)
+def test_rules(question: str, answer: str, kinds: list[str]) -> None:
+    found = find_faults(answer, [question], TWO)
+    assert [*dict.fromkeys(one.kind for one in found)] == kinds, found
+
+
+def test_a_thing_that_was_asked_before_is_no_leak_and_may_be_said_to_have_been_told() -> None:
+    asked = ["Which restaurant?", "How many guests?"]
+    assert find_faults("14. As I said, Trattoria Verde.", asked, TWO, ["Trattoria Verde"]) == []
+    assert told_things("14, Trattoria Verde", TWO) == ["guests", "restaurant"]
+
+
+def test_acts_that_the_scenario_knows_of_are_not_claimed() -> None:
+    assert [one.words for one in claimed_acts("I changed the money yesterday.", "On which day I changed the money")] == []
+    assert [one.words for one in claimed_acts("If I sent it, fine. Should I have called?")] == []
+
+
+@given(st.text(max_size=200), st.lists(st.text(max_size=60), max_size=3))
+def test_any_text_is_read(answer: str, asked: list[str]) -> None:
+    found = find_faults(answer, asked, TWO, asked[:-1])
+    assert [FAULTS.index(one.kind) for one in found] == sorted(FAULTS.index(one.kind) for one in found)
+    assert set(told_things(answer, TWO)) <= {"guests", "restaurant"}
+
+
+@given(
+    st.lists(st.sampled_from(["14", "15", "or", "not", "I", "already", "sent", "Oslo", "Trattoria Verde", ",", ".", "?", "sorry"]), max_size=12)
+)
+def test_the_right_value_alone_is_never_a_contradiction_of_another_thing(words: list[str]) -> None:
+    for fault in find_faults(" ".join(words), ["Shall I wear a hat?"], TWO):
+        if fault.kind == "leak":
+            assert fault.about in told_things(" ".join(words), TWO)
+
+
+def test_knowledge_has_every_blocker() -> None:
+    assert [one.name for one in known("calendar-06.underspecified").things] == ["year"]
+    assert known("calendar-03.non-replaceable").things == ()
+    assert [str(fact.value) for fact in known("finance-06.replaceable").things[0].facts] == ["32"]

@@ -1,0 +1,155 @@
+"""A person whom a model plays, in whole runs against a real server on loopback: what it is sent, recorded, counted and forecast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import talm_sim
+from talm_sim.common.digests import derive_seed
+from talm_sim.config import RunConfig
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.events import BudgetSpent, RunEvent
+from talm_sim.runs.forecast import forecast
+from talm_sim.types import Termination
+from tests.models.loopback import Answer, Loopback, Seen, chat_answer, loopback
+from tests.runs.recorded_world import TOWNS, make_world
+
+PERSON = "openai-api/stand/person"
+
+
+def says(request: Seen) -> Any:
+    """Say all that is known, which is what is missing."""
+    system = request.body["messages"][0]["content"]
+    known = system.partition("What you know besides:\n- ")[2].partition("\n")[0]
+    return chat_answer(known or "I don't know.")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
+    with loopback(chat_answer("unused")) as found:
+        found.reply = says
+        monkeypatch.setenv("STAND_BASE_URL", f"{found.url}/v1")
+        yield found
+
+
+def town_latitude(town: str) -> dict[str, int]:
+    """Latitude of a town in whole degrees."""
+    return {"latitude": TOWNS.get(town.lower(), 0)}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> dict[str, Any]:
+    """Options of four episodes whose agent asks which town is meant."""
+    found = {name: value for name, value in make_world(tmp_path).items() if name != "cassettes"}
+    options = {"model": "sim/asker", "split": "underspecified", "human": f"model:{PERSON}", "progress": False}
+    return found | options | {"tools_from": (f"python:{__name__}:town_latitude",), "tools": "live"}
+
+
+def asked_of(server: Loopback) -> list[list[tuple[str, str]]]:
+    return [[(message["role"], message["content"]) for message in one.body["messages"]] for one in server.seen]
+
+
+def test_the_model_is_told_the_facts_and_the_persona_and_asked_the_question(world: dict[str, Any], server: Loopback) -> None:
+    stored = talm_sim.run(**world, persona="terse")
+    assert len(server.seen) == len(TOWNS)
+    for conversation, request in zip(asked_of(server), server.seen, strict=True):
+        (_, system), (role, question) = conversation
+        assert "How far north is my town" in system and "You are terse" in system
+        assert any(town in system for town in TOWNS)
+        assert not any(str(degrees) in system for degrees in TOWNS.values())  # the gold call's result is not known to the person
+        assert role == "user" and "town" in question
+        assert request.body["model"] == "person" and request.body["max_tokens"] == 256
+    for episode in stored.episodes():
+        (event,) = episode.questions
+        assert event.responder == episode.human == f"model:{PERSON}"
+        assert event.answer.lower().count(episode.scenario_id.split("-")[1].split(".")[0]) == 1
+    assert [row.values["pass_rate"] for row in stored.rows()] == [True] * 4
+    assert [row.values["person_fault"] for row in stored.rows()] == [False] * 4
+
+
+def test_each_episode_and_epoch_has_a_seed_of_its_own(world: dict[str, Any], server: Loopback) -> None:
+    talm_sim.run(**world, epochs=2, seed=5)
+    seeds = {one.body["seed"] for one in server.seen}
+    scenarios = [f"towns-{town}.underspecified" for town in TOWNS]
+    assert seeds == {derive_seed(5, scenario, epoch, "person", 1) for scenario in scenarios for epoch in (1, 2)}
+
+
+def test_it_is_recorded_and_replayed_without_the_server(
+    world: dict[str, Any], server: Loopback, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept = {"cassettes": tmp_path / "kept"}
+    live = talm_sim.run(**world | kept | {"tools": "record"}, run_id="live")
+    assert len(server.seen) == 4
+    monkeypatch.setenv("STAND_BASE_URL", "http://127.0.0.1:9/v1")  # nobody is there
+    again = talm_sim.run(**world | kept | {"tools": "replay"}, run_id="again")
+    assert len(server.seen) == 4
+    assert [one.questions[0].answer for one in again.episodes()] == [one.questions[0].answer for one in live.episodes()]
+    assert [row.values["pass_rate"] for row in again.rows()] == [True] * 4
+    other = talm_sim.run(**world | kept | {"tools": "replay"}, run_id="other", persona="chatty")
+    assert {one.termination for one in other.episodes()} == {Termination.REPLAY_MISS}
+
+
+def test_what_the_person_asks_is_counted_and_a_budget_stops_it(world: dict[str, Any], server: Loopback) -> None:
+    heard: list[RunEvent] = []
+    stored = talm_sim.run(**world, budget="requests=2", max_episodes=1, on_event=heard.append)
+    assert len(server.seen) == 2 and stored.finished == 2
+    (spent,) = (one for one in heard if isinstance(one, BudgetSpent))
+    assert [(part.part, part.model, part.requests, part.input_tokens) for part in spent.parts] == [("person", PERSON, 2, 22)]
+    assert spent.left == {"episodes": 2}
+
+
+def test_a_dry_run_forecasts_it_and_asks_nobody(world: dict[str, Any], server: Loopback) -> None:
+    found = forecast(RunConfig(**{name: value for name, value in world.items() if name != "progress"}, epochs=2, turn_limit=3))
+    assert server.seen == []
+    agent, person = found.costs
+    assert (agent.role, person.role, person.model, person.traffic) == ("agent", "person", PERSON, "live")
+    assert (person.bound.least, person.bound.most, person.bound.output_tokens) == (0, 4 * 2 * 3, 4 * 2 * 3 * 256)
+    assert person.bound.input_tokens > 4 * 2 * 3 * 100
+
+
+def test_a_model_that_fails_ends_the_episode_and_says_whose_it_was(world: dict[str, Any], server: Loopback) -> None:
+    server.reply = lambda request: Answer({"error": {"message": "no"}}, status=400)
+    stored = talm_sim.run(**world, limit="1", max_retries=0)
+    (episode,) = stored.episodes()
+    assert episode.termination is Termination.INFRASTRUCTURE_ERROR
+    assert episode.error.startswith("the person's model: ")
+
+
+def test_an_empty_answer_is_one_that_does_not_know(world: dict[str, Any], server: Loopback) -> None:
+    server.reply = lambda request: chat_answer("  ")
+    (episode,) = talm_sim.run(**world, limit="1").episodes()
+    assert [(one.answer, one.declined) for one in episode.questions] == [("Sorry, I don't know.", "idk")]
+
+
+def test_a_faulty_person_is_counted_and_named(world: dict[str, Any], server: Loopback) -> None:
+    server.reply = lambda request: chat_answer("I mean Zagreb. I already looked it up.")
+    stored = talm_sim.run(**world, persona="wrong-once")
+    for row in stored.rows():
+        values = row.values
+        assert (values["pass_rate"], values["persons_failure"], values["person_fault"]) == (False, True, True)
+        assert (values["person_contradictions"], values["person_false_claims"], values["person_leaks"]) == (1, 1, 0)
+        assert "pass_rate_sound" not in values
+    (summary,) = stored.summary()
+    notes = " ".join(summary.notes)
+    assert "person: 4 of 4 answers faulty (1.00): 4 with a contradiction, 4 with a false claim" in notes
+    assert "4 of 4 failures were the person's" in notes
+    measure = summary.measure("person_fault")
+    assert measure is not None and measure.value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"human": "model:"}, "write model:PROVIDER/NAME"),
+        ({"human": "model:person"}, "write model:PROVIDER/NAME"),
+        ({"human": "model:sim/oracle"}, "a control plays no person"),
+        ({"human": "simulated", "persona": "terse"}, "add human="),
+    ],
+)
+def test_what_cannot_play_is_refused(world: dict[str, Any], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PrerequisiteError, match=message):
+        talm_sim.run(**world | options)
