@@ -45,7 +45,24 @@ if TYPE_CHECKING:
     )
     from talm_sim.tools_env.sources.factories import tool_factory
     from talm_sim.tools_env.sources.registry import register_tool_source
-    from talm_sim.types import Episode, LabelMeasured, Matrix, Measure, Measured, Rate, Row, Scenario, Section, Summary, ToolSpec, Turn, Verdict
+    from talm_sim.types import (
+        Approval,
+        Decision,
+        Episode,
+        Form,
+        LabelMeasured,
+        Matrix,
+        Measure,
+        Measured,
+        Rate,
+        Row,
+        Scenario,
+        Section,
+        Summary,
+        ToolSpec,
+        Turn,
+        Verdict,
+    )
 
 __version__ = "0.1.0"
 
@@ -53,9 +70,12 @@ __all__ = [
     "AgentOptions",
     "AgentTask",
     "AgentTaskOptions",
+    "Approval",
     "Call",
+    "Decision",
     "Environment",
     "Episode",
+    "Form",
     "HumanReply",
     "Judge",
     "LabelMeasured",
@@ -122,9 +142,12 @@ _HOMES = {
     "AgentOptions": "talm_sim.tasks",
     "AgentTask": "talm_sim.tasks",
     "AgentTaskOptions": "talm_sim.tasks",
+    "Approval": "talm_sim.types",
     "Call": "talm_sim.tools_env.perturbations",
+    "Decision": "talm_sim.types",
     "Environment": "talm_sim.tools_env.environment",
     "Episode": "talm_sim.types",
+    "Form": "talm_sim.types",
     "HumanReply": "talm_sim.agent.humans",
     "Judge": "talm_sim.judges",
     "LabelMeasured": "talm_sim.types",

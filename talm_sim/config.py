@@ -35,10 +35,12 @@ __all__ = [
     "Limit",
     "LogLevel",
     "ModelName",
+    "PersonName",
     "ProviderOptions",
     "RunConfig",
     "Scope",
     "Traffic",
+    "check_person",
     "is_constrained",
     "option",
     "parse_limit",
@@ -58,6 +60,8 @@ RESULT_LIMIT = 8_000
 _NAMED = re.compile(r"([\w.-]++)(?=([\"']?\s*[:=]\s*[\"']?[^\s\"'])?)")
 """A word, and what makes it a name. It takes each word whole, so that none is read again from its middle."""
 _OF_REQUEST = re.compile(r"header|query|body|param|cookie|extra", re.IGNORECASE)
+_LONGEST_NAME = 80
+"""Characters of the name of a person who answers."""
 _NO_VALUES = frozenset({"", "true", "false", "none", "null"})
 
 
@@ -168,6 +172,18 @@ def _number_as_text(value: Any) -> Any:
     return str(value) if type(value) is int else value
 
 
+def check_person(value: str) -> str:
+    """Return the name of a person who answers, without white space around it.
+
+    Raises:
+        ValueError: It is longer than a name, or contains something that cannot be printed.
+    """
+    name = value.strip()
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise ValueError(f"a name has at most {_LONGEST_NAME} printable characters, on one line")
+    return name
+
+
 def _check_limit(value: str) -> str:
     parse_limit(value)
     return value
@@ -200,6 +216,8 @@ ModelName = Annotated[str, AfterValidator(_has_provider)]
 """A model as `provider/name`."""
 ProviderOptions = Annotated[dict[str, str], BeforeValidator(_values_as_text), AfterValidator(_refuse_secrets)]
 """Options of a model's provider; numbers and booleans are taken as text, secrets are refused."""
+PersonName = Annotated[str, AfterValidator(check_person)]
+"""What a person calls themselves; see `check_person`."""
 BudgetText = Annotated[Names, AfterValidator(_check_budget)]
 """Limits of what a command spends, see `read_budget`; empty for none."""
 GateText = Annotated[str, AfterValidator(_check_gate)]
@@ -255,6 +273,7 @@ class RunConfig(OptionsModel):
     fail_fast: bool = option(True, OPE, "Continue even if the first requests are refused.", rare=True)
     controls: bool = option(False, OPE, "Also print the rows of the control models.")
     blind: bool = option(False, OPE, "Hide what the user knows from the person.", rare=True)
+    name: PersonName = option("", OPE, "Your name, kept with your answers.", metavar="NAME", rare=True)
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME", rare=True)
     quiet: bool = option(False, OPE, "Print no progress, legend or hints.", flag="-q")
     log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", metavar="NAME", rare=True)

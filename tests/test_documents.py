@@ -38,6 +38,8 @@ TYPED = {
     "--run-id person": "",
     "--human terminal": "1994-03-11\n\ny\n",
     "talm-sim answer": "It is in India.\nI mean oslo.\n",
+    "--judge person --name": "\n".join("pynf" * 4) + "\n",
+    "--judge person --settle": "f\n" * 6,
 }
 """Part of a command to what the person at its terminal types."""
 ENDS = {

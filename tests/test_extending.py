@@ -150,6 +150,14 @@ def test_a_task_is_one_file(beside: Beside) -> None:
     assert "Said" in listing and "europe-Milan@2" in listing
     assert "No, Rome is." in beside.run("capitals", "show", "replayed:europe-Milan")
 
+    # People judge its episodes by the question that every task has.
+    (beside.directory / "labels.csv").write_text("episode,label\neurope-Paris,pass\neurope-Milan,f\nasia-Osaka@2,f\n", encoding="utf-8")
+    beside.run("capitals", "judge", "replayed", "--judge", "person", "--labels-in", "labels.csv", "--name", "ann")
+    people = json.loads(beside.run("capitals", "judge", "replayed", "--judge", "person", "--json"))
+    (agreement,) = people["agreement"]
+    assert agreement["between"] == ["ann", "the table"] and (agreement["agreement_k"], agreement["agreement_n"]) == (1, 3)
+    assert "agreement with people" in beside.run("capitals", "report", "replayed", "--markdown")
+
     help_page = beside.run("capitals", "run", "--task", "capitals", "--help")
     assert "--hint" in help_page and "--strict " in help_page and "--perturb" not in help_page
     assert "capitals" in beside.run("capitals", "tasks", "list") and "--hint" in beside.run("capitals", "tasks", "show", "capitals")

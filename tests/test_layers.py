@@ -166,7 +166,9 @@ NAMES = {
         {
             "reference",
             "fault",
+            "respect",
             "llm",
+            "person",
             "preference",
             "behaviour",
             "behaviour-llm",
@@ -189,11 +191,13 @@ HOMONYMS = {
     **{key: {"refusal"} for key in ("talm_sim.models.anthropic_messages", "talm_sim.models.langchain_chat", "talm_sim.runs.traces.episodes")},
     **{key: {"calls"} for key in ("talm_sim.types.scenarios", "talm_sim.tools_env.environment")},
     **{key: {"fault"} for key in ("talm_sim.cli.commands.perturbations", "talm_sim.cli.making.fault_ways")},
+    "talm_sim.cli.commands.tools": {"person"},
     "talm_sim.runs.exports.span_values": {"refusal"},
     "talm_sim.runs.exports.inspect_samples": {"refusal", "calls", "explanation", "awareness"},
 }
 """Words that name something else there: `awareness` and `calls` are keys of stored episodes and scenarios, `refusal` is why a provider's turn
-ended, `calls` and `explanation` are keys of other programs' logs, and `fault` is a column of a list."""
+ended, `calls` and `explanation` are keys of other programs' logs, `fault` is a column of a list, and
+`person` is who can do a tool's work."""
 LOOK_UPS = {"get", "pop", "setdefault", "index", "count", "startswith", "endswith"}
 
 

@@ -59,7 +59,7 @@ def test_a_table_is_found_by_its_number_and_a_wrong_name_helps() -> None:
     assert published("fail-talms", 2) is published("fail-talms", "2")
     with pytest.raises(PrerequisiteError, match=r"^no published tables of 'failtalms'. Did you mean 'fail-talms'\?$"):
         published("failtalms", 1)
-    with pytest.raises(PrerequisiteError, match=r"^fail-talms has no Table '9'. Known: 1, 2, 3\.$"):
+    with pytest.raises(PrerequisiteError, match=r"^fail-talms has no Table '9'. Known: 1, 2, 3, people\.$"):
         published("fail-talms", 9)
     with pytest.raises(PrerequisiteError, match=r"^when2call, Table 7 is not in the data: prompts in words, no figures\.$"):
         published("when2call", 7)
@@ -126,6 +126,12 @@ def is_wilson(row: PublishedRow) -> bool:
     return abs(100 * (rate.low or 0) - low) < 0.15 and abs(100 * (rate.high or 0) - high) < 0.15
 
 
+def test_the_share_that_agrees_is_one_of_its_n() -> None:
+    (share,) = published("fail-talms", "people").row("GPT-4o").values.values()
+    assert share == round(100 * 79 / 95, 1) and published("fail-talms", "people").n == 95
+    assert published("incomplete-conditions", 3).row("Human").values["Overall Acc"] == round(100 * 146 / 180, 2)
+
+
 def test_sums_of_the_other_papers() -> None:
     size = published("when-not-to-call", "splits")
     assert sum(row.values["Samples"] or 0 for row in size.rows if row.keys != ("Total",)) == size.row("Total").values["Samples"] == 3641
@@ -176,6 +182,11 @@ HEADS = {
     "training": "Source Examples Share",
     "gap": "Language Standard Intent",
 }
+IN_TEXT = {
+    "fail-talms": ("In §3.4 we propose to use model-based evaluation", "95 examples"),
+    "incomplete-conditions": ("To further verify the reliability of Judge LLM", "100 randomly sampled instances"),
+}
+"""How the paragraphs begin that have figures of people's agreement, and what they are over."""
 
 
 @pytest.fixture
@@ -211,7 +222,7 @@ def window(table: PublishedTable, text: list[str]) -> tuple[int, int]:
         assert len(starts) == len(MATRICES)
         start = starts[MATRICES.index(table)]
         return start, start + 4
-    caption = HEADS.get(table.table, f"Table {table.table}:")
+    caption = IN_TEXT[table.paper][0] if table.table == "people" else HEADS.get(table.table, f"Table {table.table}:")
     (at,) = (number for number, line in enumerate(text) if line.startswith(caption))
     return max(0, at - 40), min(len(text), at + 40)
 
@@ -235,6 +246,8 @@ def lines_of(table: PublishedTable) -> Iterator[Line]:
     elif "prompt" in table.keys:  # one line a measure, one column a model
         for _, same in groupby(rows, key=lambda row: row.keys[:2]):
             yield from transposed(table, list(same))
+    elif table.table == "people":
+        yield IN_TEXT[paper][1], [value for row in rows for value in row.values.values()]
     elif paper == "incomplete-conditions" and table.table in {"4", "5", "6", "7", "8", "10"}:
         yield from turned(table)
     else:

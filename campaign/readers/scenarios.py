@@ -9,6 +9,7 @@ from typing import Final
 from campaign.readers.base import ASKED, ASKS, SPEC, TOOLS, Reader, all_of, also_in
 from talm_sim.scenarios import jsonl, leaks, missing, question_words, tool_texts
 from talm_sim.scenarios.load import read_scenario
+from talm_sim.scenarios.stand_ins import StandIn
 from talm_sim.tasks.awareness.making import cutting, study, toolbench, written
 from talm_sim.tasks.awareness.making import spellings as said_spellings
 from talm_sim.tasks.awareness.making.checks import check_manipulated
@@ -24,6 +25,8 @@ from talm_sim.tasks.when2call.training import damage
 from talm_sim.types import Behaviour, GoldCall, Scenario, ToolSpec, Turn, YesNo
 
 __all__ = ["READERS"]
+
+_TOOL: Final = StandIn("f", "", {}, {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}, "required": ["b"]})
 
 
 def _item(question: str = "How much are 250 dollars in francs?", gold: Behaviour = Behaviour.REQUEST_FOR_INFO) -> Item:
@@ -105,6 +108,7 @@ READERS: Final = (
         ASKS,
         ("what ", "tell ", "need ", "know ", "how many ", "where "),
     ),
+    Reader("StandIn.explain_misfit", "talm_sim.scenarios.stand_ins", _TOOL.explain_misfit, ("[", '{"a": ', "{"), ("[", '{"a":', '\\"')),
     Reader("question words", "talm_sim.scenarios.question_words", all_of(question_words, ("stem", "content_stems", "name_stems"))),
     Reader("calls_in", "talm_sim.tasks.when2call.training.damage", damage.calls_in, ('{"name": "f", "arguments": {',)),
     Reader("could_be_stated", "talm_sim.tasks.talm.making.drafts", drafts.could_be_stated),

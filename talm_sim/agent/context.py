@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from talm_sim.agent.faulty_model import ModelFaults
+from talm_sim.agent.open_requests import OpenRequests
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings, Model
 from talm_sim.tools_env.environment import EpisodeTools
@@ -33,6 +34,8 @@ class EpisodeContext:
     """The tools shown to the model: the environment's, `ask_human` where there is a human, and `Finish` where its call ends the episode."""
     faults: ModelFaults | None = None
     """The faults that are injected into the model's answers; None if no tool is executed."""
+    forms: OpenRequests | None = None
+    """What tools ask of the person while calls run; None where there is nobody, or no tool is executed."""
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
         """Generate one turn of the agent, with the faults that are injected into it.

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.types import Command
-from pydantic import TypeAdapter
 
+from talm_sim.agent.ask_limits import AskLimits
+from talm_sim.agent.asks import Asks, PendingQuestion
 from talm_sim.agent.context import EpisodeContext, failure_state
 from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.faulty_model import ModelFaults
-from talm_sim.agent.humans import DecidingResponder, HumanReply, Responder
+from talm_sim.agent.humans import HumanReply, Responder
+from talm_sim.agent.open_requests import OpenRequests
+from talm_sim.agent.replies import answer_at_once
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
-from talm_sim.models.metering import PERSON, asking_as
 from talm_sim.recordings import Player, playing
 from talm_sim.tools_env.environment import Environment, EpisodeTools
-from talm_sim.types import Episode, Event, ModelTurn, PersonRequest, Scenario, ToolSpec, Usage, episode_id
+from talm_sim.types import Episode, Event, ModelTurn, Scenario, ToolSpec, Usage, episode_id
 
 __all__ = ["Agent", "PendingQuestion", "Players", "Waiting", "run_episode"]
-
-_REQUEST: TypeAdapter[PersonRequest] = TypeAdapter(PersonRequest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class Agent:
         most_steps: Steps of the graph after which it is stopped as one that does not end.
         control: The task's own policy of a control for a scenario; None leaves it to the control.
         prompts: Which prompts of the agent are known, to tell which faults it met.
+        ask_limits: How many questions the person is asked; None for no limit.
     """
 
     model: Model
@@ -73,19 +74,38 @@ class Agent:
     most_steps: int = 25
     control: Callable[[str, Scenario], Model | None] | None = None
     prompts: Prompts = "all"
+    ask_limits: AskLimits | None = None
+    held: dict[str, HeldEpisode] = field(default_factory=dict)
+    """Episodes that wait for a person within a call, so that they go on where they are, by episode and attempt."""
+
+    def players_of(self, scenario: Scenario, epoch: int, attempt: int) -> Players | None:
+        """Return the recordings that an episode uses that waits within a call; None for any other."""
+        held = self.held.get(_thread(scenario, epoch, attempt))
+        return None if held is None else held.players
+
+    async def aclose(self) -> None:
+        """End the episodes that wait within a call; started again, they find the answers that were given."""
+        close = getattr(self.graph, "aclose", None)
+        if close is not None:
+            await close()
+        tools = [one.context.tools for one in self.held.values() if one.context.tools]
+        self.held.clear()
+        await asyncio.gather(*(one.aclose() for one in tools))
 
 
 @dataclass(frozen=True, slots=True)
-class PendingQuestion:
-    """Something put to the person that nobody has answered yet."""
+class HeldEpisode:
+    """What an episode uses that waits for a person within a call.
 
-    interrupt_id: str
-    ask: int
-    """Its number within the episode, counted from 1."""
-    question: str
-    """In words."""
-    request: PersonRequest | None = None
-    """The call to approve, or the form; None for a question."""
+    Attributes:
+        context: What its graph was given.
+        players: Its recordings.
+        slept: Seconds of pretended waiting that are counted already.
+    """
+
+    context: EpisodeContext
+    players: Players
+    slept: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +153,27 @@ async def run_episode(
     """
     players = players or Players()
     kept: Mapping[str, Any] = state or {}
-    tools = _open_tools(agent, scenario, epoch, players, kept)
+    thread = _thread(scenario, epoch, attempt)
+    held = None if resume is None else agent.held.pop(thread, None)
+    if held is None:
+        tools = _open_tools(agent, scenario, epoch, players, kept)
+        held = HeldEpisode(_context(agent, scenario, tools, epoch, attempt, kept), players, 0.0)
+        if resume is not None:
+            await _recall(agent, held.context, thread)
+    tools = held.context.tools
     if tools is None:
-        return await _play_until_pause(agent, scenario, epoch, attempt, players, resume, kept, tools)
+        return await _play_until_pause(agent, scenario, epoch, attempt, held, resume, kept)
     try:
-        result = await _play_until_pause(agent, scenario, epoch, attempt, players, resume, kept, tools)
+        result = await _play_until_pause(agent, scenario, epoch, attempt, held, resume, kept)
     except BaseException:  # a bug, or the run is interrupted
         await tools.aclose()
         raise
-    if isinstance(result, Waiting):
-        tools.keep()
-    else:
+    if not isinstance(result, Waiting):
         await tools.aclose()
+    elif held.context.forms:
+        agent.held[thread] = replace(held, slept=tools.slept)
+    else:
+        tools.keep()
     return result
 
 
@@ -153,27 +182,25 @@ async def _play_until_pause(
     scenario: Scenario,
     epoch: int,
     attempt: int,
-    players: Players,
+    held: HeldEpisode,
     resume: Mapping[str, HumanReply] | None,
     kept: Mapping[str, Any],
-    tools: EpisodeTools | None,
 ) -> Episode | Waiting:
     """Play an episode from its present state to its end, or until it waits for a person."""
     started = _Moment(time.time(), time.monotonic())
-    thread = f"{episode_id(scenario.id, epoch)}#{attempt}"
+    thread = _thread(scenario, epoch, attempt)
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": agent.most_steps}
-    context = _context(agent, scenario, tools, epoch, kept)
-    if resume is not None and tools is not None and tools.perturbations and context.faults is not None:
-        # The checkpoint may be ahead of the state: a process can be killed between the two.
-        reached = (await agent.graph.aget_state(config)).values
-        tools.recall(reached.get("events", ()))
-        context.faults.recall(reached.get("model_turns", ()))
-    asks: dict[str, int] = dict(kept.get("asks", {}))
-    step: Any = {} if resume is None else _resume_command(_drop_stale_replies(resume, asks))
+    context, players, tools = held.context, held.players, held.context.tools
+    asks = Asks(episode_id(scenario.id, epoch), agent.ask_limits, dict(kept.get("asks", {})), [*kept.get("cut_off", ())])
+    step: Any = {} if resume is None else asks.resume(resume)
     durable: dict[str, Any] = {"durability": "exit"} if agent.saver else {}
     advance = partial(agent.graph.ainvoke, config=config, context=context, **durable)
     with playing(players.model):
         result, questions = await _play(advance, step, asks, agent.responder(scenario, epoch) if agent.responder else None)
+    elapsed = kept.get("active_s", 0.0) + started.age + (tools.slept - held.slept if tools else 0.0)
+    if agent.saver is not None and (context.forms or not questions):
+        # Of one that waits within a call an earlier checkpoint may be there; nothing can continue from it.
+        await agent.saver.adelete_thread(thread)
     if questions:
         return Waiting(
             episode_id(scenario.id, epoch),
@@ -183,12 +210,22 @@ async def _play_until_pause(
             questions,
             tuple(result.get("model_turns", ())),
             tuple(result.get("events", ())),
-            _keep(players, tools, context.faults, asks, kept, started),
+            _keep(players, tools, context.faults, asks, kept.get("started_at", started.unix), elapsed),
         )
-    if agent.saver is not None:
-        await agent.saver.adelete_thread(thread)
-    elapsed = _active_seconds(tools, kept, started)
     return _episode(agent, scenario, epoch, attempt, result, tools, players, kept.get("started_at", started.unix), elapsed)
+
+
+async def _recall(agent: Agent, context: EpisodeContext, thread: str) -> None:
+    """Count what happened since the state was kept: the checkpoint may be ahead of it, as a process can be killed between the two."""
+    if context.tools is None or not context.tools.perturbations or context.faults is None:
+        return
+    reached = (await agent.graph.aget_state({"configurable": {"thread_id": thread}})).values
+    context.tools.recall(reached.get("events", ()))
+    context.faults.recall(reached.get("model_turns", ()))
+
+
+def _thread(scenario: Scenario, epoch: int, attempt: int) -> str:
+    return f"{episode_id(scenario.id, epoch)}#{attempt}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,25 +258,29 @@ def _open_tools(agent: Agent, scenario: Scenario, epoch: int, players: Players, 
 
 
 async def _play(
-    advance: Callable[[Any], Awaitable[dict[str, Any]]], step: Any, asks: dict[str, int], responder: Responder | None
+    advance: Callable[[Any], Awaitable[dict[str, Any]]], step: Any, asks: Asks, responder: Responder | None
 ) -> tuple[dict[str, Any], tuple[PendingQuestion, ...]]:
     """Advance the graph to its end, or to questions that no `responder` answers at once; return its state and those questions."""
     while True:
         result = await advance(step)
-        questions = _pending(result, asks)
-        if not questions or responder is None:
+        pending = asks.number(result)
+        questions = asks.cut_off(pending, result.get("events", ()))
+        if not pending or (questions and responder is None):
             return result, questions
         try:
-            step = _resume_command({question.interrupt_id: await _answer(responder, question) for question in questions})
+            replies = {one.interrupt_id: await answer_at_once(responder, one.question, one.request, one.ask) for one in questions if responder}
         except CassetteMissError as err:
             return result | failure_state(err), ()
         except ProviderError as err:
             return result | failure_state(err) | {"error": f"the person's model: {err}"}, ()
+        step = asks.resume(replies)
 
 
-def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int, kept: Mapping[str, Any]) -> EpisodeContext:
+def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int, attempt: int, kept: Mapping[str, Any]) -> EpisodeContext:
     ours = () if scenario.group in agent.without_tools else (agent.human_tool, agent.finish_tool)
     seed = None if agent.settings.seed is None else derive_seed(agent.settings.seed, scenario.id, epoch)
+    asks = agent.human != "none" and scenario.group not in agent.without_tools and tools is not None
+    name, first = _thread(scenario, epoch, attempt), len(kept.get("asks", ())) + 1
     return EpisodeContext(
         scenario=scenario,
         model=_player_of(agent, scenario),
@@ -247,6 +288,7 @@ def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch
         tools=tools,
         offered=(*(tools.tools if tools else ()), *filter(None, ours)),
         faults=None if tools is None else ModelFaults(tools.perturbations, kept.get("model_faults")),
+        forms=OpenRequests(name, first=first, elicited=True) if asks else None,
     )
 
 
@@ -257,73 +299,19 @@ def _player_of(agent: Agent, scenario: Scenario) -> Model:
     return agent.model.play(agent.control(agent.model.name, scenario) if agent.control else None)
 
 
-def _resume_command(replies: Mapping[str, HumanReply]) -> Command[Any]:
-    # By interrupt id, never a bare value: a bare one would answer whichever question comes first.
-    return Command(resume={interrupt_id: _as_json(reply) for interrupt_id, reply in replies.items()})
-
-
-def _as_json(reply: HumanReply) -> dict[str, Any]:
-    """Return the fields of a `HumanEvent` that a reply gives; a checkpoint keeps them."""
-    fields = {name: value for name, value in asdict(reply).items() if name not in ("decision", "name")}
-    decision = None if reply.decision is None else reply.decision.model_dump(mode="json")
-    return fields | ({} if decision is None else {"decision": decision}) | ({"name": reply.name} if reply.name else {})
-
-
-async def _answer(responder: Responder, question: PendingQuestion) -> HumanReply:
-    asked = time.time()
-    with asking_as(PERSON):
-        if question.request is None:
-            reply = await responder(question.question, question.ask)
-        elif isinstance(responder, DecidingResponder):
-            reply = await responder.decide(question.request, question.ask)
-        else:
-            kind = "approves no calls" if question.request.kind == "approval" else "fills in no forms"
-            raise PrerequisiteError(f"the responder answers questions, but {kind}: it needs a method decide(request, ask); see docs/asking.md.")
-    return replace(reply, asked_at=asked, answered_at=max(asked, time.time()))
-
-
-def _drop_stale_replies(replies: Mapping[str, HumanReply], asks: Mapping[str, int]) -> dict[str, HumanReply]:
-    """Drop answers to questions this episode never asked: a stale id could answer the wrong question."""
-    return {interrupt_id: reply for interrupt_id, reply in replies.items() if interrupt_id in asks}
-
-
-def _pending(result: Mapping[str, Any], asks: dict[str, int]) -> tuple[PendingQuestion, ...]:
-    """Return the open questions; new ones get the next numbers in `asks`."""
-    pending = result.get("__interrupt__", ())
-    return tuple(_put(item.id, asks.setdefault(item.id, len(asks) + 1), item.value) for item in pending)
-
-
-def _put(interrupt_id: str, ask: int, value: Any) -> PendingQuestion:
-    """Return what an interrupt puts to the person: a text is a question, a JSON object a call to approve or a form."""
-    if isinstance(value, str):
-        return PendingQuestion(interrupt_id, ask, value)
-    request = _REQUEST.validate_python(value)
-    return PendingQuestion(interrupt_id, ask, request.text, request)
-
-
 def _keep(
-    players: Players,
-    tools: EpisodeTools | None,
-    faults: ModelFaults | None,
-    asks: dict[str, int],
-    kept: Mapping[str, Any],
-    started: _Moment,
+    players: Players, tools: EpisodeTools | None, faults: ModelFaults | None, asks: Asks, started_at: float, active_s: float
 ) -> dict[str, Any]:
     return {
-        "asks": asks,
+        "asks": asks.numbers,
+        **({"cut_off": asks.cut} if asks.cut else {}),
         "perturbations": tools.state() if tools else {},
         "model_faults": faults.state() if faults else {},
         "played_tools": players.tools.counts() if players.tools else {},
         "played_model": players.model.counts() if players.model else {},
-        "started_at": kept.get("started_at", started.unix),
-        "active_s": _active_seconds(tools, kept, started),
+        "started_at": started_at,
+        "active_s": active_s,
     }
-
-
-def _active_seconds(tools: EpisodeTools | None, kept: Mapping[str, Any], started: _Moment) -> float:
-    """Return the seconds an episode took, with its tools' pretended waiting and without a person's time."""
-    active: float = kept.get("active_s", 0.0) + started.age + (tools.slept if tools else 0.0)
-    return active
 
 
 def _restore(players: Players, kept: Mapping[str, Any]) -> None:

@@ -1,9 +1,11 @@
 """The LangGraph state machine of task `talm`.
 
-    START -> assess -> (No: END) | think -> Send(tool)* and Send(human)* -> think ... -> END
+    START -> assess -> (No: END) | think -> Send(tool)*, Send(human)* and Send(approval)* -> think ... -> END
                 ^------------ answered, and the user says more ------------|
 
 `assess` tells the model what the user says next, and before the last time asks the awareness questions.
+
+A call that a person approves first is sent to `approval`; once all of its turn are decided, `think` sends those that may run to `tool`.
 
 Where the tool `Finish` is offered, its call is the answer. A turn without a call then is a question to the person, if it asks one in words and
 there is a person, or is answered by a reminder; and the text of the last turn that a limit allows is the answer.
@@ -28,17 +30,21 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 
+from talm_sim.agent.approvals import approved_call, settle_approval
 from talm_sim.agent.asking import asking_sentences
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.finishing import close_calls, refuse_finish
 from talm_sim.agent.limits import limit_reached
+from talm_sim.agent.open_requests import person_of_call
 from talm_sim.agent.prompts import Prompts
 from talm_sim.common.digests import derive_seed
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.scenarios.dialogue import as_dicts, as_messages, request_text
+from talm_sim.tools_env.person import asking_person
 from talm_sim.types import (
     FINISH,
+    Approval,
     AwarenessAnswer,
     AwarenessKind,
     AwarenessValue,
@@ -81,6 +87,8 @@ class _Call(TypedDict, total=False):
     turn: int
     in_words: bool
     """Whether the call stands for a question that was asked in words."""
+    request: Approval
+    """What a person is asked about the call before it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +159,9 @@ class _Nodes:
         """Generate one turn: calls, or an answer; the last answer ends the episode."""
         if state.get("termination"):
             return Command(goto=END)
+        tools = runtime.context.tools
+        if tools is not None and tools.guarded and (approved := _approved_calls(state)):
+            return Command(goto=approved)
         update: Any
         try:
             update = await self._generate(state, runtime.context)
@@ -213,24 +224,40 @@ def _calls(turn: ModelTurn, number: int, context: EpisodeContext) -> list[Send]:
     """One task for each call, the human's apart from the tools'."""
     sends = [Send("tool", _Call(call=call, turn=number)) for call in turn.unparsable_calls]
     for call in turn.tool_calls:
-        sends.append(Send("human" if context.question_in(call) else "tool", _Call(call=call, turn=number)))
+        request = None if context.tools is None or context.question_in(call) else context.tools.approval_of(call)
+        if request is not None:
+            sends.append(Send("approval", _Call(call=call, turn=number, request=request)))
+        else:
+            sends.append(Send("human" if context.question_in(call) else "tool", _Call(call=call, turn=number)))
     return sends
 
 
+def _approved_calls(state: State) -> list[Send]:
+    """Return one task for each call of the last turn that a person has just approved."""
+    last = len(state.get("model_turns", ())) - 1
+    events = [event for event in state.get("events", ()) if event.turn == last]
+    made = {event.call_id for event in events if isinstance(event, ToolEvent)}
+    calls = [call for event in events if isinstance(event, HumanEvent) and event.by == "policy" and (call := approved_call(event))]
+    return [Send("tool", _Call(call=call, turn=last)) for call in calls if call.id not in made]
+
+
 async def _tool(state: _Call, runtime: Runtime[EpisodeContext]) -> Any:
-    tools = runtime.context.tools
+    tools, forms = runtime.context.tools, runtime.context.forms
     assert tools is not None
     if state["call"].name == FINISH and runtime.context.finishes:
         return _told(refuse_finish(state["call"], state["turn"]))
+    asked: list[HumanEvent] = []
+    person = None if forms is None else person_of_call(forms, state["call"].id, state["turn"], asked.append)
     try:
-        event = await tools.call(state["call"], state["turn"])
+        with asking_person(person):
+            event = await tools.call(state["call"], state["turn"])
     except FORESEEN as err:
-        return failure_state(err)
-    return _told(event)
+        return {**failure_state(err), "events": asked}
+    return _told(event, asked)
 
 
-def _told(event: ToolEvent) -> State:
-    return {"events": [event], "messages": [ToolMessage(event.result, tool_call_id=event.call_id, name=event.name)]}
+def _told(event: ToolEvent, asked: Sequence[HumanEvent] = ()) -> State:
+    return {"events": [*asked, event], "messages": [ToolMessage(event.result, tool_call_id=event.call_id, name=event.name)]}
 
 
 async def _human(state: _Call) -> State:
@@ -244,17 +271,28 @@ async def _human(state: _Call) -> State:
     return {"events": [event], "messages": [answer]}
 
 
+async def _approval(state: _Call) -> State:
+    call, request = state["call"], state["request"]
+    reply: dict[str, Any] = interrupt(request.model_dump(mode="json"))
+    event = settle_approval(HumanEvent(turn=state["turn"], call_id=call.id, question=request.text, by="policy", request=request, **reply))
+    if approved_call(event) is not None:
+        return {"events": [event]}
+    return {"events": [event], "messages": [ToolMessage(event.answer, tool_call_id=event.call_id, name=call.name)]}
+
+
 def talm_graph(rules: TalmRules, checkpointer: BaseCheckpointSaver[Any] | None = None) -> CompiledStateGraph[State, EpisodeContext, Any, Any]:
     """Compile the graph of a run; with a `checkpointer` it can pause for a human."""
     nodes = _Nodes(rules)
     graph = StateGraph(State, EpisodeContext)
     graph.add_node("assess", nodes.assess, destinations=("think", END))
-    graph.add_node("think", nodes.think, destinations=("tool", "human", "think", "assess", END))
+    graph.add_node("think", nodes.think, destinations=("tool", "human", "approval", "think", "assess", END))
     graph.add_node("tool", _tool)
     graph.add_node("human", _human)
+    graph.add_node("approval", _approval)
     graph.add_edge(START, "assess")
     graph.add_edge("tool", "think")
     graph.add_edge("human", "think")
+    graph.add_edge("approval", "think")
     return graph.compile(checkpointer=checkpointer)
 
 

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from talm_sim.agent.deciding import decide_by_scenario
 from talm_sim.common.digests import digest
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.scenarios.missing import describe_missing, question_is_about, replaceable_tools
-from talm_sim.types import Approval, Decision, PersonRequest, Scenario, ToolSpec
+from talm_sim.types import Approval, Decision, Declined, Form, PersonRequest, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.recordings import RecordedAnswer
 
 __all__ = [
     "DONT_KNOW",
+    "NOT_ALLOWED",
     "WONT_SAY",
     "DecidingResponder",
     "HumanReply",
     "RecordedResponder",
+    "RefusingResponder",
     "Responder",
     "SimulatedResponder",
     "question_digest",
@@ -29,6 +31,8 @@ __all__ = [
 
 DONT_KNOW = "Sorry, I don't know."
 """What the agent reads where the person does not know."""
+NOT_ALLOWED = "I do not allow this."
+"""Why a person who allows nothing rejects a call."""
 WONT_SAY = "I would rather not answer that."
 """What the agent reads where the person will not say."""
 
@@ -40,7 +44,7 @@ class HumanReply:
     Attributes:
         answer: The words the agent reads.
         responder: Who answered: the responder's name, `answer`, or `recorded (WHO)` for an answer that WHO gave when it was recorded.
-        declined: `idk` if the person does not know, `skip` if they would not say.
+        declined: Why there is no answer, as of `HumanEvent`: `idk` if the person does not know, `skip` if they would not say.
         asked_at: Unix time the question was put, in seconds.
         answered_at: Unix time of the answer, in seconds.
         appropriate: Whether the person marked the question as appropriate; None where they did not mark it.
@@ -50,7 +54,7 @@ class HumanReply:
 
     answer: str
     responder: str
-    declined: Literal["", "idk", "skip"] = ""
+    declined: Declined = ""
     asked_at: float = 0.0
     answered_at: float = 0.0
     appropriate: bool | None = None
@@ -108,12 +112,30 @@ class SimulatedResponder:
         return HumanReply(decision.text, "simulated", decision=decision)
 
 
+class RefusingResponder(SimulatedResponder):
+    """Answers as the simulated person does, and allows nothing: it rejects every call and declines every form."""
+
+    async def decide(self, request: PersonRequest, ask: int) -> HumanReply:
+        """Reject a call, or decline a form; what cannot be refused is decided as the simulated person does."""
+        if not isinstance(request, Approval):
+            return _decided(Decision(action="decline"))
+        for action in ("reject", "respond"):
+            if action in request.allowed:
+                return _decided(Decision(action=action, message=NOT_ALLOWED))
+        return await super().decide(request, ask)
+
+
+def _decided(decision: Decision) -> HumanReply:
+    return HumanReply(decision.text, "refusing", decision=decision)
+
+
 class RecordedResponder:
     """Repeats the answers that lie beside a recording. A question that was not asked then is a miss, never answered by guess."""
 
     def __init__(self, scenario_id: str, answers: Sequence[RecordedAnswer]) -> None:
         self._scenario_id = scenario_id
-        self._answers = {answer.ask: answer for answer in answers}
+        self._forms = [answer for answer in answers if answer.is_form]
+        self._answers = {answer.ask: answer for answer in answers if not answer.is_form}
 
     async def __call__(self, question: str, ask: int) -> HumanReply:
         """Return the recorded answer.
@@ -126,21 +148,36 @@ class RecordedResponder:
             raise CassetteMissError(f"{self._scenario_id}: no human answer was recorded for question {ask}; try --human simulated.")
         if recorded.question_digest != question_digest(question):
             raise CassetteMissError(f"{self._scenario_id}: question {ask} is not the recorded one ('{recorded.question[:80]}').")
-        return HumanReply(
-            recorded.answer,
-            f"recorded ({recorded.responder})",
-            recorded.declined,
-            appropriate=recorded.appropriate,
-            decision=recorded.decision,
-            name=recorded.name,
-        )
+        return _as_recorded(recorded)
 
     async def decide(self, request: PersonRequest, ask: int) -> HumanReply:
-        """Return the recorded decision; raises as a question does."""
+        """Return the recorded decision; of a form the next one that was recorded for it.
+
+        Raises:
+            CassetteMissError: No decision was recorded, or the request was another.
+        """
+        if isinstance(request, Form):
+            same = (one for one in self._forms if one.question_digest == question_digest(request.text))
+            recorded = next(same, None)
+            if recorded is None:
+                raise CassetteMissError(f"{self._scenario_id}: no decision was recorded for the form '{request.text[:80]}'.")
+            self._forms.remove(recorded)
+            return _as_recorded(recorded)
         reply = await self(request.text, ask)
         if reply.decision is None:
             raise CassetteMissError(f"{self._scenario_id}: no decision was recorded for request {ask} ('{request.text[:80]}').")
         return reply
+
+
+def _as_recorded(recorded: RecordedAnswer) -> HumanReply:
+    return HumanReply(
+        recorded.answer,
+        f"recorded ({recorded.responder})",
+        recorded.declined,
+        appropriate=recorded.appropriate,
+        decision=recorded.decision,
+        name=recorded.name,
+    )
 
 
 def question_digest(question: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from talm_sim.agent.humans import RecordedResponder, Responder, SimulatedResponder
+from talm_sim.agent.humans import RecordedResponder, RefusingResponder, Responder, SimulatedResponder
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.plugins import Registry
 from talm_sim.types import Scenario, ToolSpec
@@ -70,6 +70,10 @@ def _simulated(context: ResponderContext) -> Responder:
     return SimulatedResponder(context.scenario, context.specs, stands_in=context.perturbed)
 
 
+def _refusing(context: ResponderContext) -> Responder:
+    return RefusingResponder(context.scenario, context.specs, stands_in=context.perturbed)
+
+
 def _recorded_responder(context: ResponderContext) -> Responder:
     return RecordedResponder(context.scenario.id, context.recorded())
 
@@ -89,6 +93,7 @@ RESPONDERS: Registry[ResponderKind] = Registry(
         "terminal": ResponderKind("terminal", "A person, now at the terminal or later with `talm-sim answer`.", None),
         "recorded": ResponderKind("recorded", "The answers stored with the recording.", _recorded_responder),
         "simulated": ResponderKind("simulated", "The scenario's own answer, if the question is about what is missing or damaged.", _simulated),
+        "refusing": ResponderKind("refusing", "The same, but every call that waits for approval is rejected.", _refusing),
         "model": ResponderKind("model", "A language model that plays the person: model:PROVIDER/NAME.", _played),
     },
 )

@@ -21,7 +21,7 @@ from talm_sim.cli.terminal.console import stderr
 from talm_sim.cli.terminal.logs import logging_to
 from talm_sim.cli.terminal.signals import only_ends
 from talm_sim.cli.terminal.streams import silence_stdout, streams_kept, until_reader_leaves
-from talm_sim.cli.terminal.text import count, one_line, strip_control
+from talm_sim.cli.terminal.text import count, count_each, one_line, strip_control
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import OptionError, PrerequisiteError, line_to_copy
 from talm_sim.models import control_names
@@ -40,7 +40,7 @@ CONTROLS = tuple(f"sim/{control}" for control in control_names.CONTROLS)
 """Models printed by `--controls`: scripts whose true metric values are known."""
 FAULT_CONTROLS = tuple(f"sim/{control}" for control in control_names.FAULT_CONTROLS)
 """Models that it prints besides where faults were injected."""
-_OF_COMMAND = ("display", "quiet", "log_level", "against", "budget", "prices")
+_OF_COMMAND = ("display", "quiet", "log_level", "against", "budget", "prices", "name")
 """Options that a command on a stored run has for itself."""
 
 
@@ -72,14 +72,14 @@ def watching(config: RunConfig, again: str = "") -> Iterator[WatchedWork]:
     """Show the progress of the work in the block.
 
     Args:
-        config: How to show it: `display`, `quiet` and `log_level`.
+        config: How to show it: `display`, `quiet` and `log_level`; and `name`, who answers questions.
         again: The command that continues it; by default, the one that resumes the run.
     """
     console = stderr()
     # `--quiet` silences messages, not what a program reads.
     name = "none" if config.quiet and config.display != "json" else config.display
     display = open_display(name, console, logged=config.log_level in ("debug", "info"))
-    session = WatchedWork(display, TerminalResponder(display, console, plain=config.display == "plain"))
+    session = WatchedWork(display, TerminalResponder(display, console, config.name, plain=config.display == "plain"))
     try:
         with ExitStack() as stack:
             stack.enter_context(streams_kept())
@@ -199,11 +199,11 @@ def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | 
         lines.append(f"the agent raised an error in {number}, for example {strip_control(first.id)}: {one_line(first.error, 300)}")
         if first.traceback:
             lines.append(f"its traceback: {line_to_copy('talm-sim', 'show', f'{name}:{first.id}')}")
-    waiting, finished = stored.open_questions, stored.finished
+    waiting, finished = stored.open_items, stored.finished
     if waiting:
         asked = () if finished else stored.pending(limit=1)
         such = "".join(f"nothing is finished yet: {strip_control(one.episode_id)} asks: {one_line(one.question)}\n" for one in asked)
-        lines.append(f"{such}{count(waiting, 'question')} open. Answer with: {line_to_copy('talm-sim', 'answer', name)}")
+        lines.append(f"{such}{count_each(waiting)} open. Answer with: {line_to_copy('talm-sim', 'answer', name)}")
     if spent is not None:
         lines.append(f"the budget is spent: {left_over(spent)}. Continue with: {again}")
     elif finished < stored.total:

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from talm_sim.common.digests import derive_seed, digest
 from talm_sim.errors import PrerequisiteError
-from talm_sim.types import Episode, Measured, Scenario, Verdict
+from talm_sim.types import Episode, Measured, Scenario, ToolSpec, Verdict
 
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
 
 __all__ = ["Earlier", "Judge", "JudgeContext", "Need", "OpenVote", "Pair", "judge_digest", "prompt_key", "unrecorded_vote"]
 
-Need = Literal["model", "pairs", "earlier"]
-"""What a judge may need: a `model` that grades, the `pairs` that episodes are compared in, verdicts of the judges `earlier` in line."""
+Need = Literal["model", "pairs", "earlier", "person"]
+"""What a judge may need: a `model` that grades, the `pairs` that episodes are compared in, verdicts of the judges `earlier` in line, or a
+`person`, who is asked of a stored run.
+"""
 WayOut = Callable[[Episode, Scenario, int], bool | None]
 """Whether there was a way out of an episode's fault, named by its place among the perturbations; None where that is not known."""
 OpenVote = Callable[[str, Episode, int], AbstractContextManager[object]]
@@ -58,6 +60,8 @@ class JudgeContext:
     pair: Pair = _pair_nothing
     earlier: Earlier = _no_earlier_verdict
     way_out: WayOut = _no_way_known
+    tools: Mapping[str, ToolSpec] = field(default_factory=dict)
+    """The tools that the scenarios name, by name."""
     calls_as: str = ""
     """How raw text was asked to write calls: `pythonic`, as a list in Python's syntax; empty if it was asked otherwise, or not at all."""
 

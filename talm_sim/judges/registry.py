@@ -22,7 +22,9 @@ JUDGES: Registry[type[Judge]] = Registry(
     {
         "reference": "talm_sim.judges.reference:ReferenceJudge",
         "fault": "talm_sim.judges.fault:FaultJudge",
+        "respect": "talm_sim.judges.respect:RespectJudge",
         "llm": "talm_sim.judges.llm:LlmJudge",
+        "person": "talm_sim.judges.person:PersonJudge",
         "preference": "talm_sim.judges.preference:PreferenceJudge",
     },
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean, suggest_nearest
 from talm_sim.foreign.plugins import Registry
-from talm_sim.models.control_names import CONTROLS, FAULT_CONTROLS
+from talm_sim.models.control_names import EVERY_CONTROL
 from talm_sim.models.metering import count_generations, current_meter
 from talm_sim.models.request import ModelRequest
 
@@ -146,7 +146,7 @@ _BUILT_IN = (
     ),
     Provider(
         "sim",
-        f"sim/{'|'.join((*CONTROLS, *FAULT_CONTROLS))}",
+        f"sim/{'|'.join(EVERY_CONTROL)}",
         "Scripted controls whose true metric values are known; not language models.",
         "talm_sim.models.sim:open_sim",
         local=True,

@@ -14,7 +14,7 @@ from pydantic import Field
 from talm_sim.common.typed_options import OptionsModel, read_options
 from talm_sim.errors import PrerequisiteError, ProviderError, did_you_mean
 from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.control_names import CONTROLS, FAULT_CONTROLS
+from talm_sim.models.control_names import EVERY_CONTROL
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import ModelTurn, ToolSpec
 
@@ -55,7 +55,7 @@ class SimModel:
     """A control that has no scenario yet.
 
     Args:
-        control: One of `CONTROLS` or `FAULT_CONTROLS`.
+        control: One of `EVERY_CONTROL`.
         latency: Seconds each generation takes, to stand in for a model's own.
     """
 
@@ -89,7 +89,6 @@ class SimModel:
 
 def open_sim(request: ModelRequest) -> Model:
     """Open `sim/<control>`; see `SimOptions` for its `-M` options."""
-    known = (*CONTROLS, *FAULT_CONTROLS)
-    if request.model not in known:
-        raise PrerequisiteError(f"model '{request.name}': unknown control '{request.model}'.{did_you_mean(request.model, known)}")
+    if request.model not in EVERY_CONTROL:
+        raise PrerequisiteError(f"model '{request.name}': unknown control '{request.model}'.{did_you_mean(request.model, EVERY_CONTROL)}")
     return SimModel(request.model, latency=read_options(request.options, SimOptions, request.name, "-M ").latency)

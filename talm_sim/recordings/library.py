@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 from weakref import WeakValueDictionary
 
@@ -35,7 +35,7 @@ from talm_sim.recordings.packing import SETTINGS, SPECS, TOOLS
 from talm_sim.recordings.player import Player, playing
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.recordings.tape import Tape
-from talm_sim.types import Decision, Route, ToolSpec, Usage
+from talm_sim.types import Decision, Declined, Route, ToolSpec, Usage
 
 __all__ = ["CassetteLibrary", "RecordedAnswer", "Recording", "model_folder", "shipped_cassettes"]
 
@@ -50,11 +50,11 @@ class RecordedAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     ask: int
-    """Number of the question within the episode, counted from 1."""
+    """Number of the question within the episode, counted from 1; forms that tools ask for are counted apart."""
     question_digest: str
     question: str
     answer: str
-    declined: Literal["", "idk", "skip"] = ""
+    declined: Declined = ""
     responder: str
     """Who answered during the recording."""
     appropriate: bool | None = None
@@ -63,6 +63,11 @@ class RecordedAnswer(BaseModel):
     """What they call themselves; empty where they gave no name."""
     decision: Decision | None = Field(default=None, exclude_if=lambda decision: decision is None)
     """What was decided about a call to approve or a form; None for a question."""
+
+    @property
+    def is_form(self) -> bool:
+        """Whether it answers a form."""
+        return self.decision is not None and self.decision.action in ("accept", "decline", "cancel")
 
 
 class Recording(BaseModel):
@@ -210,18 +215,26 @@ class CassetteLibrary:
         if not path.is_file():
             write_atomically(path, (json.dumps(settings, indent=1, ensure_ascii=False) + "\n").encode())
 
-    def tools(self) -> dict[str, tuple[ToolSpec, Route]]:
+    def tools(self, *, person: bool = False) -> dict[str, tuple[ToolSpec, Route]]:
         """Return the tools as they were when recorded, and how their calls are stored; empty if there are none.
+
+        Args:
+            person: Whether the run has a person: of a tool that was recorded with one whom it may ask, and without, which of the two is meant.
 
         Raises:
             PrerequisiteError: The file cannot be read.
         """
-        found: dict[str, tuple[ToolSpec, Route]] = {}
+        known = self._recorded_tools()
+        return {name: known.get((name, person)) or known[name, not person] for name, _ in known}
+
+    def _recorded_tools(self) -> dict[tuple[str, bool], tuple[ToolSpec, Route]]:
+        """Return the recorded tools by name, and by whether they may ask a person."""
+        found: dict[tuple[str, bool], tuple[ToolSpec, Route]] = {}
         for name, text in self._spec_files():
             try:
                 for entry in json.loads(text):
-                    route = {key: value for key, value in entry.items() if key in Route.model_fields}
-                    found[entry["name"]] = ToolSpec.model_validate(entry), Route.model_validate(route)
+                    route = Route.model_validate({key: value for key, value in entry.items() if key in Route.model_fields})
+                    found[entry["name"], route.asks] = ToolSpec.model_validate(entry), route
             except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
                 raise PrerequisiteError(f"{name}: not a readable list of tools; delete it and record again, or restore it.") from None
         return found
@@ -234,8 +247,8 @@ class CassetteLibrary:
         """Add tools to those beside their recordings, with their parameters in the order in which models see them."""
         loose = self.root / TOOLS / SPECS
         with lock_folder(loose.parent):
-            known = self.tools() if loose.is_file() else {}
-            known |= {name: (spec, routes[name]) for name, spec in specs.items()}
+            known = self._recorded_tools() if loose.is_file() else {}
+            known |= {(name, routes[name].asks): (spec, routes[name]) for name, spec in specs.items()}
             dumped = [_entry(spec, route) for _, (spec, route) in sorted(known.items())]
             write_atomically(loose, (json.dumps(dumped, indent=1) + "\n").encode())
 
@@ -331,7 +344,7 @@ def _entry(spec: ToolSpec, route: Route) -> dict[str, Any]:
     """Return a tool as it is stored: its description and its route, in one object."""
     shown = spec.model_dump(mode="json")
     replaceable = shown.pop("human_replaceable")
-    reached = route.model_dump(mode="json", exclude={name for name in ("header", "state") if not getattr(route, name)})
+    reached = route.model_dump(mode="json", exclude={name for name in ("header", "state", "asks") if not getattr(route, name)})
     return {**shown, **reached, "human_replaceable": replaceable}
 
 

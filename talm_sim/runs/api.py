@@ -106,8 +106,8 @@ async def run_async(
         config: What to run; the defaults replay the shipped recording.
         on_event: Receives progress events (`talm_sim.runs.events`).
         progress: Whether to show progress; by default it is shown in a notebook, unless `on_event` is given.
-        ask: With `human="terminal"`: asks a person one question at a time and stores the answer with `desk.answer(question.key, TEXT)`.
-            Without it, questions stay open in the run.
+        ask: With `human="terminal"`: puts one item at a time to a person and stores the answer with `desk.answer(question.key, TEXT)`; of a
+            call to approve or a form (`question.request`) with `desk.answer(question.key, decision=Decision(...))`. Without it, all stay open.
         wait: Whether to stay until all open questions are answered from elsewhere (`talm-sim answer`).
         command: The command that made the run; it is stored with the run.
         large: Whether the run may have more than 100,000 episodes.
@@ -147,6 +147,7 @@ async def start_run(built: Built, contact: Contact, *, command: str = "") -> Sto
     """Create the run of what was built, carry it out, and judge it; `command` as of `run`."""
     job, scenarios = built.job, built.scenarios
     config, tools = job.config, built.opened.tools_of(scenarios)
+    replaceable = built.opened.replaceable(tools)
     manifest = describe_run(
         config,
         scenarios,
@@ -156,7 +157,7 @@ async def start_run(built: Built, contact: Contact, *, command: str = "") -> Sto
         command=command,
         notes=built.opened.notes,
     )
-    store = RunStore.create(config.run_dir, config.run_id or None, manifest, scenarios, tools)
+    store = RunStore.create(config.run_dir, config.run_id or None, manifest, scenarios, tools, replaceable)
     return await _session(StoredRun(config.run_dir / store.directory.name, manifest), store, built, contact)
 
 
@@ -302,6 +303,7 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
                     on_event=on_event,
                     ask=contact.ask if built.opened.waits else None,
                     wait=contact.wait,
+                    answer_timeout=getattr(built.job.options, "answer_timeout", None),
                     spending=contact.spending,
                 )
         await _judge(stored, store, built.job, built.grader, contact)

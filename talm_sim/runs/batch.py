@@ -87,6 +87,7 @@ async def run_batch(
     on_event: OnEvent = ignore_events,
     ask: Ask | None = None,
     wait: bool = False,
+    answer_timeout: float | None = None,
     spending: Spending | None = None,
 ) -> BatchCounts:
     """Run every episode of a run that is not finished yet.
@@ -103,6 +104,7 @@ async def run_batch(
         on_event: Told of progress.
         ask: Puts open questions to a person, one at a time, in the order they came up.
         wait: Whether to stay for answers from elsewhere when nothing else is left to do.
+        answer_timeout: Seconds after which what nobody answered is closed, counted from when it was put; the run stays for it. None for never.
         spending: The command's budget: once a limit is reached, no episode starts or continues, and those in flight end.
 
     Returns:
@@ -112,7 +114,7 @@ async def run_batch(
         PrerequisiteError: The user must fix something. It is raised at once; finished episodes are kept.
         Exception: A bug in the runner; raised after the other episodes in flight were finished and kept.
     """
-    batch = _Batch(store, runner, progress, epochs, on_event=on_event, ask=ask, wait=wait, spending=spending)
+    batch = _Batch(store, runner, progress, epochs, on_event=on_event, ask=ask, wait=wait, answer_timeout=answer_timeout, spending=spending)
     return await batch.run(max_episodes)
 
 
@@ -127,13 +129,15 @@ class _Batch:
         on_event: OnEvent,
         ask: Ask | None,
         wait: bool,
+        answer_timeout: float | None,
         spending: Spending | None,
     ) -> None:
         self._store = store
         self._runner = runner
         self._on_event = on_event
         self._ask = ask
-        self._wait = wait
+        self._wait = wait or answer_timeout is not None
+        self._answer_timeout = answer_timeout
         self._spending = spending
         self._epochs = epochs
         self._scenarios = progress.scenarios
@@ -276,9 +280,11 @@ class _Batch:
     # --- people -----------------------------------------------------------------------------------------------------------------------
 
     async def _poll(self) -> None:
-        """Look for answers from other processes."""
+        """Look for answers from other processes, and close what nobody answered in time."""
         while True:
             await asyncio.sleep(_POLL_SECONDS)
+            if self._paused and self._answer_timeout is not None and await self._store.close_unanswered(self._answer_timeout):
+                self._collect_answers()
             if self._paused and self._store.has_changed():
                 self._collect_answers()
             if self._spending is not None:

@@ -25,11 +25,12 @@ from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.judging import Grader, check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.stored_run import StoredRun
+from talm_sim.runs.unanswered import number_put
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import AgentOptions, Job, Opened, Recorded
 from talm_sim.tasks.keys import are_alike, differences, has_earlier_schedule, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
-from talm_sim.types import Episode, Scenario, Termination, episode_id
+from talm_sim.types import Episode, HumanEvent, Scenario, Termination, episode_id
 
 __all__ = ["CHECKPOINTS", "Built", "Runner", "build", "open_runner", "plan", "settle_automatic"]
 
@@ -171,6 +172,8 @@ async def open_runner(built: Built, store: RunStore) -> AsyncIterator[EpisodeRun
         elif built.opened.human != "none":
             saver = memory_saver()
         runner = Runner(built, saver)
+        if (limits := runner.agent.ask_limits) is not None and limits.per_run is not None:
+            limits.asked |= number_put(store.reader)
         if saver is not None and survives:
             await _reconcile(store, saver, runner.agent.graph)
         elif built.opened.starts_again:
@@ -217,7 +220,7 @@ class Runner:
         state: Mapping[str, Any] | None = None,
     ) -> Episode | Waiting:
         """Run an episode; with `resume` (answers by interrupt id) and `state` (`Waiting.state`), continue one."""
-        players = self._open(scenario, epoch)
+        players = self.agent.players_of(scenario, epoch, attempt) or self._open(scenario, epoch)
         try:
             result = await run_episode(self.agent, scenario, epoch=epoch, attempt=attempt, players=players, resume=resume, state=state)
         except sqlite3.OperationalError as err:
@@ -242,20 +245,9 @@ class Runner:
         if self._job.config.models is Traffic.RECORD:
             self._library.save_settings(self._job.config.model, self._key, recorded_settings(self._job))
         if self._job.config.models is Traffic.RECORD and isinstance(result, Episode) and result.human_events:
-            answers = [
-                RecordedAnswer(
-                    ask=ask,
-                    question_digest=question_digest(event.question),
-                    question=event.question,
-                    answer=event.answer,
-                    declined=event.declined,
-                    responder=event.responder,
-                    appropriate=event.appropriate,
-                    name=event.name,
-                    decision=event.decision,
-                )
-                for ask, event in enumerate(result.human_events, start=1)
-            ]
+            forms = [event for event in result.human_events if event.by == "elicitation"]
+            others = [event for event in result.human_events if event.by != "elicitation"]
+            answers = [_recorded_answer(ask, event) for events in (others, forms) for ask, event in enumerate(events, start=1)]
             self._library.save_human_answers(self._job.config.model, scenario.id, scenario.group, epoch, self._key, answers)
 
     async def _finish(self, players: Players, scenario: Scenario, epoch: int, result: Episode | Waiting) -> Episode | Waiting:
@@ -267,6 +259,20 @@ class Runner:
         if Traffic.RECORD in (self._job.config.tools, self._job.config.models):
             await asyncio.to_thread(self._save, players, scenario, epoch, result)
         return result
+
+
+def _recorded_answer(ask: int, event: HumanEvent) -> RecordedAnswer:
+    return RecordedAnswer(
+        ask=ask,
+        question_digest=question_digest(event.question),
+        question=event.question,
+        answer=event.answer,
+        declined=event.declined,
+        responder=event.responder,
+        appropriate=event.appropriate,
+        name=event.name,
+        decision=event.decision,
+    )
 
 
 def _check_wording(opened: Opened, begun_with: Mapping[str, str]) -> None:

@@ -8,30 +8,32 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import Field
+
 from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean, on_command_line
 from talm_sim.judges.paired import correct_by_holm
 from talm_sim.runs.differences import Paired, difference_of, pair_rows
 from talm_sim.runs.exposed import labelling_judges, select_exposed, share_of_common_calls
-from talm_sim.runs.people import PeopleDifference, compare_people
+from talm_sim.runs.person_differences import PeopleDifference, compare_people
 from talm_sim.runs.sides import COSTS, Side, find_side
 from talm_sim.runs.tables import frame
+from talm_sim.runs.worth import Gain, Gap, find_gap, list_gains
 from talm_sim.tasks import find_task
 from talm_sim.types import FrozenModel, Measure
 from talm_sim.types.figures import format_figure
 from talm_sim.types.pages import html_table
-from talm_sim.types.steps import Divergence, first_difference
 
 if TYPE_CHECKING:
     import pandas
 
     from talm_sim.runs.stored_run import StoredRun
 
-__all__ = ["SELECTED", "Comparison", "Difference", "Flips", "compare", "compare_sides", "find_divergences"]
+__all__ = ["SELECTED", "Comparison", "Difference", "Flips", "compare", "compare_sides"]
 
 LEVEL = 0.05
 """A difference whose corrected p value is lower is not taken for chance."""
-SELECTED = "both saw a fault (selected)"
-"""Title of the table over the pairs in which both met a fault."""
+SELECTED = "both: {} (selected)"
+"""Title of the table over the pairs in which both met what a judge labels, such as a fault."""
 _MOST_NOT_SCORED = 0.05
 Verdict = Literal["", "improved", "regressed", "differs"]
 
@@ -97,10 +99,14 @@ class Comparison(FrozenModel):
     second_only: tuple[str, ...] = ()
     differences: tuple[Difference, ...]
     flips: tuple[Flips, ...] = ()
-    selected: int | None = None
-    """Pairs in which both met a fault; None where nothing was perturbed in both."""
+    gap: Gap | None = None
+    """Between a group that lacks nothing and one that lacks something; None unless two such groups are compared."""
+    gains: tuple[Gain, ...] = ()
+    """What a person at hand adds, by group; empty unless one of the two runs had one."""
+    selected: dict[str, int] = Field(default_factory=dict)
+    """What both met, such as a fault or a refusal, to the number of pairs in which both did; empty where nothing was labelled in both."""
     common_calls: tuple[int, int] | None = None
-    """Tool calls that both made, and those that either made; None where nothing was perturbed in both, or a baseline does not know."""
+    """Tool calls that both made, and those that either made; None where nothing was labelled in both, or a baseline does not know."""
     people: PeopleDifference | None = None
     changed: dict[str, tuple[str, str]]
     """What differs between the two: an option, a text or the tools, to what each run has."""
@@ -190,17 +196,21 @@ def compare_sides(
         )
     wanted = _wanted_columns(first, second, across=across, measures=measures, groups=groups)
     found = [one for group, derived, measure in wanted if (one := difference_of(paired, group, measure, derived=derived, seed=seed))]
-    exposed = select_exposed(paired)
-    if exposed is not None:
-        found = [one for one in found if one["measure"].under not in _labelled(first, second)] + [
-            {**one, "measure": one["measure"].model_copy(update={"under": SELECTED})}
+    titles = _labelled(first, second)
+    found = [one for one in found if not titles or one["measure"].under not in titles.values()]
+    selected = {}
+    for judge in sorted(labelling_judges(first) & labelling_judges(second), key=[*titles].index):
+        exposed = select_exposed(paired, judge)
+        selected[titles[judge]] = len(exposed.pairs)
+        found += [
+            {**one, "measure": one["measure"].model_copy(update={"under": SELECTED.format(titles[judge])})}
             for group, derived, measure in wanted
             if not derived
-            and measure.under in {"", *_labelled(first, second)}
+            and measure.under in {"", titles[judge]}
             and (one := difference_of(exposed, group, measure, derived=False, seed=seed))
         ]
     differences = _with_verdicts([Difference(**one) for one in found])
-    common_calls = None if exposed is None else share_of_common_calls(paired)
+    common_calls = share_of_common_calls(paired) if selected else None
     changed = _changes(first, second)
     return Comparison(
         first=first.name + (f":{groups[0]}" if across else ""),
@@ -212,7 +222,9 @@ def compare_sides(
         second_only=paired.second_only,
         differences=tuple(differences),
         flips=tuple(_flips(paired)),
-        selected=None if exposed is None else len(exposed.pairs),
+        gap=find_gap(paired, groups, found) if across else None,
+        gains=() if across else tuple(list_gains(paired)),
+        selected=selected,
         common_calls=common_calls,
         people=compare_people(paired),
         changed=changed,
@@ -220,10 +232,12 @@ def compare_sides(
     )
 
 
-def _labelled(first: Side, second: Side) -> set[str]:
-    """Return the titles of the tables of labels."""
-    starts = tuple(f"{judge}_" for judge in labelling_judges(first) | labelling_judges(second))
-    return {column.measure.under for column in (*first.columns, *second.columns) if column.measure.name.startswith(starts)}
+def _labelled(first: Side, second: Side) -> dict[str, str]:
+    """Return the judges that label things on any side, each with the title of the table of its labels."""
+    judges = labelling_judges(first) | labelling_judges(second)
+    columns = [column.measure for column in (*first.columns, *second.columns)]
+    found = {judge: next((one.under for one in columns if one.name.startswith(f"{judge}_")), "") for judge in sorted(judges)}
+    return {judge: title for judge, title in found.items() if title}
 
 
 def _check_alike(first: Side, second: Side, groups: tuple[str, str] | None) -> None:
@@ -375,25 +389,3 @@ def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequenc
     close = [f"{one.group} {one.measure.head}" for one in found if one.difference and one.within_noise]
     if close:
         yield f"within what two epochs of one run differ by: {', '.join(close)}"
-
-
-def find_divergences(first: StoredRun, second: StoredRun, scenarios: Iterable[str]) -> dict[str, Divergence]:
-    """Return where the episodes of scenarios first differ: of several epochs, the first pair in which one succeeded and the other did not.
-
-    Args:
-        first: A run.
-        second: The run that is compared with it.
-        scenarios: Ids of scenarios that both have.
-    """
-    wanted = set(scenarios)
-    succeeded = first.job.task.succeeded
-    episodes = [
-        {(one.scenario_id, one.epoch): one for one in run.episodes() if one.scenario_id in wanted} if wanted else {} for run in (first, second)
-    ]
-    said = [{(row.scenario, row.epoch): succeeded(row) for row in run.rows()} if wanted else {} for run in (first, second)]
-    found: dict[str, Divergence] = {}
-    for key in sorted(episodes[0].keys() & episodes[1].keys(), key=lambda key: (said[0].get(key) == said[1].get(key), key[1])):
-        divergence = first_difference(episodes[0][key], episodes[1][key]) if key[0] not in found else None
-        if divergence is not None:
-            found[key[0]] = divergence
-    return found

@@ -1,4 +1,4 @@
-"""The desk at which a person or a program answers the questions of a run. The first answer wins.
+"""The desk at which a person or a program answers what a run asks: questions, calls to approve, forms. The first answer wins.
 
 The process that runs the run puts questions, and lets an episode continue with its answers; whoever answers sits at a `Desk`. An answer can be
 withdrawn until its episode is taken up again. One that is given `held` waits a moment for that, so that whoever gave it can still take it back
@@ -7,6 +7,7 @@ while the next question is looked at.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from talm_sim.agent.deciding import explain_misfit
+from talm_sim.config import check_person
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.files import sealing
 from talm_sim.runs.files.database import connect_reader, connect_writer, explain_errors, fold, writing
@@ -23,13 +26,13 @@ from talm_sim.runs.files.lease import is_owned
 from talm_sim.runs.files.manifest import stamp_in
 from talm_sim.runs.files.sealing import insert_row
 from talm_sim.runs.files.writer import Change
+from talm_sim.runs.forms import actions_of
 from talm_sim.runs.questions import (
     ANSWERED,
     ASKED,
     HELD,
     MARKS,
     THIS_QUESTION,
-    Declined,
     FiledAnswer,
     Key,
     Question,
@@ -38,8 +41,10 @@ from talm_sim.runs.questions import (
     open_keys,
     read_answer,
     read_questions,
+    request_of,
     suggest_open_episode,
 )
+from talm_sim.types import Approval, Decision, Declined
 
 __all__ = ["AnswerStatus", "Desk", "answer"]
 
@@ -125,33 +130,53 @@ class Desk:
         responder: str = "queue",
         held: bool = False,
         appropriate: bool | None = None,
+        decision: Decision | None = None,
+        name: str = "",
+        checked: bool = False,
     ) -> AnswerStatus:
-        """Answer a question. When this returns, the answer is in the file, and an answer held until now is released to its episode.
+        """Answer a question, or decide about a call or a form.
+
+        When this returns, the answer is in the file, and an answer held until now is released to its episode.
 
         Args:
-            asked: The question's key, or the episode's id if it asks only one question.
-            text: The answer; it may be empty with `declined`.
+            asked: The question's key, or the episode's id if it asks only one thing.
+            text: The answer to a question; it may be empty with `declined`.
             declined: "idk" (the person does not know), "skip" (the person does not want to answer), or "".
             responder: Who answers, as the transcript will name them.
             held: Whether the episode waits for the next answer given here or for `release`; at most `HELD_SECONDS`.
             appropriate: Whether the question is marked as appropriate; None leaves it without a mark.
+            decision: What is decided about a call to approve or a form; None for a question.
+            name: What the person calls themselves, if anything.
+            checked: Whether the person was told already if an answer in JSON is none that the tool which they stand in for could give.
 
         Raises:
-            PrerequisiteError: There is no such question, it is not clear which one is meant, or the answer is empty or cannot be written.
+            PrerequisiteError: There is no such question, it is not clear which one is meant, the answer is empty, cannot be written or is none
+                of the tool which the person stands in for, or the decision is not one that the call or the form allows.
         """
-        if not text.strip() and not declined:
+        if decision is None and not text.strip() and not declined:
             raise PrerequisiteError("the answer is empty: write a text, or say that you do not know or want to skip.")
+        try:
+            name = check_person(name)
+        except ValueError as err:
+            raise PrerequisiteError(f"name: {err}.") from None
         with explain_errors(self.path):
             key = self._meant(asked)
-        if isinstance(key, AnswerStatus):
-            self.release()
-            return key
+            if isinstance(key, AnswerStatus):
+                self.release()
+                return key
+            decision = self._checked(key, decision, text=text, declined=declined, marked=appropriate is not None)
+            if not checked and text and not declined:
+                self._check_stand_in(key, text)
+        decided = "" if decision is None else decision.model_dump_json()
+        text = text if decision is None else decision.text
         released, self._held = self._held, None
 
         def file(conn: sqlite3.Connection) -> AnswerStatus:
             if released:
                 mark_question(conn, released, ANSWERED, was=HELD)
-            filed = insert_row(conn, "answers", *key, text, declined, responder, MARKS[appropriate], time.time(), either="IGNORE")
+            filed = insert_row(
+                conn, "answers", *key, text, decided, declined, responder, name, MARKS[appropriate], time.time(), either="IGNORE"
+            )
             mark_question(conn, key, HELD if held else ANSWERED, was=ASKED)
             return AnswerStatus.TAKEN if not filed else AnswerStatus.DELIVERED if is_owned(conn) else AnswerStatus.SAVED
 
@@ -194,6 +219,34 @@ class Desk:
         with writing(self._writer, self.path):
             change(self._writer)
 
+    def _checked(self, key: Key, decision: Decision | None, *, text: str, declined: str, marked: bool) -> Decision | None:
+        """Return the decision as it is kept, if the key's question is one that is answered so.
+
+        Raises:
+            PrerequisiteError: It is not.
+        """
+        request = request_of(self.reading, key)
+        if request is None and decision is None:
+            return None
+        if request is None:
+            raise PrerequisiteError(f"'{key[0]}' asks a question: answer it with a text, not with a decision.")
+        if decision is None or text.strip() or declined or marked:
+            what = f"asks to approve a call of {request.name}" if isinstance(request, Approval) else "asks to fill in a form"
+            raise PrerequisiteError(f"'{key[0]}' {what}: give a decision ({', '.join(actions_of(request))}), and no text, mark or skip.")
+        misfit = explain_misfit(request, decision) or _explain_unkept(decision)
+        if misfit:
+            raise PrerequisiteError(f"'{key[0]}': the decision does not fit: {misfit}.")
+        if decision.action == "edit" and not decision.name and isinstance(request, Approval):
+            return decision.model_copy(update={"name": request.name})  # who edits the arguments alone means the same tool
+        return decision
+
+    def _check_stand_in(self, key: Key, text: str) -> None:
+        """Refuse an answer in JSON that the tool which the person stands in for could not give."""
+        question = self.question(key) if text.lstrip().startswith(("{", "[")) else None
+        misfit = question.stands_in.explain_misfit(text) if question is not None and question.stands_in is not None else ""
+        if misfit:
+            raise PrerequisiteError(f"'{key[0]}': {misfit}; correct it, or answer in words.")
+
     def _meant(self, asked: str | Key) -> Key | AnswerStatus:
         """Return the question to answer or, if none waits for this answer, what becomes of the answer."""
         episode = asked if isinstance(asked, str) else asked[0]
@@ -213,9 +266,29 @@ class Desk:
         raise PrerequisiteError(f"{self.path}: no open question of episode '{episode}'.{hint}")
 
 
+def _explain_unkept(decision: Decision) -> str:
+    """Explain why a decision cannot be kept; empty where it can."""
+    try:
+        json.dumps(decision.model_dump(), allow_nan=False, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return "it contains half of a character"
+    except (ValueError, TypeError, RecursionError) as err:
+        return f"it is not JSON ({err})"
+    return ""
+
+
 def answer(
-    path: Path, asked: str | Key, text: str = "", *, declined: Declined = "", responder: str = "queue", appropriate: bool | None = None
+    path: Path,
+    asked: str | Key,
+    text: str = "",
+    *,
+    declined: Declined = "",
+    responder: str = "queue",
+    appropriate: bool | None = None,
+    decision: Decision | None = None,
+    name: str = "",
 ) -> AnswerStatus:
     """Answer one open question of the run in directory `path`; the other arguments are those of `Desk.answer`."""
     with closing(Desk(path)) as desk:
-        return desk.answer(asked, text, declined=declined, responder=responder, appropriate=appropriate)
+        more = {"declined": declined, "responder": responder, "appropriate": appropriate, "decision": decision, "name": name}
+        return desk.answer(asked, text, **more)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Of a comparison of runs with faults: the pairs in which both met one, and how many calls both made."""
+"""Of a comparison of runs with faults or refusals: the pairs in which both met some, and how many calls both made."""
 
 from __future__ import annotations
 
@@ -18,22 +18,19 @@ def labelling_judges(side: Side) -> set[str]:
     return named & side.judges.keys()
 
 
-def select_exposed(paired: Paired) -> Paired | None:
-    """Return the pairs in which both sides met what a judge labels; None where no judge labelled anything on both sides.
+def select_exposed(paired: Paired, judge: str) -> Paired:
+    """Return the pairs in which both sides met what a judge labels.
 
     Which pairs these are depends on what the agents did, so a difference over them alone is not one over all scenarios.
     """
-    judges = labelling_judges(paired.first) & labelling_judges(paired.second)
-    if not judges:
-        return None
-    kept = [pair for pair in paired.pairs if _met(pair.first, judges) and _met(pair.second, judges)]
+    kept = [pair for pair in paired.pairs if _met(pair.first, judge) and _met(pair.second, judge)]
     left = tuple(pair.name for pair in paired.pairs if pair not in kept)
     return replace(paired, pairs=kept, first_only=(*paired.first_only, *left))
 
 
-def _met(rows: Iterable[Row], judges: set[str]) -> bool:
-    starts = tuple(f"{judge}_" for judge in judges)
-    return any(row.scored and any(name.startswith(starts) and value is not None for name, value in row.values.items()) for row in rows)
+def _met(rows: Iterable[Row], judge: str) -> bool:
+    start = f"{judge}_"
+    return any(row.scored and any(name.startswith(start) and value is not None for name, value in row.values.items()) for row in rows)
 
 
 def share_of_common_calls(paired: Paired) -> tuple[int, int] | None:

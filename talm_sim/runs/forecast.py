@@ -191,11 +191,11 @@ class Unsent(Shared):
             config = config.model_copy(update={"models": Traffic.REPLAY})
         return await super().model(config, created)
 
-    async def tools(self, config: RunConfig, sources: tuple[str, ...] = (), *, trusted: bool = False) -> Tools:
+    async def tools(self, config: RunConfig, sources: tuple[str, ...] = (), *, trusted: bool = False, person: bool = False) -> Tools:
         """Open tools that will not be called."""
         if config.tools is Traffic.RECORD:
             config = config.model_copy(update={"tools": Traffic.LIVE})
-        return await super().tools(config, sources, trusted=trusted)
+        return await super().tools(config, sources, trusted=trusted, person=person)
 
 
 def _needs_loading(config: RunConfig) -> bool:

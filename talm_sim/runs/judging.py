@@ -14,6 +14,7 @@ from talm_sim.common.digests import digest
 from talm_sim.config import RESULT_LIMIT, RunConfig, Scope, Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, line_to_copy
 from talm_sim.judges.base import Earlier, Judge, JudgeContext, OpenVote, Pair, WayOut, unrecorded_vote
+from talm_sim.judges.person import WHERE, asks_people
 from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instructions
 from talm_sim.models.base import Model
 from talm_sim.models.metering import JUDGE, asking_as
@@ -85,6 +86,8 @@ def check_judges(job: Job[Any]) -> Job[Any]:
             own = [one for one in job.task.own_judges if one in JUDGES]
             choose = f"choose among {', '.join(own)}" if own else "leave it out"
             raise PrerequisiteError(f"--judge {name}: judges task {owner}, not task {job.task.name}; {choose}.")
+        if asks_people([name]):
+            raise PrerequisiteError(f"--judge {name}: {WHERE}")
         if "model" in judge_class(name).needs and job.config.judge_model is None:
             raise PrerequisiteError(f"judge '{name}' needs a model: add --judge-model PROVIDER/NAME.")
         if not judge_class(name).needs:
@@ -210,7 +213,9 @@ def _open_judges(
 ) -> list[Judge]:
     """The judges in the order in which they work, each told what those before it said."""
     classes, own = [judge_class(name) for name in grader.judges], job.task.own_judges
-    context = JudgeContext(grader.model, instructions, grader.open_vote, way_out=_find_way_out(conn, job), calls_as=job.task.calls_as(job))
+    tools = {tool.name: tool for tool in stored_documents.meta(conn, "tools", list[ToolSpec]) or ()}
+    way_out, calls_as = _find_way_out(conn, job, tools), job.task.calls_as(job)
+    context = JudgeContext(grader.model, instructions, grader.open_vote, way_out=way_out, tools=tools, calls_as=calls_as)
     if any("pairs" in judge.needs for judge in classes):
         context = replace(context, pair=pairs())
     judges: list[Judge] = []
@@ -222,9 +227,8 @@ def _open_judges(
     return judges
 
 
-def _find_way_out(conn: sqlite3.Connection, job: Job[Any]) -> WayOut:
+def _find_way_out(conn: sqlite3.Connection, job: Job[Any], specs: Mapping[str, ToolSpec]) -> WayOut:
     """Return what says whether there was a way out of a fault, as it was drawn in an episode."""
-    specs = {tool.name: tool for tool in stored_documents.meta(conn, "tools", list[ToolSpec]) or ()}
     others: dict[str, list[Mapping[str, Any]]] = {}
 
     def way_out(episode: Episode, scenario: Scenario, place: int) -> bool | None:

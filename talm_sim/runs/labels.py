@@ -39,15 +39,14 @@ def label_measures(group: Sequence[Row], judge: str, measure: Measured) -> Itera
     if not any(row.scored for row in _labelled(group, judge)):
         return
     under, several = measure.title, any(len(_labels_of(row, judge)) > 1 for row in group)
+    whole = share(group, measure.name)
+    yield Measure.of(whole, measure.name, measure.head, place=measure.place, under=under, note=measure.about, better=measure.better)
     for label in (*measure.flags, *measure.labels):
         if label.counted:
             name = label_measure(judge, label)
             rate = share(group, name)
             about = f"{label.about}{f' (any of its {measure.things})' if several and label.place == 'column' else ''}"
             yield Measure.of(rate, name, label.head, place=label.place, under=under, note=about, better=label.better)
-    yield Measure.of(
-        share(group, measure.name), measure.name, measure.head, place="hidden", under=under, note=measure.about, better=measure.better
-    )
     counted = {label.name for label in measure.labels if label.counted}
     for thing, found in _counts(group, judge).items():
         number = sum(found[name] for name in counted)

@@ -75,7 +75,7 @@ def _info(directory: Path) -> RunInfo:
                 human=str(config.options.get("human", "none")),
                 finished=run.finished,
                 total=run.total,
-                waiting=run.open_questions,
+                waiting=run.open_items.total(),
                 owner=run.owner,
                 failed=run.failed,
                 task=config.task,

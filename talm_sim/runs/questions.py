@@ -1,4 +1,4 @@
-"""The questions that the episodes of a run wait on, as rows of its database: put, read, marked, closed.
+"""What the episodes of a run wait on, as rows of its database: questions, calls to approve and forms; put, read, marked, closed.
 
 The state of a question is noted beside it, and the open ones are indexed: however many wait, the next is found as quickly.
 """
@@ -7,22 +7,27 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from talm_sim.errors import did_you_mean
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.runs.earlier_answers import USED, earlier_answer, earlier_decision
 from talm_sim.runs.files import stored_documents
+from talm_sim.runs.files.database import TooLargeError, check_size
 from talm_sim.runs.files.sealing import insert_row, row, rows
+from talm_sim.runs.standing_in import StandIns
 from talm_sim.scenarios.dialogue import request_text, with_answers
 from talm_sim.scenarios.missing import user_knowledge
-from talm_sim.types import ModelTurn
+from talm_sim.types import Decision, Declined, ModelTurn, PersonRequest
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
     from talm_sim.agent.humans import HumanReply
+    from talm_sim.scenarios.stand_ins import StandIn
     from talm_sim.types import Scenario
 
 __all__ = [
@@ -32,13 +37,14 @@ __all__ = [
     "HELD_SECONDS",
     "MARKS",
     "THIS_QUESTION",
-    "Declined",
     "FiledAnswer",
     "Key",
+    "Kind",
     "Question",
     "answered_episodes",
     "asking_episodes",
     "close_questions",
+    "kinds_unanswered",
     "mark_question",
     "next_open_question",
     "number_unanswered",
@@ -48,13 +54,14 @@ __all__ = [
     "read_answer",
     "read_questions",
     "replies_to",
+    "request_of",
     "resume_waiting",
     "suggest_open_episode",
 ]
 
 HELD_SECONDS = 10.0
 """Seconds for which a held answer is kept from its episode, unless it is released earlier."""
-Declined = Literal["", "idk", "skip"]
+Kind = Literal["question", "approval", "form"]
 Key = tuple[str, int, str]
 """Episode id, attempt, interrupt id."""
 MARKS: dict[bool | None, str] = {True: "1", False: "0", None: ""}
@@ -78,14 +85,15 @@ WHERE q.current > 1 AND NOT EXISTS ({_NOT_READY})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that an episode waits on, with what a person needs to answer it."""
+    """A question that an episode waits on, or a call to approve, or a form, with what a person needs to answer it."""
 
     episode_id: str
     attempt: int
     interrupt_id: str
     ask: int
-    """The question's number in its episode, counted from 1."""
+    """Its number in its episode, counted from 1; approvals and forms count, too."""
     question: str
+    """What is asked; of a call to approve or a form, the same in words."""
     asked_at: float
     """Unix time in seconds."""
     scenario_id: str
@@ -96,6 +104,15 @@ class Question:
     """What the agent has done so far: its model turns and events as JSON objects, in order."""
     knows: str | None = ""
     """What the user knows beyond the request, in words; empty if that is nothing, None if the run is blind."""
+    request: PersonRequest | None = None
+    """The call to approve, or the form; None for a question."""
+    stands_in: StandIn | None = None
+    """The tool whose work the question asks for; None if it asks for none, and if the run is blind."""
+
+    @property
+    def kind(self) -> Kind:
+        """What it is."""
+        return "question" if self.request is None else self.request.kind
 
     @property
     def key(self) -> Key:
@@ -113,6 +130,10 @@ class FiledAnswer:
     responder: str
     appropriate: bool | None = None
     """The person's mark of the question; None where there is none."""
+    decision: Decision | None = None
+    """What was decided about a call or a form; None for a question."""
+    name: str = ""
+    """What the person calls themselves; empty where they gave no name."""
 
 
 def open_questions(conn: sqlite3.Connection, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
@@ -140,6 +161,13 @@ def number_unanswered(conn: sqlite3.Connection, episode: str = "", *, episodes: 
     return int(conn.execute(f"SELECT count({counted}) FROM questions WHERE current = 1{where}", {"id": episode}).fetchone()[0])
 
 
+def kinds_unanswered(conn: sqlite3.Connection, episode: str = "") -> Counter[str]:
+    """Return how many questions, approvals and forms of one episode or all have no answer."""
+    where = " AND episode_id = :id" if episode else ""
+    query = f"SELECT kind, count(*) FROM questions WHERE current = 1{where} GROUP BY kind ORDER BY kind != 'question', kind"
+    return Counter(dict(conn.execute(query, {"id": episode})))
+
+
 def suggest_open_episode(episode: str, waiting: Iterable[str]) -> str:
     """Return the hint after the name of an episode without open questions: the waiting episode that may be meant."""
     return did_you_mean(episode, dict.fromkeys(waiting)) or " This run has no open questions."
@@ -154,15 +182,24 @@ def open_keys(conn: sqlite3.Connection, episode: str = "", *, last_first: bool =
 
 def read_questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Question]:
     """Yield the open questions among some keys; each is read when it is needed, so the first costs no more in a long queue."""
-    blind = stored_documents.is_blind(conn)
+    blind, tools = stored_documents.is_blind(conn), StandIns(conn)
     for key in keys:
-        for *_, ask, text, asked_at in rows(conn, "questions", f"WHERE {THIS_QUESTION} AND current = {ASKED}", key):
+        for *_, ask, kind, text, request, asked_at in rows(conn, "questions", f"WHERE {THIS_QUESTION} AND current = {ASKED}", key):
             # Its episode may have continued since.
             for _, scenario_id, _, _, waiting in rows(conn, "waiting", "WHERE episode_id = ? AND attempt = ?", key[:2]):
                 asked_in = stored_documents.scenario(row(conn, "scenarios", "WHERE id = ?", (scenario_id,))[-1], scenario_id)
                 knows = None if blind else user_knowledge(asked_in)
                 done = stored_documents.read_waiting(waiting, key[0]).progress
-                yield Question(*key, ask, text, asked_at, asked_in.id, asked_in.group, _conversation_so_far(asked_in, done), done, knows)
+                so_far = _conversation_so_far(asked_in, done)
+                read = stored_documents.read_request(kind, request, key[0])
+                replaces = None if blind or read is not None else tools.find(text, asked_in, done)
+                yield Question(*key, ask, text, asked_at, asked_in.id, asked_in.group, so_far, done, knows, read, replaces)
+
+
+def request_of(conn: sqlite3.Connection, key: Key) -> PersonRequest | None:
+    """Return the call to approve or the form with this key, open or not; None for a question."""
+    _, _, _, _, kind, _, request, _ = row(conn, "questions", f"WHERE {THIS_QUESTION}", key)
+    return stored_documents.read_request(kind, request, key[0])
 
 
 def _conversation_so_far(scenario: Scenario, done: Sequence[dict[str, Any]]) -> str:
@@ -179,19 +216,25 @@ def _said_to_user(turn: dict[str, Any]) -> str:
 
 
 def put_questions(conn: sqlite3.Connection, waiting: Waiting) -> None:
-    """Store the questions that a waiting episode asks; one that was already answered in an earlier attempt keeps that answer."""
+    """Store what a waiting episode asks; what was already answered in an earlier attempt keeps that answer.
+
+    A question keeps it by its number and text. A call to approve keeps it by its tool, its arguments and how many such calls the attempt asked
+    about before, and a form by its content in the same way: other calls between them may come in another order.
+    """
     close_questions(conn, waiting.episode_id)
-    where = (waiting.episode_id, waiting.attempt)
     for question in waiting.questions:
-        key = (*where, question.interrupt_id)
-        if not insert_row(conn, "questions", *key, question.ask, question.question, time.time(), either="IGNORE"):
+        key = (waiting.episode_id, waiting.attempt, question.interrupt_id)
+        if question.request is None:
+            kind, request, before = "question", "", earlier_answer(conn, key, question.ask, question.question)
+        else:
+            told, before = earlier_decision(conn, key, question.request)
+            kind, request = told.kind, told.model_dump_json()
+        try:
+            check_size(request.encode())
+        except TooLargeError as err:
+            raise PrerequisiteError(f"episode '{waiting.episode_id}': the {kind} that it asks for {err}.") from None
+        if not insert_row(conn, "questions", *key, question.ask, kind, question.question, request, time.time(), either="IGNORE"):
             mark_question(conn, key, ASKED)
-        before = conn.execute(
-            "SELECT a.answer, a.declined, a.responder, a.mark, a.answered_at"
-            " FROM questions q JOIN answers a USING (episode_id, attempt, interrupt_id)"
-            " WHERE q.episode_id = ? AND q.attempt < ? AND q.ask = ? AND q.question = ? ORDER BY q.number DESC LIMIT 1",
-            (*where, question.ask, question.question),
-        ).fetchone()
         if before:
             insert_row(conn, "answers", *key, *before, either="IGNORE")
         if read_answer(conn, key) is not None:
@@ -199,8 +242,9 @@ def put_questions(conn: sqlite3.Connection, waiting: Waiting) -> None:
 
 
 def close_questions(conn: sqlite3.Connection, episode_id: str) -> None:
-    """Close all questions of an episode."""
-    conn.execute("UPDATE questions SET current = 0 WHERE episode_id = ? AND current", (episode_id,))
+    """Close all questions of an episode; of those whose answers it continued with, this is noted."""
+    query = f"UPDATE questions SET current = CASE current WHEN {TAKEN_UP} THEN {USED} ELSE 0 END WHERE episode_id = ? AND current > 0"
+    conn.execute(query, (episode_id,))
 
 
 def answered_episodes(conn: sqlite3.Connection, episode_id: str = "") -> list[str]:
@@ -215,7 +259,7 @@ def resume_waiting(conn: sqlite3.Connection, episode_id: str, attempt: int) -> b
     where: dict[str, Any] = {"id": episode_id, "attempt": attempt, "given_before": time.time() - HELD_SECONDS}
     if not conn.execute(f"{_READY} AND q.episode_id = :id AND q.attempt = :attempt", where).fetchone():
         return False
-    query = f"UPDATE questions SET current = {TAKEN_UP} WHERE episode_id = :id AND attempt = :attempt AND current"
+    query = f"UPDATE questions SET current = {TAKEN_UP} WHERE episode_id = :id AND attempt = :attempt AND current > 0"
     conn.execute(query, where)
     return True
 
@@ -226,11 +270,13 @@ def replies_to(conn: sqlite3.Connection, episode_id: str, attempt: int) -> dict[
 
     replies: dict[str, HumanReply] = {}
     asked = rows(conn, "questions", f"WHERE episode_id = ? AND attempt = ? AND current > {ASKED}", (episode_id, attempt))
-    for *key, _, _, asked_at in asked:
-        for *_, text, declined, responder, mark, answered_at in rows(conn, "answers", f"WHERE {THIS_QUESTION}", key):
+    for *key, _, _, _, _, asked_at in asked:
+        for *_, text, decided, declined, responder, name, mark, answered_at in rows(conn, "answers", f"WHERE {THIS_QUESTION}", key):
             # The clock of the day may have been put back in between; nobody answers before the question.
             at = max(asked_at, answered_at)
-            replies[key[2]] = HumanReply(text, responder, declined, asked_at, at, _MARKS[mark])
+            replies[key[2]] = HumanReply(
+                text, responder, declined, asked_at, at, _MARKS[mark], stored_documents.read_decision(decided, key[0]), name
+            )
     return replies
 
 
@@ -239,8 +285,8 @@ def read_answer(conn: sqlite3.Connection, key: Key) -> FiledAnswer | None:
     filed = next(rows(conn, "answers", f"WHERE {THIS_QUESTION}", key), None)
     if filed is None:
         return None
-    text, declined, responder, mark = filed[3:7]
-    return FiledAnswer(key, text, declined, responder, _MARKS[mark])
+    text, decided, declined, responder, name, mark = filed[3:9]
+    return FiledAnswer(key, text, declined, responder, _MARKS[mark], stored_documents.read_decision(decided, key[0]), name)
 
 
 def mark_question(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = None) -> None:

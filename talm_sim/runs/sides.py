@@ -262,12 +262,16 @@ def _settings(stored: StoredRun) -> dict[str, Any]:
 
 
 def _costs(episode: Episode, *, played: bool) -> dict[str, int | None]:
-    """Return what an episode took; None where that is not known: of published outputs, and the tokens of what reports none."""
+    """Return what an episode took; None where that is not known: of published outputs, and the tokens of what reports none.
+
+    Of `questions`, what the task itself counts is taken instead.
+    """
     usage = episode.usage
     counted = usage != Usage() and all(turn.usage != Usage() for turn in episode.model_turns)
     return {
         "model_turns": len(episode.model_turns) if played else None,
         "tool_calls": len(episode.tool_events) if played else None,
+        "questions": len(episode.questions) if played else None,
         "tokens": usage.input_tokens + usage.output_tokens if counted else None,
     }
 

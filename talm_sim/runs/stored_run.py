@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime
 from functools import cached_property
 from html import escape
@@ -17,11 +15,11 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, full_name
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.files import stored_documents
-from talm_sim.runs.files.database import DATABASE, connect_reader
-from talm_sim.runs.files.lease import Owner, is_owned, owner_of
-from talm_sim.runs.files.manifest import RunManifest, find_run, read_manifest, stamp_in
-from talm_sim.runs.files.sealing import check_fits
-from talm_sim.runs.questions import Question, asking_episodes, number_unanswered, open_questions
+from talm_sim.runs.files.lease import Owner, owner_of
+from talm_sim.runs.files.manifest import RunManifest, find_run, read_manifest
+from talm_sim.runs.files.reading import RunFiles
+from talm_sim.runs.people.verdicts import PeopleVerdicts, add_people, people_measures, read_people
+from talm_sim.runs.questions import Question, asking_episodes, kinds_unanswered, number_unanswered, open_questions
 from talm_sim.runs.tables import add_judge_values, episode_records, frame, settings_of, summary_with
 from talm_sim.tasks import Job, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["StoredRun", "load_run"]
 
 
-class StoredRun:
+class StoredRun(RunFiles):
     """A stored run. Every call reads what is committed at that moment.
 
     Args:
@@ -46,14 +44,11 @@ class StoredRun:
 
     def __init__(self, path: Path, manifest: RunManifest | None = None) -> None:
         self.path = path
+        self._place = path.absolute()
         self.id: str = os.path.basename(os.path.abspath(path))
-        self._place = path.absolute()  # whoever reads it may have moved to another directory since
         self.manifest: RunManifest = read_manifest(path) if manifest is None else manifest
         self._judged_as: Job[Any] | None = None
-        self._held: sqlite3.Connection | None = None
         self._held_job: Job[Any] | None = None
-        self._looked_through: tuple[int, ...] = ()
-        self._closed = True
 
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
@@ -247,6 +242,16 @@ class StoredRun:
         with self._open_connection() as conn:
             yield from stored_documents.verdicts(conn, stored_documents.judges(conn) or ())
 
+    def people(self) -> list[PeopleVerdicts]:
+        """Return what people said of the run's episodes, question by question; other judges do not change it."""
+        with self._open_connection() as conn:
+            return read_people(conn, self.job)
+
+    def verdicts_of_all(self) -> list[Verdict]:
+        """Return the verdicts of the judges that last judged the run, and people's."""
+        with self.at_once():
+            return [*self.verdicts(), *(verdict for one in self.people() for verdict in one.every())]
+
     def pending(self, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
         """Return the first `limit` open questions of one episode or of all, oldest first or, with `last_first`, newest first."""
         with self._open_connection() as conn:
@@ -258,10 +263,10 @@ class StoredRun:
             return asking_episodes(conn)
 
     @property
-    def open_questions(self) -> int:
-        """How many questions are open."""
+    def open_items(self) -> Counter[str]:
+        """How many questions, approvals and forms are open, by kind."""
         with self._open_connection() as conn:
-            return number_unanswered(conn)
+            return kinds_unanswered(conn)
 
     @property
     def waiting(self) -> int:
@@ -283,12 +288,12 @@ class StoredRun:
             return stored_documents.measures(conn)
 
     def rows(self) -> list[Row]:
-        """Return what each finished episode counts as, in planned order, with a value for each judge that has its own measure."""
+        """Return what each finished episode counts as, in planned order, with a value for people and each judge with a measure of its own."""
         with self.at_once():
-            return add_judge_values(self.job.task.rows(self), self._own_columns(), self.verdicts())
+            return add_people(add_judge_values(self.job.task.rows(self), self._own_columns(), self.verdicts()), self.people())
 
     def summary(self, rows: Sequence[Row] | None = None) -> list[Summary]:
-        """Return the summary of each group: the task's measures, those of judges that have their own, and what several epochs say together.
+        """Return the summary of each group: the task's measures, those of judges that have their own, people's, and what epochs say together.
 
         Args:
             rows: The run's rows; they need not be computed again.
@@ -297,8 +302,9 @@ class StoredRun:
             PrerequisiteError: The task is not installed, or the run to compare with cannot be read.
         """
         with self.at_once():
-            rows, columns, job = self.rows() if rows is None else rows, self._own_columns(), self.job
-            return [summary_with(one, rows, columns, job) for one in job.task.summarize(rows, self)]
+            rows, columns, job, people = self.rows() if rows is None else rows, self._own_columns(), self.job, self.people()
+            own = (summary_with(one, rows, columns, job) for one in job.task.summarize(rows, self))
+            return [people_measures(one, rows, people) for one in own]
 
     def _own_columns(self) -> dict[str, Measured]:
         """Return the measures of the judges that the task does not read itself."""
@@ -328,60 +334,8 @@ class StoredRun:
         """
         return frame(self.to_records())
 
-    @contextmanager
-    def at_once(self, conn: sqlite3.Connection | None = None) -> Iterator[None]:
-        """Read everything through one connection within the block, and build the job once.
-
-        Args:
-            conn: The connection of a process that has the run open for writing; by default, a new one is opened.
-        """
-        if self._held is not None:
-            yield
-            return
-        with closing(self._connect()) if conn is None else nullcontext(conn) as held:
-            self._held = held
-            try:
-                yield
-            finally:
-                self._held = self._held_job = None
-
-    @contextmanager
-    def _open_connection(self) -> Iterator[sqlite3.Connection]:
-        with closing(self._connect()) if self._held is None else nullcontext(self._held) as conn, self._explain_damage():
-            yield conn
-
-    def _connect(self) -> sqlite3.Connection:
-        conn = connect_reader(self._place)
-        try:
-            with self._explain_damage():
-                self._look_through(conn)
-        except BaseException:
-            conn.close()
-            raise
-        return conn
-
-    @contextmanager
-    def _explain_damage(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.DatabaseError, ValueError) as err:
-            raise PrerequisiteError(f"{self.path}: run.db cannot be read ({str(err).splitlines()[0]}).") from None
-
-    def _look_through(self, conn: sqlite3.Connection) -> None:
-        """Check that the run has not changed since it was sealed; once, as long as its file stays the same."""
-        file = (self._place / DATABASE).stat()
-        now = (file.st_ino, file.st_size, file.st_mtime_ns)
-        if now == self._looked_through:
-            return
-        conn.execute("BEGIN")  # all of it at one moment
-        try:
-            owned = is_owned(conn)
-            sealed = check_fits(conn, stamp_in(self._place), owned=owned)
-        except PrerequisiteError as err:
-            raise PrerequisiteError(f"{self.path}: {err}") from None
-        finally:
-            conn.execute("ROLLBACK")
-        self._closed, self._looked_through = sealed or owned, now
+    def _forget(self) -> None:
+        self._held_job = None
 
 
 def load_run(run: StoredRun | Path | str, run_dir: Path = Path("runs")) -> StoredRun:

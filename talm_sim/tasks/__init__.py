@@ -7,6 +7,7 @@ from talm_sim.tasks.calls import EpisodeCalls, MadeCall
 from talm_sim.tasks.exporters import Exported
 from talm_sim.tasks.makers import Maker
 from talm_sim.tasks.options import AgentOptions, AgentTaskOptions, PairedOptions, PromptOptions, TaskOptions
+from talm_sim.tasks.person_questions import PersonQuestion, PublishedAgreement, pass_question
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import TASKS, find_task, job_of, list_tasks, register_task
 from talm_sim.tasks.single_step import Request, SingleStepTask
@@ -27,7 +28,9 @@ __all__ = [
     "PairedOptions",
     "PaperRow",
     "PaperRows",
+    "PersonQuestion",
     "PromptOptions",
+    "PublishedAgreement",
     "Recorded",
     "Request",
     "RunView",
@@ -37,5 +40,6 @@ __all__ = [
     "find_task",
     "job_of",
     "list_tasks",
+    "pass_question",
     "register_task",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from talm_sim.config import Traffic
+from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
@@ -17,7 +18,7 @@ from talm_sim.types import AwarenessKind, Scenario, ToolSpec
 if TYPE_CHECKING:
     from talm_sim.agent.prompts import Prompts
 
-__all__ = ["ACTING", "FINISH_BY", "RETRIES", "TURNS", "acting_key", "episode_bounds", "settle_acting", "specs_of"]
+__all__ = ["ACTING", "FINISH_BY", "RETRIES", "TURNS", "acting_key", "episode_bounds", "refusal_judges", "settle_acting", "specs_of"]
 
 JobT = TypeVar("JobT", bound=AnyJob)
 TURNS = 5
@@ -27,7 +28,7 @@ FINISH_BY = "tool"
 RETRIES = 3
 """Times that an awareness question is asked again after an answer that cannot be read."""
 
-ACTING = frozenset({"human", "persona", "perturb", "writing"})
+ACTING = frozenset({"human", "persona", "perturb", "writing", "approve", "ask_limit", "ask_limit_run", "answer_timeout"})
 """Options that `acting_key` stands for."""
 _SCHEDULE = 2
 """Version of the schedule by which faults that are drawn fall on calls; see `talm_sim.tools_env.perturbations`."""
@@ -36,11 +37,18 @@ _SCHEDULE = 2
 def acting_key(options: AgentOptions) -> dict[str, Any]:
     """Return what the options of every acting agent add to the name of a recording.
 
-    Whose answers a person's are is not in it, as they are in the recorded conversation itself. What recordings from before did not have is
-    there only where it has an effect.
+    Whose answers a person's are is not in it, nor which questions nobody answered, as they are in the recorded conversation itself. What
+    recordings from before did not have is there only where it has an effect.
     """
     writing = {"writing": True} if options.writing and options.perturb else {}
-    return {"human": options.human != "none", "perturb": options.perturb, **_schedule_key(options.perturb), **writing}
+    approve = {"approve": options.approve} if options.approve else {}
+    return {"human": options.human != "none", "perturb": options.perturb, **_schedule_key(options.perturb), **writing, **approve}
+
+
+def refusal_judges(options: AgentOptions) -> tuple[str, ...]:
+    """Return the judge of refusals, where a person may refuse calls: those of `--approve`, and those an own agent asks about itself."""
+    asked = bool(options.approve) or (getattr(options, "agent", None) is not None and options.human not in ("none", "auto"))
+    return ("respect",) if asked else ()
 
 
 def _schedule_key(perturb: Sequence[str]) -> dict[str, int]:
@@ -64,6 +72,9 @@ def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS, **s
         recorded: The recordings.
         turn_limit: Where the user gives none.
         settled: Other options, which are decided already.
+
+    Raises:
+        PrerequisiteError: A person is to approve calls, and nobody is there.
     """
     tools, human = job.config.tools, job.options.human
     if tools is None:
@@ -73,7 +84,31 @@ def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS, **s
         tools = Traffic.REPLAY if replays and recorded.tools else Traffic.LIVE
     if human == "auto":
         human = "recorded" if job.config.models is Traffic.REPLAY and _recording_had_responder(job, recorded) else "none"
+    _check_person(job.options, human)
     return job.having(tools=tools, human=human, turn_limit=job.options.turn_limit or turn_limit, **settled)
+
+
+def _check_person(options: AgentOptions, human: str) -> None:
+    """Check that what the options say of a person fits who answers.
+
+    Raises:
+        PrerequisiteError: It does not.
+    """
+    limits = {"--ask-limit": options.ask_limit, "--ask-limit-run": options.ask_limit_run}
+    given = [flag for flag, value in {"--approve": options.approve or None, **limits}.items() if value is not None]
+    given += ["--answer-timeout"] if options.answer_timeout is not None else []
+    if not given:
+        return
+    if human == "none":
+        does = "approve calls" if given[0] == "--approve" else "answer"
+        raise PrerequisiteError(f"{given[0]}: nobody is there to {does}; add --human WHO, or leave it out.")
+    if human == "recorded" and given[-1] in limits:
+        raise PrerequisiteError(f"{given[-1]}: the recording says which questions were answered; leave it out.")
+    if given[-1] == "--answer-timeout":
+        from talm_sim.agent.responders import responder_kind  # not at the top: a table needs no agent
+
+        if not responder_kind(human).waits:
+            raise PrerequisiteError(f"--answer-timeout: --human {human} answers at once; leave it out, or add --human terminal.")
 
 
 def episode_bounds(

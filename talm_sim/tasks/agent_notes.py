@@ -10,6 +10,7 @@ from talm_sim.config import Traffic
 from talm_sim.errors import format_names
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.hidden_tools import BUILDS
+from talm_sim.tools_env.guarded import guarded_tools
 from talm_sim.types import Scenario
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class AgentNotes:
     def __init__(self, own: OwnAgent | None, job: Job[Any], tools: Tools, left_out: int, *, waits: bool) -> None:
         self._tools, self._epochs = tools, job.config.epochs
         self.notes = _run_notes(own, job, left_out) | _network_note(tools)
-        self.notices = _notices(own, job, waits=waits, state=tools.keep_state)
+        self.notices = (*_notices(own, job, waits=waits, state=tools.keep_state), *_nothing_guarded(job, tools))
 
     def warnings(self, scenarios: Sequence[Scenario]) -> tuple[str, ...]:
         """Return what the user should know of the tools that these scenarios name."""
@@ -64,6 +65,12 @@ def _notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) -
     if silent:
         said.append(f"--stop-after {job.options.stop_after}: leaves out {', '.join(silent)}, which is asked no awareness questions")
     return tuple(said)
+
+
+def _nothing_guarded(job: Job[Any], tools: Tools) -> Iterator[str]:
+    """Say that nothing waits for approval, since every tool only reads."""
+    if job.options.approve and not guarded_tools(job.options.approve, tools):
+        yield f"--approve {job.options.approve}: every tool of this run is declared read-only, so that no call waits for a person"
 
 
 def _warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> tuple[str, ...]:

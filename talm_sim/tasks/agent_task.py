@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from talm_sim.config import DEFAULT_MODEL, RESULT_LIMIT, Traffic
 from talm_sim.errors import PrerequisiteError, format_names
-from talm_sim.models.control_names import CONTROLS, FAULT_CONTROLS
+from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
-from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, settle_acting, specs_of
+from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
 from talm_sim.tasks.agent_notes import AgentNotes
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
@@ -19,8 +19,9 @@ from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
-from talm_sim.tasks.person import open_person, prompts_of
+from talm_sim.tasks.person import open_person, prompts_of, who_answers
 from talm_sim.tasks.recorded import Recorded
+from talm_sim.tasks.standing_in import kept_of_replaceable
 from talm_sim.types import FINISH, Facts, Scenario, ToolSpec
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
     without_tools: ClassVar[frozenset[str]] = frozenset()
     defaults: ClassVar[Mapping[str, Any]] = {"temperature": 1.0, "max_new_tokens": 512}
     options: ClassVar[type[AgentTaskOptions]] = AgentTaskOptions
-    controls: ClassVar[tuple[str, ...]] = (*CONTROLS, *FAULT_CONTROLS)
+    controls: ClassVar[tuple[str, ...]] = EVERY_CONTROL
 
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
         """Read a line of a scenario file; see `Task.read_line`."""
@@ -112,8 +113,9 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """A policy that makes the gold calls, or does not, and answers with facts; None of a target that it knows nothing of."""
         from talm_sim.tasks.agent_controls import AgentPolicy
         from talm_sim.tasks.fault_controls import FAULT_POLICIES
+        from talm_sim.tasks.person_controls import PERSON_POLICIES
 
-        policy = FAULT_POLICIES.get(name, AgentPolicy)
+        policy = {**FAULT_POLICIES, **PERSON_POLICIES}.get(name, AgentPolicy)
         return policy(name, scenario) if isinstance(scenario.target, Facts | None) else None
 
     def categories(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
@@ -157,14 +159,16 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return {**own, **agent, **finish, **limit}
 
     def judges(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
-        """The judge of faults, where the run injects any."""
-        return ("fault",) if job.options.perturb else ()
+        """The judge of faults, where the run injects any, and that of refusals, where a person may refuse calls."""
+        return (*(("fault",) if job.options.perturb else ()), *refusal_judges(job.options))
 
     @asynccontextmanager
     async def open(self, job: Job[AgentTaskOptionsT], shared: Shared) -> AsyncIterator[Opened]:
         """Open model and tools."""
+        from talm_sim.agent.ask_limits import limits_of
         from talm_sim.agent.episode import Agent
         from talm_sim.agent.graph import talm_graph
+        from talm_sim.agent.holding import HoldingGraph
         from talm_sim.agent.own.session import AgentLimits
         from talm_sim.agent.own.sessions import OwnModel, Sessions
         from talm_sim.agent.responders import responder_kind
@@ -174,7 +178,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         prompts = prompts_of(job)
         kind = None if options.human == "none" else responder_kind(options.human)
         sources = options.tools_from or self.tools_from
-        tools = await shared.tools(config, sources, trusted=options.trust)
+        tools = await shared.tools(config, sources, trusted=options.trust, person=kind is not None)
         environment = _environment(job, tools, self._gold_arguments(job), built_in=not sources)
         own = _own_agent(job)
         person = await open_person(job, shared, prompts)
@@ -185,11 +189,10 @@ class AgentTask(Task[AgentTaskOptionsT]):
         stack.push_async_callback(environment.aclose)
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
-            graph: Any = talm_graph(self._rules(job, prompts), saver)
+            graph: Any = HoldingGraph(talm_graph(self._rules(job, prompts), saver))
             if own is not None:
                 graph, saver = Sessions(own, limits), None
-                stack.push_async_callback(graph.aclose)
-            return Agent(
+            made = Agent(
                 model=model,
                 graph=graph,
                 settings=job.settings(),
@@ -200,10 +203,13 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 without_tools=self.without_tools,
                 responder=self._responder(job, shared, environment, person) if kind and not kind.waits else None,
                 saver=saver,
-                most_steps=2 * turns + 5,
+                most_steps=(4 if environment.approve else 2) * turns + 5,
                 control=self.control,
+                ask_limits=limits_of(options.human, options.ask_limit, options.ask_limit_run),
                 prompts="all" if own is None else "handed" if own.takes_model else "unknown",
             )
+            stack.push_async_callback(made.aclose)
+            return made
 
         said = AgentNotes(own, job, tools, self._leave_out_visible(job)[1], waits=waits)
         async with stack:
@@ -216,6 +222,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 starts_again=waits and (own is not None or tools.keep_state),
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
+                replaceable=lambda tools: kept_of_replaceable(tools, environment, options.perturb) if waits else {},
                 notes=said.notes,
                 notices=said.notices,
                 warnings=said.warnings,
@@ -258,20 +265,17 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def for_control(self, job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
         """Change the job for a control: it asks the simulated person if the real model has anybody to ask, and uses the built-in graph."""
-        return job.having(human="none" if job.options.human == "none" else "simulated", persona="none", agent=None)
+        asked = {"human": "simulated"} if job.options.human != "none" else {"human": "none", "approve": ""}
+        return job.having(**asked, persona="none", agent=None, answer_timeout=None)
 
     def label(self, run: RunView) -> str:
         """Name the agent, who could be asked, and the perturbations."""
         options = run.job.options
-        asked = "Ask-and-Help" if run.imported else f"Ask-and-Help ({_who_answers(options)})"
+        asked = "Ask-and-Help" if run.imported else f"Ask-and-Help ({who_answers(options)})"
         damage = f", perturbed: {', '.join(options.perturb)}" if options.perturb else ""
+        damage += f", approved by a person: {options.approve.replace(',', ', ')}" if options.approve else ""
         own = f"agent {options.agent}, " if options.agent and not run.job.config.model.endswith(options.agent) else ""
         return own + ("standalone" if options.human == "none" else asked) + damage
-
-
-def _who_answers(options: AgentTaskOptions) -> str:
-    persona = "" if options.persona == "none" else f", {options.persona}"
-    return f"human played by {options.human.partition(':')[2]}{persona}" if ":" in options.human else f"{options.human} human"
 
 
 def _finish_of(options: AgentTaskOptions) -> str:
@@ -284,6 +288,7 @@ def _finish_of(options: AgentTaskOptions) -> str:
 def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapping[str, Any]]], *, built_in: bool) -> Environment:
     from talm_sim.tools_env.clock import RealClock, VirtualClock
     from talm_sim.tools_env.environment import Environment
+    from talm_sim.tools_env.guarded import guarded_tools
 
     config, options = job.config, job.options
     # Waits are part of an injected fault: ours need not be sat through, and of a stranger's tool the agent may see the time.
@@ -297,6 +302,7 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
         result_limit=options.result_limit,
         others=others,
         writing=options.writing,
+        approve=guarded_tools(options.approve, tools),
     )
 
 

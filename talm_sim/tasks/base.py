@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from talm_sim.scenarios.problems import Problem
     from talm_sim.scenarios.statistics import Statistics
     from talm_sim.tasks.makers import Maker
+    from talm_sim.tasks.person_questions import PersonQuestion
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.caller import ToolCaller
@@ -99,44 +100,33 @@ class RunView(Protocol):
     @property
     def job(self) -> Job[Any]:
         """What was run, with the scoring options it was last judged with."""
-        ...
 
     @property
     def imported(self) -> bool:
         """Whether the episodes are somebody else's published outputs."""
-        ...
 
     @property
     def paired(self) -> RunView | None:
         """The other run it is compared with; None where none was named."""
-        ...
 
     def episodes(self, group: str | None = None) -> Iterator[Episode]:
         """Finished episodes, of one group or all, in the order of the plan."""
-        ...
 
     def scenarios(self) -> Iterator[Scenario]:
         """The scenarios in order."""
-        ...
 
     def verdicts(self) -> Iterator[Verdict]:
         """Verdicts of the judges it was last judged with."""
-        ...
 
     def tools(self) -> dict[str, ToolSpec]:
         """The tools the scenarios name, by name."""
-        ...
 
     def measures(self) -> dict[str, Measured]:
         """What each of its judges measures, as declared when it judged."""
-        ...
 
 
 Exporter = Callable[[RunView], Exported]
-"""Writes a run of its task for another tool; the first line of its docstring is the help of its command.
-
-It raises `PrerequisiteError` where this run cannot be written in this form; the message says why.
-"""
+"""Writes a run of its task for another tool, or raises `PrerequisiteError`; the first line of its docstring is the help of its command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +143,7 @@ class Opened:
         starts_again: Whether an episode that waits cannot survive the process all the same: it starts again when the run goes on.
         check: Sees, before the run exists, that every scenario can be played.
         tools_of: The tools some scenarios name, kept with the run.
+        replaceable: What else is kept of those that a person can replace: a `ReplaceableTool` by name.
         notes: What a reader of the run should know, by what a line about it begins with; kept with the run.
         notices: What else its user should know before the first episode, a line each.
         warnings: The same of the scenarios that are run.
@@ -167,6 +158,7 @@ class Opened:
     starts_again: bool = False
     check: Callable[[Sequence[Scenario]], None] = lambda scenarios: None
     tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = lambda scenarios: []
+    replaceable: Callable[[Sequence[ToolSpec]], Mapping[str, Any]] = lambda tools: {}
     notes: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     warnings: Callable[[Sequence[Scenario]], Sequence[str]] = lambda scenarios: ()
@@ -189,6 +181,7 @@ class Task(ABC, Generic[OptionsT]):
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
         success: Values of a row that say whether its episode succeeded; the first one that a row has counts. Repeats (pass@k), JUnit files and
             other tools' logs read it; without it, no episode succeeds or fails.
+        gaps: What the success lost from one group to another is called, where the second lacks something that can be asked for: by both groups.
         headline: What `report --by-model` shows of a run: the head of a column to its figure, `GROUP.MEASURE`; of several the first with a
             value counts. A run without any shows the first column of its table.
         further_measures: Names of the measures that its table has only where they apply, besides those of a run in which nothing could be
@@ -211,6 +204,7 @@ class Task(ABC, Generic[OptionsT]):
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     success: ClassVar[tuple[str, ...]] = ()
+    gaps: ClassVar[Mapping[tuple[str, str], str]] = {}
     headline: ClassVar[Mapping[str, str | tuple[str, ...]]] = {}
     further_measures: ClassVar[tuple[str, ...] | None] = None
     named_by: ClassVar[tuple[str, ...]] = ()
@@ -323,6 +317,12 @@ class Task(ABC, Generic[OptionsT]):
     def judges(self, job: Job[OptionsT]) -> tuple[str, ...]:
         """The judges a run applies where the user names none."""
         return ()
+
+    def person_questions(self, job: Job[OptionsT]) -> Sequence[PersonQuestion]:
+        """What a person who judges a run is asked, the usual question first: by default whether an episode passes, where rows say it."""
+        from talm_sim.tasks.person_questions import pass_question  # not at the top: a table needs none
+
+        return (pass_question(),) if self.success else ()
 
     def calls_as(self, job: Job[OptionsT]) -> str:
         """How raw text is to write calls: `pythonic`, as a list in Python's syntax, which BFCL's own reader takes; empty otherwise."""

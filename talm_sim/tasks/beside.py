@@ -98,7 +98,10 @@ class PaperRows:
         """Whose figures they are, over which data, and how far they can be compared."""
         n = f" (n = {self.table.n:,})" if self.table.n else ""
         which = f" ({self.about})" if self.about else ""
-        who = f"published: {self.table.name} Table {self.table.table}{which}, {self.table.data}{n}"
+        # Figures in a paper's text have no table's number, but a place.
+        in_text = not self.table.table.isdigit() and self.table.section.startswith("Appendix")
+        where = self.table.section if in_text else f"Table {self.table.table}"
+        who = f"published: {self.table.name} {where}{which}, {self.table.data}{n}"
         return f"{who}; {self.compared}"
 
     def name(self, row: PaperRow) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator
 
 from talm_sim.common.typed_options import OptionsModel
-from talm_sim.config import GEN, OPE, RESULT_LIMIT, SCO, option
+from talm_sim.config import GEN, OPE, RESULT_LIMIT, SCO, Names, option
 from talm_sim.errors import PrerequisiteError
 
 __all__ = ["AgentOptions", "AgentTaskOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
@@ -31,6 +31,13 @@ class AgentOptions(TaskOptions):
 
     human: str = option("auto", GEN, "none|terminal|recorded|simulated|model:P/N", metavar="WHO")
     """Who answers the agent's questions. `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`."""
+    approve: Names = option("", GEN, "Tools whose calls a person approves first.", metavar="TOOL,...|writing")
+    """`writing` stands for every tool that is not declared read-only; see `talm_sim.tools_env.guarded`."""
+    ask_limit: int | None = option(None, GEN, "Questions to a person per episode.", metavar="N", rare=True, ge=0)
+    """Of a question beyond it the agent is told that nobody answers any more."""
+    ask_limit_run: int | None = option(None, GEN, "Questions to a person in the whole run.", metavar="N", rare=True, ge=0)
+    answer_timeout: float | None = option(None, GEN, "Seconds after which nobody answers a question.", metavar="S", rare=True, gt=0)
+    """Counted from when it was put, also while no process runs the run; the agent is told then that nobody answered."""
     persona: Literal["none", "terse", "chatty", "confused", "wrong-once", "front-loads", "pushes-back", "claims-done"] = option(
         "none", GEN, "How the person speaks whom a model plays.", metavar="NAME", rare=True
     )

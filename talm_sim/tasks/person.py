@@ -13,6 +13,7 @@ from talm_sim.models.registry import in_process
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.options import AgentOptions
 from talm_sim.types import Scenario
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.prompts import Prompts
     from talm_sim.tasks.shared import Shared
 
-__all__ = ["open_person", "person_bounds", "person_model", "person_traffic", "prompts_of"]
+__all__ = ["open_person", "person_bounds", "person_model", "person_traffic", "prompts_of", "who_answers"]
 
 
 def prompts_of(job: Job[Any]) -> Prompts:
@@ -107,3 +108,9 @@ def person_bounds(scenarios: Sequence[Scenario], job: Job[Any]) -> Iterator[Boun
     for scenario in scenarios:
         first = told + max_tokens_of(knowledge_of(scenario, {}).text) + job.settings().max_new_tokens
         yield Bound(0, turns, turns * first + more * turns * (turns - 1) // 2, turns * ANSWER_TOKENS, last=first)
+
+
+def who_answers(options: AgentOptions) -> str:
+    """Return in words who answers the agent of a run."""
+    persona = "" if options.persona == "none" else f", {options.persona}"
+    return f"human played by {options.human.partition(':')[2]}{persona}" if ":" in options.human else f"{options.human} human"

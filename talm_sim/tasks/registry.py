@@ -38,6 +38,7 @@ __all__ = [
     "owner_of_option",
     "register_task",
     "reviewer_of",
+    "task_of_file",
 ]
 
 TASKS: Registry[type[Task[Any]]] = Registry(
@@ -138,15 +139,9 @@ def reviewer_of(place: Path) -> Reviewer:
     Raises:
         PrerequisiteError: It cannot be read, or holds what no maker makes.
     """
-    from talm_sim.scenarios.jsonl import json_lines
     from talm_sim.scenarios.making.review import items_file
 
-    file = items_file(place)
-    where, line = next(json_lines(file), (str(file), None))
-    if line is None:
-        raise PrerequisiteError(f"{file}: contains no items to review.")
-    claimed = next((task.name for task in every_task() if task.claim(line, "")), RunConfig.model_fields["task"].default)
-    task = str(line.get("task", claimed)) if isinstance(line, dict) else claimed
+    where, task = task_of_file(items_file(place), "items to review")
     if task not in list_makers():
         raise PrerequisiteError(
             f"{where}: is a scenario of task {task}; only scenarios of these tasks can be reviewed: {' and '.join(list_makers())}."
@@ -155,6 +150,25 @@ def reviewer_of(place: Path) -> Reviewer:
     if reviewer is None:
         raise PrerequisiteError(f"{where}: is a scenario of task {task}, whose maker has nothing to review; read the file itself.")
     return reviewer
+
+
+def task_of_file(file: Path, lines: str = "scenarios") -> tuple[str, str]:
+    """The place of a file's first line, and the name of the task that it belongs to.
+
+    Args:
+        file: A file of JSON lines.
+        lines: What they are, for the message.
+
+    Raises:
+        PrerequisiteError: It cannot be read, or has no line.
+    """
+    from talm_sim.scenarios.jsonl import json_lines
+
+    where, line = next(json_lines(file), (str(file), None))
+    if line is None:
+        raise PrerequisiteError(f"{file}: contains no {lines}.")
+    claimed = str(next((task.name for task in every_task() if task.claim(line, "")), RunConfig.model_fields["task"].default))
+    return where, str(line.get("task", claimed)) if isinstance(line, dict) else claimed
 
 
 def _fault(kind: type[Task[Any]]) -> str:

@@ -67,13 +67,14 @@ class Shared(AsyncExitStack):
         found: Model = self._opened[key]
         return found
 
-    async def tools(self, config: RunConfig, sources: tuple[str, ...] = (), *, trusted: bool = False) -> Tools:
+    async def tools(self, config: RunConfig, sources: tuple[str, ...] = (), *, trusted: bool = False, person: bool = False) -> Tools:
         """Return the tools of a configuration whose traffic is decided; a live source is started once.
 
         Args:
             config: The configuration.
             sources: Where live tools come from, as written on the command line; none for the built-in ones.
             trusted: Whether code that came with data may run.
+            person: Whether the run has a person, whom a tool may ask.
 
         Raises:
             PrerequisiteError: The recorded tools cannot be read, or a source cannot be opened.
@@ -81,11 +82,13 @@ class Shared(AsyncExitStack):
         from talm_sim.tools_env.toolbox import Tools, open_tools  # not at the top: a model alone needs no tools
 
         library = self.library(config.cassettes)
-        key = f"tools of {config.cassettes}" if config.tools is Traffic.REPLAY else f"tools {sources} {trusted}"
+        replayed, person = config.tools is Traffic.REPLAY, person and (bool(sources) or config.tools is Traffic.REPLAY)  # ours ask nobody
+        key = f"tools of {config.cassettes} {person}" if replayed else f"tools {sources} {trusted} {person}"
         async with self._opening_tools:  # a source takes a while to start, and another run may ask meanwhile
             if key not in self._opened:
-                replayed = config.tools is Traffic.REPLAY
-                self._opened[key] = Tools(recorded=library.tools()) if replayed else await open_tools(sources, trusted=trusted)
+                recorded = library.tools(person=person) if replayed else None
+                opened = Tools(recorded=recorded, person=person) if replayed else await open_tools(sources, trusted=trusted, person=person)
+                self._opened[key] = opened
                 self.push_async_callback(self._opened[key].aclose)
         found: Tools = self._opened[key]
         if config.tools is Traffic.RECORD:

@@ -23,11 +23,12 @@ from talm_sim.recordings import Player
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.tools_env.answers import cut_text, refusal_text, render_outcome
 from talm_sim.tools_env.clock import Clock, RealClock
+from talm_sim.tools_env.person import PersonClock
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAnswer, narrow_tools, open_perturbations
 from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of, fill_path
 from talm_sim.tools_env.strikes import Strikes
 from talm_sim.tools_env.toolbox import Tools, ToolSession
-from talm_sim.types import Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
+from talm_sim.types import Approval, Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 
 __all__ = ["Environment", "EpisodeTools", "validate_arguments"]
 
@@ -48,6 +49,7 @@ class Environment:
         result_limit: Characters of a tool's result that the model reads.
         others: Tool to the arguments with which gold calls of any scenario call it, in a fixed order: where wrong records come from.
         writing: Whether faults may also let calls of tools that may change data through, and repeat them.
+        approve: The tools that a person approves each call of.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Environment:
         result_limit: int = RESULT_LIMIT,
         others: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
         writing: bool = False,
+        approve: frozenset[str] = frozenset(),
     ) -> None:
         self.tools = tools
         self.perturb = perturb
@@ -68,6 +71,7 @@ class Environment:
         self.result_limit = result_limit
         self.others = others or {}
         self.writing = writing
+        self.approve = approve
         self.kept: dict[str, ToolSession] = {}
         """What waiting episodes keep of their own, by episode."""
         for perturbation in open_perturbations(perturb, seed=seed, episode=""):
@@ -151,6 +155,11 @@ class EpisodeTools:
         """Whether there is a tool of this name, visible or not."""
         return name in self._environment.specs or name in self._by_name
 
+    def may_call_again(self, name: str) -> bool:
+        """Whether a call of this tool may be made twice: it only reads, or changes what is the episode's own."""
+        tools = self._environment.tools
+        return name in tools.routes and (tools.only_reads(name) or bool(tools.routes[name].state))
+
     @property
     def slept(self) -> float:
         """Seconds of pretended waiting so far: calls of one turn wait together, turns one after the other."""
@@ -167,18 +176,21 @@ class EpisodeTools:
             CassetteMissError: In replay, the call was not recorded.
             ProviderError: The live tools cannot be reached.
         """
-        started, slept = time.perf_counter(), 0.0
+        started, slept, person = time.perf_counter(), 0.0, PersonClock()
         arguments: Mapping[str, Any] = call.arguments if isinstance(call, ToolCall) else {}
         origin, status, name = Origin.PERTURBED, None, call.name
         logs: tuple[PerturbationLog, ...] = ()
+        writes = False
         try:
             spec, arguments = self._check(call)
         except ToolError as err:
             result, error = refusal_text(err)
         else:
             name = spec.name
+            writes = not self._environment.tools.only_reads(name)
             numbered = self._make_call(spec, arguments, call)
-            outcome, origin, logs = await self._send(numbered)
+            with person.watch():
+                outcome, origin, logs = await self._send(numbered)
             status, slept = outcome.status, numbered.clock.slept
             self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
             result, error = render_outcome(outcome, self._environment.result_limit)
@@ -195,9 +207,33 @@ class EpisodeTools:
             status=status,
             error=error,
             perturbations=logs,
+            reads=name in self._environment.specs and self._environment.tools.only_reads(name),
             origin=origin,
-            elapsed_ms=(time.perf_counter() - started + slept) * 1e3,
+            writes=writes,
+            elapsed_ms=(time.perf_counter() - started - person.seconds + slept) * 1e3,
         )
+
+    @property
+    def guarded(self) -> bool:
+        """Whether calls of any tool wait for a person."""
+        return bool(self._environment.approve)
+
+    def approval_of(self, call: ToolCall) -> Approval | None:
+        """Return what a person is asked about a call before it runs.
+
+        None for one that waits for nobody, also because it would be refused all the same: its tool or its arguments are wrong.
+        """
+        environment = self._environment
+        if not environment.approve:
+            return None
+        try:
+            name = self._check(call)[0].name
+        except ToolError:
+            return None
+        if name not in environment.approve:
+            return None
+        parameters = self._by_name[call.name].parameters
+        return Approval(name=call.name, arguments=call.arguments, repeatable=self.may_call_again(name), parameters=parameters)
 
     def _check(self, call: ToolCall | UnparsableCall) -> tuple[ToolSpec, Mapping[str, Any]]:
         """Return the tool that a call means and its arguments, if they fit the tool."""

@@ -105,9 +105,15 @@ def _parts(path: str) -> list[str]:
     return [segment.partition(";")[0].strip() for segment in re.split(r"[/\\]", path)]
 
 
-def posted(source: str, tools: Iterable[str]) -> dict[str, Route]:
-    """Return routes of tools that are not reached over HTTP: each call is recorded as one POST to `/<source>/<tool>`."""
-    return {tool: Route(method="POST", path=f"/{quote(source, safe='')}/{quote(tool, safe='')}") for tool in tools}
+def posted(source: str, tools: Iterable[str], *, asks: bool = False) -> dict[str, Route]:
+    """Return routes of tools that are not reached over HTTP: each call is recorded as one POST to `/<source>/<tool>`.
+
+    Args:
+        source: The source's name.
+        tools: Their names.
+        asks: Whether they may ask a person while a call of theirs runs.
+    """
+    return {tool: Route(method="POST", path=f"/{quote(source, safe='')}/{quote(tool, safe='')}", asks=asks) for tool in tools}
 
 
 def answer(value: Any) -> HttpResponse:

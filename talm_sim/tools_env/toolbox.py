@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ from talm_sim.common.credentials import Hider, credentials_in_environment
 from talm_sim.common.digests import canonical_json, digest
 from talm_sim.errors import PrerequisiteError, ProviderError, format_names, suggest_nearest
 from talm_sim.models.base import ASK_HUMAN
-from talm_sim.recordings import HttpResponse, Player
+from talm_sim.recordings import HttpRequest, HttpResponse, Player
 from talm_sim.schemas import unchecked_patterns
 from talm_sim.tools_env.routes import build_request
 from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, StatefulSource, ToolSource
@@ -42,13 +42,17 @@ class Tools:
     Args:
         sources: Where they come from.
         recorded: Recordings of tools whose source is absent: they can only be replayed.
+        person: Whether the run has a person, whom tools may ask: calls of such tools have recordings apart, as their answers may differ.
 
     Raises:
         PrerequisiteError: Two sources have one name, or a tool's name is taken twice.
     """
 
-    def __init__(self, sources: Sequence[ToolSource] = (), recorded: Mapping[str, tuple[ToolSpec, Route]] | None = None) -> None:
+    def __init__(
+        self, sources: Sequence[ToolSource] = (), recorded: Mapping[str, tuple[ToolSpec, Route]] | None = None, *, person: bool = False
+    ) -> None:
         self.sources = sources
+        self._person = person
         self.specs: dict[str, ToolSpec] = {}
         self.routes: dict[str, Route] = {}
         self._reached: dict[str, _ToolPlace] = {}
@@ -180,7 +184,7 @@ class Tools:
                 return await session.call(tool, arguments, player)
             finally:
                 await session.aclose()
-        request = build_request(self.routes[tool], arguments)
+        request = self.request_of(tool, arguments)
         if player is not None:
             recorded = player.lookup(request)
             if recorded is not None:
@@ -190,6 +194,18 @@ class Tools:
         if player is not None:
             player.record(request, response)
         return response, Origin.LIVE
+
+    def request_of(self, tool: str, arguments: Mapping[str, object]) -> HttpRequest:
+        """Return the request that a call is recorded as."""
+        request = build_request(self.routes[tool], arguments)
+        return replace(request, url=f"{request.url}?person") if self._person and self.routes[tool].asks else request
+
+    def leave(self, episode: str) -> None:
+        """Tell the sources that an episode has ended."""
+        for source in self.sources:
+            leave: Callable[[str], None] | None = getattr(source, "leave", None)
+            if leave is not None:
+                leave(episode)
 
     def hide_credentials(self, found: HttpResponse) -> HttpResponse:
         """Return an answer without this process' credentials."""
@@ -268,11 +284,18 @@ class ToolSession:
     async def aclose(self) -> None:
         """End what the episode had of its own."""
         self._closed = True
+        if self._episode:
+            self._tools.leave(self._episode)
         await asyncio.gather(*(one.aclose() for one in self._begun.values()))
 
 
-async def open_tools(texts: Iterable[str] = (), *, trusted: bool = False) -> Tools:
+async def open_tools(texts: Iterable[str] = (), *, trusted: bool = False, person: bool = False) -> Tools:
     """Open sources as they are written on the command line; without any, the built-in tools.
+
+    Args:
+        texts: The sources.
+        trusted: Whether code that came with data may run.
+        person: Whether there is a person whom tools may ask.
 
     Raises:
         PrerequisiteError: A source cannot be read, reached or started; those that were opened are closed again.
@@ -280,8 +303,8 @@ async def open_tools(texts: Iterable[str] = (), *, trusted: bool = False) -> Too
     sources: list[ToolSource] = []
     try:
         for text in [*texts] or [BUILT_IN]:
-            sources.append(await open_source(text, trusted=trusted))
-        return Tools(sources)
+            sources.append(await open_source(text, trusted=trusted, person=person))
+        return Tools(sources, person=person)
     except BaseException:
         await _close(sources)
         raise

@@ -39,6 +39,7 @@ from talm_sim.types.requests import (
     Action,
     Approval,
     Decision,
+    Declined,
     Form,
     PersonRequest,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "Choice",
     "Curve",
     "Decision",
+    "Declined",
     "Episode",
     "Event",
     "Fact",

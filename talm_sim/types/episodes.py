@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from talm_sim.types.base import FrozenModel, JsonObject
-from talm_sim.types.requests import Decision, PersonRequest
+from talm_sim.types.requests import Decision, Declined, PersonRequest
 from talm_sim.types.tools import FINISH, ToolCall, UnparsableCall
 
 __all__ = [
@@ -194,8 +194,25 @@ class ToolEvent(FrozenModel):
     """Those that watched this call, or did not apply to it, in the order given; their counts are of this call alone."""
     called_as: str = Field(default="", exclude_if=lambda name: not name)
     """The name that the model wrote, where a perturbation had renamed the tool; empty otherwise."""
+    reads: bool = Field(default=False, exclude_if=lambda reads: not reads)
+    """Whether its tool is declared read-only; False where that is not known."""
     origin: Origin = Origin.LIVE
+    writes: bool = Field(default=False, exclude_if=lambda writes: not writes)
+    """Whether the call may have changed data: its tool is not declared to only read. Traces and older episodes do not say so."""
     elapsed_ms: float = 0.0
+
+    @property
+    def mistaken(self) -> bool:
+        """Whether it failed by the agent's own mistake, so that it never reached its tool."""
+        return self.error in _OWN_MISTAKES
+
+    @property
+    def broken(self) -> bool:
+        """Whether the tool failed, or its answer was damaged and read."""
+        return (not self.ok and not self.mistaken) or any(log.seen for log in self.perturbations)
+
+
+_OWN_MISTAKES = frozenset({"unknown_tool", "invalid_arguments", "unparsable_arguments"})
 
 
 class HumanEvent(FrozenModel):
@@ -219,8 +236,9 @@ class HumanEvent(FrozenModel):
     by: Literal["tool", "words", "interrupt", "policy", "elicitation"] = "tool"
     """How it was asked: by a call of `ask_human`, in the words of a message, by an interrupt of the agent's own graph, by the run's rule that
     a person approves such calls, or by a tool while it ran."""
-    declined: Literal["", "idk", "skip"] = ""
-    """`idk`: the person does not know; `skip`: the person does not want to answer."""
+    declined: Declined = ""
+    """`idk`: the person does not know; `skip`: the person does not want to answer; `timeout`: nobody answered in time; `limit`: nobody was
+    asked, as a limit of questions was reached."""
     appropriate: bool | None = None
     """Whether the person marked the question as appropriate; None where they did not mark it."""
     asked_at: float = 0.0
@@ -231,6 +249,11 @@ class HumanEvent(FrozenModel):
     def kind(self) -> Literal["question", "approval", "form"]:
         """What was put to the person."""
         return "question" if self.request is None else self.request.kind
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether nobody answered: in time, or because a limit of questions was reached."""
+        return self.declined in ("timeout", "limit")
 
 
 Event = Annotated[ToolEvent | HumanEvent, Field(discriminator="type")]

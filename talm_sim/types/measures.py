@@ -114,6 +114,8 @@ class Measured(FrozenModel):
     """
     flags: tuple[LabelMeasured, ...] = ()
     """What such a judge notes of a whole episode besides its labels; see `Verdict.flags`."""
+    place: Literal["column", "hidden"] = "hidden"
+    """Of a judge that labels: whether the share of its yeses is a column of that table, the first."""
     title: str = ""
     """Title of the table of the labels' shares."""
     things: str = ""

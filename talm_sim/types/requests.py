@@ -9,7 +9,10 @@ from pydantic import Field
 
 from talm_sim.types.base import FrozenModel, JsonObject
 
-__all__ = ["Action", "Approval", "Decision", "Form", "PersonRequest"]
+__all__ = ["Action", "Approval", "Decision", "Declined", "Form", "PersonRequest"]
+
+Declined = Literal["", "idk", "skip", "timeout", "limit"]
+"""Why there is no answer; empty where there is one."""
 
 Action = Literal["approve", "edit", "reject", "respond", "accept", "decline", "cancel"]
 """What a person decides: the first four about a call, `respond` being an answer in its place; the last three about a form."""
@@ -33,6 +36,8 @@ class Approval(FrozenModel):
     """JSON Schema that the arguments of an edited call must fit; empty where whoever asks gives none."""
     same_tool: bool = Field(default=False, exclude_if=lambda same: not same)
     """Whether an edited call must be of the same tool."""
+    may_have_run: bool = Field(default=False, exclude_if=lambda may: not may)
+    """Whether the person is asked anew because a process was killed after they approved the call, so that it may have run."""
 
     @property
     def text(self) -> str:

@@ -66,8 +66,8 @@ def _steps_of_event(place: str, event: Event) -> Iterator[Step]:
     if isinstance(event, ToolEvent):
         yield Step(what=f"{place}: result of {event.name}", text=event.result)
     else:
-        yield Step(what=f"{place}: question", text=event.question)
-        yield Step(what=f"{place}: reply", text=event.answer)
+        yield Step(what=f"{place}: {event.kind}", text=event.question)
+        yield Step(what=f"{place}: {'reply' if event.request is None else 'decision'}", text=event.answer)
 
 
 def _as_json(value: object) -> str:

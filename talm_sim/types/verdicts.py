@@ -8,6 +8,8 @@ from talm_sim.types.base import FrozenModel
 
 __all__ = ["UNPARSED", "Rate", "Verdict"]
 
+_LATEST = 253_402_300_799
+"""The last second of the year 9999."""
 UNPARSED = "unparsed"
 """Label of an answer that fits no class: it counts as wrong, and belongs to no class."""
 
@@ -30,6 +32,8 @@ class Verdict(FrozenModel):
     explanation: str = ""
     basis: str = ""
     """For a judge that depends on other episodes or judges, a digest of those; if it has changed, the judge is asked again."""
+    given_at: float | None = Field(None, ge=0, le=_LATEST, exclude_if=lambda given_at: given_at is None)
+    """When a person gave it, in seconds since 1970; None for a program's."""
 
 
 class Rate(FrozenModel):

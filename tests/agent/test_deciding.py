@@ -163,7 +163,7 @@ def test_a_form_that_is_accepted_fits_its_schema(properties: dict[str, Any], req
 
 async def test_the_simulated_person_decides_by_the_rule_and_answers_in_words_what_can_only_be_answered_so() -> None:
     missing = Missing(kind=MissingKind.ARGUMENT, name="iata", value="HAN", human_answer="It is HAN.")
-    person = SimulatedResponder(BOOKING.model_copy(update={"missing": missing}), {})
+    person = SimulatedResponder(BOOKING.model_copy(update={"missing": (missing,)}), {})
     reply = await person.decide(Approval(name="airport_info", arguments={"iata": "SGN"}), 1)
     assert (reply.answer, reply.responder, reply.decision) == (
         'edit: airport_info({"iata": "HAN"})',

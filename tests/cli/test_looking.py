@@ -40,6 +40,7 @@ def test_doctor_says_what_a_live_run_needs(talm: Talm) -> None:
     assert report["tools"]["categories"] >= 6
     assert set(report["scenarios"]) == {"perfect", "underspecified", "replaceable", "non-replaceable", "no-tools"}
     assert None not in report["packages"].values()
+    assert report["terminal"].startswith("none: ") and "terminal none: answers and verdicts are read as lines" in text
     assert report["sandbox"] == (explain_no_sandbox() or "works")
     if report["sandbox"] == "works":
         assert f"works (for --trust); with network=on it also sees {', '.join(report['sandbox_network_files'])}" in text

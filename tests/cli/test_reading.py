@@ -48,7 +48,8 @@ def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path,
         "1 of 5 episodes not finished",
         "1 awareness answer neither Yes, No nor I don't know",
         "http-500:p=0.5 fired in 2 of 4 episodes (2 of 8 calls)",
-        "underspecified: asking: precision 1.00 (1/1), recall 1.00 (1/1), F1 1.00, relevant 1.00 (1/1); 1.00 questions an episode",
+        "underspecified: asked in the one episode that needed it; 1 of 1 question was about what was missing",
+        "underspecified: asking, by episodes: precision 1.00, recall 1.00, F1 1.00; 1.00 questions per episode",
     ):
         assert note in notes
 
@@ -59,8 +60,8 @@ def test_report_takes_the_newest_run_by_default(stored: Path, talm: Talm) -> Non
 
 def test_several_runs_share_what_is_said_of_all(stored: Path, talm: Talm) -> None:
     out = talm("report", "a-run", "a-run")[1]
-    first, below = out.split("something missing")
-    for table in (first, below):
+    first, rest = out.split("asking, by blocker")
+    for table in (first, *rest.split("something missing")):
         assert table.count("Ask-and-Help (recorded human)") == 2
         assert " ".join(table.split()).count("http-500:p=0.5 [a-run]") == 2, "equal titles are told apart by the run's name"
     assert out.count("PR by judge reference") == 1

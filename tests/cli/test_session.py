@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -12,6 +13,9 @@ from queue import SimpleQueue
 
 import pytest
 
+from talm_sim.runs.batch import run_batch
+from talm_sim.runs.files.store import RunStore
+from tests.runs.scripted import ALL_KINDS, ScriptedRunner, new_run
 from tests.warm import warm_python
 
 pytestmark = pytest.mark.live
@@ -96,6 +100,60 @@ def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: P
     assert "3 of 3 episodes" in resumed.stderr
     transcript = talm_sim(tmp_path, "show", f"{run}:{first}").stdout
     assert "a person (talm-sim answer): 11 March 1994" in transcript
+
+
+def test_calls_and_forms_are_decided_about_without_a_prompt(tmp_path: Path) -> None:
+    run = new_run(tmp_path / "runs", 4, asks=4, kinds=ALL_KINDS)
+    asyncio.run(wait_for_people(run))
+    listed = json.loads(talm_sim(tmp_path, "answer", "--json").stdout)
+    assert [(one["kind"], (one["request"] or {}).get("name")) for one in listed] == [
+        ("question", None),
+        ("approval", "book"),
+        ("form", None),
+        ("question", None),
+    ]
+    text = " ".join(talm_sim(tmp_path, "answer", "--list").stdout.split())
+    assert 'It wants to call: book {"room": "call-001", "part": 1}' in text and "You can: approve, edit, reject, respond" in text
+    assert "It asks you to fill in: How many nights in form-002, part 1? The form: nights (whole number)" in text
+    wrong = (
+        (("call-001", "--text", "yes"), "'call-001' asks to approve a call of book: give a decision (approve, edit, reject, respond), and no"),
+        (
+            ("call-001", "--decide", "accept", "--values", "{}"),
+            "'call-001': the decision does not fit: 'accept' is not allowed here; allowed: ",
+        ),
+        (("call-001", "--decide", "edit"), "--decide edit needs --values JSON."),
+        (("call-001", "--decide", "edit", "--values", "[1]"), "--values: not a JSON object; write one, for example"),
+        (("call-001", "--decide", "approve", "--text", "x"), "--decide approve takes no --text; reject and respond do."),
+        (("call-001", "--decide", "approve", "--values", "{}"), "--values goes with --decide edit or --decide accept."),
+        (("call-001", "--decide", "approve", "--idk"), "--idk and --decide exclude each other."),
+        (("call-001", "--decide", "approve", "--mark", "1"), "--mark goes with --text, --idk or --skip."),
+        (("call-001", "--decide", "approve", "--name", "x" * 81), "--name: a name has at most 80 printable characters, on one line."),
+        (("ask-000", "--decide", "approve"), "'ask-000' asks a question: answer it with a text, not with a decision."),
+        (
+            ("form-002", "--decide", "accept", "--values", '{"nights": "x"}'),
+            "'form-002': the decision does not fit: nights: 'x' is not of type",
+        ),
+    )
+    for options, line in wrong:
+        done = talm_sim(tmp_path, "answer", "--episode", *options)
+        assert (done.returncode, f"error: {line}" in " ".join(done.stderr.split())) == (2, True), (options, done.stderr)
+    undecided = talm_sim(tmp_path, "answer", "--decide", "approve")
+    assert "2 questions, 1 approval and 1 form are open; use --episode" in undecided.stderr
+    right = [
+        ["ask-000", "--text", "Oslo", "--name", "Ada"],
+        ["call-001", "--decide", "reject", "--text", "Too dear.", "--name", "Ada"],
+        ["form-002", "--decide", "accept", "--values", '{"nights": 2}'],
+    ]
+    assert [talm_sim(tmp_path, "answer", "--episode", *options).returncode for options in right] == [0, 0, 0]
+    undone = talm_sim(tmp_path, "answer", "--undo")
+    assert 'form-002: taken back: accept: {"nights": 2}' in undone.stderr and "1 question and 1 form still open" in " ".join(
+        undone.stderr.split()
+    )
+
+
+async def wait_for_people(run: Path) -> None:
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner(), store.progress())
 
 
 def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:

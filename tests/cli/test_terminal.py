@@ -26,7 +26,7 @@ from talm_sim.runs.desk import Desk, answer
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.stored_run import load_run
 from tests.cli.terminal.test_prose import long_run
-from tests.runs.scripted import ScriptedRunner, new_run
+from tests.runs.scripted import ALL_KINDS, ScriptedRunner, new_run
 from tests.warm import warm_python
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_=>]|\x1b\][^\x07]*\x07")
@@ -218,23 +218,43 @@ async def test_an_answer_is_taken_back(tmp_path: Path, at_terminal: Any) -> None
     last.ends(2)
 
 
-async def test_a_question_answered_elsewhere_is_told_and_the_half_typed_line_swallowed(tmp_path: Path, at_terminal: Any) -> None:
-    run = await waiting_run(tmp_path, "First?", "Second?")
+async def test_a_line_half_typed_for_a_question_answered_elsewhere_is_kept(tmp_path: Path, at_terminal: Any) -> None:
+    run = await waiting_run(tmp_path, "First?", "Second?", "Third?")
     terminal = at_terminal(tmp_path, "answer", "a-run")
     terminal.expect_prompt()
     terminal.type("half-ty")
     terminal.expect("half-ty")
-    answer(run, "ask-000", "DE", responder="elsewhere")
-    terminal.expect("answered elsewhere: DE")
-    terminal.type("ped answer\r")
+    answer(run, "ask-000", "DE", responder="elsewhere", name="Bob")
+    terminal.expect("answered elsewhere by Bob: DE")
+    terminal.type("ped anxx\x7f\x7fswer\r")
+    terminal.expect("not sent: half-typed answer (the Up key calls it back)")
     assert "Second?" in terminal.expect_prompt()
+    terminal.answer(UP + " to this")
+    terminal.expect("saved: half-typed answer to this")
+    assert "Third?" in terminal.expect_prompt()
     terminal.type("again-ha")
     terminal.expect("again-ha")
-    answer(run, "ask-001", declined="idk", responder="elsewhere")
+    answer(run, "ask-002", declined="idk", responder="elsewhere")
     terminal.expect("answered elsewhere: I don't know")
     terminal.type("lf an")  # and no Enter at all
+    terminal.expect("not sent: again-half an")
     terminal.ends()
-    assert answers(run) == {"ask-000": "DE", "ask-001": ""}
+    assert answers(run) == {"ask-000": "DE", "ask-001": "half-typed answer to this", "ask-002": ""}
+
+
+async def test_an_answer_that_waits_for_its_mark_when_somebody_else_answers_is_shown(tmp_path: Path, at_terminal: Any) -> None:
+    run = await waiting_run(tmp_path, "First?", "Second?")
+    terminal = at_terminal(tmp_path, "answer", "a-run")
+    terminal.expect_prompt()
+    terminal.type("my long answer\r")
+    terminal.expect("mark>")
+    answer(run, "ask-000", "DE", responder="elsewhere")
+    terminal.expect("answered elsewhere: DE")
+    terminal.expect("not sent: my long answer")
+    terminal.expect_prompt()
+    terminal.type("\x04")
+    terminal.ends()
+    assert answers(run) == {"ask-000": "DE"}
 
 
 async def test_enter_alone_asks_first_and_no_text_typed_then_is_lost(tmp_path: Path, at_terminal: Any) -> None:
@@ -339,9 +359,56 @@ async def test_plain_moves_no_cursor_and_draws_no_frame(tmp_path: Path, at_termi
     terminal.expect("half")
     answer(run, "ask-001", "DE", responder="elsewhere")
     terminal.expect("answered elsewhere: DE")
+    terminal.expect("not sent: half")
+    assert "Up key" not in terminal.text
     terminal.ends()
     assert not re.findall(r"\x1b\[[\d;?]*[A-HJKSTfhlsu]", terminal.raw)
     assert not set(terminal.text) & set("╭╮╰╯│─→")
+
+
+async def three_kinds(directory: Path) -> Path:
+    """A run that nobody runs, with an open question, a call to approve and a form."""
+    run = new_run(directory / "runs", 3, asks=3, kinds=ALL_KINDS)
+    async with RunStore.open(run) as store:
+        await run_batch(store, ScriptedRunner(), store.progress())
+    return run
+
+
+@pytest.mark.parametrize("how", [{}, {"TALM_SIM_DISPLAY": "plain"}])
+@pytest.mark.parametrize("columns", [80, 120])
+async def test_a_person_answers_approves_and_fills_in(tmp_path: Path, at_terminal: Any, columns: int, how: dict[str, str]) -> None:
+    run = await three_kinds(tmp_path)
+    terminal = at_terminal(tmp_path, "answer", columns=columns, TALM_SIM_NAME="Ada Lovelace", **how)
+    assert "Question 1 of 3" in terminal.expect_prompt()
+    terminal.answer("Oslo")
+    assert "Approval 2 of 3" in terminal.expect_prompt()
+    terminal.type("a\r")
+    terminal.expect("saved: approve (/undo takes it back until the run is resumed)")
+    assert "Form 3 of 3" in terminal.expect_prompt()
+    terminal.type("/undo\r")
+    terminal.expect("taken back: approve")
+    assert "Approval 2 of 3" in terminal.expect_prompt()
+    terminal.type("e\r")
+    terminal.expect("room>")
+    terminal.type("5\r" if how else "\x155\r")
+    terminal.expect("part>")
+    terminal.type("\r")
+    terminal.expect('saved: edit: book({"room": "5", "part": 1})')
+    terminal.expect_prompt()
+    terminal.type("a\r")
+    terminal.expect("nights (whole number)")
+    terminal.expect("nights>")
+    terminal.type("0\r")
+    terminal.expect("nights: 0 is less than the minimum of 1.")
+    terminal.expect("nights>")
+    terminal.type("2\r" if how else "\x152\r")
+    terminal.expect("1 question, 1 approval and 1 form answered")
+    terminal.ends()
+    with closing(Desk(run)) as desk:
+        filed = [desk.answer_to((name, 1, f"{name}#1-1")) for name in ("ask-000", "call-001", "form-002")]
+    assert [(one.text, one.name) for one in filed if one is not None] == [
+        (text, "Ada Lovelace") for text in ("Oslo", 'edit: book({"room": "5", "part": 1})', 'accept: {"nights": 2}')
+    ]
 
 
 REPLAYED = ("--split", "underspecified", "--limit", "3", "--model", "sim/asker", "--human", "terminal", "--tools", "replay")

@@ -15,7 +15,7 @@ from talm_sim.types import Episode, Measured, Scenario, Termination, Turn, Verdi
 from tests.judges.scripted import scripted
 
 MODEL = "openai/gpt-4o"
-GENERAL = ("reference", "fault", "llm", "preference")
+GENERAL = ("reference", "fault", "respect", "llm", "person", "preference")
 BROUGHT = ("behaviour", "behaviour-llm", "behaviour-llm-first-call", "bfcl-official", "calls", "calls-bfcl", "explanation", "intent")
 """Judges that come with a task."""
 

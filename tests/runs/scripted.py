@@ -18,14 +18,17 @@ from talm_sim.runs.batch import run_batch
 from talm_sim.runs.events import EpisodeFinished, EpisodeWaiting, RunEvent
 from talm_sim.runs.files.manifest import describe_run
 from talm_sim.runs.files.store import RunStore, create_run
-from talm_sim.types import Episode, HumanEvent, ModelTurn, Scenario, Termination, Turn, episode_id
+from talm_sim.types import Approval, Episode, Form, HumanEvent, ModelTurn, PersonRequest, Scenario, Termination, Turn, episode_id
+
+ALL_KINDS = ("ask", "call", "form")
+"""What a scenario's id begins with, where the scripted agent asks a question, for a call to be approved, or for a form."""
 
 
-def scenarios(number: int, *, asks: int = 0, group: str = "perfect") -> list[Scenario]:
-    """Scenarios of which the first `asks` make the scripted agent ask a person."""
+def scenarios(number: int, *, asks: int = 0, group: str = "perfect", kinds: Sequence[str] = ("ask",)) -> list[Scenario]:
+    """Scenarios of which the first `asks` make the scripted agent ask a person; `kinds` says for what, in turn."""
     return [
         Scenario(
-            id=f"{'ask' if n < asks else 'plain'}-{n:03}",
+            id=f"{kinds[n % len(kinds)] if n < asks else 'plain'}-{n:03}",
             group=group,
             turns=(Turn(messages=({"role": "user", "content": f"Query {n}?"},)),),
         )
@@ -33,14 +36,24 @@ def scenarios(number: int, *, asks: int = 0, group: str = "perfect") -> list[Sce
     ]
 
 
-def new_run(directory: Path, number: int = 5, *, asks: int = 0, name: str = "a-run", **options: Any) -> Path:
+def new_run(directory: Path, number: int = 5, *, asks: int = 0, name: str = "a-run", kinds: Sequence[str] = ("ask",), **options: Any) -> Path:
     config = RunConfig(model="sim/scripted", human="terminal" if asks else "none", run_dir=directory, **options)
-    made = scenarios(number, asks=asks)
+    made = scenarios(number, asks=asks, kinds=kinds)
     return create_run(directory, name, describe_run(config, made), made)
 
 
+def request_of(scenario: Scenario, ask: int = 1) -> PersonRequest | None:
+    """What a scenario asks a person besides a question; None for a question."""
+    if scenario.id.startswith("call-"):
+        return Approval(name="book", arguments={"room": scenario.id, "part": ask}, description="Books a room.")
+    if scenario.id.startswith("form-"):
+        fields = {"type": "object", "properties": {"nights": {"type": "integer", "minimum": 1}}, "required": ["nights"]}
+        return Form(message=f"How many nights in {scenario.id}, part {ask}?", fields=fields, source="hotel")
+    return None
+
+
 class ScriptedRunner:
-    """Answers at once; scenarios called `ask-...` put `questions` questions first, one after the other."""
+    """Answers at once; scenarios whose id says so ask a person `questions` times first, one after the other."""
 
     def __init__(self, *, delay: float = 0.0, questions: int = 1, failures: Mapping[str, BaseException] | None = None) -> None:
         self.delay = delay
@@ -70,14 +83,16 @@ class ScriptedRunner:
         finally:
             self._at_once -= 1
         answers = [*(state or {}).get("answers", []), *([reply.answer for reply in resume.values()] if resume else [])]
-        if scenario.id.startswith("ask-") and len(answers) < self.questions:
+        if scenario.id.startswith(ALL_KINDS) and len(answers) < self.questions:
             return self._waiting(scenario, epoch, attempt, answers)
         return finished(scenario, epoch=epoch, attempt=attempt, answer=" ".join(["done", *answers]), questions=answers)
 
     def _waiting(self, scenario: Scenario, epoch: int, attempt: int, answers: Sequence[str]) -> Waiting:
         ask = len(answers) + 1
         name = episode_id(scenario.id, epoch)
-        question = PendingQuestion(interrupt_id=f"{name}#{attempt}-{ask}", ask=ask, question=f"What is {scenario.id}, part {ask}?")
+        request = request_of(scenario, ask)
+        text = f"What is {scenario.id}, part {ask}?" if request is None else request.text
+        question = PendingQuestion(interrupt_id=f"{name}#{attempt}-{ask}", ask=ask, question=text, request=request)
         turn = ModelTurn(text="I ask.")
         return Waiting(name, scenario.id, epoch, attempt, (question,), (turn,), (), {"answers": list(answers)})
 

@@ -11,7 +11,8 @@ import pytest
 
 from talm_sim import StoredRun, run
 from talm_sim.errors import NotComparableError
-from talm_sim.runs.compare import Comparison, compare, find_divergences
+from talm_sim.runs.compare import Comparison, compare
+from talm_sim.runs.divergences import find_divergences
 from talm_sim.runs.sides import COSTS, Side
 from talm_sim.types import Measure, Row
 

@@ -57,9 +57,9 @@ async def test_an_answer_reads_no_question_but_its_own(tmp_path: Path) -> None:
     run = await waiting_run(tmp_path)
     with closing(connect_writer(run)) as conn:
         conn.execute("UPDATE waiting SET body = x'00' WHERE episode_id = 'ask-001'")
-    assert (load_run(run).open_questions, load_run(run).waiting) == (2, 2)
+    assert (load_run(run).open_items.total(), load_run(run).waiting) == (2, 2)
     assert answer(run, "ask-000", "x") is AnswerStatus.SAVED
-    assert (load_run(run).open_questions, load_run(run).waiting) == (1, 1)
+    assert (load_run(run).open_items.total(), load_run(run).waiting) == (1, 1)
     with pytest.raises(PrerequisiteError, match="Did you mean 'ask-001'"):
         answer(run, "ask-01", "x")
 

@@ -10,6 +10,8 @@ from talm_sim.cli.report.comparison import comparison_lines
 from talm_sim.runs.compare import SELECTED, Comparison
 from talm_sim.runs.stored_run import StoredRun
 
+SEEN = "a fault was seen"
+
 
 def _run(tmp_path: Path, name: str, **options: Any) -> StoredRun:
     given = {"split": "perfect", "limit": "8", "model": "sim/oracle", "tools": "live", "run_dir": tmp_path, "display": "none"}
@@ -33,15 +35,15 @@ def _texts(comparison: Comparison) -> str:
 def test_all_pairs_come_first_and_then_those_in_which_both_met_a_fault(runs: dict[str, StoredRun]) -> None:
     found = talm_sim.compare(runs["low"], runs["high"])
     titles = list(dict.fromkeys(one.measure.under for one in found.differences))
-    assert titles[0] == "" and SELECTED in titles
+    assert titles[0] == "" and SELECTED.format(SEEN) in titles
     met = [{row.scenario for row in runs[name].rows() if "fault_told" in row.values} for name in ("low", "high")]
     assert met[0] <= met[1], "the faults of a lower p are among those of a higher one"
-    assert found.selected == len(met[0] & met[1]) and found.pairs == 8
-    selected = {one.measure.name: one for one in found.differences if one.measure.under == SELECTED}
-    assert selected["fault_told"].pairs == selected["pass_rate"].pairs == found.selected
+    assert found.selected == {SEEN: len(met[0] & met[1])} and found.pairs == 8
+    selected = {one.measure.name: one for one in found.differences if one.measure.under == SELECTED.format(SEEN)}
+    assert selected["fault_told"].pairs == selected["pass_rate"].pairs == found.selected[SEEN]
     assert (selected["fault_told"].first, selected["fault_told"].second) == (1, 1)
-    assert not [one for one in found.differences if one.measure.name.startswith("fault_") and one.measure.under != SELECTED]
-    assert "both saw a fault (selected)" in _texts(found)
+    assert not [one for one in found.differences if one.measure.name.startswith("fault_") and one.measure.under != SELECTED.format(SEEN)]
+    assert "both: a fault was seen (selected)" in _texts(found)
 
 
 def test_it_says_how_many_calls_both_made(runs: dict[str, StoredRun]) -> None:
@@ -54,6 +56,6 @@ def test_it_says_how_many_calls_both_made(runs: dict[str, StoredRun]) -> None:
 
 def test_a_run_without_faults_can_be_compared_with_one_that_has_them(runs: dict[str, StoredRun]) -> None:
     found = talm_sim.compare(runs["clean"], runs["high"])
-    assert found.selected is None and found.common_calls is None
+    assert found.selected == {} and found.common_calls is None
     passed = found.difference("pass_rate")
     assert passed is not None and passed.first == 1 and passed.pairs == 8

@@ -167,10 +167,10 @@ def test_a_run_of_the_format_before_is_refused_in_one_line(tmp_path: Path, capsy
     stored = run(**make_world(tmp_path), limit="1")
     manifest = stored.path / MANIFEST
     document = json.loads(manifest.read_text())
-    assert document["format"] == 5
-    old = {"format": 4, "config": document["config"], "versions": {"talm-sim": "0.0.9"}}
+    assert document["format"] == 6
+    old = {"format": 5, "config": document["config"], "versions": {"talm-sim": "0.0.9"}}
     manifest.write_text(json.dumps(document | old))
-    line = "run.json: has run format 4, made by talm-sim 0.0.9; this version reads format 5: make the run again with `talm-sim run`."
+    line = "run.json: has run format 5, made by talm-sim 0.0.9; this version reads format 6: make the run again with `talm-sim run`."
     for use in (load_run, resume, judge):
         with pytest.raises(PrerequisiteError, match=rf"^\S+{re.escape(line)}$"):
             use(stored.path)

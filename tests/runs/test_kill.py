@@ -9,6 +9,7 @@ import tempfile
 import threading
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,9 +19,11 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.desk import AnswerStatus, answer
 from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.questions import Question
 from talm_sim.runs.stored_run import load_run
+from talm_sim.types import Decision
 from tests.runs import scripted
-from tests.runs.scripted import ScriptedRunner, new_run
+from tests.runs.scripted import ALL_KINDS, ScriptedRunner, new_run
 from tests.warm import warm_python
 
 Facts = tuple[str, str]
@@ -59,12 +62,20 @@ def facts(run: Path) -> list[Facts]:
     return sorted((episode.id, episode.answer) for episode in load_run(run).episodes())
 
 
+def reply_to(question: Question) -> dict[str, Any]:
+    """What is answered to an item, by its kind."""
+    if question.kind == "question":
+        return {"text": f"to {question.episode_id}"}
+    action = Decision(action="accept", content={"nights": question.ask}) if question.kind == "form" else Decision(action="approve")
+    return {"decision": action, "name": "Ada"}
+
+
 async def finish(run: Path, *, epochs: int = 1) -> ScriptedRunner:
     runner = ScriptedRunner()
     async with RunStore.open(run) as store:
         await run_batch(store, runner, store.progress(), epochs=epochs)
     for question in load_run(run).pending():
-        assert answer(run, question.episode_id, f"to {question.episode_id}") is AnswerStatus.SAVED
+        assert answer(run, question.episode_id, **reply_to(question)) is AnswerStatus.SAVED
     async with RunStore.open(run) as store:
         await run_batch(store, runner, store.progress(), epochs=epochs)
     return runner
@@ -75,9 +86,9 @@ async def finish(run: Path, *, epochs: int = 1) -> ScriptedRunner:
 @given(points=st.lists(st.integers(0, 25), min_size=1, max_size=3))
 async def test_any_kills_give_the_same_final_set(points: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        plain = new_run(Path(folder), 20, asks=3, name="plain", epochs=2)
+        plain = new_run(Path(folder), 20, asks=3, name="plain", epochs=2, kinds=ALL_KINDS)
         await finish(plain, epochs=2)
-        run = new_run(Path(folder), 20, asks=3, name="killed", epochs=2)
+        run = new_run(Path(folder), 20, asks=3, name="killed", epochs=2, kinds=ALL_KINDS)
         reported: set[str] = set()
         for point in points:
             # No more lines than the child will print: the waiting ones never finish there.

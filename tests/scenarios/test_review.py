@@ -44,8 +44,8 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def opened(place: Path, annotator: str = "") -> Review:
-    return open_review(place, ManipulationReviewer(), annotator=annotator)
+def opened(place: Path, name: str = "") -> Review:
+    return open_review(place, ManipulationReviewer(), name=name)
 
 
 def reading(*lines: str) -> Read:
@@ -148,7 +148,7 @@ def test_one_person_cannot_be_merged_and_a_name_is_a_file_name(folder: Path) -> 
     decide(folder, "anna", "k")
     with pytest.raises(PrerequisiteError, match="one person reviewed it; let each of two"):
         open_merge(folder, ManipulationReviewer())
-    with pytest.raises(PrerequisiteError, match="--annotator"):
+    with pytest.raises(PrerequisiteError, match="--name"):
         opened(folder, "../anna")
 
 
@@ -159,7 +159,7 @@ def test_merge_as_it_is_typed(folder: Path, capsys: pytest.CaptureFixture[str]) 
     out, err = capsys.readouterr()
     assert json.loads(out)["agreement"] == [{"names": ["anna", "ben"], "n": 2, "agreed": 1, "kappa": 0.0}]
     assert json.loads(out)["to_settle"] == ["toy.2.removed"] and "kept.jsonl" in err.replace("\n", "")
-    assert main(("scenarios", "review", str(folder), "--merge", "--annotator", "x")) == 2
+    assert main(("scenarios", "review", str(folder), "--merge", "--name", "x")) == 2
 
 
 def test_the_reviewer_is_told_by_what_the_file_holds(folder: Path, tmp_path: Path) -> None:

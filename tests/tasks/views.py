@@ -76,20 +76,23 @@ def check_summaries(view: View, shuffler: random.Random) -> None:
     for summary in summaries:
         assert summary.total == summary.n + sum(summary.not_scored.values())
         if not summary.derived:
-            _check_rates(summary, [row for row in rows if row.group == summary.group])
+            _check_rates(view.job, summary, [row for row in rows if row.group == summary.group])
     assert sum(summary.total for summary in summaries if not summary.derived) == len(rows)
     mixed = list(rows)
     shuffler.shuffle(mixed)
     assert view.job.task.summarize(mixed, view) == summaries
 
 
-def _check_rates(summary: Summary, rows: Sequence[Row]) -> None:
+def _check_rates(job: Job[Any], summary: Summary, rows: Sequence[Row]) -> None:
     assert (len(rows), sum(row.scored for row in rows)) == (summary.total, summary.n)
     for measure in summary.measures:
         values = [value for row in rows if (value := row.values.get(measure.name)) is not None]
         if measure.kind != "rate":
             continue
-        if measure.n is None:
+        figure = job.task.figure(summary.group, measure.name)
+        if figure is not None:  # a share of what rows count, not of rows
+            assert measure.value == figure(rows)([1] * len(rows)) == (measure.k / measure.n if measure.n and measure.k is not None else None)
+        elif measure.n is None:
             assert measure.rate() == Rate(k=0, n=0, value=None, low=None, high=None)
         else:
             assert (measure.k, measure.n) == (sum(map(bool, values)), len(values)), measure.name

@@ -422,3 +422,12 @@ def test_validation_accepts_what_fits_and_nothing_else() -> None:
         with pytest.raises(ToolError) as err:
             validate_arguments(SPEC, wrong)
         assert err.value.code == "invalid_arguments"
+
+
+def test_a_call_says_whether_it_may_have_changed_something(client: Tools, url: str) -> None:
+    assert not _call(client).writes and "writes" not in _call(client).model_dump()
+    posting = Tools([HttpSource(url, HttpTools({"t": SPEC, "u": OTHER}, {"t": Route(method="POST", path="/c/{place}"), "u": OTHER_ROUTE}))])
+    failed = _call(posting)
+    assert (failed.ok, failed.writes) == (False, True), "it may have come through before it failed"
+    assert not _call(posting, name="none_such").writes
+    _loop.run(posting.aclose())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -16,12 +15,14 @@ from langgraph.types import Command
 
 from talm_sim.agent.asking import asking_sentences
 from talm_sim.agent.own.agents import OwnAgent, check_graph
+from talm_sim.agent.own.contracts import read_interrupt
 from talm_sim.agent.own.handed import HandedModel, HandedTool
 from talm_sim.agent.own.session import AgentSession
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import threads
 from talm_sim.models.messages import text_of
 from talm_sim.scenarios.dialogue import as_messages
+from talm_sim.types import Approval, HumanEvent
 
 __all__ = ["NotAnAgentError", "play_agent"]
 
@@ -145,11 +146,17 @@ class _Graph:
         self._said = state if self._adds else [*self._said, *new]
         return _answer_in(new)
 
-    async def _answers(self, pending: Sequence[Any]) -> dict[str, str]:
+    async def _answers(self, pending: Sequence[Any]) -> dict[str, Any]:
+        """Put what the interrupts ask to the person, all of it at once; return what each continues with, by id."""
+        repeatable = self._session.may_call_again
+        asked = {one.id: read_interrupt(one.value, getattr(one, "response_schema", None), repeatable=repeatable) for one in pending}
+        replies = await asyncio.gather(*(self._put(asked_by, one.items) for asked_by, one in asked.items()))
+        return {name: one.write(given) for (name, one), given in zip(asked.items(), replies, strict=True)}
+
+    async def _put(self, asked_by: str, items: Sequence[str | Approval]) -> list[HumanEvent]:
         turn = max(len(self._session.turns) - 1, 0)
-        asked = (self._session.ask(_question_in(one.value), f"interrupt-{one.id}", turn, "interrupt") for one in pending)
-        replies = await asyncio.gather(*asked)
-        return {one.id: reply.answer for one, reply in zip(pending, replies, strict=True)}
+        ids = (f"interrupt-{asked_by}{f'-{number}' if number > 1 else ''}" for number in range(1, len(items) + 1))
+        return await asyncio.gather(*(self._session.ask(item, name, turn, "interrupt") for item, name in zip(items, ids, strict=False)))
 
 
 async def _call_function(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
@@ -157,12 +164,6 @@ async def _call_function(function: Callable[..., Any], arguments: Mapping[str, A
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return await function(**arguments)
     return await threads.call_apart(lambda: function(**arguments), "talm-sim-agent")
-
-
-def _question_in(value: Any) -> str:
-    """Return what a graph's own interrupt asks: its text, the text of its `question`, or all of it."""
-    asked = value.get("question", value) if isinstance(value, dict) else value
-    return asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False, default=str)
 
 
 def _messages_in(output: Any) -> list[BaseMessage]:

@@ -17,7 +17,8 @@ from langgraph.prebuilt import ToolNode
 from pydantic import PrivateAttr
 
 from talm_sim.agent.graph import added_text, as_message
-from talm_sim.agent.own.session import CURRENT, AgentSession, drop_surrogates
+from talm_sim.agent.own.session import CURRENT, AgentSession
+from talm_sim.agent.own.texts import drop_surrogates
 from talm_sim.errors import ProviderError
 from talm_sim.models.langchain_chat import turn_of
 from talm_sim.models.metering import current_meter, generation_bound
@@ -64,7 +65,7 @@ async def _call_tool(session: AgentSession, name: str, given: Any, call_id: str 
     text = event.answer if isinstance(event, HumanEvent) else event.result
     if not called and call_id is None:
         return text
-    failed = isinstance(event, ToolEvent) and not event.ok
+    failed = not event.ok if isinstance(event, ToolEvent) else event.decision is not None and event.decision.action == "reject"
     return ToolMessage(text, tool_call_id=call_id or event.call_id, name=name, status="error" if failed else "success")
 
 

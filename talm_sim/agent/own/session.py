@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
@@ -12,23 +11,37 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
-from langgraph.types import Interrupt
+from langchain_core.messages import BaseMessage
 
+from talm_sim.agent.approvals import approved_call, settle_approval
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.graph import added_text, prompt_text
 from talm_sim.agent.limits import limit_reached
+from talm_sim.agent.open_requests import OpenRequests, person_of_call
+from talm_sim.agent.own.texts import clean_messages, clean_request, read_call
 from talm_sim.common.credentials import Hider, credentials_in_environment
-from talm_sim.common.digests import digest
 from talm_sim.foreign.loop import abandon_loop_of, on_loop, running_loop, was_loop_given_up
 from talm_sim.foreign.threads import Work
 from talm_sim.foreign.time import ForeignClock
-from talm_sim.models.parsing import MOST_NAMED, parse_call, replace_surrogates
+from talm_sim.models.parsing import replace_surrogates
 from talm_sim.recordings import current_player, playing
+from talm_sim.tools_env.person import AskPerson, asking_person
 from talm_sim.tools_env.perturbations import ModelRequestError
-from talm_sim.types import Event, HumanEvent, ModelTurn, PersonRequest, Termination, ToolCall, ToolEvent, ToolSpec, UnparsableCall
+from talm_sim.types import (
+    Decision,
+    Event,
+    Form,
+    HumanEvent,
+    ModelTurn,
+    PersonRequest,
+    Termination,
+    ToolCall,
+    ToolEvent,
+    ToolSpec,
+    UnparsableCall,
+)
 
-__all__ = ["CURRENT", "AgentLimits", "AgentSession", "AgentStopped", "drop_surrogates"]
+__all__ = ["CURRENT", "AgentLimits", "AgentSession", "AgentStopped"]
 
 T = TypeVar("T")
 Asked = Literal["tool", "words", "interrupt", "policy", "elicitation"]
@@ -37,8 +50,6 @@ _TOGETHER_S = 0.005
 """Seconds that a question's neighbours are waited for: what an agent asks at once is put at once."""
 _MOST_STOPS = 100
 """How often an agent is told that its episode has ended: one that catches that forever is held where it is."""
-_MOST_RAW = 2000
-"""Characters that are kept of arguments that are not a JSON object."""
 
 
 class AgentStopped(BaseException):
@@ -79,15 +90,13 @@ class AgentSession:
         self.loop = asyncio.get_running_loop()
         self.context: EpisodeContext
         self._player: Any = None
-        self._name = name
         self._limits = limits
         self._clock = ForeignClock(self.work, limits.seconds)
         self._timing: asyncio.Task[None] | None = None
         self._busy = 0
-        self._asked = 0
         self._stops = 0
         self._injected_errors = 0
-        self._open: dict[str, tuple[str | dict[str, Any], asyncio.Future[Mapping[str, Any]]]] = {}
+        self._open = OpenRequests(name, self._notify_change)
         self.user_turn = 0
         self._heard = ""
         self._answering = 0
@@ -102,6 +111,10 @@ class AgentSession:
         """Whether the environment has a tool of this name, visible to the agent or not."""
         return self.context.tools is not None and self.context.tools.knows(name)
 
+    def may_call_again(self, name: str) -> bool:
+        """Whether a call of a tool may be made twice; of one that is the agent's own, nobody knows."""
+        return self.context.tools is not None and self.context.tools.may_call_again(name)
+
     def text(self, text: str) -> str:
         """Return a text of the agent's in a form that may be kept: without secrets, and without what no file can store."""
         return self.hide.text(replace_surrogates(text))
@@ -111,9 +124,9 @@ class AgentSession:
     async def run_until_pause(self, context: EpisodeContext, replies: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Let the agent continue until it ends or waits for a person; return the state of the episode."""
         self.context, self._player = context, current_player.get()
-        for name, reply in replies.items():
-            if name in self._open:
-                self._open.pop(name)[1].set_result(reply)
+        for asked in self._asked:
+            asked.notify = self._notify_change
+            asked.answer(replies)
         self._gate.set()
         self._start_timer()
         await self._pause_or_end()
@@ -125,7 +138,12 @@ class AgentSession:
             self._gate.set()  # whatever waits there must learn that it has ended
             return {**state, **self.ended}
         self._start_timer(waiting=True)
-        return {**state, "__interrupt__": [Interrupt(question, id=name) for name, (question, _) in self._open.items()]}
+        return {**state, "__interrupt__": [one for asked in self._asked for one in asked.interrupts()]}
+
+    @property
+    def _asked(self) -> tuple[OpenRequests, ...]:
+        """What the agent asks, and what the tools that it has called ask."""
+        return (self._open,) if self.context.forms is None else (self._open, self.context.forms)
 
     def _start_timer(self, *, waiting: bool = False) -> None:
         if self._timing is not None:
@@ -146,9 +164,9 @@ class AgentSession:
     async def _pause_or_end(self) -> None:
         while not (self.ended or self.fatal):
             self._changed.clear()
-            if self._open and not self._busy:
+            if any(self._asked) and not self._busy:
                 await asyncio.sleep(_TOGETHER_S)
-                if self._open and not self._busy:
+                if any(self._asked) and not self._busy:
                     return
             elif not (self.ended or self.fatal):
                 await self._changed.wait()
@@ -204,7 +222,7 @@ class AgentSession:
         message = self.text(message)
         if self.turns[-1].text != message:  # its models said something else last: the person answers what the user is shown
             self.note(ModelTurn(raw_text=message, text=message))
-        return (await self.ask(question, f"words-{self._asked + 1}", len(self.turns) - 1, "words")).answer
+        return (await self.ask(question, f"words-{self._open.number + 1}", len(self.turns) - 1, "words")).answer
 
     def note_input(self, messages: Sequence[BaseMessage]) -> None:
         """Record what the agent is told next; the first turn that follows shows it, unless that turn says itself what it was told."""
@@ -245,36 +263,49 @@ class AgentSession:
 
     async def _call(self, name: str, arguments: Any, call_id: str | None) -> ToolEvent | HumanEvent:
         await self._enter()
-        call = self._read(name, arguments, call_id)
-        call, turn = self._assign_turn(call)
+        call, turn = self._assign_turn(read_call(name, arguments, call_id, self.hide))
         question = self.context.question_in(call) if isinstance(call, ToolCall) else ""
         if question:
             return await self._ask(question, call.id, turn, "tool")
         assert self.context.tools is not None
-        event = await self._track(self.context.tools.call(call, turn))
+        request = self.context.tools.approval_of(call) if isinstance(call, ToolCall) else None
+        if request is not None:
+            decided = await self._ask(request, call.id, turn, "policy")
+            approved = approved_call(decided)
+            if approved is None:
+                return decided
+            call = approved
+        with asking_person(None if self.context.forms is None else self._person_of(self.context.forms, call.id, turn)):
+            event = await self._track(self.context.tools.call(call, turn))
         self.events.append(event)
         return event
+
+    def _person_of(self, forms: OpenRequests, call_id: str, turn: int) -> AskPerson:
+        """Return how a tool asks the person while a call of it runs; meanwhile the call keeps nothing busy."""
+        ask = person_of_call(forms, call_id, turn, self.events.append)
+
+        async def ask_idle(form: Form) -> Decision:
+            self._busy -= 1
+            try:
+                return await ask(clean_request(form, self.hide))
+            finally:
+                self._busy += 1
+
+        return ask_idle
 
     async def _ask(self, asked: str | PersonRequest, call_id: str, turn: int, by: Asked) -> HumanEvent:
         await self._enter()
-        request = None if isinstance(asked, str) else self._clean(asked)
-        question = self.text(asked) if request is None else request.text  # type: ignore[arg-type]
-        self._asked += 1
-        name = digest([self._name, self._asked])[:32]
-        answered: asyncio.Future[Mapping[str, Any]] = self.loop.create_future()
-        self._open[name] = question if request is None else request.model_dump(mode="json"), answered
-        self._notify_change()
-        event = HumanEvent(turn=turn, call_id=call_id, question=question, by=by, request=request, **await answered)
+        kept = self.text(asked) if isinstance(asked, str) else clean_request(asked, self.hide)
+        reply = await self._open.put(kept)
+        question, request = (kept, None) if isinstance(kept, str) else (kept.text, kept)
+        event = HumanEvent(turn=turn, call_id=call_id, question=question, by=by, request=request, **reply)
+        event = settle_approval(event) if by == "policy" else event
         self.events.append(event)
         return event
 
-    def _clean(self, request: PersonRequest) -> PersonRequest:
-        """Return a request in a form that may be kept."""
-        return type(request).model_validate(self.hide.value(drop_surrogates(request.model_dump(mode="json"))))
-
     async def _generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec]) -> ModelTurn:
         await self._enter()
-        context, messages = self.context, _clean_messages(messages)
+        context, messages = self.context, clean_messages(messages)
         with playing(self._player):
             turn = await self._track(context.generate(messages, tools))
         turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or self.text(added_text(list(messages)))})  # type: ignore[arg-type]
@@ -324,18 +355,6 @@ class AgentSession:
             raise AgentStopped
         return done
 
-    def _read(self, name: str, arguments: Any, call_id: str | None) -> ToolCall | UnparsableCall:
-        """Return what the agent calls; arguments that are not a JSON object are its mistake."""
-        name, call_id = self.text(name), self.text(call_id) if isinstance(call_id, str) and len(call_id) <= MOST_NAMED else ""
-        try:
-            call = parse_call(call_id, name, json.dumps(drop_surrogates(arguments), ensure_ascii=False))
-        except (TypeError, ValueError, RecursionError) as err:
-            raw, reason = self.text(_safe_repr(arguments)), self.text(f"{type(err).__name__}: {err}")
-            return UnparsableCall(id=call_id, name=name, raw=raw[:_MOST_RAW], reason=reason)
-        if isinstance(call, UnparsableCall):
-            return call.model_copy(update={"raw": self.hide.text(call.raw)[:_MOST_RAW]})
-        return call.model_copy(update={"arguments": self.hide.value(call.arguments)})
-
     def _assign_turn(self, call: ToolCall | UnparsableCall) -> tuple[ToolCall | UnparsableCall, int]:
         """Return the call with its id and its turn; a call that no seen turn made is a separate one."""
         done = {(event.turn, event.call_id) for event in self.events}
@@ -355,30 +374,6 @@ class AgentSession:
     def _notify_change(self) -> None:
         with suppress(RuntimeError):  # the run may be over
             self.loop.call_soon_threadsafe(self._changed.set)
-
-
-def drop_surrogates(value: Any) -> Any:
-    """Return a JSON value without halves of surrogate pairs.
-
-    Raises:
-        TypeError: It is not a JSON value.
-        ValueError: It is not a JSON value.
-        RecursionError: It is nested too deeply.
-    """
-    return json.loads(replace_surrogates(json.dumps(value, allow_nan=False, ensure_ascii=False)))
-
-
-def _clean_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    """Return messages that the agent wrote, in a form that can be sent to a server."""
-    written = json.dumps([vars(message) for message in messages], ensure_ascii=False, default=str, skipkeys=True)
-    return messages if replace_surrogates(written) == written else messages_from_dict(drop_surrogates(messages_to_dict(messages)))
-
-
-def _safe_repr(value: Any) -> str:
-    try:
-        return repr(value)
-    except Exception as err:  # of the agent's own class, or too deep
-        return f"({type(value).__name__}; {type(err).__name__})"
 
 
 def _is_same_call(made: ToolCall | UnparsableCall, call: ToolCall | UnparsableCall) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, get_args
 
 import click
 from rich.padding import Padding
@@ -13,36 +14,46 @@ from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
 from talm_sim.cli.parsing.arguments import INTERRUPTED, json_option, one_run_argument, print_json, run_dir_option, short_name
-from talm_sim.cli.person.prompt import NOTHING_MORE, Reply
+from talm_sim.cli.person.page import NOTHING_MORE, describe_field, stand_in_lines
+from talm_sim.cli.person.replies import Reply
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.cli.person.typed_lines import open_lines
 from talm_sim.cli.terminal.console import print_page, stderr
-from talm_sim.cli.terminal.text import count, one_line, strip_control
+from talm_sim.cli.terminal.text import as_json, count_each, one_line, strip_control
+from talm_sim.config import check_person
 from talm_sim.errors import PrerequisiteError, full_name, line_to_copy
 from talm_sim.runs.desk import AnswerStatus, Desk, answer
+from talm_sim.runs.forms import form_fields, parse_object
 from talm_sim.runs.listing import unfinished_run, waiting_run
 from talm_sim.runs.questions import Question, suggest_open_episode
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tool_sources import resume_command
+from talm_sim.types import Action, Approval, Decision, Form
 
 __all__ = ["command"]
 
 RESPONDER = "answer"
-_WAYS = ("--text", "--idk", "--skip", "--undo")
+_WAYS = ("--text", "--idk", "--skip", "--decide", "--undo")
+_WITH_TEXT, _WITH_VALUES = ("reject", "respond"), ("edit", "accept")
+"""Decisions that take --text, and those that take --values."""
+_DECIDE = "Decide about a call (approve, edit, reject, respond) or a form (accept, decline, cancel), without a prompt."
 
 
 @click.command()
 @one_run_argument
 @run_dir_option
 @click.option("--episode", metavar="EPISODE", help="Answer only this episode's questions.")
-@click.option("--text", metavar="TEXT", help="The answer, without a prompt.")
+@click.option("--text", metavar="TEXT", help="The answer, without a prompt; the words of --decide reject or respond.")
 @click.option("--idk", is_flag=True, help='Answer "I don\'t know", without a prompt.')
 @click.option("--skip", is_flag=True, help="Decline to answer, without a prompt.")
-@click.option("--mark", type=click.Choice(["1", "0"]), help="Mark the question as appropriate (1) or not (0), with one of the three above.")
+@click.option("--decide", type=click.Choice(get_args(Action)), metavar="ACTION", help=_DECIDE)
+@click.option("--values", metavar="JSON", help="The arguments of --decide edit, or the values of --decide accept.")
+@click.option("--mark", type=click.Choice(["1", "0"]), help="Mark the question as appropriate (1) or not (0), with --text, --idk or --skip.")
 @click.option("--undo", is_flag=True, help="Take back the last answer, if its episode has not continued yet.")
 @click.option("--reverse", is_flag=True, help="Begin with the most recent question.")
 @click.option("--list", "only_list", is_flag=True, help="Only list the open questions.")
 @click.option("--blind", is_flag=True, envvar="TALM_SIM_BLIND", help="Hide what the user knows; runs made with --blind always do.")
+@click.option("--name", metavar="NAME", envvar="TALM_SIM_NAME", default="", help="Your name, kept with your answers.")
 @click.option("--display", metavar="NAME", envvar="TALM_SIM_DISPLAY", default="full", help="full, or plain for screen readers.")
 @json_option
 def command(
@@ -53,25 +64,29 @@ def command(
     text: str | None,
     idk: bool,
     skip: bool,
+    decide: Action | None,
+    values: str | None,
     mark: str | None,
     undo: bool,
     reverse: bool,
     only_list: bool,
     blind: bool,
+    name: str,
     display: str,
     as_json: bool,
 ) -> int:
-    """Answer the questions a run is waiting for.
+    """Answer what a run is waiting for: questions, calls to approve, forms.
 
-    You can leave out RUN if only one run is waiting. This works from any terminal, while the run is active or later. The questions are
-    asked one by one, and every answer is saved at once. The first answer to a question counts; it can be taken back until its episode
-    continues.
+    You can leave out RUN if only one run is waiting. This works from any terminal, while the run is active or later. They are put one by
+    one, and every answer is saved at once. The first answer counts; it can be taken back until its episode continues.
     """
-    ways = [name for name, given in zip(_WAYS, (text is not None, idk, skip, undo), strict=True) if given]
-    if len(ways) > 1:
-        raise click.UsageError(f"{ways[0]} and {ways[1]} exclude each other.")
-    if mark is not None and (undo or not ways):
-        raise click.UsageError("--mark goes with --text, --idk or --skip.")
+    answers = text is not None and decide is None
+    ways = [way for way, given in zip(_WAYS, (answers, idk, skip, decide is not None, undo), strict=True) if given]
+    _check_options(ways, decide, text, values, mark)
+    try:
+        name = check_person(name)
+    except ValueError as err:
+        raise PrerequisiteError(f"--name: {err}.") from None
     # An answer that is taken back may have been the last that was open.
     stored = load_run(run, run_dir) if run else unfinished_run(run_dir) if undo else waiting_run(run_dir)
     if undo:
@@ -81,10 +96,38 @@ def command(
     if only_list or (as_json and not ways):
         _list(stored.pending(episode, last_first=reverse), as_json, blind)
     elif ways:
-        _answer_without_prompt(stored, episode, text, skip, None if mark is None else mark == "1")
+        reply = _reply(text, skip, None if mark is None else mark == "1") if decide is None else _decision(decide, text, values)
+        _answer_without_prompt(stored, episode, reply, name)
     else:
-        return _answer_with_prompt(stored, episode, blind=blind, plain=display == "plain", reverse=reverse)
+        return _answer_with_prompt(stored, episode, name, blind=blind, plain=display == "plain", reverse=reverse)
     return 0
+
+
+def _check_options(ways: list[str], decide: Action | None, text: str | None, values: str | None, mark: str | None) -> None:
+    if len(ways) > 1:
+        raise click.UsageError(f"{ways[0]} and {ways[1]} exclude each other.")
+    if mark is not None and (not ways or ways[0] not in _WAYS[:3]):
+        raise click.UsageError("--mark goes with --text, --idk or --skip.")
+    if decide is not None and text is not None and decide not in _WITH_TEXT:
+        raise click.UsageError(f"--decide {decide} takes no --text; reject and respond do.")
+    if (values is not None) != (decide in _WITH_VALUES):
+        words = f"--decide {decide} needs --values JSON" if values is None else "--values goes with --decide edit or --decide accept"
+        raise click.UsageError(f"{words}.")
+
+
+def _reply(text: str | None, skip: bool, mark: bool | None) -> Reply:
+    if text is None:
+        return Reply(WONT_SAY, "skip", mark) if skip else Reply(DONT_KNOW, "idk", mark)
+    if not text.strip():
+        raise PrerequisiteError("--text: the answer is empty; give a text, or use --idk or --skip.")
+    return Reply(text.strip(), appropriate=mark)
+
+
+def _decision(action: Action, text: str | None, values: str | None) -> Reply:
+    given = None if values is None else parse_object(values, "--values")
+    if action == "edit":
+        return Reply(decision=Decision(action=action, arguments=given))
+    return Reply(decision=Decision(action=action, message=(text or "").strip(), content=given))
 
 
 def _asking(stored: StoredRun, episode: str) -> str:
@@ -100,43 +143,59 @@ def _asking(stored: StoredRun, episode: str) -> str:
 
 def _list(questions: list[Question], as_json: bool, blind: bool) -> None:
     if as_json:
-        keys = ("episode_id", "attempt", "interrupt_id", "ask", "question", "asked_at", "scenario_id", "group", "query", "knows")
-        print_json([{key: getattr(question, key) for key in keys} | ({"knows": None} if blind else {}) for question in questions])
+        print_json([_record(question) | ({"knows": None, "stands_in": None} if blind else {}) for question in questions])
         return
     if not questions:
         click.echo("there are no open questions", err=True)
     for question in questions:
-        said = {"The user asked": question.query, "You know": question.knows or NOTHING_MORE, "It asks you": question.question}
+        said = {"The user asked": question.query, "You know": question.knows or NOTHING_MORE, **_asked(question)}
         if blind or question.knows is None:
             del said["You know"]
+            said.pop("You stand in for", None)
         print_page(Text(strip_control(question.episode_id), style="bold"))
         for title, words in said.items():
             print_page(Padding(Text(f"{title}: {one_line(words, 2_000)}"), (0, 0, 0, 2)))
 
 
-def _answer_without_prompt(stored: StoredRun, episode: str, text: str | None, skip: bool, mark: bool | None) -> None:
+def _record(question: Question) -> dict[str, Any]:
+    keys = ("episode_id", "attempt", "interrupt_id", "ask", "kind", "question", "asked_at", "scenario_id", "group", "query", "knows")
+    request = None if question.request is None else question.request.model_dump(mode="json")
+    replaces = None if question.stands_in is None else asdict(question.stands_in)
+    return {**{key: getattr(question, key) for key in keys}, "request": request, "stands_in": replaces}
+
+
+def _asked(question: Question) -> dict[str, str]:
+    """Return what is asked, by its title."""
+    match question.request:
+        case Approval() as call:
+            again = " (it may have run already)" if call.may_have_run else ""
+            about = {"About the call": call.description} if call.description else {}
+            return {"It wants to call": f"{call.name} {as_json(call.arguments)}{again}", **about, "You can": ", ".join(call.allowed)}
+        case Form() as form:
+            fields = "; ".join(map(describe_field, form_fields(form)))
+            return {"It asks you to fill in": form.message, "The form": fields or "without fields"}
+        case _:
+            replaces = {} if question.stands_in is None else {"You stand in for": " ".join(stand_in_lines(question.stands_in))}
+            return {"It asks you": question.question, **replaces}
+
+
+def _answer_without_prompt(stored: StoredRun, episode: str, reply: Reply, name: str) -> None:
     questions = stored.pending(episode, limit=2)
     if not questions:
         raise PrerequisiteError(f"{stored.path}: there are no open questions.")
     if not episode and len(questions) > 1:
-        raise click.UsageError(f"{stored.open_questions} questions are open; use --episode to say which one this answers.")
-    if text is not None:
-        if not text.strip():
-            raise PrerequisiteError("--text: the answer is empty; give a text, or use --idk or --skip.")
-        reply = Reply(text.strip())
-    else:
-        reply = Reply(WONT_SAY, "skip") if skip else Reply(DONT_KNOW, "idk")
-    _file(stored, questions[0], replace(reply, appropriate=mark))
+        raise click.UsageError(f"{count_each(stored.open_items)} are open; use --episode to say which one this answers.")
+    _file(stored, questions[0], reply, name)
     _hint(stored)
 
 
-def _answer_with_prompt(stored: StoredRun, episode: str, *, blind: bool, plain: bool, reverse: bool) -> int:
+def _answer_with_prompt(stored: StoredRun, episode: str, name: str, *, blind: bool, plain: bool, reverse: bool) -> int:
     console = stderr()
     plain = plain or console.is_dumb_terminal
     with (
         closing(open_lines(console, plain=plain)) as lines,
         closing(Desk(stored.path)) as desk,
-        closing(Sitting(desk, console, lines, RESPONDER, episode=episode, last_first=reverse, blind=blind, plain=plain)) as sitting,
+        closing(Sitting(desk, console, lines, RESPONDER, name=name, episode=episode, last_first=reverse, blind=blind, plain=plain)) as sitting,
     ):
 
         async def sit() -> None:
@@ -153,13 +212,22 @@ def _answer_with_prompt(stored: StoredRun, episode: str, *, blind: bool, plain: 
             return INTERRUPTED
         finally:
             if sitting.answered:
-                console.print(f"{count(sitting.answered, 'question')} answered")
+                console.print(f"{count_each(sitting.given)} answered")
             _hint(stored, given=bool(sitting.answered))
     return 0
 
 
-def _file(stored: StoredRun, question: Question, reply: Reply) -> None:
-    status = answer(stored.path, question.key, reply.text, declined=reply.declined, responder=RESPONDER, appropriate=reply.appropriate)
+def _file(stored: StoredRun, question: Question, reply: Reply, name: str) -> None:
+    status = answer(
+        stored.path,
+        question.key,
+        reply.text,
+        declined=reply.declined,
+        responder=RESPONDER,
+        appropriate=reply.appropriate,
+        decision=reply.decision,
+        name=name,
+    )
     words = {
         AnswerStatus.DELIVERED: "saved; the episode continues",
         AnswerStatus.SAVED: "saved",
@@ -183,9 +251,9 @@ def _withdraw_last_answer(stored: StoredRun) -> None:
 def _hint(stored: StoredRun, *, given: bool = False) -> None:
     """Print how many questions are open, and how to continue the run if no process is running it."""
     name = short_name(stored.path)
-    left = stored.open_questions
+    left = stored.open_items
     if left:
-        click.echo(f"{count(left, 'question')} still open; answer with: {line_to_copy('talm-sim', 'answer', name)}", err=True)
+        click.echo(f"{count_each(left)} still open; answer with: {line_to_copy('talm-sim', 'answer', name)}", err=True)
     if stored.owner is None and stored.finished < stored.total:
         if given:
             click.echo(f"made a mistake? take back the last answer with: {line_to_copy('talm-sim', 'answer', name, '--undo')}", err=True)

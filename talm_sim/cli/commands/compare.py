@@ -16,7 +16,8 @@ from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.terminal.console import stdout
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.compare import Comparison, compare, find_divergences
+from talm_sim.runs.compare import Comparison, compare
+from talm_sim.runs.divergences import find_divergences
 from talm_sim.runs.gating import check_compared
 from talm_sim.runs.sides import is_baseline
 from talm_sim.runs.stored_run import StoredRun, load_run

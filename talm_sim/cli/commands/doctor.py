@@ -14,7 +14,8 @@ from rich.text import Text
 from talm_sim import __version__
 from talm_sim.cli.commands.models import provider_records
 from talm_sim.cli.parsing.arguments import json_option, plugin_option, print_json
-from talm_sim.cli.terminal.console import print_page
+from talm_sim.cli.person.typed_lines import describe_terminal
+from talm_sim.cli.terminal.console import print_page, stderr
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.extensions import list_installed
 from talm_sim.tasks.registry import list_tasks
@@ -70,6 +71,7 @@ def examine() -> dict[str, Any]:
         "tools": tools,
         "sandbox": explain_no_sandbox() or "works",
         "sandbox_network_files": network_files(),
+        "terminal": describe_terminal(stderr()),
         "scenarios": scenarios,
         "recordings": recordings or [],
         "tasks": list_tasks(),
@@ -127,6 +129,7 @@ def _print(report: dict[str, Any]) -> None:
     seen = f"; with network=on it also sees {', '.join(report['sandbox_network_files']) or 'no file to resolve names with'}"
     not_there = f"not available, so code of tool folders is not run: {sandbox}"
     facts.add_row("sandbox", f"works (for --trust){seen}" if sandbox == "works" else not_there)
+    facts.add_row("terminal", report["terminal"])
     facts.add_row("scenarios", ", ".join(f"{number} {group}" for group, number in report["scenarios"].items()))
     facts.add_row("tasks", ", ".join(report["tasks"]))
     brought = [f"{one['kind']} {one['name']} ({one['origin']})" for one in report["extensions"]]

@@ -19,6 +19,7 @@ from talm_sim.cli.report.files import check_page_name, write_file
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.other_tables import By, blocks_by, records_by, spell_counts
+from talm_sim.cli.report.people import people_blocks
 from talm_sim.cli.report.power import power_options, print_power
 from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.report.table import print_table
@@ -159,7 +160,7 @@ def _blocks(
     if by == "model":
         return blocks_by(by, runs, against)
     blocks = blocks_by(by, runs, against) if by else [block_of(one, against=against, on_screen=on_screen, prices=prices) for one in runs]
-    return _disambiguate(blocks, runs)
+    return [*_disambiguate(blocks, runs), *(people_blocks(runs) if by is None else ())]
 
 
 def _write(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]], page: Path | None, picture: Path | None) -> None:

@@ -304,14 +304,12 @@ def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:
 
 @command.command("review")
 @click.argument("place", metavar="FOLDER|FILE", type=click.Path(path_type=Path))
-@click.option(
-    "--annotator", metavar="NAME", default="", help="Name of the reviewer; several people can review the same files, each under their own name."
-)
+@click.option("--name", metavar="NAME", default="", help="Your name; several people can review the same files, each under their own name.")
 @click.option("--merge", is_flag=True, help="Compare the reviewers' decisions, settle differences, and write what was kept.")
 @click.option("--rejected", is_flag=True, help="Also review what the checks rejected: do you agree with them?")
 @plugin_option
 @json_option
-def review(place: Path, annotator: str, merge: bool, rejected: bool, as_json: bool) -> None:
+def review(place: Path, name: str, merge: bool, rejected: bool, as_json: bool) -> None:
     """Review generated scenarios at the terminal: keep, drop or edit each; every decision is saved at once.
 
     With --json nothing is asked, and the decisions so far are counted. --merge prints agreement and Cohen's kappa for each pair of
@@ -320,10 +318,10 @@ def review(place: Path, annotator: str, merge: bool, rejected: bool, as_json: bo
     from talm_sim.cli.making.review_session import merge_session, review_session
     from talm_sim.tasks.registry import reviewer_of
 
-    if merge and annotator:
-        raise click.UsageError("--merge covers all reviewers; leave out --annotator.")
+    if merge and name:
+        raise click.UsageError("--merge covers all reviewers; leave out --name.")
     reviewer = reviewer_of(place)
     if merge:
         merge_session(place, reviewer, rejected=rejected, as_json=as_json)
     else:
-        review_session(place, reviewer, rejected=rejected, annotator=annotator, as_json=as_json)
+        review_session(place, reviewer, rejected=rejected, name=name, as_json=as_json)

@@ -12,6 +12,7 @@ from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.cli.terminal.console import print_page
 from talm_sim.cli.terminal.text import one_line
 from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.person import PEOPLE, person_of
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Verdict
 
@@ -49,7 +50,7 @@ def _print(stored: StoredRun, episode_id: str, as_json: bool, full: bool) -> Non
     found = stored.episode(episode_id)
     if as_json:
         scenario = next((item for item in stored.scenarios() if item.id == found.scenario_id), None)
-        verdicts = [verdict for verdict in stored.verdicts() if verdict.episode_id == found.id]
+        verdicts = [verdict for verdict in stored.verdicts_of_all() if verdict.episode_id == found.id]
         said = [verdict.model_dump(mode="json") for verdict in verdicts]
         print_json({"episode": found.model_dump(mode="json"), "verdicts": said, "query": scenario.query if scenario else None})
         return
@@ -69,7 +70,7 @@ def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:
 
 def _print_episodes(stored: StoredRun, as_json: bool) -> None:
     said: dict[str, list[Verdict]] = {}
-    for verdict in stored.verdicts():
+    for verdict in stored.verdicts_of_all():
         said.setdefault(verdict.episode_id, []).append(verdict)
     queries = {item.id: item.query for item in stored.scenarios()}
     listed = stored.job.task.listed
@@ -99,13 +100,17 @@ def _print_episodes(stored: StoredRun, as_json: bool) -> None:
         label: head for one in stored.summary() for matrix in one.matrices for label, head in zip(matrix.columns, matrix.heads, strict=False)
     }
     shown = {name if name in {"tools", "questions"} else head.lower(): head for name, head in listed.items()}
-    judges = dict.fromkeys(verdict.judge for one in said.values() for verdict in one)
+    # People's verdicts are one column, that of what counts: a screen has no room for one per person.
+    judges = dict.fromkeys(verdict.judge for one in said.values() for verdict in one if person_of(verdict.judge) is None)
+    people = {PEOPLE: "people"} if any(PEOPLE in own for own in counted.values()) else {}
     faults = {key: head for key, head in _FAULTS.items() if any(row[key] for row in rows)}
-    columns = {"episode": "Episode", "termination": "Ended", **shown, **faults, **{f"judge {name}": name for name in judges}}
+    columns = {"episode": "Episode", "termination": "Ended", **shown, **faults, **{f"judge {name}": name for name in judges}, **people}
     lines = [row | {key: "" if row[key] is None else short.get(row[key], row[key]) for key in shown} for row in rows]
     for line in lines:
         line.update(dict.fromkeys(columns.keys() - line.keys(), ""))
         line.update({f"judge {one['judge']}": _WORDS[one["value"]] for one in line["verdicts"]})
+        said_yes = counted.get(line["episode"], {}).get(PEOPLE)
+        line.update({name: _WORDS[None if said_yes is None else bool(said_yes)] for name in people})
     print_list(lines, columns, empty="no episodes are finished yet")
     if waiting:
         click.echo()

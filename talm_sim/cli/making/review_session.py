@@ -12,6 +12,7 @@ import click
 
 from talm_sim.cli.making.reviewing import merge_lines, review_entries, summary_lines
 from talm_sim.cli.parsing.arguments import print_json
+from talm_sim.cli.person.by_key import Keyboard
 from talm_sim.cli.terminal.console import stderr
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.errors import PrerequisiteError
@@ -21,9 +22,9 @@ from talm_sim.scenarios.making.review import Review, Reviewer, open_review
 __all__ = ["merge_session", "review_session"]
 
 
-def review_session(place: Path, reviewer: Reviewer, *, rejected: bool, annotator: str, as_json: bool) -> None:
+def review_session(place: Path, reviewer: Reviewer, *, rejected: bool, name: str, as_json: bool) -> None:
     """Let a person decide, or print their progress."""
-    review = open_review(place, reviewer, rejected=rejected, annotator=annotator)
+    review = open_review(place, reviewer, rejected=rejected, name=name)
     if as_json:
         print_json(asdict(review.summary()))
         return
@@ -63,7 +64,9 @@ def _merge_record(merge: Merge) -> Mapping[str, Any]:
 
 
 def _decide(review: Review) -> None:
-    review_entries(review, stderr(), lambda: sys.stdin.readline() or None, _edit_line)
+    console = stderr()
+    with Keyboard(console, plain=console.is_dumb_terminal) as keyboard:
+        review_entries(review, console, keyboard.read, _edit_line, keyboard.press)
 
 
 def _edit_line(text: str) -> str | None:

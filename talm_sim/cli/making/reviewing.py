@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from string import ascii_lowercase
 
 from rich.console import Console
 from rich.text import Text
 
 from talm_sim.cli.making.review_page import page_of
+from talm_sim.cli.person.by_key import Press, Step, go_through
 from talm_sim.cli.terminal.text import one_line, strip_control
 from talm_sim.scenarios.making.merging import Merge
 from talm_sim.scenarios.making.review import Entry, Part, Review, ReviewCounts
@@ -17,13 +18,14 @@ __all__ = ["merge_lines", "progress", "review_entries", "summary_lines"]
 
 _KEYS = "k keep; d drop; {edit}s skip; u undo; {why}q quit"
 _NO_REASON, _BACK = "", "-"
+_STEPS: Mapping[str, Step] = {"s": "skip", "u": "undo", "q": "quit"}
 Read = Callable[[], str | None]
 """Reads a line; None at the end of input."""
 Write = Callable[[str], str | None]
 """Lets a person change a text; None at the end of input."""
 
 
-def review_entries(review: Review, console: Console, read: Read, write: Write | None = None) -> None:
+def review_entries(review: Review, console: Console, read: Read, write: Write | None = None, press: Press | None = None) -> None:
     """Go through the entries nobody has decided on; skipped ones are shown once more at the end.
 
     Args:
@@ -31,42 +33,31 @@ def review_entries(review: Review, console: Console, read: Read, write: Write | 
         console: Where they are shown.
         read: Reads a line.
         write: Lets a person change a text; by default a line that is read replaces it.
+        press: Reads a key; by default a line is read for it.
     """
-    sitting = _ReviewSession(review, console, read, write or (lambda text: read()))
+
+    def press_enter(prompt: str, keys: str) -> str | None:
+        console.print(prompt, end="", markup=False)
+        line = read()
+        return None if line is None else strip_control(line).strip().lower()
+
+    sitting = _ReviewSession(review, console, read, write or (lambda text: read()), press or press_enter)
     console.print("Every decision is saved at once: quit whenever you like and continue later.", style="dim")
-    sitting.go_through(review.waiting(), again=True)
+    go_through(review.waiting(), sitting.decide_on, review.undo, sitting.say)
 
 
 class _ReviewSession:
     """One person who reviews the entries."""
 
-    def __init__(self, review: Review, console: Console, read: Read, write: Write) -> None:
+    def __init__(self, review: Review, console: Console, read: Read, write: Write, press: Press) -> None:
         self._review = review
         self._console = console
         self._read = read
         self._write = write
+        self._press = press
 
-    def go_through(self, waiting: list[Entry], *, again: bool) -> None:
-        """Ask about one entry after the other."""
-        skipped: list[Entry] = []
-        while waiting:
-            entry = waiting.pop(0)
-            said = self._decide_on(entry)
-            if said == "q":
-                return
-            if said == "s":
-                skipped.append(entry)
-            elif said == "u":
-                before = self._review.undo()
-                if before is None:
-                    self._print("There is no decision to undo.")
-                waiting[:0] = [entry] if before is None else [before, entry]
-        if skipped and again:
-            self._print(f"Back to what was skipped ({len(skipped)}):")
-            self.go_through(skipped, again=False)
-
-    def _decide_on(self, entry: Entry) -> str:
-        """Show an entry and let the person decide; returns the last letter."""
+    def decide_on(self, entry: Entry) -> Step:
+        """Show an entry and let the person decide."""
         texts = dict(entry.texts)
         names = [part for part in entry.parts if part.name]
         keys = _KEYS.format(edit="e edit; " if names else "", why="" if entry.passed else "w why rejected; ")
@@ -74,23 +65,23 @@ class _ReviewSession:
         self._show(entry, texts)
         self._console.print(f"{self._review.reviewer.question}\n{keys}", style="dim")
         while True:
-            letter = self._ask(f"keep? [{'/'.join(letters)}] ")
+            letter = self._press(f"keep? [{'/'.join(letters)}] ", "".join(letters))
             if letter == "k":
                 self._review.decide(entry, "keep", texts=texts)
-                return "k"
+                return "done"
             if letter == "d":
                 reason = self._reason(entry)
                 if reason is not None:
                     self._review.decide(entry, "drop", reason)
-                    return "d"
+                    return "done"
             elif letter == "e" and names:
                 self._edit(entry, names, texts)
             elif letter == "w" and not entry.passed:
-                self._print(one_line(entry.why, 600))
-            elif letter in {"s", "u", "q"}:
-                return letter
+                self.say(one_line(entry.why, 600))
+            elif letter is None or letter in _STEPS:
+                return "quit" if letter is None else _STEPS[letter]
             else:
-                self._print(f"Type {', '.join(letters[:-1])} or {letters[-1]}, and Enter.")
+                self.say(f"Type {', '.join(letters[:-1])} or {letters[-1]}.")
 
     def _show(self, entry: Entry, texts: dict[str, str]) -> None:
         before = self._review.decision(entry)
@@ -103,7 +94,7 @@ class _ReviewSession:
         reasons = dict(zip(ascii_lowercase, entry.reasons, strict=False))
         for letter, reason in reasons.items():
             self._console.print(f"  {letter}  {reason}")
-        self._console.print(f"why? a letter or your own words; Enter for no reason; {_BACK}: do not drop ", end="")
+        self._console.print(f"why? a letter or your own words; Enter for no reason; {_BACK}: do not drop")
         said = one_line(self._read() or _NO_REASON, 300)
         return None if said == _BACK else reasons.get(said.lower(), said)
 
@@ -122,20 +113,16 @@ class _ReviewSession:
             del texts[part.name]
         self._show(entry, texts)
         for fault in self._review.reviewer.faults(entry, texts) if texts else ():
-            self._print(f"The checks say: {one_line(fault, 300)}")
+            self.say(f"The checks say: {one_line(fault, 300)}")
 
     def _ask_part(self, parts: Sequence[Part]) -> Part | None:
         for number, part in enumerate(parts, 1):
             self._console.print(f"  {number}  {part.label}: {one_line(part.text, 60)}", markup=False)
-        said = self._ask(f"which? [1-{len(parts)}] ")
+        said = self._press(f"which? [1-{len(parts)}] ", "") or ""
         return parts[int(said) - 1] if said.isdecimal() and 1 <= int(said) <= len(parts) else None
 
-    def _ask(self, question: str) -> str:
-        self._console.print(question, end="", markup=False)
-        line = self._read()
-        return "q" if line is None else strip_control(line).strip().lower()[:2]
-
-    def _print(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Print a line."""
         self._console.print(Text(text, style="yellow"))
 
 

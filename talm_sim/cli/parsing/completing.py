@@ -107,6 +107,12 @@ def _tools(context: click.Context, _: str) -> Iterable[str]:
     return sorted(CassetteLibrary().tool_specs())
 
 
+def _guarded(context: click.Context, word: str) -> Iterable[str]:
+    from talm_sim.tools_env.guarded import WRITING
+
+    return [WRITING, *_tools(context, word)]
+
+
 def _categories(context: click.Context, _: str) -> Iterable[str]:
     from talm_sim.recordings import CassetteLibrary
 
@@ -202,6 +208,26 @@ def _sides(context: click.Context, word: str) -> Iterator[str]:
     yield from dict.fromkeys(f"{run}:{one.group}" for one in load_run(run, _run_dir(context)).scenarios())
 
 
+def _run_of(context: click.Context) -> str:
+    """Return the run that a line names; Click reads no argument before an option whose value is not there yet."""
+    return str(context.params.get("run") or next(word for word in context.args if not word.startswith("-")))
+
+
+def _people(context: click.Context, _: str) -> Iterator[str]:
+    """List the people who judged the run that the line names."""
+    from talm_sim.runs.stored_run import load_run
+
+    yield from dict.fromkeys(name for one in load_run(_run_of(context), _run_dir(context)).people() for name in one.names)
+
+
+def _questions(context: click.Context, _: str) -> Iterator[str]:
+    """List what people are asked of the run that the line names."""
+    from talm_sim.runs.stored_run import load_run
+
+    job = load_run(_run_of(context), _run_dir(context)).job
+    yield from (one.name for one in job.task.person_questions(job))
+
+
 COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "task": _tasks,
     "maker": _makers,
@@ -214,6 +240,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "judge_model": _models,
     "provider": _providers,
     "perturb": _perturbations,
+    "approve": _guarded,
     "tools_from": _sources,
     "judge": _judges,
     "human": _responders,
@@ -222,5 +249,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "baseline": _runs,
     "episode": _episodes,
     "side": _sides,
+    "people": _people,
+    "question": _questions,
 }
 """Existing names by what they name, which may be an option's field."""

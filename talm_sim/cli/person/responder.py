@@ -11,7 +11,7 @@ from rich.console import Console
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.cli.person.typed_lines import LineSource, open_lines
 from talm_sim.cli.progress.display import Display
-from talm_sim.cli.terminal.text import count
+from talm_sim.cli.terminal.text import count_each
 from talm_sim.runs.desk import Desk
 from talm_sim.runs.questions import Question, number_unanswered
 
@@ -28,13 +28,15 @@ class TerminalResponder:
     Args:
         display: The progress display, which keeps still while a question is on the screen, and knows the run.
         console: Where the questions go.
+        name: What the person calls themselves; empty if they gave no name.
         lines: Where the answers come from; standard input by default.
         plain: Whether to show questions without frames and signs; always true on a dumb terminal.
     """
 
-    def __init__(self, display: Display, console: Console, lines: LineSource | None = None, *, plain: bool = False) -> None:
+    def __init__(self, display: Display, console: Console, name: str = "", lines: LineSource | None = None, *, plain: bool = False) -> None:
         self._display = display
         self._console = console
+        self._name = name
         self._lines = lines
         self._plain = plain or console.is_dumb_terminal
         self._sitting: Sitting | None = None
@@ -61,7 +63,7 @@ class TerminalResponder:
             return ""
         assert self._display.started is not None
         with closing(Desk(Path(self._display.started.path))) as desk:  # the run may have been given back
-            return f"{count(self._sitting.answered, 'question')} answered, {number_unanswered(desk.reading)} still open"
+            return f"{count_each(self._sitting.given)} answered, {number_unanswered(desk.reading)} still open"
 
     def close(self) -> None:
         """Release the last answer, and close what was opened."""
@@ -73,7 +75,7 @@ class TerminalResponder:
 
     def _sit_down(self, desk: Desk) -> Sitting:
         self._lines = self._lines or open_lines(self._console, plain=self._plain)
-        self._sitting = Sitting(desk, self._console, self._lines, RESPONDER, plain=self._plain, still=self._display.paused)
+        self._sitting = Sitting(desk, self._console, self._lines, RESPONDER, name=self._name, plain=self._plain, still=self._display.paused)
         return self._sitting
 
     async def _wait_for_all_questions(self, sitting: Sitting) -> None:

@@ -1,10 +1,11 @@
-"""One person who answers the questions of a run, one by one: reports answers given elsewhere, and can take back the last answer."""
+"""One person who answers what a run asks, one by one: reports answers given elsewhere, and can take back the last answer."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -12,10 +13,13 @@ from typing import Literal
 
 from rich.console import Console
 
-from talm_sim.cli.person.prompt import CLOSED, LATER, UNDO, Page, Reply, Said, ask
+from talm_sim.cli.person.page import Page
+from talm_sim.cli.person.prompt import ask
+from talm_sim.cli.person.replies import CLOSED, LATER, UNDO, Reply, Said
 from talm_sim.cli.person.typed_lines import LineSource
+from talm_sim.cli.terminal.text import one_line
 from talm_sim.runs.desk import AnswerStatus, Desk
-from talm_sim.runs.questions import HELD_SECONDS, Key, Question, next_open_question, number_unanswered
+from talm_sim.runs.questions import HELD_SECONDS, FiledAnswer, Key, Question, next_open_question, number_unanswered
 
 __all__ = ["Sitting"]
 
@@ -24,13 +28,14 @@ _ELSEWHERE: Literal["elsewhere"] = "elsewhere"
 
 
 class Sitting:
-    """Puts a run's open questions to a person, one at a time; those put off with /later are put once more by `ask_again`.
+    """Puts a run's open questions, approvals and forms to a person, one at a time; `ask_again` puts those put off with /later once more.
 
     Args:
         desk: Where the answers are filed; the caller closes it.
         console: Where the questions go.
         lines: Where the answers come from.
         responder: Who answers, as the transcript will name them.
+        name: What the person calls themselves; empty if they gave no name.
         episode: The only episode whose questions are put; empty for all.
         last_first: Whether the question that was asked last is put first.
         blind: Whether to hide what the user knows.
@@ -45,18 +50,20 @@ class Sitting:
         lines: LineSource,
         responder: str,
         *,
+        name: str = "",
         episode: str = "",
         last_first: bool = False,
         blind: bool = False,
         plain: bool = False,
         still: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self.answered = 0
-        """How many answers were given so far, and not taken back."""
+        self.given: Counter[str] = Counter()
+        """How many questions, approvals and forms were answered so far, and not taken back."""
         self._desk = desk
         self._console = console
         self._lines = lines
         self._responder = responder
+        self._name = name
         self._episode = episode
         self._last_first = last_first
         self._blind = blind
@@ -65,7 +72,7 @@ class Sitting:
         self._put_off: set[Key] = set()
         self._asked_again: set[Key] = set()
         self._elsewhere = 0
-        self._given: list[tuple[Key, Reply]] = []
+        self._replies: list[tuple[Question, Reply]] = []
         self._taken_back: Key | None = None
         self._held_until = 0.0
         self._went_away = False
@@ -75,6 +82,11 @@ class Sitting:
         self._desk.release()
         if self._went_away and _in_front():
             self._lines.clear()
+
+    @property
+    def answered(self) -> int:
+        """How many answers were given so far, and not taken back."""
+        return self.given.total()
 
     def open(self) -> int:
         """Return the number of open questions."""
@@ -95,9 +107,9 @@ class Sitting:
             self._desk.release()
             return "none"
         if self._blind:
-            question = replace(question, knows=None)
+            question = replace(question, knows=None, stands_in=None)
         with self._still():
-            said = await self._ask_person(question)
+            said, unsent = await self._ask_person(question)
             self._went_away = said == _ELSEWHERE
             if isinstance(said, Reply):
                 if self._file(question, said):
@@ -113,7 +125,7 @@ class Sitting:
                 self._undo()
             elif said == _ELSEWHERE:
                 self._elsewhere += 1
-                await self._print_answered_elsewhere(question.key)
+                await self._print_answered_elsewhere(question.key, unsent)
         if said == CLOSED:
             self._desk.release()
         return "closed" if said == CLOSED else "put"
@@ -133,19 +145,21 @@ class Sitting:
     def _first_question_except(self, put_off: set[Key]) -> Question | None:
         return next_open_question(self._desk.reading, put_off, self._episode, last_first=self._last_first)
 
-    async def _ask_person(self, question: Question) -> Said | Literal["elsewhere"]:
-        """Return what the person says; `elsewhere` if the question is closed while they think."""
+    async def _ask_person(self, question: Question) -> tuple[Said | Literal["elsewhere"], Reply | None]:
+        """Return what the person says; `elsewhere` if the question is closed while they think, with what was about to be filed."""
         done = self.answered + self._elsewhere
         number = done + len(self._put_off) + 1
         page = Page(self._console, question, number, max(number, done + self.open()), plain=self._plain)
-        asking = asyncio.create_task(ask(self._console, self._lines, page, undo=bool(self._given)))
+        asking = asyncio.create_task(ask(self._console, self._lines, page, undo=bool(self._replies)))
         try:
             while not (await asyncio.wait({asking}, timeout=_LOOK_SECONDS))[0]:
                 if time.monotonic() > self._held_until:
                     self._desk.release()
                 if not self._desk.is_open(question.key):
-                    return _ELSEWHERE
-            return asking.result()
+                    asking.cancel()
+                    (left,) = await asyncio.gather(asking, return_exceptions=True)
+                    return _ELSEWHERE, left if isinstance(left, Reply) else None
+            return asking.result(), None
         except asyncio.CancelledError:
             asking.cancel()
             (left,) = await asyncio.gather(asking, return_exceptions=True)
@@ -156,11 +170,18 @@ class Sitting:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
 
-    async def _print_answered_elsewhere(self, key: Key) -> None:
+    async def _print_answered_elsewhere(self, key: Key, unsent: Reply | None) -> None:
         given = self._desk.answer_to(key)
-        answer = Reply(given.text, given.declined).shown if given else ""
-        self._print(f"answered elsewhere: {answer}" if given else "this question is no longer open")
-        await self._lines.drop()
+        self._print(f"answered elsewhere{_by(given)}: {_shown(given)}" if given else "this question is no longer open")
+        if unsent is not None:
+            self._print(f"not sent: {unsent.shown}")
+        await self._keep_half_typed()
+
+    async def _keep_half_typed(self) -> None:
+        """Show what was half typed for a question that is gone. It is for no other, unless the person calls it back."""
+        typed = await self._lines.drop()
+        if typed:
+            self._print(f"not sent: {one_line(typed, 2_000)}{' (the Up key calls it back)' if self._lines.edited else ''}")
 
     def _file(self, question: Question, reply: Reply) -> bool:
         """Save an answer; return whether it is held although no question follows."""
@@ -170,17 +191,25 @@ class Sitting:
         last = not follows and not self._asks_again_later() and self._lines.interactive
         held = follows or last
         status = self._desk.answer(
-            question.key, reply.text, declined=reply.declined, responder=self._responder, held=held, appropriate=reply.appropriate
+            question.key,
+            reply.text,
+            declined=reply.declined,
+            responder=self._responder,
+            held=held,
+            appropriate=reply.appropriate,
+            decision=reply.decision,
+            name=self._name,
+            checked=True,
         )
         if status is AnswerStatus.GONE:
             self._print("not saved: this question is no longer open")
             return False
         if status is AnswerStatus.TAKEN:
             given = self._desk.answer_to(question.key)
-            self._print(f"not saved: somebody else answered first{f': {Reply(given.text, given.declined).shown}' if given else ''}")
+            self._print(f"not saved: somebody else answered first{f'{_by(given)}: {_shown(given)}' if given else ''}")
             return False
-        self.answered += 1
-        self._given.append((question.key, reply))
+        self.given[question.kind] += 1
+        self._replies.append((question, reply))
         self._held_until = time.monotonic() + HELD_SECONDS
         last = last and status is AnswerStatus.DELIVERED
         self._print(f"saved: {reply.shown}{self._withdrawal_hint(status, follows=follows, last=last)}")
@@ -214,7 +243,7 @@ class Sitting:
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
-        await self._lines.drop()
+        await self._keep_half_typed()
 
     def _withdrawal_hint(self, status: AnswerStatus, *, follows: bool, last: bool) -> str:
         """Return until when the last answer can be taken back; empty if nobody could type it."""
@@ -225,19 +254,27 @@ class Sitting:
         return f" (/undo takes it back, for {HELD_SECONDS:.0f} s)" if follows else ""
 
     def _undo(self) -> None:
-        if not self._given:
+        if not self._replies:
             self._print("nothing to take back: you have not answered anything here")
             return
-        key, reply = self._given.pop()
-        if self._desk.withdraw(key):
-            self.answered -= 1
-            self._taken_back = key
+        question, reply = self._replies.pop()
+        if self._desk.withdraw(question.key):
+            self.given[question.kind] -= 1
+            self._taken_back = question.key
             self._print(f"taken back: {reply.shown}")
         else:
             self._print(f"too late to take back '{reply.shown}': its episode has already continued")
 
     def _print(self, text: str) -> None:
         self._console.print(text, style="dim", soft_wrap=True)
+
+
+def _shown(given: FiledAnswer) -> str:
+    return Reply(given.text, given.declined).shown
+
+
+def _by(given: FiledAnswer) -> str:
+    return f" by {one_line(given.name)}" if given.name else ""
 
 
 def _in_front() -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import select
 import signal
 import sys
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 
-__all__ = ["LineEditor", "LineReader", "LineSource", "open_lines"]
+__all__ = ["LineEditor", "LineReader", "LineSource", "describe_terminal", "open_lines"]
 
 _SILENCE_SECONDS = 1.5
 """Seconds without a key after which a person is assumed to know that their line is not wanted any more."""
@@ -31,8 +32,10 @@ class LineSource(Protocol):
 
     interactive: bool
     """Whether a person is there, who can be asked to confirm."""
+    edited: bool
+    """Whether lines can be edited and called back."""
 
-    async def read(self, prompt: str, *, remember: bool = True, keys: str = "") -> str | None:
+    async def read(self, prompt: str, *, remember: bool = True, keys: str = "", begun: str = "") -> str | None:
         """Wait for the next line, without its end; None at the end of input.
 
         Args:
@@ -40,6 +43,7 @@ class LineSource(Protocol):
             remember: Whether it can be called back later.
             keys: Characters each of which is a line by itself, without Enter, if it is typed first. Where lines are not edited, Enter is
                 needed.
+            begun: What stands there already, to be edited. Where lines are not edited, it is shown, and Enter alone takes it.
         """
         ...
 
@@ -47,8 +51,11 @@ class LineSource(Protocol):
         """Drop what a person typed before there was a question."""
         ...
 
-    async def drop(self) -> None:
-        """After a cancelled `read`, drop the line that was half typed, and what is still typed of it."""
+    async def drop(self) -> str:
+        """After a cancelled `read`, return the line that was half typed, with what is still typed of it; empty if there is none.
+
+        It answers nothing. Where lines are edited, it can be called back.
+        """
         ...
 
     def close(self) -> None:
@@ -63,6 +70,15 @@ def open_lines(console: Console, *, plain: bool = False) -> LineSource:
     return LineReader(console)
 
 
+def describe_terminal(console: Console) -> str:
+    """Say how a person's keys and lines are read here, for `doctor`."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return "none: answers and verdicts are read as lines of standard input"
+    if not console.is_terminal or console.is_dumb_terminal:
+        return "plain: each key needs Enter"
+    return "keys need no Enter, and lines can be edited"
+
+
 class LineReader:
     """Reads lines from a file descriptor in a thread that can be woken.
 
@@ -75,13 +91,14 @@ class LineReader:
         self._console = console
         self._descriptor = descriptor
         self.interactive = os.isatty(descriptor)
+        self.edited = False
         self._wake_read, self._wake_write = os.pipe()
         self._buffer = b""
         self._ended = False
 
-    async def read(self, prompt: str, *, remember: bool = True, keys: str = "") -> str | None:
+    async def read(self, prompt: str, *, remember: bool = True, keys: str = "", begun: str = "") -> str | None:
         """See `LineSource.read`."""
-        self._console.print(prompt, end="")
+        self._console.print(f"{prompt}[{begun}] " if begun else prompt, end="")
         reading = asyncio.get_running_loop().run_in_executor(None, self._readline)
         try:
             line = await asyncio.shield(reading)
@@ -93,7 +110,7 @@ class LineReader:
             raise
         if line is None:
             self._console.print()
-        return line
+        return begun if line == "" else line
 
     def _readline(self) -> str | None:
         while b"\n" not in self._buffer and not self._ended:
@@ -114,10 +131,9 @@ class LineReader:
             self._buffer = b""
             _flush(self._descriptor)
 
-    async def drop(self) -> None:
+    async def drop(self) -> str:
         """See `LineSource.drop`; lines from a pipe are never half typed."""
-        if self.interactive:
-            await asyncio.to_thread(_discard_rest_of_line, self._descriptor, begun=False)
+        return await asyncio.to_thread(_rest_of_line, self._descriptor, "") if self.interactive else ""
 
     def close(self) -> None:
         """See `LineSource.close`."""
@@ -132,7 +148,7 @@ class _Interrupted(Exception):
 class LineEditor:
     """Lines with arrow keys, Ctrl-A, Ctrl-E and a history of answers."""
 
-    interactive = True
+    interactive = edited = True
 
     def __init__(self) -> None:
         from prompt_toolkit import PromptSession
@@ -153,9 +169,9 @@ class LineEditor:
             )
             for remember, history in histories.items()
         }
-        self._half_typed = False
+        self._half_typed = ""
 
-    async def read(self, prompt: str, *, remember: bool = True, keys: str = "") -> str | None:
+    async def read(self, prompt: str, *, remember: bool = True, keys: str = "", begun: str = "") -> str | None:
         """See `LineSource.read`."""
         from prompt_toolkit.application import create_app_session
         from prompt_toolkit.patch_stdout import StdoutProxy
@@ -165,9 +181,10 @@ class LineEditor:
             try:
                 # What is printed meanwhile goes above the line.
                 with create_app_session(self._input, self._output), StdoutProxy(raw=True) as above, redirect_stderr(above):
-                    return await session.prompt_async(prompt, key_bindings=_ending_keys(keys))
+                    return await session.prompt_async(prompt, key_bindings=_ending_keys(keys), default=begun)
             except asyncio.CancelledError:
-                self._half_typed = bool(session.default_buffer.text)
+                typed = session.default_buffer.text
+                self._half_typed = "" if typed == begun else typed
                 raise
             except _Interrupted:
                 signal.raise_signal(signal.SIGINT)
@@ -181,9 +198,13 @@ class LineEditor:
         clear_typeahead(self._input)
         _flush(self._input.fileno())
 
-    async def drop(self) -> None:
+    async def drop(self) -> str:
         """See `LineSource.drop`."""
-        await asyncio.to_thread(_discard_rest_of_line, self._input.fileno(), begun=self._half_typed)
+        typed, self._half_typed = self._half_typed, ""
+        typed = await asyncio.to_thread(_rest_of_line, self._input.fileno(), typed)
+        if typed:
+            self._sessions[True].history.append_string(typed)
+        return typed
 
     def close(self) -> None:
         """See `LineSource.close`."""
@@ -215,13 +236,17 @@ def _flush(terminal: int) -> None:
         termios.tcflush(terminal, termios.TCIFLUSH)
 
 
-def _discard_rest_of_line(terminal: int, *, begun: bool) -> None:
+def _rest_of_line(terminal: int, typed: str) -> str:
     """Read from a terminal, unseen, the rest of a line: to its end, or until nobody types.
 
     Args:
         terminal: Its file descriptor.
-        begun: Whether part of the line was read already; otherwise, if nothing is typed, there is no line.
+        typed: What was read of the line already; if that is nothing, and nothing is typed, there is no line.
+
+    Returns:
+        The whole line as it would stand there.
     """
+    rest = b""
     with suppress(ImportError):  # a system without termios
         import termios
 
@@ -229,10 +254,30 @@ def _discard_rest_of_line(terminal: int, *, begun: bool) -> None:
         silent = [*kept[:3], kept[3] & ~(termios.ICANON | termios.ECHO), *kept[4:]]
         termios.tcsetattr(terminal, termios.TCSANOW, silent)
         try:
-            while select.select([terminal], [], [], _SILENCE_SECONDS if begun else 0)[0]:
-                typed = os.read(terminal, 1024)
-                if not typed or b"\n" in typed or b"\r" in typed:
+            while select.select([terminal], [], [], _SILENCE_SECONDS if typed or rest else 0)[0]:
+                read = os.read(terminal, 1024)
+                rest += read
+                if not read or b"\n" in read or b"\r" in read:
                     break
-                begun = True
         finally:
             termios.tcsetattr(terminal, termios.TCSANOW, kept)
+    return _apply_keys(typed, rest.decode(errors="replace"))
+
+
+def _apply_keys(typed: str, keys: str) -> str:
+    r"""Return a line after some keys, of which those that delete and the end of the line count; other keys without a letter are left out.
+
+    >>> _apply_keys("Oslo", "x\x7f!"), _apply_keys("Os", "lo\rand more"), _apply_keys("Oslo", "\x15Bergen"), _apply_keys("a", "\x1b[Db")
+    ('Oslo!', 'Oslo', 'Bergen', 'ab')
+    """
+    letters = list(typed)
+    for key in re.sub(r"\x1b(?:[\[O][0-?]*[ -/]*[@-~]|.)?", "", keys):
+        if key in "\r\n":
+            break
+        if key in "\x7f\b":
+            del letters[-1:]
+        elif key == "\x15":
+            letters.clear()
+        else:
+            letters.append(key)
+    return "".join(letters).strip()

@@ -10,6 +10,7 @@ from typing import Any
 from talm_sim.cli.parsing.arguments import short_name
 from talm_sim.cli.report.fault_notes import fault_notes
 from talm_sim.cli.report.layout import Block, merge_paper_rows
+from talm_sim.cli.report.person_notes import person_notes
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.config import RunConfig, Traffic
@@ -51,6 +52,7 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
         *_resolution(stored, summaries),
         *_perturbation_notes(stored),
         *fault_notes(stored, summaries),
+        *person_notes(stored),
         *_unexecuted_notes(stored),
         *_judge_notes(stored),
         *_group_notes(summaries),

@@ -9,10 +9,11 @@ from rich.text import Text
 
 from talm_sim.cli.report.markdown import markdown_cell, markdown_grid
 from talm_sim.cli.report.page import PageSection, PageTable
+from talm_sim.cli.report.worth import gain_lines, gain_table, gap_line
 from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.cli.terminal.text import clip, one_line, one_line_text
 from talm_sim.runs.compare import SELECTED, Comparison, Difference, Flips
-from talm_sim.runs.people import PeopleDifference
+from talm_sim.runs.person_differences import PeopleDifference
 from talm_sim.types.figures import DASH
 from talm_sim.types.steps import Divergence
 
@@ -51,7 +52,7 @@ def comparison_lines(
     for line in _about(one):
         yield from (Text(part, style="dim") for part in wrap(line, _TEXT, "   ", "     "))
     titles = list(dict.fromkeys(difference.measure.under for difference in one.differences))
-    shown = titles if every else [title for title in titles if title in (titles[0], SELECTED)]
+    shown = titles if every else [title for title in titles if title in (titles[0], *map(SELECTED.format, one.selected))]
     for title in shown:
         yield Text()
         if len(title) > _NAME:
@@ -67,6 +68,11 @@ def comparison_lines(
     if one.flips:
         yield Text()
         yield from _flip_lines(one.flips, flips)
+    worth = [*([gap_line(one.gap)] if one.gap else []), *gain_lines(one.gains)]
+    if worth:
+        yield Text()
+    for said in worth:
+        yield from map(Text, wrap(said, _TEXT, "  ", "    "))
     notes = list(_notes(one, len(titles) - len(shown), explained=explained))
     if notes:
         yield Text()
@@ -79,8 +85,8 @@ def _about(one: Comparison) -> Iterator[str]:
     size += f", {one.not_scored:,} of them not scored" if one.not_scored else ""
     left = [f"{len(names):,} scenarios in {letter} alone" for letter, names in (("A", one.first_only), ("B", one.second_only)) if names]
     yield "; ".join([size, *([f"left out: {', '.join(left)}"] if left else [])])
-    if one.selected is not None:
-        yield f"both saw a fault: {one.selected:,} of the pairs; what the agents did decides which they are"
+    for what, number in one.selected.items():
+        yield f"both: {what}: {number:,} of the pairs; what the agents did decides which they are"
     if one.common_calls is not None:
         both, either = one.common_calls
         same = "" if {"perturb", "seed"} & one.changed.keys() else "; these met the same faults"
@@ -199,6 +205,7 @@ def comparison_section(one: Comparison, divergences: Mapping[str, Divergence] | 
     if one.flips:
         rows = [[one_line_text(flips.group), *(f"{len(getattr(flips, kind)):,}" for kind in _KINDS)] for flips in one.flips]
         tables.append(PageTable("scenarios", ["group", *_KINDS.values()], rows))
+    tables += [gain_table(one.gains)] if one.gains else []
     flipped = [(kind, name) for flips in one.flips for kind in ("improved", "regressed") for name in getattr(flips, kind)]
     if divergences and flipped:
         rows = [[one_line_text(name), kind, *_excerpts(divergences.get(name))] for kind, name in flipped]
@@ -206,6 +213,7 @@ def comparison_section(one: Comparison, divergences: Mapping[str, Divergence] | 
     about = [
         *(f"{letter}: {name}: {label}" for letter, name, label in zip("AB", (one.first, one.second), one.labels, strict=True)),
         *_about(one),
+        *([gap_line(one.gap)] if one.gap else []),
         *one.warnings,
     ]
     return PageSection(one_line_text(f"{one.second} against {one.first}"), [one_line_text(line) for line in about], tables)

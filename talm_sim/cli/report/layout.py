@@ -106,9 +106,10 @@ def sizes(summary: Summary, table: Mapping[str, Measure], title: str = "") -> tu
     """
     if not title:
         return summary.n, summary.total
-    own = [one for one in summary.measures_in("column") if one.name in table and one.n]
-    n = max((one.n or 0 for one in own), default=0)
-    return n, n if any(one.kind == "score" for one in own) else summary.n
+    own = [one for one in summary.measures_in("column") if one.name in table and one.n is not None]
+    scores = [one for one in own if one.kind == "score"]
+    n = max((one.n or 0 for one in scores or own), default=0)
+    return n, n if scores else summary.n
 
 
 def line_measures(summary: Summary) -> dict[str, list[Measure]]:

@@ -21,8 +21,10 @@ from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import (
     FINISH,
+    Approval,
     Episode,
     Event,
+    Form,
     HumanEvent,
     Line,
     ModelTurn,
@@ -50,6 +52,7 @@ _RESPONDERS = {
     "answer": "a person (talm-sim answer)",
     "queue": "a person (answered from Python)",
     "recorded": "a recorded answer",
+    "refusing": "the simulated person, who allows nothing",
     "simulated": "the simulated person",
     "terminal": "a person (at the terminal)",
 }
@@ -59,7 +62,7 @@ _STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad"
 
 def stored_transcript(stored: StoredRun, episode: Episode, *, full: bool = False) -> RenderableType:
     """Return the page of an episode of a stored run, with all that the run knows of it."""
-    verdicts = [verdict for verdict in stored.verdicts() if verdict.episode_id == episode.id]
+    verdicts = [verdict for verdict in stored.verdicts_of_all() if verdict.episode_id == episode.id]
     scenario = next((item for item in stored.scenarios() if item.id == episode.scenario_id), None)
     sections = list(stored.job.task.sections(episode, scenario)) if scenario else []
     agent = str(stored.job.values(Scope.GENERATION).get("agent") or "")
@@ -257,9 +260,19 @@ def _ending_calls(episode: Episode, index: int, turn: ModelTurn) -> Iterator[Ren
         if call.name == FINISH and turn.final_answer is not None:
             continue
         if call.id not in done:
-            last = index == len(episode.model_turns) - 1
-            said = "  not executed: the episode ended here" if last else "  a tool of the agent's own, not called through talm-sim"
+            said = f"  {_explain_no_event(episode, index, call)}"
             yield Text.assemble("→ ", (call_text(call), "cyan"), (said, "yellow"))
+
+
+def _explain_no_event(episode: Episode, index: int, call: ToolCall) -> str:
+    """Explain why a call of a turn was not executed, as far as the episode shows."""
+    for event in episode.human_events:
+        asked, decided = event.request, event.decision
+        same = event.turn == index and isinstance(asked, Approval) and (asked.name, asked.arguments) == (call.name, call.arguments)
+        if same and decided is not None and decided.action in ("reject", "respond"):
+            return f"not executed: {'rejected' if decided.action == 'reject' else 'answered in its place'}"
+    ended = index == len(episode.model_turns) - 1
+    return "not executed: the episode ended here" if ended else "a tool of the agent's own, not called through talm-sim"
 
 
 def _format_first_tokens(tokens: Sequence[TokenLogprob]) -> str:
@@ -298,18 +311,38 @@ def _struck(log: PerturbationLog) -> str:
     return "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
 
 
+_DECLINED = {
+    "idk": "does not know",
+    "skip": "will not answer",
+    "timeout": "answered in time (--answer-timeout)",
+    "limit": "is asked any more (a limit of questions was reached)",
+}
+"""Why there is no answer, after the name of who answers; of the last two that is nobody."""
+
+
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
-    """Render a question to the human and the answer."""
-    how = "asks the human in words: " if event.by == "words" else "asks the human: "
-    yield Text.assemble("? ", (how, "magenta"), strip_control(event.question).strip())
-    who = responder_words(strip_control(event.responder))
+    """Render a question to the human and the answer, or a call to approve or a form and the decision."""
+    yield Text.assemble("? ", (_asked(event), "magenta"), strip_control(event.question).strip())
+    who = ", ".join(filter(None, (one_line(event.name), responder_words(strip_control(event.responder)))))
     if event.declined:
-        said = Text("does not know" if event.declined == "idk" else "will not answer", style="italic")
+        said = Text(_DECLINED[event.declined], style="italic")
+    elif event.decision is not None:
+        said = Text(one_line(event.decision.text, _RESULT_WIDTH))
     else:
         said = Text(strip_control(event.answer).strip())
     if event.appropriate is not None:
         said.append(f"  (question marked as {'' if event.appropriate else 'not '}appropriate)", style="dim")
     yield Padding(Text.assemble((f"{who}: ", "magenta"), said), (0, 0, 0, 2), expand=False)
+
+
+def _asked(event: HumanEvent) -> str:
+    """Return the words before what was put to a person, as what it is."""
+    if isinstance(event.request, Form):
+        return f"a form{f' from {one_line(event.request.source, 60)}' if event.request.source else ''}: "
+    if event.request is not None:
+        return "a call waits for a person: " if event.by == "policy" else "the agent asks for approval: "
+    how = {"words": "asks the human in words: ", "interrupt": "its graph interrupts: "}
+    return how.get(event.by, "asks the human: ")
 
 
 def responder_words(name: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["as_json", "clip", "count", "odds_words", "one_line", "one_line_text", "spreadsheet_cell", "strip_control"]
+__all__ = ["as_json", "clip", "count", "count_each", "odds_words", "one_line", "one_line_text", "spreadsheet_cell", "strip_control"]
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor moves
@@ -79,6 +80,16 @@ def count(number: int, noun: str) -> str:
     ('1 episode', '2 episodes')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def count_each(numbers: Mapping[str, int]) -> str:
+    """Return numbers with their nouns, of which those that are 0 are left out; if all are, there are no questions.
+
+    >>> count_each({"question": 2, "approval": 1, "form": 0}), count_each({})
+    ('2 questions and 1 approval', '0 questions')
+    """
+    *others, last = [count(number, noun) for noun, number in numbers.items() if number] or [count(0, "question")]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def odds_words(argument: str, choices: int) -> str:

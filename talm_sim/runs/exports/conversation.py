@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from talm_sim.types import Episode, Event, HumanEvent, ModelTurn, Scenario, ToolCall, UnparsableCall
+from talm_sim.agent.approvals import approved_call
+from talm_sim.types import Approval, Episode, Event, HumanEvent, ModelTurn, Scenario, ToolCall, UnparsableCall
 
 __all__ = ["Message", "conversation", "event_name", "system_text", "target_texts"]
 
@@ -67,9 +68,9 @@ def conversation(episode: Episode, scenario: Scenario | None, *, acts: bool) -> 
         else:
             found.append(Message("user", turn.raw_prompt or (scenario.query if scenario is not None else "")))
         found.append(_said(turn, index))
-        found += [_answer(event) for event in episode.events if event.turn == index]
+        found += [_answer(event) for event in episode.events if event.turn == index and _is_read(event)]
     # An agent whose model is not seen has calls without a turn, and an imported episode may have an answer without one.
-    found += [_answer(event) for event in episode.events if event.turn >= len(episode.model_turns)]
+    found += [_answer(event) for event in episode.events if event.turn >= len(episode.model_turns) and _is_read(event)]
     return found if episode.model_turns or not episode.answer.strip() else [*found, Message("assistant", episode.answer)]
 
 
@@ -116,11 +117,20 @@ def _said(turn: ModelTurn, index: int) -> Message:
     return Message("assistant", turn.text, index, turn.reasoning, (*turn.tool_calls, *turn.unparsable_calls))
 
 
+def _is_read(event: Event) -> bool:
+    """Return whether the agent reads what came of it: of a call to approve only a refusal, and of a form nothing, as its tool reads that."""
+    if not isinstance(event, HumanEvent) or event.request is None:
+        return True
+    return event.by == "policy" and approved_call(event) is None
+
+
 def _answer(event: Event) -> Message:
     if not isinstance(event, HumanEvent):
         return Message("tool", event.result, answers=event.call_id, name=event.name, error=event.error or ("" if event.ok else "failed"))
     if event.by == "tool":
         return Message("tool", event.answer, answers=event.call_id, name=event_name(event))
+    if event.by == "policy" and isinstance(event.request, Approval):
+        return Message("tool", event.answer, answers=event.call_id, name=event.request.name)
     return Message("user", event.answer)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,22 @@ from talm_sim.common.digests import digest
 from talm_sim.runs.exports.conversation import Message, conversation, event_name, target_texts
 from talm_sim.runs.exports.times import Span, Times, times_of
 from talm_sim.tasks import AgentOptions, Job
-from talm_sim.types import Episode, Event, HumanEvent, ModelTurn, Row, Scenario, Termination, ToolCall, UnparsableCall, Usage, Verdict
+from talm_sim.types import (
+    Action,
+    Approval,
+    Decision,
+    Episode,
+    Event,
+    HumanEvent,
+    ModelTurn,
+    Row,
+    Scenario,
+    Termination,
+    ToolCall,
+    UnparsableCall,
+    Usage,
+    Verdict,
+)
 
 __all__ = ["UNSCORED", "SampleMaker", "iso", "model_name", "sample_id", "summary_of", "usage_record"]
 
@@ -26,6 +42,9 @@ _SHORT, _LONG = 1000, 5000
 """Characters of a text, and of an input, that the list of samples shows."""
 _STOPS = {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls", "refusal": "content_filter"}
 _ERRORS = frozenset({Termination.AGENT_ERROR, Termination.TOOL_ERROR, Termination.INFRASTRUCTURE_ERROR, Termination.REPLAY_MISS})
+_OUTCOMES: dict[Action, str] = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
+_DECISIONS: dict[Action, str] = {"approve": "approve", "edit": "modify", "reject": "reject", "respond": "reject"}
+"""What a person decides about a call, to Inspect's word: a call that they answer in its place does not run."""
 _CALL_ERRORS = {"timeout": "timeout", "invalid_arguments": "parsing", "unknown_tool": "parsing"}
 """Why a call failed, to Inspect's word; `unknown` for the others."""
 _NO_LIMIT = -1.0
@@ -284,10 +303,11 @@ def _acts(event: Event, span: Span, left: int, begin: float) -> Iterator[dict[st
     """Yield a call or a question, and what perturbations did to the call."""
     when = _when(f"e{left}", span, begin)
     if isinstance(event, HumanEvent):
-        outcome = "declined" if event.declined else "accepted"
         data = {"responder": event.responder, "by": event.by, "declined": event.declined, "appropriate": event.appropriate}
+        if event.name:
+            data["name"] = event.name
         when["metadata"] |= data
-        yield {"event": "input", "message": event.question, "input": event.answer, "input_ansi": event.answer, "outcome": outcome, **when}
+        yield {**(_approval(event, event.request) if isinstance(event.request, Approval) else _input(event)), **when}
         return
     when["metadata"] |= {"origin": event.origin.value, "status": event.status}
     call = {"id": event.call_id, "function": event_name(event), "arguments": event.arguments, "result": event.result, "failed": not event.ok}
@@ -296,6 +316,30 @@ def _acts(event: Event, span: Span, left: int, begin: float) -> Iterator[dict[st
     for number, log in enumerate(event.perturbations):
         data = {"call": event.call_id, **log.model_dump(mode="json")}
         yield {"event": "info", "source": "perturbation", "data": data, **_when(f"e{left}p{number}", span, begin)}
+
+
+def _input(event: HumanEvent) -> dict[str, Any]:
+    """Return a question, or a form, and what the person said."""
+    content = None if event.decision is None or event.decision.content is None else event.decision.content
+    said = event.answer if content is None else json.dumps(content, ensure_ascii=False)
+    outcome = "declined" if event.declined else "accepted" if event.decision is None else _OUTCOMES[event.decision.action]
+    return {"event": "input", "message": event.question, "input": said, "input_ansi": said, "outcome": outcome}
+
+
+def _approval(event: HumanEvent, asked: Approval) -> dict[str, Any]:
+    """Return a call that a person decided about, with the call that ran in its place, if they edited it."""
+    decision = event.decision or Decision(action="reject")
+    call = {"id": event.call_id, "function": asked.name, "arguments": asked.arguments}
+    edited = {"id": event.call_id, "function": decision.name or asked.name, "arguments": decision.arguments or {}}
+    return {
+        "event": "approval",
+        "message": asked.description or event.question,
+        "call": call,
+        "approver": event.name or event.responder,
+        "decision": _DECISIONS[decision.action],
+        "modified": edited if decision.action == "edit" else None,
+        "explanation": decision.message or None,
+    }
 
 
 def _score_events(scores: Mapping[str, Mapping[str, Any]], whole: Span) -> Iterator[dict[str, Any]]:

@@ -31,7 +31,7 @@ _LONGEST_NAME = 128
 _PROVIDERS = {"hf": "huggingface", "sim": "talm_sim", "agent": "unknown"}
 """First part of a model's name to the convention's word for the provider, if they differ."""
 FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "refusal": "content_filter"}
-_OUTCOMES = {"": "answered", "idk": "unknown", "skip": "declined"}
+_OUTCOMES = {"": "answered", "idk": "unknown", "skip": "declined", "timeout": "unanswered", "limit": "not asked"}
 FAILED = frozenset(
     {
         Termination.AGENT_ERROR,
@@ -89,9 +89,10 @@ def perturbations_of(logs: Sequence[PerturbationLog]) -> dict[str, Any]:
 
 
 def question_of(event: HumanEvent, span: Span) -> dict[str, Any]:
-    """Return who answered a question, how, and after how long; a recorded answer was not waited for."""
+    """Return who answered or decided, how, and after how long; a recorded answer was not waited for."""
     waited = (span.end - span.begin) * 1000 if span.measured else None
-    return {Key.RESPONDER: event.responder, Key.OUTCOME: _OUTCOMES[event.declined], Key.WAITED: waited}
+    outcome = _OUTCOMES[event.declined] if event.decision is None or event.declined else event.decision.action
+    return {Key.RESPONDER: event.responder, Key.OUTCOME: outcome, Key.WAITED: waited}
 
 
 def error_type_of(event: ToolEvent) -> str:

@@ -36,11 +36,13 @@ from talm_sim.runs.exports.times import Span, Times, times_of
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import (
+    Approval,
     AwarenessAnswer,
     Episode,
     Event,
     HumanEvent,
     Origin,
+    PersonRequest,
     Row,
     Scenario,
     ToolEvent,
@@ -226,7 +228,21 @@ class _Run:
             attributes[Key.OUTPUT_MESSAGES] = self._json([message_of(said) | {"finish_reason": FINISH[stop]}])
         return TraceSpan(key, f"{Operation.CHAT} {request[Key.REQUEST_MODEL]}", CLIENT, span.begin, span.end, attributes)
 
+    def _decision_span(self, number: int, event: HumanEvent, request: PersonRequest, span: Span) -> TraceSpan:
+        """Return the span of a call to approve or of a form: it is no call of a tool, and no question."""
+        attributes: dict[str, Any] = {**question_of(event, span), **estimated(span)}
+        if self._content:
+            attributes[Key.PERSON] = event.name or None
+            attributes[Key.REQUEST] = self._json(request.model_dump(mode="json"))
+            attributes[Key.DECISION] = None if event.decision is None else self._json(event.decision.model_dump(mode="json"))
+        of = request.name if isinstance(request, Approval) else request.source
+        known = self._content or of in self._tools
+        name = f"{request.kind} {printable(of) if known else ''}".rstrip()
+        return TraceSpan(f"{request.kind} {number}", name, INTERNAL, span.begin, span.end, attributes)
+
     def _event_span(self, number: int, event: Event, span: Span) -> TraceSpan:
+        if isinstance(event, HumanEvent) and event.request is not None:
+            return self._decision_span(number, event, event.request, span)
         human = isinstance(event, HumanEvent)
         name = event_name(event) if isinstance(event, HumanEvent) else self._tool_name(event)
         attributes: dict[str, Any] = {
@@ -241,6 +257,8 @@ class _Run:
             arguments = {"question": event.question} if isinstance(event, HumanEvent) else event.arguments
             attributes[Key.CALL_ARGUMENTS] = self._json(arguments)
             attributes[Key.CALL_RESULT] = event.answer if isinstance(event, HumanEvent) else event.result
+            if isinstance(event, HumanEvent):
+                attributes[Key.PERSON] = event.name or None
         failure = attributes.get(Key.ERROR_TYPE)
         key = f"{'question' if human else 'call'} {number}"
         return TraceSpan(key, f"{Operation.TOOL} {name}", INTERNAL, span.begin, span.end, attributes, failure=failure)

@@ -77,18 +77,20 @@ CREATE TABLE waiting (
     episode_id TEXT PRIMARY KEY, scenario_id TEXT NOT NULL, epoch INTEGER NOT NULL, attempt INTEGER NOT NULL,
     digest BLOB NOT NULL, body BLOB NOT NULL
 ) WITHOUT ROWID;
--- current: 0 no longer asked, 1 asked, 2 its episode went on with the answers, 3 its answer is held back, 4 answered
+-- kind: question, approval or form; request: JSON of a call to approve or of a form, empty for a question
+-- current: 0 no longer asked, 1 asked, 2 its episode went on with the answers, 3 its answer is held back, 4 answered, -1 as 0, after 2
 CREATE TABLE questions (
     number INTEGER PRIMARY KEY, episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL,
-    ask INTEGER NOT NULL, question TEXT NOT NULL, asked_at REAL NOT NULL, digest BLOB NOT NULL,
+    ask INTEGER NOT NULL, kind TEXT NOT NULL, question TEXT NOT NULL, request TEXT NOT NULL, asked_at REAL NOT NULL, digest BLOB NOT NULL,
     current INTEGER NOT NULL DEFAULT 1, UNIQUE (episode_id, attempt, interrupt_id)
 );
 CREATE INDEX questions_open ON questions (number) WHERE current = 1;
 CREATE INDEX questions_given ON questions (episode_id, attempt) WHERE current > 1;
+-- decision: JSON of what was decided about a request, empty for a question; name: what the person calls themselves
 -- mark: 1 the person found the question appropriate, 0 they did not, empty where they did not say
 CREATE TABLE answers (
-    episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL, answer TEXT NOT NULL, declined TEXT NOT NULL,
-    responder TEXT NOT NULL, mark TEXT NOT NULL, answered_at REAL NOT NULL, digest BLOB NOT NULL,
+    episode_id TEXT NOT NULL, attempt INTEGER NOT NULL, interrupt_id TEXT NOT NULL, answer TEXT NOT NULL, decision TEXT NOT NULL,
+    declined TEXT NOT NULL, responder TEXT NOT NULL, name TEXT NOT NULL, mark TEXT NOT NULL, answered_at REAL NOT NULL, digest BLOB NOT NULL,
     PRIMARY KEY (episode_id, attempt, interrupt_id)
 ) WITHOUT ROWID;
 """

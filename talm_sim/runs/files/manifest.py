@@ -49,15 +49,15 @@ _LARGEST = 8 * 2**20
 """Bytes of a `run.json`, many times what any has; it may come from elsewhere."""
 _TIME = 15
 """Characters of the time that begins a run's name."""
-FORMAT = 5
+FORMAT = 6
 """The number is raised whenever the files of a run are read in another way."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 LATEST = "latest"
 """Names the newest run."""
 _CONTROL = re.compile(r"(.+)\.sim-[a-z]+")
 """Name of a control that was run beside another run; see `control_name`."""
-_OF_COMMAND = {"run_id": None, "budget": "", "prices": None}
-"""What a run is not: its name is its directory's, and a budget limits one command."""
+_OF_COMMAND = {"run_id": None, "budget": "", "prices": None, "name": ""}
+"""What a run is not: its name is its directory's, a budget limits one command, and the person's name is kept with the answers."""
 _PACKAGES = ("talm-sim", "langgraph", "langchain-core", "openai", "anthropic", "vcrpy")
 
 

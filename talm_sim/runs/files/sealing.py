@@ -30,6 +30,7 @@ __all__ = [
     "insert_row",
     "is_sealed",
     "keep_sealed",
+    "keep_tables_sealed",
     "remove_seal",
     "row",
     "rows",
@@ -132,9 +133,7 @@ def keep_sealed(conn: sqlite3.Connection, keys: Sequence[tuple[str, int, str]], 
     Raises:
         PrerequisiteError: Whoever ran the run was killed, and it is damaged.
     """
-    sealed, owned = is_sealed(conn), is_owned(conn)
-    if not sealed and not owned:
-        check_fits(conn, stamp(), owned=False)
+    sealed, owned = _state(conn, stamp)
     before = [_entry(conn, key) for key in keys]
     yield
     if sealed:
@@ -142,6 +141,34 @@ def keep_sealed(conn: sqlite3.Connection, keys: Sequence[tuple[str, int, str]], 
             _renew_over(conn, was, _entry(conn, key))
     elif not owned:
         seal(conn, stamp())
+
+
+@contextmanager
+def keep_tables_sealed(conn: sqlite3.Connection, tables: Sequence[str], stamp: Callable[[], str]) -> Iterator[None]:
+    """Within a transaction: a change of any rows of some tables, which are read for it. Where nobody runs the run, it leaves it sealed.
+
+    Args:
+        conn: A connection for writing.
+        tables: Of `KEYS`.
+        stamp: Of the `run.json` that lies there.
+
+    Raises:
+        PrerequisiteError: Whoever ran the run was killed, and it is damaged.
+    """
+    sealed, owned = _state(conn, stamp)
+    yield
+    if sealed and (kept := _read(conn)) is not None:
+        _write(conn, kept.model_copy(update={"tables": {**kept.tables, **{table: _digest_table(conn, table) for table in tables}}}))
+    elif not owned:
+        seal(conn, stamp())
+
+
+def _state(conn: sqlite3.Connection, stamp: Callable[[], str]) -> tuple[bool, bool]:
+    """Whether a run is sealed, and whether a living process has it; one that was left by a kill is looked through."""
+    sealed, owned = is_sealed(conn), is_owned(conn)
+    if not sealed and not owned:
+        check_fits(conn, stamp(), owned=False)
+    return sealed, owned
 
 
 def stamp_of(manifest: bytes) -> str:
@@ -206,8 +233,8 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "episodes": ("id", "scenario_id", "grp", "epoch", "position", "attempt", "termination"),
     "verdicts": ("episode_id", "judge", "judge_config_digest", "failed"),
     "waiting": ("episode_id", "scenario_id", "epoch", "attempt"),
-    "questions": ("episode_id", "attempt", "interrupt_id", "ask", "question", "asked_at"),
-    "answers": ("episode_id", "attempt", "interrupt_id", "answer", "declined", "responder", "mark", "answered_at"),
+    "questions": ("episode_id", "attempt", "interrupt_id", "ask", "kind", "question", "request", "asked_at"),
+    "answers": ("episode_id", "attempt", "interrupt_id", "answer", "decision", "declined", "responder", "name", "mark", "answered_at"),
 }
 """Every table but the lease, and the columns its digest is over."""
 WITH_BODY: Final = {"scenarios", "episodes", "verdicts", "waiting"}
@@ -230,8 +257,12 @@ _REALS: Final = {"asked_at", "answered_at"}
 _BLOBS: Final = {"digest", "body"}
 _OTHERWISE: Final = {
     "verdicts": ("failed NOT IN (0, 1)",),
-    "questions": ("current NOT IN (0, 1, 2, 3, 4)",),
-    "answers": ("declined NOT IN ('', 'idk', 'skip')", "mark NOT IN ('', '0', '1')"),
+    "questions": (
+        "current NOT IN (-1, 0, 1, 2, 3, 4)",
+        "kind NOT IN ('question', 'approval', 'form')",
+        "(kind = 'question') != (request = '')",
+    ),
+    "answers": ("declined NOT IN ('', 'idk', 'skip', 'timeout')", "mark NOT IN ('', '0', '1')"),
 }
 """What else a row must not hold, in SQL."""
 

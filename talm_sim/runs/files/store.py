@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.errors import PrerequisiteError, RunExistsError, line_to_copy
-from talm_sim.runs import desk, questions
+from talm_sim.runs import desk, questions, unanswered
 from talm_sim.runs.files import sealing, stored_documents
 from talm_sim.runs.files.database import (
     DATABASE,
@@ -33,6 +33,7 @@ from talm_sim.runs.files.manifest import MANIFEST, RunManifest, check_name, new_
 from talm_sim.runs.files.records import forget_waiting, start_attempt, write_episode, write_verdict, write_waiting
 from talm_sim.runs.files.sealing import insert_row, rows, stamp_of
 from talm_sim.runs.files.writer import Writer
+from talm_sim.scenarios.stand_ins import ReplaceableTool
 from talm_sim.types import Episode, Scenario, Termination, ToolSpec, Verdict
 
 if TYPE_CHECKING:
@@ -92,11 +93,24 @@ class RunStore:
 
     @classmethod
     def create(
-        cls, run_dir: Path, run_id: str | None, manifest: RunManifest, scenarios: Sequence[Scenario], tools: Sequence[ToolSpec] = ()
+        cls,
+        run_dir: Path,
+        run_id: str | None,
+        manifest: RunManifest,
+        scenarios: Sequence[Scenario],
+        tools: Sequence[ToolSpec] = (),
+        replaceable: Mapping[str, ReplaceableTool] = MappingProxyType({}),
     ) -> RunStore:
-        """Create a run that is this process's from its first moment; call it on the running loop, and `aclose` it. See `create_run`."""
+        """Create a run that is this process's from its first moment; call it on the running loop, and `aclose` it. See `create_run`.
+
+        `replaceable` is what is kept of tools that a person can replace, by name.
+        """
 
         def begin(conn: sqlite3.Connection, name: str, stamp: str) -> tuple[Lease, str]:
+            if replaceable:
+                kept = {name: one.model_dump(mode="json") for name, one in replaceable.items()}
+                with contextlib.suppress(TooLargeError):  # people are then shown less, and nothing else depends on it
+                    insert_row(conn, "meta", stored_documents.REPLACEABLE, json.dumps(kept))
             return hold(conn, name), stamp
 
         directory, (lease, stamp) = _create(run_dir, run_id, manifest, scenarios, tools, begin)
@@ -221,6 +235,18 @@ class RunStore:
 
         await self._writer.commit(change)
         return questions.replies_to(self.reader, episode_id, attempt) if taken else None
+
+    async def close_unanswered(self, seconds: float) -> int:
+        """Answer in nobody's name what has waited for so many seconds, and return how many."""
+        closed = 0
+
+        def change(conn: sqlite3.Connection) -> None:
+            nonlocal closed
+            closed = unanswered.close_unanswered(conn, unanswered.overdue(conn, seconds))
+
+        if unanswered.overdue(self.reader, seconds):
+            await self._writer.commit(change)
+        return closed
 
     # --- verdicts ---------------------------------------------------------------------------------------------------------------------
 

@@ -11,11 +11,12 @@ from pydantic import AfterValidator, BaseModel, Field, FiniteFloat, TypeAdapter,
 from talm_sim.errors import PrerequisiteError, format_names, line_to_copy, suggest_nearest
 from talm_sim.runs.files.database import DATABASE, check_stored, unpack
 from talm_sim.runs.files.sealing import rows
-from talm_sim.types import Episode, Event, Measured, ModelTurn, Scenario, Termination, Verdict
+from talm_sim.types import Decision, Episode, Event, Measured, ModelTurn, PersonRequest, Scenario, Termination, Verdict
 
 __all__ = [
     "BLIND",
     "MIXED",
+    "REPLACEABLE",
     "crashed",
     "episode",
     "episodes",
@@ -24,12 +25,15 @@ __all__ = [
     "judges",
     "measures",
     "meta",
+    "read_decision",
+    "read_request",
     "read_waiting",
     "scenario",
     "scenarios",
     "started_episodes",
     "verdict",
     "verdicts",
+    "verdicts_under",
     "why_not_there",
 ]
 
@@ -37,12 +41,16 @@ BLIND = "blind"
 """Key of the small fact about a run that says so; see `is_blind`."""
 MIXED = "mixed"
 """Key of the small fact that a session reached the tools otherwise than the run was begun with."""
+REPLACEABLE = "replaceable"
+"""Key of what is kept of the tools that a person can replace, by name."""
 
 _TOLD = 1_000
 """Faults of a document of which the first is told: of more, the list alone would fill the memory."""
 _T = TypeVar("_T", bound=BaseModel)
 _V = TypeVar("_V")
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+_REQUEST: TypeAdapter[PersonRequest] = TypeAdapter(PersonRequest)
+_DECISION = TypeAdapter(Decision)
 
 
 _Count = Annotated[int, Field(ge=0, le=2**53)]
@@ -70,6 +78,7 @@ class _State(BaseModel):
     played_model: dict[str, _Count] = {}
     started_at: FiniteFloat = 0.0
     active_s: FiniteFloat = 0.0
+    cut_off: list[str] = []
 
 
 class WaitingBody(BaseModel):
@@ -153,9 +162,41 @@ def verdict(conn: sqlite3.Connection, episode_id: str, judge: str, judge_config_
     return None
 
 
+def verdicts_under(conn: sqlite3.Connection, judge_config_digest: str, *judges: str, episode: str | None = None) -> Iterator[Verdict]:
+    """Verdicts of one config digest by any of some judges, each a name or a pattern with `*`, in the order of the episodes' ids.
+
+    Args:
+        conn: The run's database.
+        judge_config_digest: The digest.
+        *judges: The judges.
+        episode: Id of the only episode; None for all.
+    """
+    any_of = " OR ".join(["judge GLOB ?"] * len(judges))
+    which, values = ("", ()) if episode is None else ("episode_id = ? AND ", (episode,))  # which the index finds
+    which = f"WHERE {which}judge_config_digest = ? AND ({any_of}) ORDER BY episode_id, judge"
+    for episode_id, judge, *_, body in rows(conn, "verdicts", which, (*values, judge_config_digest, *judges)):
+        yield _parse(Verdict, body, f"verdict '{judge}' of '{episode_id}'")
+
+
 def read_waiting(body: bytes, episode_id: str) -> WaitingBody:
     """Read what is kept of an episode that waits."""
     return _parse(WaitingBody, body, f"waiting episode '{episode_id}'")
+
+
+def read_request(kind: str, text: str, episode_id: str) -> PersonRequest | None:
+    """Read the call to approve or the form that an episode waits on; None for a question."""
+    if kind == "question":
+        return None
+    what = f"{kind} of '{episode_id}'"
+    request = _parse_text(_REQUEST, text, what)
+    if request.kind != kind:
+        raise PrerequisiteError(f"{DATABASE}: {what} is damaged: it is a request of kind {request.kind}; restore the file from a copy.")
+    return request
+
+
+def read_decision(text: str, episode_id: str) -> Decision | None:
+    """Read what was decided about it; None where a question was answered."""
+    return _parse_text(_DECISION, text, f"decision of '{episode_id}'") if text else None
 
 
 def scenario(body: bytes, scenario_id: str) -> Scenario:
@@ -192,6 +233,14 @@ def meta(conn: sqlite3.Connection, key: str, kind: type[_V]) -> _V | None:
 def is_blind(conn: sqlite3.Connection) -> bool:
     """Whether nobody who answers a question of the run is shown what the user knows: once a session was blind, all later ones are."""
     return meta(conn, BLIND, bool) or False
+
+
+def _parse_text(kind: TypeAdapter[_V], text: str, what: str) -> _V:
+    check_stored(text.encode(errors="replace"), what)
+    try:
+        return kind.validate_json(text)
+    except ValidationError as err:
+        raise PrerequisiteError(f"{DATABASE}: {what} is damaged: {_summarize_fault(err)}; restore the file from a copy.") from None
 
 
 def _parse(kind: type[_T], body: bytes, what: str) -> _T:

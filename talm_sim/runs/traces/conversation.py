@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from talm_sim.types import AwarenessAnswer, PerturbationLog, Termination, Usage
+from talm_sim.types import AwarenessAnswer, Declined, PerturbationLog, Termination, Usage
 
 __all__ = ["SCENARIO", "Said", "Trace", "Written"]
 
@@ -52,7 +52,7 @@ class Said:
     elapsed_ms: float = 0.0
     perturbations: tuple[PerturbationLog, ...] = ()
     responder: str = ""
-    declined: Literal["", "idk", "skip"] = ""
+    declined: Declined = ""
 
 
 @dataclass(slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from talm_sim.runs.traces.attributes import ARGUMENTS, CALL_ID, ERROR_TYPE, RESULT, TOOL_NAME, first, json_in, unflatten
 from talm_sim.runs.traces.conversation import Said
 from talm_sim.runs.traces.messages import as_text, failure_in, find_messages, is_message, read_message
-from talm_sim.types import PerturbationLog
+from talm_sim.types import Declined, PerturbationLog
 
 __all__ = ["Event", "messages_in", "perturbations_in", "result_in"]
 
@@ -27,7 +27,13 @@ _VALUES: Final = (("input.value", "output.value"), ("traceloop.entity.input", "t
 _EVENTS: Final = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 _CHOICE: Final = "gen_ai.choice"
 _AROUND_ARGUMENTS: Final = {"inputs", "kwargs", "args", "input_str", "tags", "metadata"}
-_DECLINED: Final[Mapping[str, Literal["idk", "skip"]]] = {"unknown": "idk", "declined": "skip", "cancelled": "skip"}
+_DECLINED: Final[Mapping[str, Declined]] = {
+    "unknown": "idk",
+    "declined": "skip",
+    "cancelled": "skip",
+    "unanswered": "timeout",
+    "not asked": "limit",
+}
 
 
 def messages_in(attributes: Mapping[str, Any], events: Sequence[Event], where: str, *, values: bool = True) -> tuple[list[Said], list[Said]]:

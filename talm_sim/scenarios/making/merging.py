@@ -16,7 +16,7 @@ from talm_sim.scenarios.making.state import write_lines
 __all__ = ["Agreement", "Merge", "open_merge"]
 
 UNNAMED = "no name"
-"""Name of a reviewer without `--annotator`."""
+"""Name of a reviewer without `--name`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,9 @@ def open_merge(place: Path, reviewer: Reviewer, *, rejected: bool = False) -> Me
     files = sorted(path.name.removesuffix(".jsonl") for path in review_file(place, "review").parent.iterdir() if path.suffix == ".jsonl")
     names = [name.removeprefix(start).removeprefix("-") for name in files if name == start or name.startswith(f"{start}-")]
     if len(names) < 2:
-        fix = f"let each of two do so: {line_to_copy('talm-sim', 'scenarios', 'review', str(place), '--annotator', 'NAME')}"
+        fix = f"let each of two do so: {line_to_copy('talm-sim', 'scenarios', 'review', str(place), '--name', 'NAME')}"
         raise PrerequisiteError(f"{place}: {'one person' if names else 'nobody'} reviewed it; {fix}")
-    return Merge(place, reviewer, {name or UNNAMED: open_review(place, reviewer, rejected=rejected, annotator=name) for name in names})
+    return Merge(place, reviewer, {name or UNNAMED: open_review(place, reviewer, rejected=rejected, name=name) for name in names})
 
 
 def _disputed_entry(entry: Entry, said: Mapping[str, ReviewDecision]) -> Entry:

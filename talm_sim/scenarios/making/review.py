@@ -221,25 +221,25 @@ class Review:
             raise PrerequisiteError(f"{self.path}: cannot be written: {err.strerror}; free disk space and continue.") from None
 
 
-def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, annotator: str = "") -> Review:
+def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, name: str = "") -> Review:
     """Open the entries in a folder that `scenarios generate` wrote, or in a file of lines.
 
     Args:
         place: Folder or file.
         reviewer: Of the task it was made for.
         rejected: Whether rejected entries are decided on, too, to see how far checks and person agree.
-        annotator: Who decides; each has a file of decisions of their own.
+        name: Who decides; each has a file of decisions of their own.
 
     Raises:
         PrerequisiteError: There is nothing to review, a file is broken, or the name cannot be part of a file's.
     """
-    if annotator and not _NAME.fullmatch(annotator):
-        raise PrerequisiteError(f"--annotator {annotator}: give a name of letters, digits, '.', '_' and '-'.")
+    if name and not _NAME.fullmatch(name):
+        raise PrerequisiteError(f"--name {name}: give a name of letters, digits, '.', '_' and '-'.")
     entries = reviewer.entries(items_file(place), rejected_file(place) if rejected else None)
     if not entries:
         raise PrerequisiteError(f"{items_file(place)}: contains no items to review.")
-    name = f"-{annotator}" if annotator else ""
-    return Review(entries, reviewer, review_file(place, f"review{name}"), review_file(place, f"kept{name}"), annotator)
+    end = f"-{name}" if name else ""
+    return Review(entries, reviewer, review_file(place, f"review{end}"), review_file(place, f"kept{end}"), name)
 
 
 def items_file(place: Path) -> Path:

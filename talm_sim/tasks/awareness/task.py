@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from talm_sim.models.base import Model
+    from talm_sim.tasks.person_questions import PersonQuestion
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.types import ModelTurn
 
@@ -156,6 +157,12 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     def judges(self, job: Job[AwarenessOptions]) -> tuple[str, ...]:
         """Return the judge of explanations, if there are any and a model to judge them."""
         return ("explanation",) if job.options.protocol == "explanation" and job.config.judge_model else ()
+
+    def person_questions(self, job: Job[AwarenessOptions]) -> Sequence[PersonQuestion]:
+        """Ask the question of the task itself; of a run with explanations, first whether they are right."""
+        from talm_sim.tasks.awareness.people import EXPLANATION, INSTANCE
+
+        return (EXPLANATION, INSTANCE) if job.options.protocol == "explanation" else (INSTANCE,)
 
     def control(self, name: str, scenario: Scenario) -> Model | None:
         """Answer Yes or No, as the control always does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job
+from talm_sim.tasks.person_questions import PersonQuestion, pass_question
 from talm_sim.tasks.refusal import measures, page
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.data import load, read_case
@@ -85,6 +87,10 @@ class RefusalTask(AskingTask[RefusalOptions]):
     def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
         """Return the judges of readable calls, of attempts and, if its reader is made for them, of the calls that BFCL reads."""
         return self.own_judges if self.calls_as(job) else self.own_judges[:2]
+
+    def person_questions(self, job: Job[RefusalOptions]) -> Sequence[PersonQuestion]:
+        """Ask whether an answer passes, in words that fit a task whose right answer may be no call."""
+        return (pass_question("Is the answer right: a fitting call where a tool fits, and no call where none does?"),)
 
     def calls_as(self, job: Job[RefusalOptions]) -> str:
         """Return the syntax of calls: one template asks for Python's list syntax, as BFCL's prompt mode does."""

@@ -78,17 +78,30 @@ class AskScores(FrozenModel):
         """The counts by name, without the shares."""
         return {name: getattr(self, name) for name in AskScores.model_fields}
 
+    def sentence(self) -> str:
+        """Return in words in which episodes somebody was asked."""
+        others = self.asking - self.asking_in_need
+        if not self.needing and self.episodes == 1:
+            return f"{'asked' if others else 'not asked'} in the one episode, which did not need it"
+        if not self.needing:
+            return f"asked in {others or 'none'} of the {_episodes(self.episodes)}, none of which needed it"
+        if self.needing == 1:
+            first = f"{'asked' if self.asking_in_need else 'not asked'} in the one episode that needed it"
+        else:
+            first = f"asked in {self.asking_in_need or 'none'} of the {_episodes(self.needing)} that needed it"
+        if self.episodes == self.needing:
+            return first
+        return f"{first} and in {f'{others} of the {self.episodes - self.needing} others' if others else 'no other'}"
+
     def words(self) -> str:
-        """Return the shares as a table's note says them."""
-        scores = [
-            f"precision {decimal(self.precision)} ({self.asking_in_need}/{self.asking})",
-            f"recall {decimal(self.recall)} ({self.asking_in_need}/{self.needing})",
-            f"F1 {decimal(self.f1)}",
-        ]
-        if self.relevance is not None:
-            scores.append(f"relevant {decimal(self.relevance)} ({self.relevant_questions}/{self.questions_in_need})")
+        """Return the shares, over episodes, as a table's note says them."""
         per = self.questions_per_episode
-        return f"{', '.join(scores)}; {f'{per:.2f}' if per is not None else 'no'} questions an episode"
+        shares = f"precision {decimal(self.precision)}, recall {decimal(self.recall)}, F1 {decimal(self.f1)}"
+        return f"{shares}; {f'{per:.2f}' if per is not None else 'no'} questions per episode"
+
+
+def _episodes(number: int) -> str:
+    return f"{number:,} episode{'' if number == 1 else 's'}"
 
 
 def _share(part: int, whole: int) -> float | None:

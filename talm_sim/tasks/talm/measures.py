@@ -8,12 +8,13 @@ although wins pass as well. Here an unexpected outcome is what the word says: pa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from talm_sim.judges.stats import average_of_rates, share, share_of_counts
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.people import PERSON_MEASURES, person_measures, person_notes
 from talm_sim.tasks.talm.asking import AskScores, total_ask_scores
+from talm_sim.tasks.talm.blockers import BlockerScores, ask_f1_interval
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, UNKNOWN
 from talm_sim.tasks.talm.passing import PUBLISHED_UNEXPECTED
 from talm_sim.tasks.talm.reactions import MEASURES, behaviour_measures
@@ -21,11 +22,22 @@ from talm_sim.types import Measure, Rate, Row, Summary
 from talm_sim.types.figures import decimal, interval
 from talm_sim.types.measures import Better
 
-__all__ = ["FURTHER", "HEADS", "asking_of", "summarize"]
+__all__ = ["BLOCKERS", "FURTHER", "HEADS", "asking_of", "asking_sentence", "blockers_of", "summarize"]
 
 HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
 """Head of a rate's column, as the literature abbreviates it; in the order of a table's columns."""
-FURTHER = (*MEASURES, *PERSON_MEASURES, "appropriate", "rule_agrees", PUBLISHED_UNEXPECTED)
+BLOCKERS: Mapping[str, tuple[str, str, str, str]] = {
+    "question_precision": ("About", "blocker_questions", "questions_decided", "of the questions, about what is missing"),
+    "blocker_recall": ("Recall", "blockers_asked", "blockers", "of what is missing and a person can supply, asked for"),
+    "coverage_before_answer": ("Answer", "blockers_before_answer", "blockers", "of the same, asked for before the answer"),
+    "coverage_before_write": ("Write", "blockers_before_write", "writing_blockers", "of the same, asked for before the first writing call"),
+    "asked_again": ("Again", "questions_again", "questions", "of the questions, asked for what had been asked for"),
+    "asked_given": ("Given", "questions_given", "questions_compared", "of the questions, asked for what the request says"),
+}
+"""Columns about questions and what is missing, after Ask-F1: head, the counts of a row that are divided, and meaning."""
+_ASKING = "asking, by blocker"
+"""Title of their table; its n is the number of blockers that a person can lift."""
+FURTHER = (*MEASURES, "ask_f1", *BLOCKERS, *PERSON_MEASURES, "appropriate", "rule_agrees", PUBLISHED_UNEXPECTED)
 """Names of the measures that a group has only where they apply."""
 _BETTER: Mapping[str, Better] = {"pass_rate": "higher", "awareness": "higher"}
 _BETTER_IN: Mapping[str, Mapping[str, Better]] = {
@@ -84,15 +96,17 @@ def _summary(name: str, group: Sequence[Row], *, own: bool) -> Summary:
         name,
         group,
         facts={"unparsed": sum(row.labels.get("said") == "unparsed" for row in scored), "pass_judge": judge},
-        measures=(
-            *_measures(name, rates, judge if scored else ""),
-            *behaviour_measures(scored),
-            *person_measures(scored),
-            *_mark_measures(scored),
-            *_published(scored),
-        ),
+        measures=(*_measures(name, rates, judge if scored else ""), *_further_measures(scored)),
         notes=tuple(notes),
     )
+
+
+def _further_measures(scored: Sequence[Row]) -> Iterator[Measure]:
+    yield from behaviour_measures(scored)
+    yield from _blocker_measures(scored)
+    yield from person_measures(scored)
+    yield from _mark_measures(scored)
+    yield from _published(scored)
 
 
 def _skips(group: str, scored: Sequence[Row]) -> bool:
@@ -107,6 +121,37 @@ def _measures(group: str, rates: Mapping[str, Rate | None], judge: str | None) -
         Measure.of(rate, name, HEADS[name], note=_ABOUT[name], by=by.get(name, ""), better=better.get(name, "neither"))
         for name, rate in rates.items()
     )
+
+
+def blockers_of(rows: Iterable[Row]) -> BlockerScores:
+    """Return the counts of questions and things missing, added up."""
+    scored = [row for row in rows if row.scored and "blockers" in row.values]
+    return BlockerScores(**{name: sum(int(row.values.get(name) or 0) for row in scored) for name in BlockerScores.model_fields})
+
+
+def _blocker_measures(scored: Sequence[Row]) -> Iterator[Measure]:
+    """The columns about questions and what is missing; none where neither was there."""
+    found = blockers_of(scored)
+    if not found.blockers and not found.questions_decided:
+        return
+    low, high = ask_f1_interval(scored) or (None, None)
+    yield Measure(
+        name="ask_f1",
+        head="Ask-F1",
+        kind="score",
+        under=_ASKING,
+        value=found.ask_f1,
+        low=low,
+        high=high,
+        n=found.blockers,
+        note="harmonic mean of About and Recall (HiL-Bench)",
+        better="higher",
+    )
+    for name, (head, part, whole, about) in BLOCKERS.items():
+        rate = share_of_counts(scored, part, whole)
+        better: Better = "lower" if name in {"asked_again", "asked_given"} else "higher"
+        if rate.n or name != "coverage_before_write":
+            yield Measure.of(rate if rate.n else None, name, head, under=_ASKING, note=about, better=better)
 
 
 def _mark_measures(scored: Sequence[Row]) -> Iterable[Measure]:
@@ -154,11 +199,45 @@ def _notes(scored: Sequence[Row], judge: str | None, *, own: bool) -> Iterable[s
         yield f"unexpected is over the {len(paired)} of {len(judged)} episodes whose perfect pair was judged"
     asking = asking_of(scored)
     if asking is not None:
-        yield f"asking: {asking.words()}"
+        yield asking_sentence(asking, blockers_of(scored))
+        if asking.needing or asking.asking:
+            yield f"asking, by episodes: {asking.words()}"
+    yield from _waiting_notes(scored)
     yield from person_notes(scored)
     in_words = sum("open_questions" in row.values for row in scored)
     if in_words and not (own and asking):
         yield f"in words: {in_words} of {len(scored)} episodes asked what nobody answered"
+
+
+def asking_sentence(asking: AskScores, found: BlockerScores) -> str:
+    """Return in words who was asked when, and for what."""
+    said = asking.sentence()
+    if found.questions_decided:
+        were = "was" if found.blocker_questions == 1 else "were"
+        said += f"; {found.blocker_questions or 'none'} of {_count(found.questions_decided, 'question')} {were} about what was missing"
+    undecided = asking.questions - found.questions_decided
+    if undecided and found.questions_decided:
+        said += f", which is not known of {undecided:,} more"
+    elif undecided:
+        said += f"; whether {_count(undecided, 'question')} {'was' if undecided == 1 else 'were'} about what was missing is not known"
+    never = found.blockers - found.blockers_asked
+    if never and asking.asking_in_need:
+        said += f"; {never:,} of {_count(found.blockers, 'thing')} missing {'was' if never == 1 else 'were'} never asked for"
+    return said
+
+
+def _waiting_notes(scored: Sequence[Row]) -> Iterator[str]:
+    answers = sum(int(row.values.get("person_answers") or 0) for row in scored)
+    if answers:
+        seconds = sum(float(row.values.get("person_seconds") or 0) for row in scored)
+        yield f"people answered {_count(answers, 'time')} in {seconds:,.0f} s, {seconds / answers:,.1f} s each from asking to answering"
+    stood_in, in_json = (sum(int(row.values.get(name) or 0) for row in scored) for name in ("stand_ins", "stand_ins_in_json"))
+    if stood_in:
+        yield f"people stood in for a tool {_count(stood_in, 'time')}: {in_json:,} in JSON as it answers, {stood_in - in_json:,} in words"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _average(*halves: Summary) -> Summary:

@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from talm_sim.judges.admission import admits_failure, admits_lack, reports_nothing_found
 from talm_sim.judges.stats import share
 from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call, lacks_an_argument
-from talm_sim.types import AwarenessValue, Episode, Measure, Row, Scenario, Termination, ToolEvent
+from talm_sim.types import AwarenessValue, Episode, Measure, Row, Scenario, Termination
 from talm_sim.types.measures import Better
 
 __all__ = ["AFTER_FAULT", "MEASURES", "behaviour_after_fault", "behaviour_measures", "behaviour_when_missing", "declined_first"]
 
-_OWN_MISTAKES = frozenset({"unknown_tool", "invalid_arguments", "unparsable_arguments"})
-"""Reasons of a failed call that are the agent's fault, not a tool's."""
 _MISSING = {
     "asked": ("Asked", "asked, by tool or in words"),
     "asked_in_words": ("In words", "asked in the words of a message"),
@@ -76,7 +74,7 @@ def behaviour_after_fault(episode: Episode) -> dict[str, bool]:
     tool that failed answered in a later turn than its last fault; otherwise, one that ended with an answer either reported the failure or
     ignored it.
     """
-    faults = [event for event in episode.tool_events if _is_fault(event)]
+    faults = [event for event in episode.tool_events if event.broken]
     if not faults:
         return {}
     first: dict[str, int] = {}
@@ -101,7 +99,3 @@ def behaviour_measures(scored: Sequence[Row]) -> Iterator[Measure]:
         for name, (head, about) in rates.items():
             rate = share(scored, name)
             yield Measure.of(rate if rate.n else None, name, head, under=title, note=about, better=_BETTER.get(name, "neither"))
-
-
-def _is_fault(event: ToolEvent) -> bool:
-    return (not event.ok and event.error not in _OWN_MISTAKES) or any(log.seen for log in event.perturbations)

@@ -6,15 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from talm_sim.scenarios.missing import describe_missing
+from talm_sim.agent.responders import RESPONDERS, responder_kind
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.people import passing_values, person_values, read_person
+from talm_sim.tasks.standing_in import count_stand_ins
 from talm_sim.tasks.talm.asking import MARKS, AskScores, ask_scores, asked_in_words
+from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, blocker_scores
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.passing import PUBLISHED_UNEXPECTED, PassVerdicts, VerdictTable
 from talm_sim.tasks.talm.reactions import AFTER_FAULT, behaviour_after_fault, behaviour_when_missing, declined_first
-from talm_sim.types import AwarenessValue, Episode, Row, Scenario
+from talm_sim.types import AwarenessValue, Episode, Row
 
 __all__ = ["rows"]
 
@@ -34,6 +36,9 @@ class _Seen:
     skipped: bool
     asked: bool
     ask: AskScores | None
+    blockers: BlockerScores | None
+    people: Mapping[str, float]
+    """What people did and how long it took; empty where none was waited for."""
     done: Mapping[str, bool | int]
     awareness_alone: bool
     """Whether it was asked the awareness questions alone."""
@@ -44,14 +49,14 @@ class _Seen:
     def of(
         cls,
         episode: Episode,
-        scenario: Scenario | None = None,
-        descriptions: Sequence[str] = (),
+        missing: Blockers | None = None,
         *,
         own: bool = False,
+        waits: bool = False,
         imported: bool = False,
         awareness_alone: bool = False,
     ) -> _Seen:
-        question = GROUPS.get(episode.group, UNKNOWN).question
+        question, scenario = GROUPS.get(episode.group, UNKNOWN).question, missing.scenario if missing else None
         words_alone = imported and not episode.model_turns
         left_open = () if words_alone else asked_in_words(episode)
         counted = left_open if own or imported else ()
@@ -59,6 +64,7 @@ class _Seen:
             {} if words_alone or awareness_alone else {**behaviour_when_missing(episode, scenario, left_open), **behaviour_after_fault(episode)}
         )
         end = episode.termination
+        asks = not awareness_alone and not (imported and episode.group not in GROUPS)
         return cls(
             id=episode.id,
             scenario=episode.scenario_id,
@@ -70,7 +76,9 @@ class _Seen:
             awareness=episode.awareness_of(question) if question else None,
             skipped=declined_first(episode),
             asked=bool(episode.questions or counted),
-            ask=None if awareness_alone or (imported and episode.group not in GROUPS) else ask_scores(episode, scenario, descriptions, counted),
+            ask=ask_scores(episode, missing.scenario, missing.descriptions, counted) if missing and asks else None,
+            blockers=blocker_scores(episode, missing, counted) if missing and asks else None,
+            people=_people(episode, missing) if waits else {},
             done=done | ({"open_questions": len(left_open)} if left_open else {}),
             awareness_alone=awareness_alone,
             imported=imported,
@@ -90,23 +98,24 @@ def rows(run: RunView) -> list[Row]:
 
     Values: the rates of `measures.HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; what
     `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; where somebody could be asked, the
-    counts of `AskScores`; and what `person_values` and `passing_values` say of the person. Labels: `awareness`, the parsed answer; `human`;
-    `pass_judge` and `raw_judge`.
+    counts of `AskScores` and `BlockerScores`, and what `person_values` and `passing_values` say of the person; where a person was waited for,
+    `person_seconds` and `person_answers`, how often one answered, and `stand_ins` and `stand_ins_in_json`, how often one stood in for a tool.
+    Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
 
     A question in the words of a final answer counts as asked where the agent is the user's own; ours has a tool to ask with. Published outputs
     contain the words of a conversation and no turns, so nothing is said of what was done in them; imported traces are of the user's agent.
     """
     tools = run.tools()
-    by_id = {scenario.id: scenario for scenario in run.scenarios()}
-    described = {name: tuple(describe_missing(one, gone, tools) for gone in one.missing) for name, one in by_id.items()}
+    by_id = {scenario.id: Blockers(scenario, tools) for scenario in run.scenarios()}
     alone = run.job.options.stop_after is not None
     whose: dict[str, bool] = {"own": run.job.options.agent is not None, "imported": run.imported, "awareness_alone": alone}
+    whose["waits"] = not run.imported and run.job.options.human in RESPONDERS and responder_kind(run.job.options.human).waits
     perturbed = bool(run.job.options.perturb)
 
     def see(episode: Episode) -> _Seen:
-        scenario = by_id.get(episode.scenario_id)
-        found = _Seen.of(episode, scenario, described.get(episode.scenario_id, ()), **whose)
-        said = {} if scenario is None else person_values(read_person(episode, scenario, tools, perturbed=perturbed))
+        known = by_id.get(episode.scenario_id)
+        found = _Seen.of(episode, known, **whose)
+        said = {} if known is None else person_values(read_person(episode, known.scenario, tools, perturbed=perturbed))
         return replace(found, done={**found.done, **said})
 
     seen = [see(episode) for episode in run.episodes()]
@@ -161,6 +170,9 @@ def _values(
     values |= passing_values(one.done, passed)
     if one.ask is not None:
         values |= {name: number for name, number in one.ask.counts().items() if name not in MARKS or one.ask.marked}
+    if one.blockers is not None:
+        values |= one.blockers.model_dump()
+    values |= one.people
     return values
 
 
@@ -173,6 +185,17 @@ def _unexpected(one: _Seen, group: Group, passed: bool | None, partner: _Partner
         return passed and one.awareness is AwarenessValue.YES if asked else None
     with_tools = partner(one) if group.unexpected == "unaided" else None
     return None if with_tools is None else passed and not with_tools
+
+
+def _people(episode: Episode, missing: Blockers | None) -> dict[str, float]:
+    """Return how long people took in all, from asking to answering, for how many questions, approvals and forms, and how often for a tool."""
+    answered = [event for event in episode.human_events if not event.unanswered and event.answered_at >= event.asked_at > 0]
+    times = [event.answered_at - event.asked_at for event in answered]
+    found: dict[str, float] = {"person_seconds": sum(times), "person_answers": len(times)}
+    if missing is not None and found["person_answers"]:
+        stood_in = count_stand_ins(episode, missing.scenario, missing.specs)
+        found |= dict(zip(("stand_ins", "stand_ins_in_json"), stood_in, strict=True)) if stood_in[0] else {}
+    return found
 
 
 def _partner(seen: Iterable[_Seen], table: VerdictTable) -> _Partner:
@@ -192,5 +215,5 @@ def _partner(seen: Iterable[_Seen], table: VerdictTable) -> _Partner:
 
 
 def _partner_elsewhere(run: RunView) -> _Partner:
-    seen = (_Seen.of(episode, None, "", own=False, imported=True) for episode in run.episodes("perfect"))
+    seen = (_Seen.of(episode, imported=True) for episode in run.episodes("perfect"))
     return _partner(seen, VerdictTable(run.verdicts()))

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.turns import fault_in_user_turns
+from talm_sim.tasks.acting import refusal_judges
 from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import OTHER, Beside, compare_own
-from talm_sim.tasks.figures import Figure, average_of, mean_of, within
+from talm_sim.tasks.figures import Figure, average_of, mean_of, ratio_of, within
 from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
 from talm_sim.tasks.people import persona_note
+from talm_sim.tasks.person_questions import PersonQuestion, PublishedAgreement, pass_question
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, rows, sections
+from talm_sim.tasks.talm.blockers import ask_f1_figure
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.recovered import knowledge_notes
 from talm_sim.types import AwarenessKind, Episode, Row, Scenario, Summary, ToolSpec
@@ -54,6 +57,7 @@ class TalmTask(AgentTask[TalmOptions]):
     }
     named_by = ("human",)
     terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
+    gaps: ClassVar = {("perfect", lacking): "judgement gap" for lacking in ("underspecified", "replaceable")}
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
     recorded_in = ""
     without_tools: ClassVar = frozenset(name for name, group in groups.GROUPS.items() if not group.has_tools)
@@ -62,7 +66,12 @@ class TalmTask(AgentTask[TalmOptions]):
     sections = staticmethod(sections.sections)
 
     def figure(self, group: str, measure: str) -> Figure | None:
-        """Return the plain average of the two halves of `unavailable`; all else is a mean of values."""
+        """Return how Ask-F1, the shares beside it and the plain average of the halves of `unavailable` are computed; all else is a mean."""
+        if measure == "ask_f1":
+            return ask_f1_figure
+        if measure in measures.BLOCKERS:
+            _, part, whole, _ = measures.BLOCKERS[measure]
+            return ratio_of(lambda row: (float(row.values.get(part) or 0), float(row.values.get(whole) or 0)) if row.scored else (0.0, 0.0))
         average, halves = groups.AVERAGED
         if group != average:
             return None
@@ -119,12 +128,16 @@ class TalmTask(AgentTask[TalmOptions]):
         return {name: value for name, value in super().key(job).items() if name != "task"}
 
     def judges(self, job: Job[TalmOptions]) -> tuple[str, ...]:
-        """Return the judges: the facts, and the faults where there are any; with a judge model also that, and a comparison for no-tools."""
+        """Return the judges: the facts, the faults and refusals where there may be any; with a judge model also that, and one for no-tools."""
         masked = not {*groups.AVERAGED[1]}.isdisjoint(job.groups)
-        found = ("reference", *(("fault",) if masked or job.options.perturb else ()))
+        found = ("reference", *(("fault",) if masked or job.options.perturb else ()), *refusal_judges(job.options))
         if job.config.judge_model is None:
             return found
         return (*found, "llm", *(["preference"] if "no-tools" in job.groups else []))
+
+    def person_questions(self, job: Job[TalmOptions]) -> Sequence[PersonQuestion]:
+        """Ask whether an episode passes, as the paper did to validate its judge (Fail-TaLMs, Appendix D)."""
+        return (pass_question(published=(PublishedAgreement("fail-talms", "people", ("GPT-4o",), "Agree"),)),)
 
     def pair(self, run: RunView) -> Callable[[Episode, Scenario], Episode | None]:
         """Return the `perfect` episode of the same query, of this run or of the one named."""

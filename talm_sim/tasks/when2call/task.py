@@ -27,6 +27,7 @@ from talm_sim.types import Choice, Scenario, Summary
 if TYPE_CHECKING:
     from talm_sim.agent.templates import Template
     from talm_sim.models.base import GenerationSettings, Model
+    from talm_sim.tasks.person_questions import PersonQuestion
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.types import ModelTurn
 
@@ -162,6 +163,12 @@ class When2CallTask(AskingTask[When2CallOptions]):
         if job.config.judge_model is None:
             return ("behaviour",)
         return ("behaviour", "behaviour-llm-first-call" if job.options.choices == "published" else "behaviour-llm")
+
+    def person_questions(self, job: Job[When2CallOptions]) -> Sequence[PersonQuestion]:
+        """Ask which of the four behaviours an answer shows."""
+        from talm_sim.tasks.when2call.people import BEHAVIOUR
+
+        return (BEHAVIOUR,)
 
     def settle(self, job: Job[When2CallOptions], recorded: Recorded) -> Job[When2CallOptions]:
         """See that the model can score answers where it must; said before its provider asks for a key."""

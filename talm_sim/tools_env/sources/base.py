@@ -53,12 +53,14 @@ class SourceRequest:
         place: Where it is: a module and an object, a file, a folder, an address, a command.
         options: Options of its kind: an object of the class that the kind was registered with.
         trusted: Whether the user said that code that came with data may run.
+        person: Whether the run has a person, whom a tool may ask something while a call of it runs (`talm_sim.tools_env.person`).
     """
 
     name: str
     place: str
     options: Any = field(default_factory=SourceOptions)
     trusted: bool = False
+    person: bool = False
 
 
 class ToolSource(Protocol):
@@ -66,7 +68,8 @@ class ToolSource(Protocol):
 
     It may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing; `described`:
     the tools that nothing executes, each with the reason (their calls are answered with `routes.unexecuted_response`); `network`: whether the
-    user gave its sandboxed code a network; and what a `StatefulSource` has.
+    user gave its sandboxed code a network; `leave`: a method that is called with the name of an episode that has ended; and what a
+    `StatefulSource` has.
     """
 
     @property

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from talm_sim.common.credentials import Hider, checked_credential, credentials_in_environment
-from talm_sim.errors import PrerequisiteError, ProviderError, pip_install
+from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.recordings import HttpResponse
 from talm_sim.schemas import limit_work
+from talm_sim.tools_env.person import current_person
 from talm_sim.tools_env.routes import answer, failure, oversized_response, posted
 from talm_sim.tools_env.sources import limits
 from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.mcp_limits import is_too_large
 from talm_sim.tools_env.sources.mcp_results import explain_misfit
+from talm_sim.tools_env.sources.mcp_server import Server
 from talm_sim.tools_env.sources.openapi_document import simplify_schema
 from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.types import JsonObject, ToolSpec
@@ -30,14 +32,12 @@ from talm_sim.types import JsonObject, ToolSpec
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
-    from talm_sim.tools_env.sources.mcp_connection import Connection
-
 __all__ = ["MCP", "McpOptions", "McpSource", "open_mcp"]
 
 START_S = 30.0
 CALL_S = 30.0
-RESTART_S = 25.0
-"""Seconds for a restart, fewer than a call may take, because the call waits for it."""
+_URL_REQUIRED = -32042
+"""Code of the error of a call that needs the person to open a web page first (specification 2025-11-25)."""
 STEPS_OF_ONE = 600_000.0
 STEPS_OF_ALL = 6_000_000.0
 """Steps of checking the schemas of all tools: about 35,000 parts."""
@@ -58,6 +58,9 @@ class McpSource:
     What is offered is what the server had when it was first asked. A server that has ended is started, or connected to, again at the next
     call; the calls of episodes that may have changed something in it fail.
 
+    Where a run has a person, the server may ask that person something during a call. Nothing in what it asks says which call that is, so
+    each episode then has a server, or a session with it, of its own from its first call to its end, and makes one call of it at a time.
+
     Args:
         request: What to start, or where it is.
     """
@@ -73,10 +76,10 @@ class McpSource:
         self._hide = Hider.from_environment(credentials_in_environment(), tuple(self._given.values()))
         self._theirs: dict[str, str] = {}
         self._steps = STEPS_OF_ALL
-        self._connection = self._connect()
-        self._again: asyncio.Task[None] | None = None
-        self._changing: set[str] = set()
-        self._lost: set[str] = set()
+        self._first = self._make_server()
+        self._free = [self._first]
+        self._of_episode: dict[str, Server] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Start the server and ask for its tools.
@@ -84,42 +87,62 @@ class McpSource:
         Raises:
             PrerequisiteError: It does not start, does not answer, or has no tool that can be taken.
         """
-        await self._connection.open(START_S)
-        for tool, reason in self._connection.tools:
+        await self._first.open(START_S)
+        for tool, reason in self._first.connection.tools:
             self._add_tool(tool, reason)
             await asyncio.sleep(0)  # the end of the command is heard between tools
-        self.not_taken += [NotTaken(what, "an agent is offered only tools.") for what in self._connection.has]
+        self.not_taken += [NotTaken(what, "an agent is offered only tools.") for what in self._first.connection.has]
         if not self.specs:
             why = f": {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else "."
             raise PrerequisiteError(f"the MCP server has no usable tool{why}")
-        self.routes = posted(self.name, self.specs)
+        self.routes = posted(self.name, self.specs, asks=self._request.person)
 
     async def call(self, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         """Make a call; see `ToolSource`."""
+        if not self._request.person:
+            return await self._call(self._first, tool, arguments, episode)
+        if episode not in self._of_episode:
+            self._of_episode[episode] = self._free.pop() if self._free else self._make_server()
+        server = self._of_episode[episode]
+        async with server.alone:
+            try:
+                return await self._call(server, tool, arguments, episode)
+            except (TimeoutError, asyncio.CancelledError):
+                server.abandoned = True  # it may still ask something, which must not reach another episode's person
+                raise
+
+    async def _call(self, server: Server, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         from mcp import MCPError
 
-        async with asyncio.timeout(CALL_S):
-            connection = await self._live_connection()
-            if episode in self._lost:
-                self._lost.discard(episode)
-                raise ProviderError(f"The MCP server '{self.name}' has ended and was started again: what this episode did there is lost.")
-            if episode and tool not in self.reading:
-                self._changing.add(episode)
+        async with asyncio.timeout(CALL_S) as limit, server.call_under_way(episode, reads=tool in self.reading) as connection:
             try:
-                assert connection.client is not None
-                result = await connection.client.call_tool(self._theirs[tool], dict(arguments))
+                with connection.answering(current_person.get(), limit) as client:
+                    result = await client.call_tool(self._theirs[tool], dict(arguments))
             except TimeoutError:
                 raise
             except Exception as err:
                 if connection.ended:
-                    self._changing.discard(episode)
-                    raise ProviderError(f"The MCP server '{self.name}' has ended{connection.last_words()}.") from None
+                    raise
                 if not isinstance(err, MCPError):  # the client's own failures: a result that does not fit
                     return failure(502, self._hide.text(f"{type(err).__name__}: {' '.join(str(err).split())[:300]}"))
                 if is_too_large(err.error.message):
                     return oversized_response(200)
-                return failure(400, self._hide.text(err.error.message))
+                wants_page = err.error.code == _URL_REQUIRED
+                more = " It wants the person to open a web page, which is refused here." if wants_page else ""
+                return failure(400, self._hide.text(f"{err.error.message}{more}"))
         return self._response(tool, result)
+
+    def leave(self, episode: str) -> None:
+        """Let another episode have the server of one that has ended."""
+        server = self._of_episode.pop(episode, None)
+        if server is None:
+            return
+        if not server.abandoned and not server.alone.locked():
+            self._free.append(server)
+            return
+        closing = asyncio.create_task(server.aclose())
+        self._leaving.add(closing)
+        closing.add_done_callback(self._leaving.discard)
 
     def _response(self, tool: str, result: CallToolResult) -> HttpResponse:
         value = _value_of(result)
@@ -136,35 +159,15 @@ class McpSource:
         return HttpResponse(made.status, made.reason, made.headers, self._hide.body(made.body))
 
     async def aclose(self) -> None:
-        """End the server."""
-        if self._again is not None:
-            self._again.cancel()
-            await asyncio.wait([self._again])
-        await self._connection.aclose()
+        """End the servers."""
+        servers = {id(one): one for one in (self._first, *self._free, *self._of_episode.values())}
+        await asyncio.gather(*(one.aclose() for one in servers.values()), *self._leaving)
 
-    def _connect(self) -> Connection:
+    def _make_server(self) -> Server:
         from talm_sim.tools_env.sources.mcp_connection import Connection  # it needs the client, which is an extra
 
-        return Connection(self._request.place, self._given, self._hide, CALL_S)
-
-    async def _live_connection(self) -> Connection:
-        """Return the connection, made anew if it has ended; callers in between wait for the same one."""
-        if self._connection.ended:
-            if self._again is None or self._again.done():
-                self._again = asyncio.create_task(self._reconnect())
-                self._again.add_done_callback(lambda task: task.cancelled() or task.exception())  # those who waited may be gone
-            try:
-                await asyncio.shield(self._again)
-            except PrerequisiteError as err:
-                raise ProviderError(f"The MCP server '{self.name}' has ended and cannot be restarted: {err}") from None
-        return self._connection
-
-    async def _reconnect(self) -> None:
-        await self._connection.aclose()
-        self._connection = self._connect()
-        self._lost |= self._changing
-        self._changing.clear()
-        await self._connection.open(RESTART_S)
+        request = self._request
+        return Server(self.name, lambda: Connection(request, self._given, self._hide, CALL_S))
 
     def _add_tool(self, tool: Any, reason: str) -> None:
         theirs = str(tool.get("name", "")) if isinstance(tool, dict) else ""

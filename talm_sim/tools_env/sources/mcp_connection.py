@@ -9,8 +9,8 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.common.credentials import Hider
@@ -22,6 +22,9 @@ from talm_sim.tools_env.sources.openapi_document import MOST_TOOLS
 if TYPE_CHECKING:
     from mcp import Client
 
+    from talm_sim.tools_env.person import AskPerson
+    from talm_sim.tools_env.sources.base import SourceRequest
+
 __all__ = ["Connection"]
 
 STOP_S = 10.0
@@ -30,6 +33,8 @@ MOST_LISTED = limits.MOST_BYTES
 _PAGES = 1_000
 _ASIDE_S = 5.0
 """Seconds for requests that no agent is offered."""
+_PERSON_S = 30 * 24 * 3600.0
+"""Seconds for which the answer to a call is awaited over HTTP while a person may be asked; the time of the call itself is limited elsewhere."""
 _QUIET = logging.NullHandler()
 
 
@@ -37,12 +42,13 @@ class Connection:
     """A server and the client that talks to it.
 
     Args:
-        place: What to start, or where it is.
+        request: What to start, or where it is; and whether there is a person whom it may ask.
         given: Variables a program is given, or the credential an address is sent.
         seconds: How long an answer may take.
     """
 
-    def __init__(self, place: str, given: Mapping[str, str], hide: Hider, seconds: float) -> None:
+    def __init__(self, request: SourceRequest, given: Mapping[str, str], hide: Hider, seconds: float) -> None:
+        from talm_sim.tools_env.sources.mcp_elicitation import Elicitation
         from talm_sim.tools_env.sources.mcp_wall import Wall
 
         self.client: Client | None = None
@@ -50,7 +56,8 @@ class Connection:
         """The tools, as the server describes them, each with the reason why the client refuses it, if any."""
         self.has: list[str] = []
         """What else the server has."""
-        self._place, self._given, self._hide, self._seconds = place, given, hide, seconds
+        self._place, self._given, self._hide, self._seconds = request.place, given, hide, seconds
+        self._elicitation = Elicitation(request.name, hide) if request.person else None
         self._said = bytearray()
         self._wall = Wall()
         self._stop = asyncio.Event()
@@ -60,6 +67,18 @@ class Connection:
     def ended(self) -> bool:
         """Whether nothing more comes from it."""
         return self.client is None or self._wall.ended.is_set()
+
+    @contextmanager
+    def answering(self, person: AskPerson | None, limit: asyncio.Timeout) -> Iterator[Client]:
+        """Yield the client for one call, during which the server may ask a person if it was told that there is one.
+
+        Args:
+            person: Whom it asks.
+            limit: The call's time limit, which is not in force while the person is awaited.
+        """
+        assert self.client is not None
+        with nullcontext() if self._elicitation is None else self._elicitation.during_call(person, limit):
+            yield self.client
 
     async def open(self, seconds: float) -> None:
         """Start the server and ask for its tools.
@@ -118,7 +137,7 @@ class Connection:
     async def _connect_client(self) -> AsyncIterator[Client]:
         from mcp import Client
 
-        async with Client(self._transport()) as client:
+        async with Client(self._transport(), elicitation_callback=self._elicitation) as client:
             yield client
 
     @asynccontextmanager
@@ -139,9 +158,11 @@ class Connection:
         secret = self._given.get("Authorization")
         headers = {"Authorization": f"Bearer {secret}"} if secret else {}
         headers["Accept-Encoding"] = limits.ACCEPTED_ENCODINGS
-        transport = LimitedTransport(self._seconds)
+        call_seconds = self._seconds if self._elicitation is None else _PERSON_S
+        transport = LimitedTransport(self._seconds, call_seconds)
+        timeout = httpx2.Timeout(self._seconds, read=call_seconds)
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=self._seconds, trust_env=False, transport=transport) as http,
+            httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False, transport=transport) as http,
             streamable_http_client(self._place, http_client=http, max_sse_event_size=limits.MOST_BYTES) as streams,
         ):
             yield streams

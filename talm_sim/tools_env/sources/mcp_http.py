@@ -35,11 +35,13 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
 
     Args:
         seconds: How long a whole answer may take.
+        call_seconds: How long the answer to a call of a tool may take.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, call_seconds: float) -> None:
         super().__init__(trust_env=False)
         self._seconds = seconds
+        self._call_seconds = call_seconds
         self._last_asked = 0.0
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -48,7 +50,8 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
         asked, method = _read_request_id(request.content) if request.method == "POST" else (None, "")
         if asked is not None:
             self._last_asked = now
-            return await self._answer(request, asked, now + self._seconds, of_a_list=method == "tools/list")
+            seconds = self._call_seconds if method == "tools/call" else self._seconds
+            return await self._answer(request, asked, now + seconds, of_a_list=method == "tools/list")
         if request.method == "GET":
             # The client looks for the rest of an answer forever; without an answer's mark it asks for something nobody asked for.
             if "last-event-id" not in request.headers or now > self._last_asked + self._seconds:

@@ -10,13 +10,14 @@ from mcp.shared.dispatcher import coerce_request_id
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from pydantic_core import to_json
 
+from talm_sim.tools_env.sources.mcp_elicitation import declare_forms_alone
 from talm_sim.tools_env.sources.mcp_lists import UNREADABLE
 from talm_sim.types import JsonObject
 
 __all__ = ["MOST_OF_A_TOOL", "IncomingStream", "OutgoingStream", "Wall", "explain_refusal"]
 
 _REFUSALS: Final = 20
-"""Requests of the server, for example for a model's answer, that are refused per request of ours; further ones are ignored."""
+"""Requests of the server, for example for a model's answer or a person's, that are answered per request of ours; further ones are ignored."""
 _HOLDS: Final = {"tools/list": "tools", "tools/call": "content", "resources/list": "resources", "prompts/list": "prompts"}
 MOST_OF_A_TOOL: Final = 100_000
 """Bytes that the description of one tool may have, its schema included."""
@@ -39,6 +40,7 @@ class Wall:
     def asks(self, message: Any) -> None:
         """Note what the client sends."""
         if isinstance(message, JSONRPCRequest):
+            declare_forms_alone(message.params)
             self._asked[message.id] = message.method
             self._refusals = _REFUSALS
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
@@ -48,7 +50,7 @@ class Wall:
         """Return what the client should read of a message; None for progress, logs, changes of the list of tools, and answers to nothing."""
         if isinstance(message, JSONRPCRequest):
             self._refusals -= 1
-            return message if self._refusals >= 0 else None  # the client refuses it, which the server waits for
+            return message if self._refusals >= 0 else None  # the client answers it, which the server waits for
         if isinstance(message, JSONRPCNotification) or message.id is None:
             return None
         method = self._asked.pop(coerce_request_id(message.id), "")

@@ -83,7 +83,7 @@ def register_tool_source(kind: str, options: type[SourceOptions] = SourceOptions
     return register
 
 
-def read_source(text: str, *, trusted: bool = False) -> tuple[str, SourceRequest]:
+def read_source(text: str, *, trusted: bool = False, person: bool = False) -> tuple[str, SourceRequest]:
     """Read how a source is written; return its kind and what opens it.
 
     The kind may be left out where it is plain: `module:object` is Python, an address or a JSON or YAML file OpenAPI or a list of tools, a
@@ -102,7 +102,7 @@ def read_source(text: str, *, trusted: bool = False) -> tuple[str, SourceRequest
         )
     where = f"--tools-from {text}: "
     options = read_options(split_options(written, where), _find_kind(kind).options, kind, where)
-    return kind, SourceRequest(name or _name_of(kind, place), place, options, trusted)
+    return kind, SourceRequest(name or _name_of(kind, place), place, options, trusted, person)
 
 
 def options_of_source(text: str) -> list[str]:
@@ -149,13 +149,13 @@ def _find_kind(kind: str) -> SourceKind:
     return found if isinstance(found, SourceKind) else SourceKind(found)
 
 
-async def open_source(text: str, *, trusted: bool = False) -> ToolSource:
+async def open_source(text: str, *, trusted: bool = False, person: bool = False) -> ToolSource:
     """Open a source.
 
     Raises:
         PrerequisiteError: It cannot be read, reached or started; the message begins with how it was written.
     """
-    kind, request = read_source(text, trusted=trusted)
+    kind, request = read_source(text, trusted=trusted, person=person)
     try:
         return await _find_kind(kind).open(request)
     except PrerequisiteError as err:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from talm_sim.cli.making.reviewing import review_entries, summary_lines
+from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.scenarios.making.review import open_review
 from talm_sim.tasks import find_task
 from talm_sim.tasks.when2call.making.options import GenerateOptions
@@ -195,8 +197,13 @@ def test_review_at_a_terminal_writes_what_was_kept(talm: Talm, monkeypatch: pyte
             return True
 
     talm(*GENERATE, "--limit", "1")
-    monkeypatch.setattr("sys.stdin", Terminal("k\nd\nbad\n"))
+    typed, keys = os.pipe()
+    os.write(keys, b"k\nd\nbad\n")
+    os.close(keys)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("talm_sim.cli.person.by_key.open_lines", lambda console, plain: LineReader(console, typed))
     code, out, err = talm("scenarios", "review", "made")
+    os.close(typed)
     assert code == 0 and "kept rows: made/kept.jsonl" in err.replace("\n", " ")
     assert out.startswith("2 of 2 decided: 1 kept, 1 dropped, 0 to go; 50% kept")
     assert {json.loads(line)["correct_answer"] for line in Path("made/kept.jsonl").read_text().splitlines()} == {Behaviour.TOOL_CALL.value}

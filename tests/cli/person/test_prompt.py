@@ -11,7 +11,9 @@ import pytest
 from rich.console import Console
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
-from talm_sim.cli.person.prompt import CLOSED, LATER, UNDO, Page, Reply, Said, ask
+from talm_sim.cli.person.page import Page
+from talm_sim.cli.person.prompt import ask
+from talm_sim.cli.person.replies import CLOSED, LATER, UNDO, Reply, Said
 from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.runs.questions import Question
 from talm_sim.types import HumanEvent, ModelTurn, ToolCall, ToolEvent
@@ -237,21 +239,22 @@ def test_a_message_that_asks_in_words_is_shown_whole_above_its_question() -> Non
 class Typist:
     """A person at a terminal who types these lines, and then sits still."""
 
-    interactive = True
+    interactive = edited = True
 
     def __init__(self, *typed: str) -> None:
         self._typed = list(typed)
         self.keys: list[str] = []
 
-    async def read(self, prompt: str, *, remember: bool = True, keys: str = "") -> str | None:
+    async def read(self, prompt: str, *, remember: bool = True, keys: str = "", begun: str = "") -> str | None:
         self.keys.append(keys)
         return self._typed.pop(0) if self._typed else await asyncio.get_running_loop().create_future()
 
     def clear(self) -> None:
         """Nothing was typed before."""
 
-    async def drop(self) -> None:
+    async def drop(self) -> str:
         """Nothing is half typed."""
+        return ""
 
     def close(self) -> None:
         """Hold nothing."""

@@ -47,7 +47,7 @@ class Session:
         self.source, self.sink = os.pipe()
         self.reader = LineReader(self.console, self.source)
         self.display = Screen(self.console)
-        self.responder = TerminalResponder(self.display, self.console, self.reader)
+        self.responder = TerminalResponder(self.display, self.console, lines=self.reader)
 
     def type(self, text: str) -> None:
         os.write(self.sink, text.encode())
@@ -165,7 +165,7 @@ async def test_cancelling_the_run_ends_the_prompt_and_keeps_the_questions(sessio
     task = asyncio.create_task(session.run(ScriptedRunner()))
     await until(lambda: "It asks you" in session.screen)
     stored = load_run(session.path)
-    await until(lambda: (stored.finished, stored.open_questions) == (3, 3))
+    await until(lambda: (stored.finished, stored.open_items.total()) == (3, 3))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -176,7 +176,7 @@ async def test_cancelling_the_run_ends_the_prompt_and_keeps_the_questions(sessio
 
 async def test_an_answer_from_elsewhere_to_the_question_on_the_screen_is_told(session: Session) -> None:
     async def elsewhere() -> None:
-        await until(lambda: "ask-000" in session.screen and load_run(session.path).open_questions == 3)
+        await until(lambda: "ask-000" in session.screen and load_run(session.path).open_items.total() == 3)
         answer(session.path, "ask-000", "from elsewhere", responder="answer")
         await until(lambda: "ask-001" in session.screen)
         session.type("two\nthree\n")

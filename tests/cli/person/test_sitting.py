@@ -47,20 +47,21 @@ async def sit(run: Path, who: str, both: asyncio.Barrier, *, last_first: bool) -
 class Silent:
     """A person at a terminal who types one answer, and then nothing."""
 
-    interactive = True
+    interactive = edited = True
 
     def __init__(self) -> None:
         self.typed = ["1", "Paris"]
         self.dropped = 0
 
-    async def read(self, prompt: str, *, remember: bool = True, keys: str = "") -> str | None:
+    async def read(self, prompt: str, *, remember: bool = True, keys: str = "", begun: str = "") -> str | None:
         return self.typed.pop() if self.typed else await asyncio.get_running_loop().create_future()
 
     def clear(self) -> None:
         """Nothing was typed before."""
 
-    async def drop(self) -> None:
+    async def drop(self) -> str:
         self.dropped += 1
+        return ""
 
     def close(self) -> None:
         """Hold nothing."""

@@ -14,12 +14,15 @@ from talm_sim.runs.files.sealing import insert_row
 from talm_sim.runs.files.store import create_run
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import (
+    Approval,
     AwarenessAnswer,
     AwarenessKind,
     AwarenessValue,
+    Decision,
     Episode,
     Fact,
     Facts,
+    Form,
     HumanEvent,
     ModelTurn,
     PerturbationLog,
@@ -80,6 +83,7 @@ def episode(scenario: Scenario, end: Termination, said: str) -> Episode:
         ToolEvent(turn=0, call_id="c3", name=f"made_up{words}", ok=False, error="unknown_tool"),
         HumanEvent(turn=0, call_id="c4", question=words, answer=words, responder="terminal", asked_at=1003.0, answered_at=1010.5),
         HumanEvent(turn=0, call_id="c5", question="?", answer="", responder="recorded", declined="idk", asked_at=5.0, answered_at=9.0),
+        *decided(words),
     )
     values: dict[str, Any] = {"model_turns": (first, last), "events": events, "answer": long, "perturbations": (log,)}
     if end is Termination.SKIPPED:
@@ -99,6 +103,20 @@ def episode(scenario: Scenario, end: Termination, said: str) -> Episode:
         started_at=1000.0,
         elapsed_s=4.0,
         **values,
+    )
+
+
+def decided(words: str) -> tuple[HumanEvent, ...]:
+    """Two calls that a person decided about, and a form."""
+    call = Approval(name="look_up", arguments={"q": words}, description=words)
+    edit = Decision(action="edit", name="look_up", arguments={"q": [words]})
+    form = Form(message=words, fields={"type": "object", "properties": {words: {"type": "string"}}}, source=words)
+    reject, accept = Decision(action="reject", message=words), Decision(action="accept", content={words: words})
+    more: dict[str, Any] = {"turn": 0, "question": words, "answer": words, "responder": "answer", "name": words}
+    return (
+        HumanEvent(call_id="c6", by="policy", request=call, decision=edit, **more),
+        HumanEvent(call_id="c7", by="interrupt", request=call, decision=reject, **more),
+        HumanEvent(call_id="c8", by="elicitation", request=form, decision=accept, **more),
     )
 
 

@@ -178,13 +178,33 @@ def test_inspect_reads_texts_ends_and_events_whole(read: dict[str, Any]) -> None
         first["messages"][-1]["content"] == first["scores"]["success"]["answer"] == f"{len(LONG)}:{hashlib.sha256(LONG.encode()).hexdigest()}"
     )
     events = first["events"]
-    kinds = ["info", "model", "tool", "tool", "info", "tool", "input", "input", "model", "score", "score", "score"]
+    kinds = [
+        "info",
+        "model",
+        "tool",
+        "tool",
+        "info",
+        "tool",
+        "input",
+        "input",
+        "approval",
+        "approval",
+        "input",
+        "model",
+        "score",
+        "score",
+        "score",
+    ]
     assert [event["event"] for event in events] == kinds
     assert [len(event["input"]) for event in events if event["event"] == "model"] == [2, 8]
     fired = events[4]
     assert (fired["source"], fired["data"]["fired"], fired["data"]["seen"]) == ("perturbation", 1, 1)
     asked = events[6]
     assert (asked["message"], asked["input"], asked["outcome"], events[7]["outcome"]) == (HOSTILE, HOSTILE, "accepted", "declined")
+    edited, rejected, filled = other["events"][8:11]
+    assert (edited["decision"], edited["call"]["function"], edited["modified"]["arguments"]) == ("modify", "look_up", {"q": [HOSTILE]})
+    assert (rejected["decision"], rejected["explanation"], rejected["approver"], rejected["modified"]) == ("reject", HOSTILE, HOSTILE, None)
+    assert (filled["message"], json.loads(filled["input"]), filled["outcome"]) == (HOSTILE, {HOSTILE: HOSTILE}, "accepted")
     assert other["model_usage"]["openai/some"]["input_tokens"] == 25  # without the 10 that were read from a cache
     assert other["metadata"]["generations_without_token_counts"] == 1
     assert found["-"]["messages"][-1]["role"] == "user"  # skipped: the agent said nothing

@@ -84,15 +84,15 @@ def test_spans_are_below_their_episode_and_within_its_time(plain: list[Spans]) -
                 <= int(first["endTimeUnixNano"])
             )
     names = [span["name"].split()[0] for span in plain[0]]
-    assert names == ["invoke_agent", *["chat"] * 3, *["execute_tool"] * 5]
-    assert [span["kind"] for span in plain[0]] == [1, 3, 3, 3, 1, 1, 1, 1, 1]
+    assert names == ["invoke_agent", *["chat"] * 3, *["execute_tool"] * 5, "approval", "approval", "form"]
+    assert [span["kind"] for span in plain[0]] == [1, 3, 3, 3, *[1] * 8]
 
 
 def test_without_content_nothing_that_was_said_is_in_it(tmp_path: Path) -> None:
     stored = make_run(tmp_path, said="private words")
     assert "private words" not in "".join(lines(stored, content=False))
     told = [spans_of(line) for line in lines(stored, content=True)]
-    assert sum("private words" in json.dumps(span) for span in told[0]) == len(told[0]) - 1 == 8  # all but a question "?"
+    assert sum("private words" in json.dumps(span) for span in told[0]) == len(told[0]) - 1 == 11  # all but a question "?"
 
 
 def test_what_happened_is_in_the_attributes(plain: list[Spans], whole: list[Spans]) -> None:
@@ -107,7 +107,7 @@ def test_what_happened_is_in_the_attributes(plain: list[Spans], whole: list[Span
     )
     assert [turn[f"gen_ai.usage.{name}"] for name in ("input_tokens", "output_tokens", "cache_read.input_tokens")] == [30, 7, 10]
     assert last["gen_ai.response.finish_reasons"] == ["length"] and "gen_ai.usage.input_tokens" not in last
-    fine, hit, unknown, asked, recorded = calls
+    fine, hit, unknown, asked, recorded, edited, rejected, filled = calls
     assert "error.type" not in fine and "talm_sim.perturbation.name" not in fine
     assert (hit["error.type"], hit["talm_sim.perturbation.name"], hit["talm_sim.perturbation.seen"]) == ("500", ["http-500:p=0.5"], [1])
     assert (unknown["gen_ai.tool.name"], unknown["error.type"]) == ("unknown_tool", "unknown_tool")
@@ -118,6 +118,14 @@ def test_what_happened_is_in_the_attributes(plain: list[Spans], whole: list[Span
     )
     assert recorded["talm_sim.human.outcome"] == "unknown" and "talm_sim.human.waited_ms" not in recorded
     assert [bool(one.get("talm_sim.time.estimated")) for one in (first, turn, fine, asked, recorded)] == [False, True, True, False, True]
+    outcomes = [
+        (one["talm_sim.human.outcome"], one.get("talm_sim.human.name"), "gen_ai.operation.name" in one) for one in (edited, rejected, filled)
+    ]
+    assert outcomes == [("edit", None, False), ("reject", None, False), ("accept", None, False)]
+    assert [span["name"] for span in plain[0][-3:]] == ["approval look_up", "approval look_up", "form"]
+    said = [span["attributes"] for span in whole[0][-3:]]
+    assert [json.loads(one["talm_sim.human.request"])["kind"] for one in said] == ["approval", "approval", "form"]
+    assert json.loads(said[0]["talm_sim.human.decision"])["arguments"] == {"q": [HOSTILE]} and said[2]["talm_sim.human.name"] == HOSTILE
     failed = [trace[0] for trace in plain if trace[0]["status"]]
     assert [span["attributes"]["error.type"] for span in failed] == [
         "infrastructure_error",

@@ -46,7 +46,7 @@ def test_a_run_is_found_by_path_and_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 9}, r"run\.json: has run format 9, made by talm-sim \S+; this version reads format 5: upgrade talm-sim\.$"),
+        ({"format": 9}, r"run\.json: has run format 9, made by talm-sim \S+; this version reads format 6: upgrade talm-sim\.$"),
         ({"config": {"model": "nothing"}}, "config: model: 'nothing' is not a model name"),
         ({"unknown": 1}, "unknown: there is no such name"),
     ],

@@ -69,8 +69,8 @@ async def test_the_seal_goes_while_a_run_is_owned_and_comes_back(tmp_path: Path)
 async def test_a_sealed_run_that_does_not_fit_is_refused_with_counts(tmp_path: Path, statement: str, message: str) -> None:
     run = await finished_run(tmp_path, 3)
     with changed(run) as conn:
-        conn.execute("INSERT INTO questions VALUES (1, 'plain-000', 1, 'i', 1, '?', 1.5, x'', 0 + 1)")
-        conn.execute("INSERT INTO answers VALUES ('plain-000', 1, 'i', 'yes', '', 'test', '', 1.5, x'')")
+        conn.execute("INSERT INTO questions VALUES (1, 'plain-000', 1, 'i', 1, 'question', '?', '', 1.5, x'', 0 + 1)")
+        conn.execute("INSERT INTO answers VALUES ('plain-000', 1, 'i', 'yes', '', '', 'test', '', '', 1.5, x'')")
     assert load_run(run).finished == 3
     with changed(run, fitting=False) as conn:
         conn.execute(statement)
@@ -140,7 +140,7 @@ async def test_answers_keep_the_seal_and_make_one_after_a_kill(tmp_path: Path) -
             filed = conn.execute("SELECT episode_id, attempt, interrupt_id FROM answers").fetchone()
         with closing(Desk(run)) as desk:
             assert desk.withdraw(filed)
-        assert load_run(run).open_questions == 2
+        assert load_run(run).open_items.total() == 2
     unsealed(run)
     assert answer(run, "ask-000", "Paris") is AnswerStatus.SAVED
     assert is_sealed(run)
@@ -148,7 +148,7 @@ async def test_answers_keep_the_seal_and_make_one_after_a_kill(tmp_path: Path) -
     async with RunStore.open(run):
         assert answer(run, "ask-001", "Rome") is AnswerStatus.DELIVERED
         assert not is_sealed(run), "its owner seals it"
-    assert load_run(run).open_questions == 0
+    assert load_run(run).open_items.total() == 0
 
 
 async def test_an_answer_hides_no_damage(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ async def test_a_commit_that_was_killed_halfway_is_taken_back_by_whoever_reads(t
         conn.execute("PRAGMA cache_spill=1")
         conn.execute("BEGIN IMMEDIATE")
         for number in range(200):
-            conn.execute("INSERT INTO answers VALUES ('x', ?, 'i', ?, '', 'r', '', 1.5, x'')", (number, "y" * 3000))
+            conn.execute("INSERT INTO answers VALUES ('x', ?, 'i', ?, '', '', 'r', '', '', 1.5, x'')", (number, "y" * 3000))
         copy = tmp_path / "copy"
         shutil.copytree(run, copy)
         conn.execute("ROLLBACK")

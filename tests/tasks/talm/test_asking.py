@@ -94,3 +94,21 @@ def test_scores_agree_with_their_definition(cases: list[tuple[bool, int]]) -> No
 
 def test_the_shares_are_stored_with_the_counts() -> None:
     assert ask_scores(episode("Which airport?"), scenario(LACKING)).model_dump()["f1"] == 1.0  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ((80, 72, 8, 8), "asked in 8 of the 72 episodes that needed it and in no other"),
+        ((80, 72, 11, 8), "asked in 8 of the 72 episodes that needed it and in 3 of the 8 others"),
+        ((72, 72, 8, 8), "asked in 8 of the 72 episodes that needed it"),
+        ((72, 72, 0, 0), "asked in none of the 72 episodes that needed it"),
+        ((3, 1, 1, 1), "asked in the one episode that needed it and in no other"),
+        ((1, 1, 0, 0), "not asked in the one episode that needed it"),
+        ((5, 0, 2, 0), "asked in 2 of the 5 episodes, none of which needed it"),
+        ((1, 0, 0, 0), "not asked in the one episode, which did not need it"),
+    ],
+)
+def test_who_was_asked_when_is_a_sentence(counts: tuple[int, int, int, int], said: str) -> None:
+    episodes, needing, asking, in_need = counts
+    assert AskScores(episodes=episodes, needing=needing, asking=asking, asking_in_need=in_need).sentence() == said

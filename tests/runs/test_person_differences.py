@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from talm_sim.runs.compare import compare_sides
-from talm_sim.runs.people import PeopleDifference
+from talm_sim.runs.person_differences import PeopleDifference
 from talm_sim.runs.sides import Side
 from talm_sim.types import Row
 

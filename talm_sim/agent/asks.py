@@ -1,0 +1,90 @@
+"""What an episode puts to its person: numbered, held to the run's limits, and continued with the answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from langgraph.types import Command
+from pydantic import TypeAdapter
+
+from talm_sim.agent.ask_limits import AskLimits, reply_of_nobody
+from talm_sim.agent.humans import HumanReply
+from talm_sim.agent.open_requests import is_elicited
+from talm_sim.agent.replies import resume_command
+from talm_sim.types import Event, HumanEvent, PersonRequest
+
+__all__ = ["Asks", "PendingQuestion"]
+
+_REQUEST: TypeAdapter[PersonRequest] = TypeAdapter(PersonRequest)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingQuestion:
+    """Something put to the person that nobody has answered yet."""
+
+    interrupt_id: str
+    ask: int
+    """Its number within the episode, counted from 1; forms that tools ask for while calls run are counted apart."""
+    question: str
+    """In words."""
+    request: PersonRequest | None = None
+    """The call to approve, or the form; None for a question."""
+
+
+@dataclass(slots=True)
+class Asks:
+    """What an episode puts to its person.
+
+    Attributes:
+        episode: The episode's id.
+        limits: The run's limits; None for none.
+        numbers: Interrupt id to the number within the episode, counted from 1.
+        cut: Those that are open, and are put to nobody: they are answered with the others, so that all keep their order.
+    """
+
+    episode: str
+    limits: AskLimits | None = None
+    numbers: dict[str, int] = field(default_factory=dict)
+    cut: list[str] = field(default_factory=list)
+
+    def number(self, result: Mapping[str, Any]) -> tuple[PendingQuestion, ...]:
+        """Return what is open in the state of a graph; new ones get the next numbers.
+
+        Forms that tools ask for while calls run are counted apart: where the tools are replayed, nobody asks for them.
+        """
+        found = []
+        for item in result.get("__interrupt__", ()):
+            before = sum(is_elicited(name) is is_elicited(item.id) for name in self.numbers)
+            found.append(_put(item.id, self.numbers.setdefault(item.id, before + 1), item.value))
+        return tuple(found)
+
+    def cut_off(self, pending: Sequence[PendingQuestion], events: Sequence[Event]) -> tuple[PendingQuestion, ...]:
+        """Return what the person is asked; the questions beyond a limit are noted as cut off."""
+        if self.limits is None:
+            return tuple(pending)
+        before = sum(isinstance(event, HumanEvent) and event.request is None and event.declined != "limit" for event in events)
+        beyond = self.limits.cut_off(self.episode, [one.ask for one in pending if one.request is None], before)
+        self.cut = [one.interrupt_id for one in pending if one.request is None and one.ask in beyond]
+        return tuple(one for one in pending if one.interrupt_id not in self.cut)
+
+    def resume(self, replies: Mapping[str, HumanReply]) -> Command[Any]:
+        """Return how the graph continues with these answers, in the order of the questions.
+
+        Answers to what this episode never asked are dropped: a stale id could answer the wrong question.
+        """
+        now = time.time()
+        unasked = {name: replace(reply, asked_at=now, answered_at=now) for name in self.cut if (reply := reply_of_nobody("limit"))}
+        self.cut = []
+        told = {name: reply for name, reply in {**replies, **unasked}.items() if name in self.numbers}
+        return resume_command({name: told[name] for name in sorted(told, key=self.numbers.__getitem__)})
+
+
+def _put(interrupt_id: str, ask: int, value: Any) -> PendingQuestion:
+    """Return what an interrupt puts to the person: a text is a question, a JSON object a call to approve or a form."""
+    if isinstance(value, str):
+        return PendingQuestion(interrupt_id, ask, value)
+    request = _REQUEST.validate_python(value)
+    return PendingQuestion(interrupt_id, ask, request.text, request)

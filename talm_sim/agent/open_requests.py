@@ -1,0 +1,92 @@
+"""What an episode that is under way has put to a person, as long as nobody has answered it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+from langgraph.types import Interrupt
+
+from talm_sim.common.digests import digest
+from talm_sim.types import Decision, Form, HumanEvent, PersonRequest
+
+__all__ = ["OpenRequests", "is_elicited", "person_of_call"]
+
+_ELICITED = "elicited-"
+"""Begins the id of a form that a tool asks to be filled in while a call of it runs."""
+
+
+class _Open(NamedTuple):
+    value: str | dict[str, Any]
+    answered: asyncio.Future[Mapping[str, Any]]
+
+
+class OpenRequests:
+    """Questions, calls to approve and forms that wait for an answer while what put them waits in this process.
+
+    Args:
+        name: Name of the episode and attempt; the ids that answers are given by are derived from it.
+        notify: Called after something was put, or is no longer asked.
+        first: Number of the first one, where earlier ones of the same attempt have ids already.
+        elicited: Whether tools put them, while calls run.
+    """
+
+    def __init__(self, name: str, notify: Callable[[], None] = lambda: None, first: int = 1, *, elicited: bool = False) -> None:
+        self.number = first - 1
+        """Number of the last one that was put."""
+        self.notify = notify
+        self._prefix = _ELICITED if elicited else ""
+        self._name = name
+        self._open: dict[str, _Open] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    async def put(self, asked: str | PersonRequest) -> Mapping[str, Any]:
+        """Put a question or a request to the person; return the fields of a `HumanEvent` that the answer gives."""
+        self.number += 1
+        name = self._prefix + digest([self._name, self._prefix, self.number] if self._prefix else [self._name, self.number])[:32]
+        value = asked if isinstance(asked, str) else asked.model_dump(mode="json")
+        answered: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
+        self._open[name] = _Open(value, answered)
+        self.notify()
+        try:
+            return await answered
+        finally:
+            if self._open.pop(name, None) is not None:
+                self.notify()
+
+    def answer(self, replies: Mapping[str, Mapping[str, Any]]) -> None:
+        """Hand over the answers to those that are open, by id."""
+        for name in [*self._open]:
+            if name in replies and not self._open[name].answered.done():
+                self._open.pop(name).answered.set_result(replies[name])
+
+    def interrupts(self) -> list[Interrupt]:
+        """Return those that are open as the interrupts of a graph."""
+        return [Interrupt(value, id=name) for name, (value, _) in self._open.items()]
+
+
+def is_elicited(interrupt_id: str) -> bool:
+    """Whether an id is that of a form that a tool asks to be filled in while a call of it runs."""
+    return interrupt_id.startswith(_ELICITED)
+
+
+def person_of_call(forms: OpenRequests, call_id: str, turn: int, keep: Callable[[HumanEvent], None]) -> Callable[[Form], Awaitable[Decision]]:
+    """Return how a tool asks the person of an episode while a call of it runs.
+
+    Args:
+        forms: The forms of the episode that are open.
+        call_id: The call's id.
+        turn: Index of its turn.
+        keep: Is handed each form with its answer.
+    """
+
+    async def ask(form: Form) -> Decision:
+        reply = await forms.put(form)
+        event = HumanEvent(turn=turn, call_id=call_id, question=form.text, by="elicitation", request=form, **reply)
+        keep(event)
+        return event.decision or Decision(action="cancel")
+
+    return ask

@@ -1,0 +1,72 @@
+"""How far people agree with each other and with each judge, as a block below a run's own, beside what papers report of their judges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from talm_sim.cli.parsing.arguments import short_name
+from talm_sim.cli.report.blocks import title_of
+from talm_sim.cli.report.layout import Block
+from talm_sim.cli.terminal.text import count
+from talm_sim.errors import format_names, line_to_copy
+from talm_sim.published import published
+from talm_sim.runs.people.agreement import Agreement, agreements
+from talm_sim.runs.people.verdicts import PeopleVerdicts
+from talm_sim.runs.stored_run import StoredRun
+from talm_sim.tasks import PaperRow, PaperRows, PublishedAgreement
+
+__all__ = ["people_blocks"]
+
+_FEW = 30
+"""Of fewer episodes with a label, a chance-corrected figure says little."""
+
+
+def people_blocks(runs: Iterable[StoredRun]) -> list[Block]:
+    """Return a block for each run and question on which people gave verdicts."""
+    return [_block(run, people) for run in runs for people in run.people() if people.said]
+
+
+def _block(run: StoredRun, people: PeopleVerdicts) -> Block:
+    found = agreements(run, people)
+    question = people.question
+    return Block(
+        title=f"agreement with people: {question.asks} [{title_of(run)}]",
+        summaries=[one.summary(question) for one in found],
+        notes=list(_notes(run, people, found)),
+        papers=[_paper(one) for one in question.published] if found else [],
+        rows_are="judge",
+    )
+
+
+def _notes(run: StoredRun, people: PeopleVerdicts, found: list[Agreement]) -> Iterator[str]:
+    sample = people.sample
+    every, drawn = sum(sample.sizes.values()), len(sample.episodes)
+    how = f", drawn with seed {sample.seed}: as many of each group and outcome ({len(sample.sizes)} strata)" if not sample.whole else ""
+    yield f"people judge {drawn:,} of {count(every, 'episode')}{how}"
+    judged = {name: sum(name in said for said in people.said.values()) for name in people.names}
+    yield "judged: " + ", ".join(f"{name} {number:,}" for name, number in judged.items())
+    if len(judged) > 1:
+        undecided, disputed = people.undecided(), people.disputed()
+        settled = f", {len(people.settled):,} settled" if people.settled else ""
+        yield f"people differ on {count(len(disputed), 'episode')}{settled}; what most of them say, or what was settled, counts"
+        if undecided:
+            fix = line_to_copy("talm-sim", "judge", short_name(run.path), "--judge", "person", "--settle")
+            yield f"left out: {count(len(undecided), 'episode')} on which as many say something else; settle them with: {fix}"
+    if not found:
+        yield "nothing to compare yet: no judge, and no second person, has judged the same episodes"
+        return
+    if any(one.weight.values() and len({*one.weight.values()}) > 1 for one in found):
+        yield "Agree and kappa are over what was judged; For run weighs each episode by how many of the run it stands for"
+    counts = Counter(verdict.label for one in people.said if (verdict := people.verdict(one)) is not None)
+    labels = [*people.question.labels.values()]
+    rare = [label for label in labels if counts[label] < _FEW]
+    little = f"; with fewer than {_FEW} of {format_names(rare)}, kappa and alpha say little" if rare else ""
+    yield f"people's labels: {', '.join(f'{label} {counts[label]:,}' for label in labels)}{little}"
+
+
+def _paper(one: PublishedAgreement) -> PaperRows:
+    table = published(one.paper, one.table)
+    row = table.row(*one.row)
+    shown = PaperRow(model=" ".join(one.row), group="people", values={"agreement": table.share(row, one.column)})
+    return PaperRows(table, (shown,), (shown.model,), compared=one.compared)

@@ -1,0 +1,86 @@
+"""The files of a run, opened for reading: whole and unchanged since they were sealed, or refused in one line."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
+from pathlib import Path
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.files.database import DATABASE, connect_reader
+from talm_sim.runs.files.lease import is_owned
+from talm_sim.runs.files.manifest import stamp_in
+from talm_sim.runs.files.sealing import check_fits
+
+__all__ = ["RunFiles"]
+
+
+class RunFiles:
+    """Reads a run's database, through a connection for each call or one for several; a subclass says where it is."""
+
+    path: Path
+    _place: Path
+    """The same, wherever whoever reads it has moved to."""
+    _held: sqlite3.Connection | None = None
+    _looked_through: tuple[int, ...] = ()
+    _closed = True
+
+    def _forget(self) -> None:
+        """Drop what was kept while one connection was held."""
+
+    @contextmanager
+    def at_once(self, conn: sqlite3.Connection | None = None) -> Iterator[None]:
+        """Read everything through one connection within the block, and build what is read once.
+
+        Args:
+            conn: The connection of a process that has the run open for writing; by default, a new one is opened.
+        """
+        if self._held is not None:
+            yield
+            return
+        with closing(self._connect()) if conn is None else nullcontext(conn) as held:
+            self._held = held
+            try:
+                yield
+            finally:
+                self._held = None
+                self._forget()
+
+    @contextmanager
+    def _open_connection(self) -> Iterator[sqlite3.Connection]:
+        with closing(self._connect()) if self._held is None else nullcontext(self._held) as conn, self._explain_damage():
+            yield conn
+
+    def _connect(self) -> sqlite3.Connection:
+        conn = connect_reader(self._place)
+        try:
+            with self._explain_damage():
+                self._look_through(conn)
+        except BaseException:
+            conn.close()
+            raise
+        return conn
+
+    @contextmanager
+    def _explain_damage(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.DatabaseError, ValueError) as err:
+            raise PrerequisiteError(f"{self.path}: run.db cannot be read ({str(err).splitlines()[0]}).") from None
+
+    def _look_through(self, conn: sqlite3.Connection) -> None:
+        """Check that the run has not changed since it was sealed; once, as long as its file stays the same."""
+        file = (self._place / DATABASE).stat()
+        now = (file.st_ino, file.st_size, file.st_mtime_ns)
+        if now == self._looked_through:
+            return
+        conn.execute("BEGIN")  # all of it at one moment
+        try:
+            owned = is_owned(conn)
+            sealed = check_fits(conn, stamp_in(self._place), owned=owned)
+        except PrerequisiteError as err:
+            raise PrerequisiteError(f"{self.path}: {err}") from None
+        finally:
+            conn.execute("ROLLBACK")
+        self._closed, self._looked_through = sealed or owned, now

@@ -1,0 +1,115 @@
+"""A person in a tool's place: which tool a question asks them to replace, and whether what they say has the form of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from talm_sim.scenarios.jsonl import parse
+from talm_sim.scenarios.missing import question_is_about, replaceable_tools
+from talm_sim.schemas import NotChecked, Schema
+from talm_sim.schemas.inline import shape_of
+from talm_sim.types import FrozenModel, JsonObject, Missing, MissingKind, Scenario, ToolSpec
+
+__all__ = ["ReplaceableTool", "StandIn", "find_stand_in", "is_structured"]
+
+_LONGEST_FAULT = 300
+
+
+class ReplaceableTool(FrozenModel):
+    """What is kept of a tool that a person can replace, besides its specification."""
+
+    response: JsonObject
+    """JSON Schema of its answers, without references; empty if its source gives none."""
+    masked: bool = False
+    """Whether the run hides it from the agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A tool whose work a person is asked to do.
+
+    Attributes:
+        tool: Its name.
+        description: What it does.
+        parameters: JSON Schema of its arguments.
+        response: JSON Schema of its answers; empty if none is known.
+    """
+
+    tool: str
+    description: str
+    parameters: JsonObject
+    response: JsonObject
+
+    @property
+    def arguments(self) -> str:
+        """What it takes, on one line."""
+        return shape_of(self.parameters) or "no arguments"
+
+    @property
+    def answer(self) -> str:
+        """What its answers look like, on one line; empty if that is not known."""
+        return shape_of(self.response)
+
+    def explain_misfit(self, answer: str) -> str:
+        """Explain why an answer in JSON is not one of the tool's; empty if it is, if that cannot be said, and for an answer in words."""
+        if not _looks_structured(answer):
+            return ""
+        try:
+            value = parse(answer)
+        except ValueError as err:
+            return f"not JSON ({err})"
+        try:
+            fault = Schema(self.response).fault(value) if self.response else None
+        except NotChecked:
+            return ""
+        if fault is None:
+            return ""
+        where = ".".join(map(str, fault.absolute_path))
+        return f"not an answer of {self.tool}: {f'{where}: ' if where else ''}{fault.message[:_LONGEST_FAULT]}".rstrip(".")
+
+
+def is_structured(answer: str) -> bool:
+    """Return whether a person answered in JSON, as a tool would, and not in words."""
+    if not _looks_structured(answer):
+        return False
+    try:
+        parse(answer)
+    except ValueError:
+        return False
+    return True
+
+
+def _looks_structured(answer: str) -> bool:
+    return answer.lstrip().startswith(("{", "["))
+
+
+def find_stand_in(
+    question: str,
+    scenario: Scenario,
+    specs: Mapping[str, ToolSpec],
+    known: Mapping[str, ReplaceableTool],
+    failed: Collection[str] = (),
+) -> StandIn | None:
+    """Return the tool whose work a question asks for; None if it asks for none that a person can replace.
+
+    Args:
+        question: What the agent asks.
+        scenario: Its scenario, which may mask tools itself.
+        specs: The tools, by name.
+        known: What is kept of those that a person can replace.
+        failed: Tools whose calls failed, or gave a damaged answer, in this episode.
+    """
+    masked = {one.name: one for one in scenario.missing if one.kind is MissingKind.TOOL}
+    broken: dict[str, Missing] = {one.name: one for one in replaceable_tools(scenario, specs)}
+    away = [name for name, one in known.items() if one.masked]
+    for name in dict.fromkeys((*masked, *failed, *away)):
+        spec = specs.get(name)
+        if spec is None or not spec.human_replaceable:
+            continue
+        thing = masked.get(name) or broken.get(name) or Missing(kind=MissingKind.TOOL, name=name)
+        if question_is_about(question, thing, spec.description):
+            response: dict[str, Any] = known[name].response if name in known else {}
+            return StandIn(name, spec.description, spec.parameters, response)
+    return None

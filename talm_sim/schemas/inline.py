@@ -1,0 +1,104 @@
+"""JSON Schemas without references, and in a few words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from talm_sim.schemas.work import NotChecked, current_work, limit_work
+
+__all__ = ["inline_references", "shape_of"]
+
+_STEPS = 5_000
+"""Parts of a schema with what it refers to in place; a larger one is given up."""
+_DEEPEST, _MOST_WORDS, _FEW = 12, 600, 6
+_WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "null": "null", "object": "{...}"}
+_FORMATS = {"date": "date as YYYY-MM-DD"}
+
+
+def inline_references(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema with what it refers to in the references' places, and without the parts that nothing refers to.
+
+    A reference that leads nowhere, out of the schema or around in a circle takes any value; so does what lies very deep, and all of a schema
+    that would become very large.
+    """
+    try:
+        with limit_work(_STEPS):
+            found = _inline(schema, schema, (), 0)
+    except (NotChecked, RecursionError):
+        return {}
+    return {key: value for key, value in found.items() if key not in ("components", "$defs", "definitions")} if isinstance(found, dict) else {}
+
+
+def _inline(part: Any, root: Mapping[str, Any], within: tuple[str, ...], depth: int) -> Any:
+    current_work().spend(1)
+    if depth > 4 * _DEEPEST:
+        return {}
+    if isinstance(part, list):
+        return [_inline(one, root, within, depth + 1) for one in part]
+    if not isinstance(part, Mapping):
+        return part
+    own = {
+        key: _inline(value, root, within, depth + 1)
+        for key, value in part.items()
+        if key != "$ref" and not (part is root and key in ("components", "$defs", "definitions"))
+    }
+    reference = part.get("$ref")
+    if not isinstance(reference, str) or reference in within:
+        return own
+    target = _follow(root, reference)
+    return {**_inline(target, root, (*within, reference), depth + 1), **own} if isinstance(target, Mapping) else own
+
+
+def _follow(root: Mapping[str, Any], reference: str) -> Any:
+    from jsonpointer import JsonPointerException, resolve_pointer
+
+    if not reference.startswith("#/"):
+        return None
+    try:
+        return resolve_pointer(root, reference[1:])
+    except JsonPointerException:
+        return None
+
+
+def shape_of(schema: Mapping[str, Any]) -> str:
+    """Return what a value of a schema without references looks like, on one line; empty if the schema says nothing.
+
+    >>> shape_of({"type": "object", "properties": {"feet": {"type": "integer"}, "names": {"type": "array", "items": {"type": "string"}}}})
+    '{"feet": whole number, "names": [text, ...]}'
+    """
+    if not schema:
+        return ""
+    said = _shape(schema, 0)
+    return said if len(said) <= _MOST_WORDS else f"{said[: _MOST_WORDS - 1]}…"
+
+
+def _shape(schema: Any, depth: int) -> str:
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return "anything"
+    kind, properties = schema.get("type"), schema.get("properties")
+    alternatives = _alternatives(schema, depth)
+    if alternatives:
+        return " or ".join(dict.fromkeys(alternatives))
+    if isinstance(properties, Mapping):
+        parts = [f"{json.dumps(str(name), ensure_ascii=False)}: {_shape(part, depth + 1)}" for name, part in properties.items()]
+        return f"{{{', '.join(parts)}}}"
+    if kind == "array":
+        return f"[{_shape(schema.get('items'), depth + 1)}, ...]"
+    return _FORMATS.get(str(schema.get("format")), "") or _WORDS.get(str(kind), "anything")
+
+
+def _alternatives(schema: Mapping[str, Any], depth: int) -> list[str]:
+    """Return what a value may be, one by one; empty for a schema without a list of that."""
+    if "const" in schema or isinstance(schema.get("enum"), list):
+        values = [schema["const"]] if "const" in schema else schema["enum"]
+        return [json.dumps(value, ensure_ascii=False) for value in values[:_FEW]] + (["..."] if len(values) > _FEW else [])
+    parts = next((found for key in ("anyOf", "oneOf") if isinstance(found := schema.get(key), list)), None)
+    if parts is None and isinstance(schema.get("type"), list):
+        own = {"object": "properties", "array": "items"}
+        parts = [
+            {"type": kind, **{key: schema[key] for key in (own.get(kind, ""), "format") if key in schema}}
+            for kind in dict.fromkeys(map(str, schema["type"]))
+        ]
+    return [_shape(part, depth + 1) for part in (parts or [])[:_FEW]]

@@ -1,0 +1,34 @@
+"""The tools whose calls wait for a person, as `--approve` names them."""
+
+from __future__ import annotations
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.tools_env.toolbox import Tools
+
+__all__ = ["WRITING", "guarded_tools"]
+
+WRITING = "writing"
+"""Stands for every tool that is not declared read-only; a tool that has this name itself is written `tool:writing`."""
+_TOOL = "tool:"
+
+
+def guarded_tools(text: str, tools: Tools) -> frozenset[str]:
+    """Return the tools that a person approves each call of.
+
+    Args:
+        text: Names of tools and `writing`, with commas between them.
+        tools: The tools of the run.
+
+    Raises:
+        PrerequisiteError: There is no such tool; the message begins with `--approve`.
+    """
+    found: set[str] = set()
+    for word in filter(None, map(str.strip, text.split(","))):
+        if word == WRITING:
+            found.update(name for name in tools.specs if not tools.only_reads(name))
+            continue
+        name = word.removeprefix(_TOOL)
+        if name not in tools.specs:
+            raise PrerequisiteError(f"--approve: {tools.explain_unknown(name)}")
+        found.add(name)
+    return frozenset(found)

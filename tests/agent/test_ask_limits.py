@@ -1,0 +1,106 @@
+"""Limits of the questions that a person is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.tools import BaseTool
+
+from talm_sim.agent.ask_limits import NOBODY_ANSWERED, NOBODY_LEFT, AskLimits, limits_of, reply_of_nobody
+from talm_sim.agent.checkpoints import durable_saver
+from talm_sim.agent.episode import Waiting, run_episode
+from talm_sim.agent.humans import HumanReply
+from talm_sim.types import Approval, Decision, Episode, Form
+from tests.agent.own.playing import agent_of
+from tests.agent.test_approvals import ANSWER, SCENARIO, Client, Decider, Script, agent, calls
+
+
+def test_questions_beyond_a_limit_are_cut_off_and_the_others_counted() -> None:
+    limits = AskLimits(2, 3)
+    assert limits.cut_off("a@1", [1, 2, 3], before=0) == {3}
+    assert limits.cut_off("a@1", [4], before=2) == {4}
+    assert limits.cut_off("b@1", [1, 2], before=0) == {2}
+    assert limits.cut_off("c@1", [1], before=0) == {1}
+    assert limits.cut_off("b@1", [1], before=0) == set(), "a question that is asked again counts once"
+    assert limits.asked == {("a@1", 1), ("a@1", 2), ("b@1", 1)}
+
+
+def test_a_run_without_limits_has_none_and_one_with_recorded_answers_neither() -> None:
+    assert limits_of("terminal", None, None) is None
+    assert limits_of("recorded", 1, 2) is None
+    found = limits_of("terminal", None, 0)
+    assert found is not None
+    assert found.cut_off("a@1", [1], before=0) == {1}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "decision"),
+    [
+        (("approve", "reject"), Decision(action="reject", message=NOBODY_ANSWERED)),
+        (("approve", "respond"), Decision(action="respond", message=NOBODY_ANSWERED)),
+    ],
+)
+def test_silence_runs_no_call(allowed: Any, decision: Decision) -> None:
+    reply = reply_of_nobody("timeout", Approval(name="send", allowed=allowed))
+    assert reply is not None
+    assert (reply.decision, reply.declined, reply.responder) == (decision, "timeout", "nobody")
+
+
+def test_silence_is_no_yes_and_fills_in_no_form() -> None:
+    assert reply_of_nobody("timeout", Approval(name="send", allowed=("approve", "edit"))) is None
+    form = reply_of_nobody("timeout", Form(message="How many?"))
+    assert form is not None
+    assert form.decision == Decision(action="cancel")
+
+
+def _asking(*questions: str) -> Any:
+    return calls(*(("ask_human", {"question": question}) for question in questions))
+
+
+async def test_an_agent_is_told_that_nobody_answers_any_more() -> None:
+    model = Script(_asking("One?", "Two?", "Three?"), _asking("Four?"), calls(("send", {"to": "Ann"})), ANSWER)
+    person = Decider(Decision(action="approve"))
+    limited = agent(model, Client(), responder=lambda scenario, epoch: person, ask_limits=AskLimits(2))
+    episode = await run_episode(limited, SCENARIO)
+    assert isinstance(episode, Episode)
+    assert [(event.question, event.answer, event.declined) for event in episode.questions] == [
+        ("One?", "yes", ""),
+        ("Two?", "yes", ""),
+        ("Three?", NOBODY_LEFT, "limit"),
+        ("Four?", NOBODY_LEFT, "limit"),
+    ]
+    assert [asked for asked, _ in person.asked] == ["One?", "Two?", 'Allow send(to="Ann")?'], "a call to approve is no question"
+    assert all(event.asked_at and event.answered_at for event in episode.human_events)
+
+
+async def test_questions_that_are_cut_off_keep_their_place_beside_those_that_wait(tmp_path: Path) -> None:
+    limits = AskLimits(per_run=2)
+    async with durable_saver(tmp_path / "c.db") as saver:
+        model = Script(_asking("One?", "Two?", "Three?"))
+        waiting = await run_episode(agent(model, Client(), saver=saver, ask_limits=limits), SCENARIO)
+    assert isinstance(waiting, Waiting)
+    assert [one.question for one in waiting.questions] == ["One?", "Two?"]
+    state = json.loads(json.dumps(waiting.state))
+    assert len(state["cut_off"]) == 1
+    replies = {one.interrupt_id: HumanReply(f"yes to {one.ask}", "terminal") for one in reversed(waiting.questions)}
+    async with durable_saver(tmp_path / "c.db") as saver:
+        episode = await run_episode(agent(Script(ANSWER), Client(), saver=saver, ask_limits=limits), SCENARIO, resume=replies, state=state)
+    assert isinstance(episode, Episode)
+    assert [event.answer for event in episode.questions] == ["yes to 1", "yes to 2", NOBODY_LEFT]
+
+
+async def test_an_own_agent_is_told_as_well() -> None:
+    async def act(messages: Any, tools: Sequence[BaseTool]) -> str:
+        ask = next(one for one in tools if one.name == "ask_human")
+        return " | ".join([str(await ask.ainvoke({"question": f"Question {number}?"})) for number in range(3)])
+
+    played = agent_of(act, human="simulated")
+    played = type(played)(**{name: getattr(played, name) for name in played.__dataclass_fields__} | {"ask_limits": AskLimits(1)})
+    episode = await run_episode(played, SCENARIO.model_copy(update={"tools": ("airport_info",)}))
+    assert isinstance(episode, Episode)
+    assert episode.answer.split(" | ")[1:] == [NOBODY_LEFT, NOBODY_LEFT]
+    assert [event.declined for event in episode.questions] == ["idk", "limit", "limit"]

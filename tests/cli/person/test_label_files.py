@@ -1,0 +1,126 @@
+"""Labels in and out as CSV: what was written is read again, and what cannot be used is one line that names its place."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from talm_sim.cli.person.label_files import labels_csv, read_labels
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.people.ballot import choose_question, find_people, open_ballot, sample_of
+from talm_sim.runs.people.sample import Sample
+from talm_sim.runs.people.verdicts import PeopleVerdicts, verdict_of
+from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.tasks import pass_question
+from talm_sim.types import Scenario
+from tests.runs.people.judged import said, talm_run
+
+Talm = Callable[..., tuple[int, str, str]]
+QUESTION = pass_question()
+ITEMS = ("q-00.perfect", "q-01.underspecified", "=1+1", "-e")
+SAMPLE = Sample(seed=0, sizes={"one": 4}, episodes=dict.fromkeys(ITEMS, "one"))
+
+
+def people(**labels: dict[str, str]) -> PeopleVerdicts:
+    """What people said: name to episode to label."""
+    scenario = Scenario(id="s", group="perfect", turns=said("Ask"))
+    made = {
+        item: {name: verdict_of(QUESTION, given[item], scenario, item, name) for name, given in labels.items() if item in given}
+        for item in ITEMS
+    }
+    return PeopleVerdicts(QUESTION, SAMPLE, {item: verdicts for item, verdicts in made.items() if verdicts}, {}, "person", "people")
+
+
+def written(tmp_path: Path, text: str | bytes) -> Path:
+    file = tmp_path / "in.csv"
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+NAMES = st.sampled_from(["ann", "bob", "c.y-9"])
+GIVEN = st.dictionaries(NAMES, st.dictionaries(st.sampled_from(ITEMS), st.sampled_from(["pass", "fail"]), min_size=1), max_size=3)
+
+
+@settings(max_examples=60)
+@given(GIVEN)
+def test_what_is_written_is_read_again(tmp_path_factory: pytest.TempPathFactory, labels: dict[str, dict[str, str]]) -> None:
+    file = written(tmp_path_factory.mktemp("labels"), labels_csv(SAMPLE, people(**labels)))
+    found, empty = read_labels(file, QUESTION, SAMPLE, None)
+    assert {who: {item: label for item, (label, _) in given.items()} for who, given in found.items()} == labels
+    assert empty == len(ITEMS) - len({item for given in labels.values() for item in given})
+
+
+def test_a_spreadsheet_reads_no_formula_and_may_write_its_own_form(tmp_path: Path) -> None:
+    cells = {cell for row in csv.reader(io.StringIO(labels_csv(SAMPLE, None).decode())) for cell in row}
+    assert not any(cell.startswith(("=", "-", "+", "@")) for cell in cells) and "'=1+1" in cells
+    file = written(tmp_path, b"\xef\xbb\xbfEpisode;label\r\n".replace(b"E", b"e") + b"'-e; PASS \r\nq-00.perfect;f\r\n")
+    assert read_labels(file, QUESTION, SAMPLE, None, "ann") == ({"ann": {"-e": ("pass", ""), "q-00.perfect": ("fail", "")}}, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"in\.csv:1: has no column 'episode'"),
+        ("episode,name\n", r"in\.csv:1: has no column 'label'"),
+        ("episode,label,label\n", r"in\.csv:1: names a column twice"),
+        ("episode,name,label\nq-00.perfect,ann,maybe\n", r"in\.csv:2: label: 'maybe' is none of pass, fail\."),
+        (
+            "episode,name,label\nq-0.perfect,ann,pass\n",
+            r"in\.csv:2: episode: 'q-0.perfect' is not one that people judge\. Did you mean 'q-00.perfect'",
+        ),
+        ("episode,label\nq-00.perfect,pass\n", r"in\.csv:2: says of nobody whose label it is; add a column `name`, or --name NAME\."),
+        ("episode,name,label\nq-00.perfect,a b,pass\n", r"in\.csv:2: name 'a b': give a name"),
+        ("episode,name,label\nq-00.perfect,ann,pass\nq-00.perfect,ann,fail\n", r"in\.csv:3: has a second label by ann of 'q-00.perfect'\."),
+        ("episode,name,label\nq-00.perfect,bob,fail\n", r"in\.csv:2: bob has judged 'q-00.perfect' already: pass; take that back first"),
+        ("episode,name,label\nq-00.perfect,ann\n", r"in\.csv:2: has fewer cells than the head\."),
+        ("episode,name,label\nq-00.perfect,ann,pass,x\n", r"in\.csv:2: has more cells than the head\."),
+        ('episode,name,label\n"q-00.perfect,ann,pass\n', r"in\.csv:2: is not CSV"),
+        (b"episode,name,label\n\xff,ann,pass\n", r"in\.csv: is not UTF-8"),
+        ("episode,name,label\n" + "x" * 200_000 + ",ann,pass\n", r"in\.csv:\d: is not CSV \(field larger than field limit"),
+        ("episode,name,label\n\x1b[2Jq,ann,pass\n", r"in\.csv:2: episode: 'q' is not one"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(tmp_path: Path, text: str | bytes, message: str) -> None:
+    with pytest.raises(PrerequisiteError, match=message) as caught:
+        read_labels(written(tmp_path, text), QUESTION, SAMPLE, people(bob={"q-00.perfect": "pass"}))
+    assert "\n" not in str(caught.value) and "\x1b" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["absent.csv", "."])
+def test_what_is_no_file_is_one_line(tmp_path: Path, place: str) -> None:
+    with pytest.raises(PrerequisiteError, match=f"{re.escape(str(tmp_path / place))}: cannot be read"):
+        read_labels(tmp_path / place, QUESTION, SAMPLE, None)
+
+
+def labels_of(run: StoredRun) -> dict[str, dict[str, str]]:
+    found = find_people(load_run(run.path), choose_question(run))
+    return {} if found is None else {item: {name: one.label for name, one in verdicts.items()} for item, verdicts in found.said.items()}
+
+
+def test_labels_travel_from_run_to_run(tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second = talm_run(Path("runs"), name="first"), talm_run(Path("runs"), name="second")
+    with closing(open_ballot(first, choose_question(first), "ann", size=6)) as ballot:
+        ballot.give(ballot.items[0], "pass", "=note")
+    code, out, err = talm("judge", "first", "--judge", "person", "--labels-out", "l.csv")
+    assert (code, out) == (0, "") and "written: l.csv" in err
+    assert len(Path("l.csv").read_text(encoding="utf-8").splitlines()) == 7, "one line for each episode of the sample"
+    code, _, err = talm("judge", "first", "--judge", "person", "--labels-out", "l.csv")
+    assert code == 2 and err == "talm-sim: error: --labels-out l.csv: exists; name another file.\n"
+    code, out, err = talm("judge", "second", "--judge", "person", "--labels-in", "l.csv")
+    assert (code, out, err) == (0, "", "taken: 1 label of ann; 5 lines without a label\n")
+    assert labels_of(second) == labels_of(first)
+    assert len(sample_of(second, choose_question(second)).episodes) == 20
+    assert talm("judge", "second", "--judge", "person", "--labels-in", "l.csv")[2] == "taken: no new label; 5 lines without a label\n"
+    broken = Path("l.csv").read_text(encoding="utf-8") + "q-09.underspecified,bob,perhaps,,,\n"
+    Path("b.csv").write_text(broken.replace("ann", "cy"), encoding="utf-8")
+    assert talm("judge", "second", "--judge", "person", "--labels-in", "b.csv")[0] == 2
+    assert labels_of(second) == labels_of(first), "a file is taken whole or not at all"

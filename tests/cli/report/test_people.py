@@ -1,0 +1,89 @@
+"""The block on agreement with people, in every form of output: rows, columns, notes, and the paper's figure."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from talm_sim.cli.report.layout import Block
+from talm_sim.cli.report.markdown import markdown
+from talm_sim.cli.report.page import report_page
+from talm_sim.cli.report.people import people_blocks
+from talm_sim.cli.report.table import table_lines
+from talm_sim.runs.people.ballot import choose_question, open_ballot
+from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.types import Verdict
+from tests.runs.people.judged import talm_run
+from tests.runs.stored import store
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> StoredRun:
+    """A run whose second judge votes: of ten episodes, half of them three to two."""
+    made = talm_run(tmp_path, 10)
+    episodes = list(made.episodes())
+    votes = [(True, True, True), (True, False, True, False, True)]
+    verdicts = [
+        *made.verdicts(),
+        *(Verdict(episode_id=one.id, judge="llm", value=True, votes=votes[n % 2], explanation="by votes") for n, one in enumerate(episodes)),
+    ]
+    config = {"split": "perfect,underspecified", "model": "openai-api/somewhere/secret-model-9", "models": "replay", "tools": "replay"}
+    return store(tmp_path, "voted", list(made.scenarios()), episodes, verdicts, **config, options={"human": "recorded"})
+
+
+def block_of(run: StoredRun) -> Block:
+    (block,) = people_blocks([load_run(run.path)])
+    return block
+
+
+def give(run: StoredRun, name: str, passes: int, number: int = 10) -> None:
+    with closing(open_ballot(run, choose_question(run), name)) as ballot:
+        items = sorted(ballot.items)[:number]
+        ballot.give_all({item: ("pass" if place < passes else "fail", "") for place, item in enumerate(items)})
+
+
+def text_of(block: Block) -> str:
+    lines = [str(line) for line in table_lines([block], explained=True)]
+    assert max(map(len, lines)) <= 80
+    return " ".join(" ".join(lines).split())
+
+
+def test_before_anybody_judged_there_is_no_block(judged: StoredRun) -> None:
+    assert people_blocks([judged]) == []
+    with closing(open_ballot(judged, choose_question(judged), "ann")):
+        pass
+    assert people_blocks([load_run(judged.path)]) == []
+
+
+def test_a_judge_is_beside_itself_and_the_people(judged: StoredRun) -> None:
+    give(judged, "ann", 6)
+    give(judged, "bob", 5)
+    block = block_of(judged)
+    rows = {one.group: {measure.name: measure for measure in one.measures} for one in block.summaries}
+    assert [*rows] == ["ann and bob", "llm", "reference"]
+    assert [*rows["llm"]] == ["agreement_itself", "agreement", "agreement_weighted", "kappa", "base_rate_people", "base_rate_judge"]
+    assert rows["llm"]["agreement_itself"].value == pytest.approx((5 * 1 + 4 * 0.4) / 9), "3 to 2 are 4 equal pairs of 10; one is disputed"
+    assert rows["llm"]["kappa"].value == 0.0 and rows["llm"]["base_rate_judge"].value == 1.0, "a judge that always says yes agrees by chance"
+    assert rows["ann and bob"]["agreement"].value == 0.9
+    shown = text_of(block)
+    for said in (
+        "agreement with people: Does the final answer do what was asked?",
+        "judged: ann 10, bob 10",
+        "people differ on 1 episode; what most of them say, or what was settled, counts",
+        "left out: 1 episode on which as many say something else; settle them with: talm-sim judge",
+        "people's labels: pass 5, fail 4; with fewer than 30 of pass, fail, kappa and alpha say little",
+        "Fail-TaLMs Appendix D, 95 answers of GPT-4o to perfect queries (n = 95)",
+        "GPT-4o .83",
+    ):
+        assert said in shown
+    for other in (markdown([block], explained=True), report_page([block])):
+        assert "agreement with people" in other and "Appendix D" in other and "Itself" in other and "GPT-4o" in other
+
+
+def test_one_person_is_named_and_nobody_differs(judged: StoredRun) -> None:
+    give(judged, "ann", 6, number=4)
+    block = block_of(judged)
+    assert [one.group for one in block.summaries] == ["llm", "reference"] and "differ" not in text_of(block)
+    assert all(one.n == 4 for one in block.summaries)

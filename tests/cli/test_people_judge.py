@@ -1,0 +1,182 @@
+"""Two people judge 60 stored episodes of three tasks at a real terminal, by a key each; one of them is killed, and goes on."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.common.agreement import kappa
+from talm_sim.runs.people.ballot import choose_question, find_people, open_ballot
+from talm_sim.runs.stored_run import StoredRun, load_run
+from tests.cli.test_terminal import Terminal
+from tests.runs.people.judged import awareness_run, talm_run, when2call_run
+
+Talm = Callable[..., tuple[int, str, str]]
+RUNS = {"talm": talm_run, "aware": awareness_run, "choice": when2call_run}
+UNDOES_AT, SKIPS_AT, NOTES_AT = 3, 5, 7
+
+
+@pytest.fixture
+def at_terminal() -> Iterator[Any]:
+    made: list[Terminal] = []
+
+    def start(*arguments: Any, **more: Any) -> Terminal:
+        made.append(Terminal(*arguments, **more))
+        return made[-1]
+
+    yield start
+    for terminal in made:
+        terminal.close()
+
+
+def keys_of(run: StoredRun, name: str) -> dict[str, str]:
+    """What a person will type of each item, in the order in which they see them."""
+    question = choose_question(run)
+    with closing(open_ballot(run, question, name)) as ballot:
+        keys = list(question.labels)
+        return {item: keys[(place * (3 if name == "ann" else 2) + len(name)) % len(keys)] for place, item in enumerate(ballot.items)}
+
+
+def labels_of(run: StoredRun, name: str) -> dict[str, str]:
+    people = find_people(load_run(run.path), choose_question(run))
+    return {} if people is None else {one: said[name].label for one, said in people.said.items() if name in said}
+
+
+def sit(terminal: Any, keys: dict[str, str], run: StoredRun, *, done: int = 0, stop: int | None = None) -> None:
+    """Type the keys of those who are left, up to `stop` of them; each waits for its item and is seen to be saved."""
+    labels = choose_question(run).labels
+    prompt = ", ".join(f"{key} {label.replace('_', ' ')}" for key, label in labels.items()) + " >"
+    for place, key in list(enumerate(keys.values(), 1))[done:stop]:
+        terminal.expect(f"{place} of {len(keys)}, {place - 1} judged")
+        terminal.expect(prompt)
+        terminal.type(key)
+        terminal.expect(f"saved: {labels[key].replace('_', ' ')}")
+
+
+@pytest.mark.parametrize("task", RUNS)
+def test_two_people_judge_and_one_is_killed(tmp_path: Path, at_terminal: Any, talm: Talm, monkeypatch: pytest.MonkeyPatch, task: str) -> None:
+    run = RUNS[task](tmp_path / "runs")
+    ann, bob = keys_of(run, "ann"), keys_of(run, "bob")
+    assert [*ann] != [*bob] and len(ann) == len(bob) == 20
+    terminal = at_terminal(tmp_path, "judge", task, "--judge", "person", "--name", "ann")
+    sit(terminal, ann, run, stop=7)
+    terminal.expect(" >")  # the next one is on the screen
+    terminal.process.send_signal(signal.SIGKILL)
+    terminal.process.wait()
+    labels = choose_question(run).labels
+    assert labels_of(run, "ann") == {item: labels[ann[item]] for item in list(ann)[:7]}, "what was saved is there"
+    terminal = at_terminal(tmp_path, "judge", task, "--judge", "person", "--name", "bob")
+    sit(terminal, bob, run)
+    terminal.expect("20 of 20 items judged")
+    terminal.ends()
+    again = at_terminal(tmp_path, "judge", task, "--judge", "person", "--name", "ann")
+    sit(again, ann, run, done=7)
+    again.ends()
+    for name, keys in (("ann", ann), ("bob", bob)):
+        assert labels_of(run, name) == {item: labels[key] for item, key in keys.items()}, "nothing is lost, and nothing is another's"
+    # What is shown acts nowhere: no title, no cleared screen, no colour of the text's own, no question to the terminal, no link.
+    for shown in (terminal.raw, again.raw):
+        assert "owned" not in terminal.text and "not red" in terminal.text and "[red]" in terminal.text
+        for acts in ("\x1b]0;", "\x1b[2J", "\x1b[31m", "\u202e", "\x9b", "\x1b]8;", "\x1b[5n"):
+            assert acts not in shown
+        assert "secret" not in shown
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = talm("judge", task, "--judge", "person", "--json")
+    first = json.loads(out)["agreement"][0]
+    assert code == 0 and first["between"] == ["ann", "bob"] and first["n"] == 20
+    assert first["kappa"] == pytest.approx(kappa([(labels[ann[item]], labels[bob[item]]) for item in ann]), abs=1e-12)
+    code, out, _ = talm("report", task, "-q")
+    assert code == 0 and "agreement with people" in out and "ann and bob" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_undo_skip_note_and_stop_at_a_terminal(tmp_path: Path, at_terminal: Any) -> None:
+    run = talm_run(tmp_path / "runs", 4)
+    items = list(keys_of(run, "ann"))
+    terminal = at_terminal(tmp_path, "judge", "talm", "--judge", "person", "--name", "ann")
+    terminal.expect("p pass, f fail >")
+    terminal.type("u")
+    terminal.expect("There is no decision to undo.")
+    terminal.expect("p pass, f fail >")
+    terminal.type("x\r")
+    terminal.expect("Type one of p, f, s, u, q, m, #.")
+    terminal.expect("p pass, f fail >")
+    terminal.type("p")
+    terminal.expect("2 of 4, 1 judged")
+    terminal.expect("p pass, f fail >")
+    terminal.type("u")
+    terminal.expect("1 of 4, 0 judged")
+    terminal.expect("p pass, f fail >")
+    terminal.type("s")
+    terminal.expect("2 of 4, 0 judged")
+    terminal.expect("p pass, f fail >")
+    terminal.type("#")
+    terminal.expect("note:")
+    terminal.type("half right, \x1b[D\r")
+    terminal.expect("p pass, f fail >")
+    terminal.type("f")
+    terminal.expect("saved: fail (half right,")
+    terminal.expect("3 of 4, 1 judged")
+    terminal.expect("p pass, f fail >")
+    terminal.type("q")
+    terminal.expect("1 of 4 items judged")
+    terminal.expect("continue with: talm-sim judge talm --judge person --name ann")
+    terminal.ends()
+    assert labels_of(run, "ann") == {items[1]: "fail"}
+    terminal = at_terminal(tmp_path, "judge", "talm", "--judge", "person", "--name", "ann")
+    for key in ("p", "p"):
+        terminal.expect("p pass, f fail >")
+        terminal.type(key)
+        terminal.expect("saved: pass")
+    terminal.expect("4 of 4, 3 judged")
+    terminal.expect("p pass, f fail >")
+    terminal.type("\x03")
+    terminal.expect("interrupted; all verdicts are kept")
+    terminal.ends(130)
+    assert len(labels_of(run, "ann")) == 3
+
+
+def test_a_long_text_is_read_page_by_page(tmp_path: Path, at_terminal: Any) -> None:
+    run = talm_run(tmp_path / "runs", 1, hostile="\n".join(f"line {n}" for n in range(90_000)))
+    terminal = at_terminal(tmp_path, "judge", str(run.path), "--judge", "person", "--name", "ann")
+    first = terminal.expect("p pass, f fail >", 120)
+    assert "Final answer" in first and "more: m …]" in first and len(first.splitlines()) < 40
+    terminal.type("m")
+    terminal.expect("page 1 of")
+    terminal.expect("p pass, f fail >")
+    terminal.type("q")
+    terminal.expect("0 of 1 item judged")
+    terminal.ends()
+
+
+def test_scenarios_alone_are_a_baseline_of_people(tmp_path: Path, at_terminal: Any, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    removed = next(awareness_run(tmp_path / "elsewhere", 1).scenarios())
+    original = removed.model_dump(mode="json") | {"id": "i-00", "group": "complete"}
+    original["target"]["gold"] = "yes"
+    (tmp_path / "mine.jsonl").write_text(json.dumps(original) + "\n" + removed.model_dump_json() + "\n", encoding="utf-8")
+    terminal = at_terminal(tmp_path, "judge", "--scenarios", "mine.jsonl", "--judge", "person", "--name", "ann")
+    terminal.expect("run of these scenarios alone: runs/people-mine-")
+    for place in (1, 2):
+        shown = terminal.expect(f"{place} of 2, {place - 1} judged") + terminal.expect("y yes, n no >")
+        assert "Can the request be served with these APIs now?" in shown and "removed" not in shown and "i-00" not in shown
+        terminal.type("n")
+        terminal.expect("saved: no")
+    terminal.ends()
+    monkeypatch.chdir(tmp_path)
+    (run,) = (tmp_path / "runs").iterdir()
+    assert labels_of(load_run(run), "ann") == {"i-00": "no", "i-00.removed": "no"}
+    code, out, _ = talm("report", run.name, "--json")
+    (whole,) = json.loads(out)
+    assert code == 0 and (whole["person"], whole["person_n"], whole["n"]) == (0.5, 2, 0), "one of two is right, and no model was run"
+    code, out, _ = talm("report", run.name)
+    assert code == 0 and "what is right" in out and "Human" in out and ".81" in out, "the study's people are beside them"
+    again = at_terminal(tmp_path, "judge", "--scenarios", "mine.jsonl", "--judge", "person", "--name", "ann")
+    again.expect("2 of 2 items judged")
+    again.ends()
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [run.name], "the same file is the same run"

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.schemas import Schema
+from talm_sim.schemas.inline import inline_references, shape_of
+
+PLACE = {"type": "object", "properties": {"name": {"type": "string"}, "feet": {"type": "integer"}}, "required": ["name"]}
+REFERRING = {"$ref": "#/components/schemas/Found", "components": {"schemas": {}}}
+REFERRING["components"]["schemas"] = {  # type: ignore[index]
+    "Found": {"type": "object", "properties": {"places": {"type": "array", "items": {"$ref": "#/components/schemas/Place"}}}},
+    "Place": PLACE,
+    "Unused": {"type": "object", "properties": {"secret": {"type": "string"}}},
+}
+
+
+def test_what_a_schema_refers_to_is_put_in_its_place_and_nothing_else_is_kept() -> None:
+    found = inline_references(REFERRING)
+    assert found == {"type": "object", "properties": {"places": {"type": "array", "items": PLACE}}}
+    values: list[Any] = [{"places": [{"name": "Hanoi", "feet": 39}]}, {"places": [{"feet": 39}]}, {"places": 3}, {}, []]
+    for value in values:
+        assert Schema(found).fits(value) == Schema(REFERRING).fits(value), value
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/nowhere"},
+        {"$ref": "http://elsewhere.example/schema"},
+        {"$ref": 3},
+        {"$ref": "#"},
+        {"type": "object", "properties": {"child": {"$ref": "#/properties/child"}}},
+        {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
+    ],
+)
+def test_a_reference_that_leads_nowhere_or_around_takes_anything(schema: dict[str, Any]) -> None:
+    found = inline_references(schema)
+    assert "$ref" not in json.dumps(found) or schema["$ref"] == 3
+    assert Schema(found).fits({"child": 3}) and isinstance(shape_of(found), str)
+
+
+def test_a_schema_that_would_become_very_large_is_given_up() -> None:
+    parts: dict[str, Any] = {"p0": {"type": "string"}}
+    for number in range(1, 40):
+        parts[f"p{number}"] = {"type": "object", "properties": {side: {"$ref": f"#/$defs/p{number - 1}"} for side in "ab"}}
+    assert inline_references({"$ref": "#/$defs/p39", "$defs": parts}) == {}
+
+
+@pytest.mark.parametrize(
+    ("schema", "shape"),
+    [
+        ({}, ""),
+        (PLACE, '{"name": text, "feet": whole number}'),
+        ({"type": "array", "items": PLACE}, '[{"name": text, "feet": whole number}, ...]'),
+        ({"type": ["string", "null"]}, "text or null"),
+        ({"anyOf": [{"type": "number"}, {"type": "null"}]}, "number or null"),
+        ({"enum": ["a", 2]}, '"a" or 2'),
+        ({"enum": list(range(9))}, "0 or 1 or 2 or 3 or 4 or 5 or ..."),
+        ({"const": "é"}, '"é"'),
+        ({"type": "string", "format": "date"}, "date as YYYY-MM-DD"),
+        ({"type": "object"}, "{...}"),
+        ({"type": "boolean"}, "true or false"),
+        ({"type": "array"}, "[anything, ...]"),
+        ({"type": ["object", "array"], "properties": {"a": {}}}, '{"a": anything} or [anything, ...]'),
+        ({"type": {"odd": 1}}, "anything"),
+        ({"title": "odd"}, "anything"),
+    ],
+)
+def test_the_shape_of_a_schema_is_readable(schema: dict[str, Any], shape: str) -> None:
+    assert shape_of(schema) == shape
+
+
+def test_a_long_shape_is_cut_and_a_deep_one_ends() -> None:
+    assert len(shape_of({"type": "object", "properties": {f"field_{number}": {"type": "string"} for number in range(99)}})) == 600
+    deep: Any = {"type": "string"}
+    for _ in range(400):
+        deep = {"type": ["object", "array", "object"], "properties": {"a": deep}, "items": deep}
+    assert "anything" in shape_of(deep)
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["type", "properties", "items", "anyOf", "enum", "$ref", "const", "format", "$defs", "a"]), inner)
+    ),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["type", "properties", "items", "oneOf", "enum", "$ref", "components"]), ANY))
+def test_whatever_a_schema_is_something_is_said(schema: dict[str, Any]) -> None:
+    assert isinstance(shape_of(inline_references(schema)), str) and isinstance(shape_of(schema), str)
