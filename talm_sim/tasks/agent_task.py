@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -16,11 +16,11 @@ from talm_sim.tasks.agent_notes import AgentNotes
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
-from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
-from talm_sim.tasks.person import open_person, prompts_of, who_answers
+from talm_sim.tasks.person import open_responder, prompts_of, who_answers
 from talm_sim.tasks.recorded import Recorded
+from talm_sim.tasks.registry import list_tasks
 from talm_sim.tasks.standing_in import kept_of_replaceable
 from talm_sim.types import FINISH, Facts, Scenario, ToolSpec
 
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
     from talm_sim.agent.episode import Agent
     from talm_sim.agent.graph import TalmRules
-    from talm_sim.agent.humans import Responder
     from talm_sim.agent.own.agents import OwnAgent
-    from talm_sim.agent.person.played import PersonModel
     from talm_sim.agent.prompts import Prompts
     from talm_sim.models.base import Model
     from talm_sim.scenarios.problems import Problem
@@ -167,29 +165,26 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """Open model and tools."""
         from talm_sim.agent.ask_limits import limits_of
         from talm_sim.agent.episode import Agent
-        from talm_sim.agent.graph import talm_graph
-        from talm_sim.agent.holding import HoldingGraph
         from talm_sim.agent.own.session import AgentLimits
         from talm_sim.agent.own.sessions import OwnModel, Sessions
+        from talm_sim.agent.prompts import load_prompts
         from talm_sim.agent.responders import responder_kind
 
-        config, options = job.config, job.options
-        turns: int = options.turn_limit or TURNS
-        prompts = prompts_of(job)
+        config, options, turns = job.config, job.options, job.options.turn_limit or TURNS
+        prompts = load_prompts(config.prompts, self.name, list_tasks)
         kind = None if options.human == "none" else responder_kind(options.human)
-        sources = options.tools_from or self.tools_from
+        sources, own = options.tools_from or self.tools_from, _own_agent(job)
         tools = await shared.tools(config, sources, trusted=options.trust, person=kind is not None)
         environment = _environment(job, tools, self._gold_arguments(job), built_in=not sources)
-        own = _own_agent(job)
-        person = await open_person(job, shared, prompts)
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
         limits = AgentLimits(turns, options.token_limit, options.agent_timeout, 0 if options.human in {"none", "recorded"} else options.rounds)
         waits = kind is not None and kind.waits
+        responder = await open_responder(job, shared, environment, prompts) if kind and not waits else None
         stack = AsyncExitStack()
         stack.push_async_callback(environment.aclose)
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
-            graph: Any = HoldingGraph(talm_graph(self._rules(job, prompts), saver))
+            graph: Any = self._graph(job, prompts, saver)
             if own is not None:
                 graph, saver = Sessions(own, limits), None
             made = Agent(
@@ -201,7 +196,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 human_tool=prompts.human_tool() if kind else None,
                 finish_tool=prompts.finish_tool() if options.finish == "tool" else None,
                 without_tools=self.without_tools,
-                responder=self._responder(job, shared, environment, person) if kind and not kind.waits else None,
+                responder=responder,
                 saver=saver,
                 most_steps=(4 if environment.approve else 2) * turns + 5,
                 control=self.control,
@@ -216,7 +211,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             yield Opened(
                 job,
                 agent,
-                wording=prompts.texts() | (prompts.person_texts(options.persona) if person else {}),
+                wording=prompts.texts() | prompts.person_texts(options.persona if ":" in options.human else ""),
                 human=options.human,
                 waits=waits,
                 starts_again=waits and (own is not None or tools.keep_state),
@@ -227,6 +222,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 notices=said.notices,
                 warnings=said.warnings,
             )
+
+    def _graph(self, job: Job[AgentTaskOptionsT], prompts: Prompts, saver: BaseCheckpointSaver[Any] | None) -> Any:
+        from talm_sim.agent.graph import talm_graph
+        from talm_sim.agent.holding import HoldingGraph
+
+        return HoldingGraph(talm_graph(self._rules(job, prompts), saver))
 
     def _gold_arguments(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Each tool's arguments in the gold calls of all scenarios, whichever of them are run; none are needed where nothing is perturbed."""
@@ -245,23 +246,6 @@ class AgentTask(Task[AgentTaskOptionsT]):
         asked = {group: self.questions(group) for group in self.splits["all"]}
         options, alone = job.options, job.options.stop_after is not None
         return TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
-
-    def _responder(
-        self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment, person: PersonModel | None
-    ) -> Callable[[Scenario, int], Responder]:
-        from talm_sim.agent.responders import ResponderContext, responder_kind
-
-        make = responder_kind(job.options.human).open
-        assert make is not None
-        library, model, key = shared.library(job.config.cassettes, self.recorded_in), job.config.model, recording_key(job)
-
-        def responder(scenario: Scenario, epoch: int) -> Responder:
-            def recorded() -> Sequence[Any]:
-                return library.human_answers(model, scenario.id, scenario.group, epoch, key)
-
-            return make(ResponderContext(scenario, epoch, environment.specs, recorded, bool(environment.perturb), person))
-
-        return responder
 
     def for_control(self, job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
         """Change the job for a control: it asks the simulated person if the real model has anybody to ask, and uses the built-in graph."""

@@ -29,7 +29,7 @@ class TaskOptions(OptionsModel):
 class AgentOptions(TaskOptions):
     """Options of a task whose agent acts: with tools that can be damaged, with somebody to ask, for some turns."""
 
-    human: str = option("auto", GEN, "none|terminal|recorded|simulated|model:P/N", metavar="WHO")
+    human: str = option("auto", GEN, "none|terminal|simulated|model:P/N", metavar="WHO")
     """Who answers the agent's questions. `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`."""
     approve: Names = option("", GEN, "Tools whose calls a person approves first.", metavar="TOOL,...|writing")
     """`writing` stands for every tool that is not declared read-only; see `talm_sim.tools_env.guarded`."""
