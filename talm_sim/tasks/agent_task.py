@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -16,11 +16,10 @@ from talm_sim.tasks.agent_notes import AgentNotes
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
-from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.own_agents import own_agent, refuse_model_faults, settle_own_agent
-from talm_sim.tasks.person import open_person, who_answers
+from talm_sim.tasks.person import open_responder, who_answers
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
 from talm_sim.tasks.standing_in import kept_of_replaceable
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
     from talm_sim.agent.episode import Agent
-    from talm_sim.agent.humans import Responder
     from talm_sim.agent.own.agents import OwnAgent
-    from talm_sim.agent.person.played import PersonModel
     from talm_sim.agent.prompts import Prompts
     from talm_sim.models.base import Model
     from talm_sim.scenarios.problems import Problem
@@ -174,13 +171,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
         config, options = job.config, job.options
         prompts = _prompts(job)
         kind = None if options.human == "none" else responder_kind(options.human)
-        sources = options.tools_from or self.tools_from
+        sources, own = options.tools_from or self.tools_from, own_agent(job) if options.agent else None
         tools = await shared.tools(config, sources, trusted=options.trust, person=kind is not None)
         environment = _environment(job, tools, self._gold_arguments(job), built_in=not sources)
-        own = None if options.agent is None else own_agent(job)
-        person = await open_person(job, shared, prompts) if ":" in options.human else None
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
         waits = kind is not None and kind.waits
+        responder = await open_responder(job, shared, environment, prompts) if kind and not waits else None
         stack = AsyncExitStack()
         stack.push_async_callback(environment.aclose)
 
@@ -195,7 +191,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 human_tool=prompts.human_tool() if kind else None,
                 finish_tool=prompts.finish_tool() if options.finish == "tool" else None,
                 without_tools=self.without_tools,
-                responder=self._responder(job, shared, environment, person) if kind and not kind.waits else None,
+                responder=responder,
                 saver=saver,
                 most_steps=(4 if environment.approve else 2) * (options.turn_limit or TURNS) + 5,
                 control=self.control,
@@ -210,7 +206,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             yield Opened(
                 job,
                 agent,
-                wording=prompts.texts() | (prompts.person_texts(options.persona) if person else {}),
+                wording=prompts.texts() | prompts.person_texts(options.persona if ":" in options.human else ""),
                 human=options.human,
                 waits=waits,
                 starts_again=waits and (own is not None or tools.keep_state),
@@ -248,23 +244,6 @@ class AgentTask(Task[AgentTaskOptionsT]):
             return gold_arguments(self.load(job.having(split="all", limit=None)))
         except PrerequisiteError:  # a task that makes its scenarios has no others
             return gold_arguments(self.load(job))
-
-    def _responder(
-        self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment, person: PersonModel | None
-    ) -> Callable[[Scenario, int], Responder]:
-        from talm_sim.agent.responders import ResponderContext, responder_kind
-
-        make = responder_kind(job.options.human).open
-        assert make is not None
-        library, model, key = shared.library(job.config.cassettes, self.recorded_in), job.config.model, recording_key(job)
-
-        def responder(scenario: Scenario, epoch: int) -> Responder:
-            def recorded() -> Sequence[Any]:
-                return library.human_answers(model, scenario.id, scenario.group, epoch, key)
-
-            return make(ResponderContext(scenario, epoch, environment.specs, recorded, bool(environment.perturb), person))
-
-        return responder
 
     def for_control(self, job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
         """Change the job for a control: it asks the simulated person if the real model has anybody to ask, and uses the built-in graph."""
