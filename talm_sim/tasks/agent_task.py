@@ -222,7 +222,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 starts_again=waits and (own is not None or tools.keep_state),
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
-                replaceable=lambda tools: kept_of_replaceable(tools, environment, options.perturb) if waits else {},
+                replaceable=lambda tools: kept_of_replaceable(tools, environment, options.perturb),
                 notes=said.notes,
                 notices=said.notices,
                 warnings=said.warnings,
