@@ -294,7 +294,7 @@ async def _play(
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int, attempt: int, kept: Mapping[str, Any]) -> EpisodeContext:
     ours = () if scenario.group in agent.without_tools else (agent.human_tool, agent.finish_tool)
     seed = None if agent.settings.seed is None else derive_seed(agent.settings.seed, scenario.id, epoch)
-    asks = agent.human != "none" and scenario.group not in agent.without_tools and tools is not None and tools.may_ask
+    asks = agent.environment is not None and agent.environment.tools.may_ask and scenario.group not in agent.without_tools
     name, first = _thread(scenario, epoch, attempt), len(kept.get("asks", ())) + 1
     return EpisodeContext(
         scenario=scenario,

@@ -155,20 +155,15 @@ class Desk:
         """
         if decision is None and not text.strip() and not declined:
             raise PrerequisiteError("the answer is empty: write a text, or say that you do not know or want to skip.")
-        try:
-            name = check_person(name)
-        except ValueError as err:
-            raise PrerequisiteError(f"name: {err}.") from None
+        name = _check_name(name)
         with explain_errors(self.path):
             key = self._meant(asked)
             if isinstance(key, AnswerStatus):
                 self.release()
                 return key
             decision = self._checked(key, decision, text=text, declined=declined, marked=appropriate is not None)
-            if not checked and text and not declined:
-                self._check_stand_in(key, text)
-        decided = "" if decision is None else decision.model_dump_json()
-        text = text if decision is None else decision.text
+            self._check_stand_in(key, "" if checked or declined else text)
+        decided, text = ("", text) if decision is None else (decision.model_dump_json(), decision.text)
         released, self._held = self._held, None
 
         def file(conn: sqlite3.Connection) -> AnswerStatus:
@@ -264,6 +259,13 @@ class Desk:
             return AnswerStatus.GONE if self.reading.execute("SELECT 1 FROM episodes WHERE id = ?", (episode,)).fetchone() else asked
         hint = suggest_open_episode(episode, asking_episodes(self.reading))
         raise PrerequisiteError(f"{self.path}: no open question of episode '{episode}'.{hint}")
+
+
+def _check_name(name: str) -> str:
+    try:
+        return check_person(name)
+    except ValueError as err:
+        raise PrerequisiteError(f"name: {err}.") from None
 
 
 def _explain_unkept(decision: Decision) -> str:

@@ -155,11 +155,6 @@ class EpisodeTools:
         """Whether there is a tool of this name, visible or not."""
         return name in self._environment.specs or name in self._by_name
 
-    @property
-    def may_ask(self) -> bool:
-        """Whether a tool may ask the person something while a call of it runs."""
-        return self._environment.tools.may_ask
-
     def may_call_again(self, name: str) -> bool:
         """Whether a call of this tool may be made twice: it only reads, or changes what is the episode's own."""
         tools = self._environment.tools

@@ -72,6 +72,11 @@ class Tools:
                 self.routes[name] = source.routes[tool]
                 self._reached[name] = _ToolPlace(source, tool)
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether there is a person whom a tool may ask while a call of it runs; a recorded tool asks nobody."""
+        return self._person and any(self.routes[tool].asks for tool in self._reached)
+
     def not_taken(self) -> dict[str, Sequence[NotTaken]]:
         """Return the tools that could not be taken, by source."""
         left = {
@@ -123,11 +128,6 @@ class Tools:
         """Return the JSON Schema of a tool's answer; empty if its source does not give one."""
         reached = self._reached.get(tool)
         return reached.source.responses.get(reached.name, {}) if reached else {}
-
-    @property
-    def may_ask(self) -> bool:
-        """Whether the run has a person, and a live tool that may ask something while a call of it runs."""
-        return self._person and any(self.routes[name].asks for name in self._reached)
 
     @property
     def keep_state(self) -> bool:
