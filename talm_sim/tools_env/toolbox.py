@@ -69,7 +69,8 @@ class Tools:
                 if name in self.specs:
                     raise PrerequisiteError(f"--tools-from: the tool name '{name}' is used twice; give a source another name: NAME=KIND:PLACE.")
                 self.specs[name] = spec if name == tool else spec.model_copy(update={"name": name})
-                self.routes[name] = source.routes[tool]
+                reads = tool in getattr(source, "reading", ())  # a recording keeps it, as its source is absent when it is replayed
+                self.routes[name] = source.routes[tool].model_copy(update={"reads": True}) if reads else source.routes[tool]
                 self._reached[name] = _ToolPlace(source, tool)
 
     @property
@@ -119,10 +120,8 @@ class Tools:
 
     def only_reads(self, tool: str) -> bool:
         """Return whether its source says that a call of it changes nothing."""
-        reached, route = self._reached.get(tool), self.routes[tool]
-        return (
-            route.method == "GET" or route.state == "reads" or (reached is not None and reached.name in getattr(reached.source, "reading", ()))
-        )
+        route = self.routes[tool]
+        return route.method == "GET" or route.state == "reads" or route.reads
 
     def response_schema(self, tool: str) -> JsonObject:
         """Return the JSON Schema of a tool's answer; empty if its source does not give one."""

@@ -68,6 +68,8 @@ class Route(FrozenModel):
 
     state: Literal["", "reads", "writes"] = ""
     """What a call does with a state that each episode has for itself; empty for a tool without one."""
+    reads: bool = False
+    """Whether the source says of a tool that is not called with GET that a call changes nothing."""
     asks: bool = False
     """Whether its source was told that there is a person, whom the tool may ask something while a call of it runs."""
 
