@@ -77,7 +77,7 @@ def _happened(run: StoredRun) -> list[Any]:
 
 def _values(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Leave out who answered and how the tools were reached."""
-    return [{key: value for key, value in one.items() if key not in ("human", "tools", "person_seconds")} for one in figures]
+    return [{key: value for key, value in one.items() if key not in ("human", "tools", "waited_seconds", "waited_answers")} for one in figures]
 
 
 def test_a_simulated_person_s_decisions_are_replayed_offline_with_equal_metrics(options: dict[str, Any], model: str, monkeypatch: Any) -> None:
