@@ -73,7 +73,9 @@ class Prompts:
         return self.person_system, "" if persona == "none" else getattr(self, f"person_{persona.replace('-', '_')}")
 
     def person_texts(self, persona: str) -> dict[str, str]:
-        """What `person` returns, by its name in messages."""
+        """What `person` returns, by its name in messages; nothing without a persona."""
+        if not persona:
+            return {}
         names = ("person_system", f"person_{persona.replace('-', '_')}")
         return {f"prompt {name}": text for name, text in zip(names, self.person(persona), strict=True) if text}
 

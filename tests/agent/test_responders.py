@@ -32,7 +32,7 @@ CONTEXT = ResponderContext(SCENARIO, 2, {}, list)
 
 
 def test_the_built_in_ones_are_there_and_none_is_not_one() -> None:
-    assert RESPONDERS.names() == ["terminal", "recorded", "simulated", "refusing"]
+    assert RESPONDERS.names() == ["terminal", "recorded", "simulated", "refusing", "model"]
     assert [responder_kind(name).waits for name in RESPONDERS.names()] == [True, False, False]
     assert all(responder_kind(name).about and responder_kind(name).name == name for name in RESPONDERS.names())
     with pytest.raises(PrerequisiteError, match=r"^unknown responder 'simulatd'\. Did you mean 'simulated'\?$"):

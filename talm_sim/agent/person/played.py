@@ -71,7 +71,7 @@ class PersonModel:
     def config_digest(self) -> str:
         """Digest of everything that decides the answers besides the scenario."""
         texts = self.prompts.person(self.persona)
-        return digest({"person": self.model.name, "prompts": texts, "temperature": _TEMPERATURE, "seed": self.seed})
+        return digest({"model": self.model.name, "prompts": texts, "temperature": _TEMPERATURE, "seed": self.seed})
 
 
 class PlayedPerson:

@@ -20,6 +20,8 @@ Kind = Literal["number", "day", "time", "color", "name"]
 
 _NAME = re.compile(r"(?<!\w)(?!I\b)[a-z]?[^\W\da-z_][\w'\u2019.-]*\w|(?<!\w)[A-Z]{2,}\d*|(?<!\w)[A-Z][#b]?\d(?!\w)")
 """A word with a capital, a code, or a note."""
+_NUMBERED = re.compile(r"(?<=[^\W\d_]{3}-)\d{1,4}(?![\w-])(?!\.\d)")
+"""The number of "Chlorine-35"."""
 _OPENS = re.compile(r"(?:^|[.!?\u2026\n][\"'\u201d\u2019)]*\s+)$")
 """What comes before a word that has its capital from its place."""
 _MAY_OPEN = re.compile(r"(?:[:*\u2013\u2014-]\s+|[\"\u201c(])$")
@@ -112,12 +114,16 @@ def _all_values(text: AnswerText) -> Iterator[SaidValue]:
         yield SaidValue("number", *match.span(), Decimal(match[1]))
     for match in _IN_WORDS.finditer(text.text):
         yield SaidValue("number", *match.span(), Decimal(_number_in_words(match)), spelt=True)
+    for match in _NUMBERED.finditer(text.text):
+        yield SaidValue("number", *match.span(), Decimal(match[0]))
     for match in _NAME.finditer(text.text):
-        name = normalize(match[0]).strip()
+        name = normalize(_NUMBERED.sub("", match[0])).strip()
         if name and name not in _COMMON and match[0].split("'")[0].split("\u2019")[0].lower() not in {"i", "it", "that", "there", "what"}:
             before = text.text[max(0, match.start() - 8) : match.start()]
             opens = bool(_OPENS.search(before)) or (bool(_MAY_OPEN.search(before)) and stem(name) in STOP) or match.start() == 0
-            yield SaidValue("name", *match.span(), name, opens=opens)
+            numbered = _NUMBERED.search(match[0])
+            end = match.end() if numbered is None else match.start() + numbered.start() - 1
+            yield SaidValue("name", match.start(), end, name, opens=opens)
 
 
 class Remembered:

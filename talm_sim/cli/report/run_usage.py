@@ -12,6 +12,7 @@ from talm_sim.config import Traffic
 from talm_sim.models.registry import in_process
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
+from talm_sim.tasks.person import person_model
 from talm_sim.types import Termination, Usage
 
 __all__ = ["RunUsage", "total_usage"]
@@ -39,6 +40,7 @@ class RunUsage:
         currency: Currency of the money; empty if the prices name none.
         unpriced: The model without a price; empty if there is none, or if no model is asked.
         judged: Whether a judge model was asked as well, which is not counted.
+        played: Whether a model played the person, which is not counted either.
     """
 
     usage: Usage
@@ -51,6 +53,7 @@ class RunUsage:
     currency: str = ""
     unpriced: str = ""
     judged: bool = False
+    played: bool = False
 
     def line(self) -> str:
         """Return all of it in one line; empty if nothing is known."""
@@ -87,7 +90,8 @@ class RunUsage:
             + " at the given prices"
         ]
         less += ["cached tokens at the full price"] if self.usage.cached_tokens else []
-        less += ["without the judge model"] if self.judged else []
+        others = [*(["the person's model"] if self.played else []), *(["the judge model"] if self.judged else [])]
+        less += [f"without {' and '.join(others)}"] if others else []
         return f"cost{' of the recording' if self.replayed else ''}: {', '.join(less)}"
 
 
@@ -110,15 +114,16 @@ def total_usage(stored: StoredRun, prices: Mapping[str, Price] | None = None) ->
     spent = RunUsage(usage, generations, replayed, tuple(seconds) if timed else (), ends, len(seconds))
     if prices is None or usage == Usage():
         return spent
-    return _add_price(spent, config.model, prices, judged=config.judge_model is not None)
+    spent = replace(spent, judged=config.judge_model is not None, played=bool(person_model(config)))
+    return _add_price(spent, config.model, prices)
 
 
-def _add_price(spent: RunUsage, model: str, prices: Mapping[str, Price], *, judged: bool) -> RunUsage:
+def _add_price(spent: RunUsage, model: str, prices: Mapping[str, Price]) -> RunUsage:
     price = prices.get(model)
     if price is None:
         return spent if in_process(model) and not model.startswith("agent/") else replace(spent, unpriced=model)
     money = price.of(spent.usage.input_tokens, spent.usage.output_tokens)
-    return replace(spent, money=money, currency=price.currency, judged=judged)
+    return replace(spent, money=money, currency=price.currency)
 
 
 def _seconds(value: float) -> str:

@@ -17,8 +17,8 @@ from talm_sim.types import Scenario, ToolSpec
 FILE = Path(__file__).with_name("answers.jsonl")
 
 
-def records() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+def records(file: Path = FILE) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 @cache

@@ -16,7 +16,7 @@ from talm_sim.agent.person.past_acts import claimed_acts
 from talm_sim.agent.person.reading import read_answers
 from talm_sim.tools_env.service.app import built_in_tools
 from talm_sim.types import Episode, Fact, HumanEvent, Missing, MissingKind, Termination
-from tests.agent.person.labelled import known, records, scenarios, verdict
+from tests.agent.person.labelled import FILE, known, records, scenarios, verdict
 
 
 def test_labels_and_sets_are_those_that_are_described() -> None:
@@ -33,6 +33,12 @@ def test_at_least_110_of_120_labels_are_right_and_no_contradiction_passes() -> N
     assert len(said) - len(wrong) >= 110, wrong
     assert [one for one in said if one[1] == "contradiction" and one[2] == "ok"] == []
     assert len([one for one in said if one[1] == "ok" and one[2] != "ok"]) <= 1
+
+
+def test_of_40_that_are_apart_37_labels_are_right() -> None:
+    said = [(one["label"], verdict(one)) for one in records(FILE.with_name("apart.jsonl"))]
+    assert len(said) == 40 and sum(label == found for label, found in said) >= 37
+    assert ("contradiction", "ok") not in said
 
 
 @pytest.mark.parametrize("stands_in", [False, True])
