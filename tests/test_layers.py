@@ -196,8 +196,8 @@ HOMONYMS = {
     "talm_sim.runs.exports.inspect_samples": {"refusal", "calls", "explanation", "awareness"},
 }
 """Words that name something else there: `awareness` and `calls` are keys of stored episodes and scenarios, `refusal` is why a provider's turn
-ended, `calls` and `explanation` are keys of other programs' logs, `fault` is a column of a list, and
-`person` is who can do a tool's work, and the table of the wording for who plays the person."""
+ended, `person` is a table of prompts, `calls` and `explanation` are keys of other programs' logs, `fault` is a column of a list, and
+`person` is who can do a tool's work."""
 LOOK_UPS = {"get", "pop", "setdefault", "index", "count", "startswith", "endswith"}
 
 

@@ -16,8 +16,9 @@ from talm_sim.agent.asks import Asks, PendingQuestion
 from talm_sim.agent.context import EpisodeContext, failure_state
 from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.faulty_model import ModelFaults
+from talm_sim.agent.holding import HoldingGraph
 from talm_sim.agent.humans import HumanReply, Responder
-from talm_sim.agent.open_requests import OpenRequests
+from talm_sim.agent.open_requests import OpenRequests, is_elicited
 from talm_sim.agent.replies import answer_at_once
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
@@ -122,6 +123,13 @@ class Waiting:
     """What the agent has done so far."""
     state: dict[str, Any]
     """JSON to hand back to `run_episode` on resume."""
+    forms: OpenRequests | None = None
+    """What tools ask for while calls of theirs run; None for an episode that a checkpoint keeps."""
+
+    def withdrawn(self) -> list[str]:
+        """Return the ids of the forms that a tool has stopped waiting for."""
+        asked = [one.interrupt_id for one in self.questions if is_elicited(one.interrupt_id)]
+        return [] if self.forms is None else [name for name in asked if name not in self.forms.ids()]
 
 
 async def run_episode(
@@ -166,10 +174,10 @@ async def run_episode(
     try:
         result = await _play_until_pause(agent, scenario, epoch, attempt, held, resume, kept)
     except BaseException:  # a bug, or the run is interrupted
-        await tools.aclose()
+        await _close(agent, thread, tools)
         raise
     if not isinstance(result, Waiting):
-        await tools.aclose()
+        await _close(agent, thread, tools)
     elif held.context.forms:
         agent.held[thread] = replace(held, slept=tools.slept)
     else:
@@ -211,8 +219,15 @@ async def _play_until_pause(
             tuple(result.get("model_turns", ())),
             tuple(result.get("events", ())),
             _keep(players, tools, context.faults, asks, kept.get("started_at", started.unix), elapsed),
+            context.forms or None,
         )
     return _episode(agent, scenario, epoch, attempt, result, tools, players, kept.get("started_at", started.unix), elapsed)
+
+
+async def _close(agent: Agent, thread: str, tools: EpisodeTools) -> None:
+    if isinstance(agent.graph, HoldingGraph):
+        await agent.graph.drop(thread)  # of an episode that ended while a call of it waited
+    await tools.aclose()
 
 
 async def _recall(agent: Agent, context: EpisodeContext, thread: str) -> None:
@@ -279,7 +294,7 @@ async def _play(
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int, attempt: int, kept: Mapping[str, Any]) -> EpisodeContext:
     ours = () if scenario.group in agent.without_tools else (agent.human_tool, agent.finish_tool)
     seed = None if agent.settings.seed is None else derive_seed(agent.settings.seed, scenario.id, epoch)
-    asks = agent.human != "none" and scenario.group not in agent.without_tools and tools is not None
+    asks = agent.environment is not None and agent.environment.tools.may_ask and scenario.group not in agent.without_tools
     name, first = _thread(scenario, epoch, attempt), len(kept.get("asks", ())) + 1
     return EpisodeContext(
         scenario=scenario,

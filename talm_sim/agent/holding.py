@@ -64,6 +64,12 @@ class HoldingGraph:
         """Return the state of the last checkpoint."""
         return await self._graph.aget_state(config)
 
+    async def drop(self, thread: str) -> None:
+        """Stop a run that is held, if there is one."""
+        running = self._held.pop(thread, None)
+        if running is not None:
+            await running.cancel()
+
     async def aclose(self) -> None:
         """Stop what is held."""
         held, self._held = [*self._held.values()], {}

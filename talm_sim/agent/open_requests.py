@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from langgraph.types import Interrupt
 
+from talm_sim.agent.ask_limits import NOBODY_ANSWERED
 from talm_sim.common.digests import digest
+from talm_sim.tools_env.person import AskPerson
 from talm_sim.types import Decision, Form, HumanEvent, PersonRequest
 
 __all__ = ["OpenRequests", "is_elicited", "person_of_call"]
@@ -43,6 +46,10 @@ class OpenRequests:
     def __len__(self) -> int:
         return len(self._open)
 
+    def ids(self) -> Collection[str]:
+        """Return the ids of those that are open."""
+        return self._open.keys()
+
     async def put(self, asked: str | PersonRequest) -> Mapping[str, Any]:
         """Put a question or a request to the person; return the fields of a `HumanEvent` that the answer gives."""
         self.number += 1
@@ -73,18 +80,25 @@ def is_elicited(interrupt_id: str) -> bool:
     return interrupt_id.startswith(_ELICITED)
 
 
-def person_of_call(forms: OpenRequests, call_id: str, turn: int, keep: Callable[[HumanEvent], None]) -> Callable[[Form], Awaitable[Decision]]:
+def person_of_call(forms: OpenRequests, call_id: str, turn: int, keep: Callable[[HumanEvent], None]) -> AskPerson:
     """Return how a tool asks the person of an episode while a call of it runs.
 
     Args:
         forms: The forms of the episode that are open.
         call_id: The call's id.
         turn: Index of its turn.
-        keep: Is handed each form with its answer.
+        keep: Is handed each form with its answer, or with that of nobody where the tool did not wait for one.
     """
 
     async def ask(form: Form) -> Decision:
-        reply = await forms.put(form)
+        asked = time.time()
+        try:
+            reply = await forms.put(form)
+        except asyncio.CancelledError:
+            nobody = {"answer": NOBODY_ANSWERED, "responder": "nobody", "declined": "timeout", "decision": Decision(action="cancel")}
+            reply = {**nobody, "asked_at": asked, "answered_at": max(asked, time.time())}
+            keep(HumanEvent(turn=turn, call_id=call_id, question=form.text, by="elicitation", request=form, **reply))
+            raise
         event = HumanEvent(turn=turn, call_id=call_id, question=form.text, by="elicitation", request=form, **reply)
         keep(event)
         return event.decision or Decision(action="cancel")

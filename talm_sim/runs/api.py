@@ -147,7 +147,7 @@ async def start_run(built: Built, contact: Contact, *, command: str = "") -> Sto
     """Create the run of what was built, carry it out, and judge it; `command` as of `run`."""
     job, scenarios = built.job, built.scenarios
     config, tools = job.config, built.opened.tools_of(scenarios)
-    replaceable = built.opened.replaceable(tools)
+    replaceable = {tool.name: built.opened.replaceable[tool.name] for tool in tools if tool.name in built.opened.replaceable}
     manifest = describe_run(
         config,
         scenarios,

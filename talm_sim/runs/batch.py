@@ -15,7 +15,7 @@ from talm_sim.runs.budget import Spending
 from talm_sim.runs.desk import Desk
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
 from talm_sim.runs.files.store import PausedEpisode, RunProgress, RunStore
-from talm_sim.runs.questions import Question, answered_episodes, next_open_question
+from talm_sim.runs.questions import Key, Question, answered_episodes, next_open_question
 from talm_sim.types import Episode, Scenario, episode_id
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ class _Batch:
         self._positions = {scenario.id: position for position, scenario in enumerate(self._scenarios)}
         self._total = len(self._scenarios) * epochs
         self._paused = dict(progress.paused)
+        self._held: dict[str, Waiting] = {}
         self._finished = len(progress.finished)
         self._to_begin = self._total - len(progress.finished | progress.paused.keys())
         self._plan = self._jobs_to_begin(progress.finished | progress.paused.keys(), progress.attempts)
@@ -263,6 +264,8 @@ class _Batch:
             self._log_finished(result)
         else:
             await self._store.pause(result)
+            if result.forms is not None:
+                self._held[job.episode_id] = result
             self._paused[job.episode_id] = PausedEpisode(job.episode_id, job.scenario.id, job.epoch, job.attempt, result.state)
             self._on_event(EpisodeWaiting(job.episode_id, job.attempt, tuple(q.question for q in result.questions)))
             self._collect_answers(job.episode_id)  # it may have been answered in an earlier attempt
@@ -283,12 +286,17 @@ class _Batch:
         """Look for answers from other processes, and close what nobody answered in time."""
         while True:
             await asyncio.sleep(_POLL_SECONDS)
-            if self._paused and self._answer_timeout is not None and await self._store.close_unanswered(self._answer_timeout):
+            if self._paused and await self._store.close_unanswered(self._answer_timeout, self._withdrawn()):
                 self._collect_answers()
             if self._paused and self._store.has_changed():
                 self._collect_answers()
             if self._spending is not None:
                 self._wake.set()  # its minutes may be over while people are waited for
+
+    def _withdrawn(self) -> list[Key]:
+        """Return the forms whose tools no longer wait for them."""
+        self._held = {name: one for name, one in self._held.items() if name in self._paused}
+        return [(one.episode_id, one.attempt, asked) for one in self._held.values() for asked in one.withdrawn()]
 
     def _collect_answers(self, episode_id: str = "") -> None:
         """Make ready what has all its answers, of one episode or all."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from talm_sim.config import DEFAULT_MODEL, RESULT_LIMIT, Traffic
+from talm_sim.config import RESULT_LIMIT, Traffic
 from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
@@ -16,9 +16,11 @@ from talm_sim.tasks.agent_notes import AgentNotes
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
+from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
-from talm_sim.tasks.person import open_responder, prompts_of, who_answers
+from talm_sim.tasks.own_agents import own_agent, refuse_model_faults, settle_own_agent
+from talm_sim.tasks.person import open_person, who_answers
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
 from talm_sim.tasks.standing_in import kept_of_replaceable
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 
     from talm_sim.agent.episode import Agent
     from talm_sim.agent.graph import TalmRules
+    from talm_sim.agent.humans import Responder
     from talm_sim.agent.own.agents import OwnAgent
+    from talm_sim.agent.person.played import PersonModel
     from talm_sim.agent.prompts import Prompts
     from talm_sim.models.base import Model
     from talm_sim.scenarios.problems import Problem
@@ -88,7 +92,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def _leave_out_visible(self, job: Job[AgentTaskOptionsT]) -> tuple[list[Scenario], int]:
         """What is played of all, and how many are left out; none where all are played, or nothing would be left."""
-        own = _own_agent(job)
+        own = None if job.options.agent is None else own_agent(job)
         if own is None or not own.built_in or job.config.split != "all" or job.config.scenario:
             return [], 0
         every = super().load(job.having(limit=None))
@@ -123,7 +127,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[AgentTaskOptionsT], recorded: Recorded) -> Iterator[Bound]:
         """What each episode may cost; the user's own agent need not ask a model at all."""
-        prompts = prompts_of(job)
+        prompts = _prompts(job)
         options, result_tokens = job.options, RESULT_TOKENS * job.options.result_limit // RESULT_LIMIT
         if options.agent is not None:
             return episode_bounds(scenarios, job, recorded, prompts, lambda group: (), least=0, result_tokens=result_tokens)
@@ -141,7 +145,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def settle(self, job: Job[AgentTaskOptionsT], recorded: Recorded) -> Job[AgentTaskOptionsT]:
         """Decide how the tools are reached, who answers, how many turns an episode may take, and what ends it."""
-        job = _settle_own_agent(job)
+        job = job if job.options.agent is None else settle_own_agent(job)
         few = job.options.agent is None and job.config.model.removeprefix("sim/") not in FAULT_CONTROLS
         turns = TURNS if few else _OWN_TURNS
         return settle_acting(job, recorded, turn_limit=turns, finish=_finish_of(job.options))
@@ -165,40 +169,36 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """Open model and tools."""
         from talm_sim.agent.ask_limits import limits_of
         from talm_sim.agent.episode import Agent
-        from talm_sim.agent.own.session import AgentLimits
-        from talm_sim.agent.own.sessions import OwnModel, Sessions
-        from talm_sim.agent.prompts import load_prompts
+        from talm_sim.agent.own.sessions import OwnModel
         from talm_sim.agent.responders import responder_kind
 
-        config, options, turns = job.config, job.options, job.options.turn_limit or TURNS
-        prompts = load_prompts(config.prompts, self.name, list_tasks)
+        config, options = job.config, job.options
+        prompts = _prompts(job)
         kind = None if options.human == "none" else responder_kind(options.human)
-        sources, own = options.tools_from or self.tools_from, _own_agent(job)
+        sources = options.tools_from or self.tools_from
         tools = await shared.tools(config, sources, trusted=options.trust, person=kind is not None)
         environment = _environment(job, tools, self._gold_arguments(job), built_in=not sources)
+        own = None if options.agent is None else own_agent(job)
+        person = await open_person(job, shared, prompts) if ":" in options.human else None
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
-        limits = AgentLimits(turns, options.token_limit, options.agent_timeout, 0 if options.human in {"none", "recorded"} else options.rounds)
         waits = kind is not None and kind.waits
-        responder = await open_responder(job, shared, environment, prompts) if kind and not waits else None
         stack = AsyncExitStack()
         stack.push_async_callback(environment.aclose)
 
         def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
-            graph: Any = self._graph(job, prompts, saver)
-            if own is not None:
-                graph, saver = Sessions(own, limits), None
+            saver = None if own else saver
             made = Agent(
                 model=model,
-                graph=graph,
+                graph=self._graph(job, own, prompts, saver, tools_ask=tools.may_ask),
                 settings=job.settings(),
                 environment=environment,
                 human=options.human,
                 human_tool=prompts.human_tool() if kind else None,
                 finish_tool=prompts.finish_tool() if options.finish == "tool" else None,
                 without_tools=self.without_tools,
-                responder=responder,
+                responder=self._responder(job, shared, environment, person) if kind and not kind.waits else None,
                 saver=saver,
-                most_steps=(4 if environment.approve else 2) * turns + 5,
+                most_steps=(4 if environment.approve else 2) * (options.turn_limit or TURNS) + 5,
                 control=self.control,
                 ask_limits=limits_of(options.human, options.ask_limit, options.ask_limit_run),
                 prompts="all" if own is None else "handed" if own.takes_model else "unknown",
@@ -211,23 +211,31 @@ class AgentTask(Task[AgentTaskOptionsT]):
             yield Opened(
                 job,
                 agent,
-                wording=prompts.texts() | prompts.person_texts(options.persona if ":" in options.human else ""),
+                wording=prompts.texts() | (prompts.person_texts(options.persona) if person else {}),
                 human=options.human,
                 waits=waits,
                 starts_again=waits and (own is not None or tools.keep_state),
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
-                replaceable=lambda tools: kept_of_replaceable(tools, environment, options.perturb) if waits else {},
+                replaceable=kept_of_replaceable(environment, options.perturb) if waits else {},
                 notes=said.notes,
                 notices=said.notices,
                 warnings=said.warnings,
             )
 
-    def _graph(self, job: Job[AgentTaskOptionsT], prompts: Prompts, saver: BaseCheckpointSaver[Any] | None) -> Any:
+    def _graph(self, job: Job[AgentTaskOptionsT], own: OwnAgent | None, prompts: Prompts, saver: Any, *, tools_ask: bool) -> Any:
+        """Return what plays an episode: the user's own agent, or our graph, held where it is while a tool asks the person."""
         from talm_sim.agent.graph import talm_graph
         from talm_sim.agent.holding import HoldingGraph
+        from talm_sim.agent.own.session import AgentLimits
+        from talm_sim.agent.own.sessions import Sessions
 
-        return HoldingGraph(talm_graph(self._rules(job, prompts), saver))
+        options = job.options
+        if own is not None:
+            rounds = 0 if options.human in {"none", "recorded"} else options.rounds
+            return Sessions(own, AgentLimits(options.turn_limit or TURNS, options.token_limit, options.agent_timeout, rounds))
+        graph = talm_graph(self._rules(job, prompts), saver)
+        return HoldingGraph(graph) if tools_ask else graph
 
     def _gold_arguments(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Each tool's arguments in the gold calls of all scenarios, whichever of them are run; none are needed where nothing is perturbed."""
@@ -247,6 +255,23 @@ class AgentTask(Task[AgentTaskOptionsT]):
         options, alone = job.options, job.options.stop_after is not None
         return TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
 
+    def _responder(
+        self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment, person: PersonModel | None
+    ) -> Callable[[Scenario, int], Responder]:
+        from talm_sim.agent.responders import ResponderContext, responder_kind
+
+        make = responder_kind(job.options.human).open
+        assert make is not None
+        library, model, key = shared.library(job.config.cassettes, self.recorded_in), job.config.model, recording_key(job)
+
+        def responder(scenario: Scenario, epoch: int) -> Responder:
+            def recorded() -> Sequence[Any]:
+                return library.human_answers(model, scenario.id, scenario.group, epoch, key)
+
+            return make(ResponderContext(scenario, epoch, environment.specs, recorded, bool(environment.perturb), person))
+
+        return responder
+
     def for_control(self, job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
         """Change the job for a control: it asks the simulated person if the real model has anybody to ask, and uses the built-in graph."""
         asked = {"human": "simulated"} if job.options.human != "none" else {"human": "none", "approve": ""}
@@ -260,6 +285,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
         damage += f", approved by a person: {options.approve.replace(',', ', ')}" if options.approve else ""
         own = f"agent {options.agent}, " if options.agent and not run.job.config.model.endswith(options.agent) else ""
         return own + ("standalone" if options.human == "none" else asked) + damage
+
+
+def _prompts(job: Job[Any]) -> Prompts:
+    from talm_sim.agent.prompts import load_prompts
+
+    return load_prompts(job.config.prompts, job.task.name, list_tasks)
 
 
 def _finish_of(options: AgentTaskOptions) -> str:
@@ -290,47 +321,6 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
     )
 
 
-def _own_agent(job: Job[Any]) -> OwnAgent | None:
-    """The user's own agent; None where ours plays."""
-    if job.options.agent is None:
-        return None
-    from talm_sim.agent.own.agents import find_agent
-
-    return find_agent(job.options.agent)
-
-
-def _settle_own_agent(job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
-    """The job, without a model where the agent takes none.
-
-    Raises:
-        PrerequisiteError: A model was named that the agent does not take, or a fault of its model.
-    """
-    own = _own_agent(job)
-    if own is None or own.takes_model:
-        return job
-    _refuse_model_faults(job.options.perturb, own)
-    name, named = f"agent/{own.name}", job.config.model
-    if named not in (DEFAULT_MODEL, name):
-        raise PrerequisiteError(
-            f"--model {named}: agent {own.name} takes no model; leave out --model, or give the agent's function a parameter 'model'."
-        )
-    return job.having(model=name, models=None)
-
-
-def _refuse_model_faults(texts: Sequence[str], own: OwnAgent) -> None:
-    """Check that no fault of the model is to be injected where the agent asks models of its own.
-
-    Raises:
-        PrerequisiteError: One is; the message begins with `--perturb`.
-    """
-    from talm_sim.tools_env.perturbations import PERTURBATIONS, parse_perturbation
-
-    for spec in map(parse_perturbation, texts):
-        if PERTURBATIONS.get(spec.name).family == "model":
-            fix = f"leave it out, or give the function of {own.name} a parameter 'model' and use that."
-            raise PrerequisiteError(f"--perturb {spec}: your agent takes no model; {fix}")
-
-
 def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Job[Any], own: OwnAgent | None) -> None:
     """See that the tools of every scenario are there, and out of the agent's sight where they should be.
 
@@ -348,7 +338,7 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
         try:
             offered = [tool.name for tool in environment.open(scenario).tools]
             if own is not None and not own.takes_model:
-                _refuse_model_faults(scenario.perturbations, own)
+                refuse_model_faults(scenario.perturbations, own)
         except PrerequisiteError as err:  # the run's own were looked at when the environment was made
             raise PrerequisiteError(f"scenario {scenario.id}: perturbations: {str(err).removeprefix('--perturb ')}") from None
         if FINISH in offered and job.options.finish == "tool":

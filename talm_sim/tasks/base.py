@@ -143,7 +143,7 @@ class Opened:
         starts_again: Whether an episode that waits cannot survive the process all the same: it starts again when the run goes on.
         check: Sees, before the run exists, that every scenario can be played.
         tools_of: The tools some scenarios name, kept with the run.
-        replaceable: What else is kept of those that a person can replace: a `ReplaceableTool` by name.
+        replaceable: What is kept of the tools that a person can replace: a `ReplaceableTool` by name.
         notes: What a reader of the run should know, by what a line about it begins with; kept with the run.
         notices: What else its user should know before the first episode, a line each.
         warnings: The same of the scenarios that are run.
@@ -158,7 +158,7 @@ class Opened:
     starts_again: bool = False
     check: Callable[[Sequence[Scenario]], None] = lambda scenarios: None
     tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = lambda scenarios: []
-    replaceable: Callable[[Sequence[ToolSpec]], Mapping[str, Any]] = lambda tools: {}
+    replaceable: Mapping[str, Any] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     warnings: Callable[[Sequence[Scenario]], Sequence[str]] = lambda scenarios: ()

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["count_stand_ins", "kept_of_replaceable"]
 
 
-def kept_of_replaceable(tools: Sequence[ToolSpec], environment: Environment, perturb: Sequence[str]) -> dict[str, ReplaceableTool]:
-    """Return what is kept of those tools that a person can replace.
+def kept_of_replaceable(environment: Environment, perturb: Sequence[str]) -> dict[str, ReplaceableTool]:
+    """Return what is kept of the tools that a person can replace, by name.
 
     Args:
-        tools: The tools of the run.
-        environment: Knows what they answer.
+        environment: Has the tools, and knows what they answer.
         perturb: The run's perturbations, as written: those that hide tools say so.
     """
+    tools = [*environment.specs.values()]
     hidden = _masked(tools, perturb)
     return {
         tool.name: ReplaceableTool(response=inline_references(environment.tools.response_schema(tool.name)), masked=tool.name in hidden)

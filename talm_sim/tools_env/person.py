@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from talm_sim.types import Decision, Form
 
 __all__ = ["AskPerson", "PersonClock", "asking_person", "current_person"]
 
-AskPerson = Callable[[Form], Awaitable[Decision]]
+AskPerson = Callable[[Form], Coroutine[Any, Any, Decision]]
 """Puts a form to the person of an episode, and returns what was decided."""
 
 current_person: ContextVar[AskPerson | None] = ContextVar("talm_sim_current_person", default=None)

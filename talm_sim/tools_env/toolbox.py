@@ -72,6 +72,11 @@ class Tools:
                 self.routes[name] = source.routes[tool]
                 self._reached[name] = _ToolPlace(source, tool)
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether there is a person whom a tool may ask while a call of it runs; a recorded tool asks nobody."""
+        return self._person and any(self.routes[tool].asks for tool in self._reached)
+
     def not_taken(self) -> dict[str, Sequence[NotTaken]]:
         """Return the tools that could not be taken, by source."""
         left = {

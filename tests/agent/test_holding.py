@@ -58,6 +58,7 @@ class Airline:
         self.routes = posted("airline", SPECS, asks=True)
         self.responses: Mapping[str, Any] = {}
         self.not_taken = ()
+        self.patience: float | None = None
         self.made: list[str] = []
         self.left: list[str] = []
 
@@ -70,7 +71,11 @@ class Airline:
         person = current_person.get()
         if person is None:
             return answer({"seat": "any"})
-        decision = await person(Form(message=f"Which seat on {flight}?", fields=FIELDS, source="airline"))
+        try:
+            async with asyncio.timeout(self.patience):
+                decision = await person(Form(message=f"Which seat on {flight}?", fields=FIELDS, source="airline"))
+        except TimeoutError:
+            return answer({"seat": "too late"})
         self.made.append(f"asked {flight}")
         return answer({"seat": (decision.content or {}).get("seat", decision.action)})
 
@@ -180,6 +185,33 @@ async def test_the_simulated_person_fills_in_what_the_scenario_knows(own: bool) 
     agent = agent_of(Airline(), book("VN1"), DONE, own=own, human="simulated", responder=SimulatedResponder(SCENARIO, SPECS))
     episode = await run_episode(agent, SCENARIO)
     assert isinstance(episode, Episode) and [event.decision for event in episode.human_events] == [ACCEPTED]
+
+
+@OWN
+async def test_a_tool_that_stops_waiting_leaves_a_form_that_nobody_answered(own: bool) -> None:
+    airline = Airline()
+    airline.patience = 0.1
+    agent = agent_of(airline, book("VN1"), DONE, own=own)
+    waiting = await run_episode(agent, SCENARIO)
+    assert isinstance(waiting, Waiting) and waiting.withdrawn() == []
+    async with asyncio.timeout(60):
+        while not waiting.withdrawn():
+            await asyncio.sleep(0.01)
+    assert waiting.withdrawn() == [waiting.questions[0].interrupt_id]
+    episode = await resume(agent, waiting, ACCEPTED)  # too late
+    assert isinstance(episode, Episode) and episode.termination is Termination.ANSWERED
+    (form,) = episode.human_events
+    assert (form.answer, form.responder, form.declined) == ("Nobody answered in time.", "nobody", "timeout")
+    assert form.decision == Decision(action="cancel") and "too late" in episode.tool_events[0].result
+
+
+async def test_what_the_person_takes_is_no_time_of_the_call() -> None:
+    agent = agent_of(Airline(), book("VN1"), DONE)
+    waiting = await run_episode(agent, SCENARIO)
+    await asyncio.sleep(1.5)
+    assert isinstance(waiting, Waiting)
+    episode = await resume(agent, waiting, ACCEPTED)
+    assert isinstance(episode, Episode) and episode.tool_events[0].elapsed_ms < 1400 and episode.elapsed_s < 1.4
 
 
 async def test_without_a_person_nobody_is_asked() -> None:

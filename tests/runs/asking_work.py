@@ -1,4 +1,7 @@
-"""A run whose tool asks the person while a call of it runs, in a process that can be killed: `python asking_work.py FOLDER begin|resume`."""
+"""A run whose tool asks the person while a call of it runs, in a process that can be killed: `python asking_work.py FOLDER begin|resume`.
+
+With a file `patience` in the folder the tool waits for so many seconds.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +40,18 @@ class Airline:
         assert person is not None
         with (FOLDER / "calls.txt").open("a", encoding="utf-8") as file:
             file.write(f"{arguments['flight']}\n")
-        decision = await person(Form(message=f"Which seat on {arguments['flight']}?", fields=FIELDS, source=self.name))
+        patience = FOLDER / "patience"
+        try:
+            async with asyncio.timeout(float(patience.read_text(encoding="utf-8")) if patience.exists() else None):
+                decision = await person(Form(message=f"Which seat on {arguments['flight']}?", fields=FIELDS, source=self.name))
+        except TimeoutError:
+            return answer({"seat": "too late"})
         return answer({"seat": (decision.content or {"seat": decision.action})["seat"]})
 
     async def aclose(self) -> None:
         """Nothing to close."""
 
 
-@register_tool_source("airline")
 async def open_airline(request: SourceRequest) -> Airline:
     return Airline(request)
 
@@ -60,4 +67,5 @@ async def main(command: str) -> None:
 
 
 if __name__ == "__main__":
+    register_tool_source("airline")(open_airline)
     asyncio.run(main(sys.argv[2]))

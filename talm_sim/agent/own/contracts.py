@@ -72,21 +72,7 @@ def read_interrupt(value: Any, schema: Any = None, *, repeatable: Callable[[str]
 
 
 def _write_decisions(write: _Write, asked: Sequence[Approval], replies: Sequence[HumanEvent]) -> Any:
-    return write([_decision_of(*pair) for pair in zip(replies, asked, strict=True)], asked)
-
-
-def _decision_of(reply: HumanEvent, asked: Approval) -> Decision:
-    """Return what was decided; a call that nobody decided about does not run.
-
-    Raises:
-        RuntimeError: Nobody decided, and the graph lets nobody keep the call from running.
-    """
-    if reply.decision is not None:
-        return reply.decision
-    for action in ("reject", "respond"):
-        if action in asked.allowed:
-            return Decision(action=action, message=reply.answer)
-    raise RuntimeError(f"nobody answered whether {asked.name} may be called, and its graph takes no rejection")
+    return write([reply.decision for reply in replies if reply.decision is not None], asked)
 
 
 def _as_json(value: Any) -> Any:

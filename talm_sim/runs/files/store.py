@@ -236,15 +236,20 @@ class RunStore:
         await self._writer.commit(change)
         return questions.replies_to(self.reader, episode_id, attempt) if taken else None
 
-    async def close_unanswered(self, seconds: float) -> int:
-        """Answer in nobody's name what has waited for so many seconds, and return how many."""
+    async def close_unanswered(self, seconds: float | None, withdrawn: Sequence[questions.Key] = ()) -> int:
+        """Answer in nobody's name what has waited for so many seconds, and forms that nobody asks for any more; return how many."""
         closed = 0
+
+        def late(conn: sqlite3.Connection) -> list[questions.Key]:
+            open_ = f"SELECT 1 FROM questions WHERE current = {questions.ASKED} AND {questions.THIS_QUESTION}"
+            still = [key for key in withdrawn if conn.execute(open_, key).fetchone()]
+            return [*still, *(() if seconds is None else unanswered.overdue(conn, seconds))]
 
         def change(conn: sqlite3.Connection) -> None:
             nonlocal closed
-            closed = unanswered.close_unanswered(conn, unanswered.overdue(conn, seconds))
+            closed = unanswered.close_unanswered(conn, late(conn))
 
-        if unanswered.overdue(self.reader, seconds):
+        if late(self.reader):
             await self._writer.commit(change)
         return closed
 

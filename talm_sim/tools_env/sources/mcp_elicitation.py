@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from talm_sim.common.credentials import Hider
 from talm_sim.tools_env.person import AskPerson
-from talm_sim.types import Form
+from talm_sim.types import Decision, Form
 
 __all__ = ["Elicitation", "declare_forms_alone"]
 
@@ -38,17 +38,19 @@ class Elicitation:
         self._hide = hide
         self._person: AskPerson | None = None
         self._limit: asyncio.Timeout | None = None
-        self._asking = 0
+        self._asking: set[asyncio.Task[Decision]] = set()
         self._left = 0.0
 
     @contextmanager
     def during_call(self, person: AskPerson | None, limit: asyncio.Timeout) -> Iterator[None]:
         """Let the server ask a person during the block; the time that the person takes does not count towards the call's time limit."""
-        self._person, self._limit, self._asking = person, limit, 0
+        self._person, self._limit = person, limit
         try:
             yield
         finally:
             self._person = self._limit = None
+            for asking in self._asking:  # the server did not wait for the answer
+                asking.cancel()
 
     async def __call__(self, context: Any, params: Any) -> ElicitResult | ErrorData:
         """Answer a request of the server."""
@@ -64,25 +66,26 @@ class Elicitation:
         form = Form.model_validate(
             self._hide.value({"message": params.message, "fields": params.requested_schema, "source": self._source}),
         )
-        with self._without_limit():
-            decision = await self._person(form)
-        if decision.action not in ("accept", "decline", "cancel"):
+        try:
+            decision = await self._ask(self._person(form))
+        except asyncio.CancelledError:
             return ElicitResult(action="cancel")
         return ElicitResult(action=decision.action, content=decision.content if decision.action == "accept" else None)
 
-    @contextmanager
-    def _without_limit(self) -> Iterator[None]:
-        """Stop the clock of the call; a server may ask several things at once."""
+    async def _ask(self, asked: Coroutine[Any, Any, Decision]) -> Decision:
+        """Wait for the person, with the clock of the call stopped; a server may ask several things at once."""
         limit, now = self._limit, asyncio.get_running_loop().time
-        self._asking += 1
-        if self._asking == 1 and limit is not None:
+        if not self._asking and limit is not None:
             self._left = (limit.when() or now()) - now()
             limit.reschedule(None)
+        asking = asyncio.create_task(asked)
+        self._asking.add(asking)
         try:
-            yield
+            return await asking
         finally:
-            self._asking -= 1
-            if self._asking == 0 and limit is not None and limit is self._limit:
+            asking.cancel()
+            self._asking.discard(asking)
+            if not self._asking and limit is not None and limit is self._limit:
                 limit.reschedule(now() + self._left)
 
 

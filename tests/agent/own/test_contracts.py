@@ -139,24 +139,6 @@ async def test_the_schema_of_an_edited_call_is_the_tool_s_own_where_it_is_given(
     await agent.graph.aclose()
 
 
-@pytest.mark.parametrize(
-    ("allowed", "read"),
-    [
-        (("approve", "reject"), "with reason: Nobody answered."),
-        (("edit", "respond"), "Nobody answered."),
-        (("approve",), "nobody answered whether airport_info may be called, and its graph takes no rejection"),
-    ],
-)
-async def test_a_call_that_nobody_decided_about_does_not_run(allowed: tuple[str, ...], read: str) -> None:
-    agent = agent_of(gated(airport_info=allowed), Script(looking(), ANSWER), human="terminal")
-    waiting = await run_episode(agent, SCENARIO)
-    assert isinstance(waiting, Waiting)
-    nobody = {waiting.questions[0].interrupt_id: HumanReply("Nobody answered.", "time", "skip")}
-    episode = await run_episode(agent, SCENARIO, resume=nobody, state=waiting.state)
-    assert isinstance(episode, Episode) and episode.tool_events == ()
-    assert read in (episode.error or episode.model_turns[-1].raw_prompt)
-
-
 async def test_without_a_person_a_gated_call_is_the_agent_s_error() -> None:
     episode = await play(gated(), Script(looking(), ANSWER))
     assert episode.termination is Termination.AGENT_ERROR and "add --human simulated" in episode.error

@@ -1,8 +1,8 @@
 """An MCP server over stdio that asks the person during calls: `python eliciting_mcp.py`, which needs nothing but Python.
 
-Its tool `ask` sends what its argument `asks` holds, one `elicitation/create` each, all before the first is answered with `together`, and says
-what came back; with `after` it sends one more when the call is over. `declared` says what the client declared, `start` when the server
-was started.
+Its tool `ask` sends what its argument `asks` holds, one `elicitation/create` each, with `together` all before the first is answered, and says
+what came back. With `after` it sends one more when the call is over; with `impatient` it does not wait. `declared` says what the client
+declared, `start` when the server was started.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
+NUMBERS = count()
 ANYTHING = {"type": "object", "properties": {"asks": {"type": "array"}, "together": {"type": "boolean"}, "after": {"type": "boolean"}}}
 SEAT = {"message": "Which seat?", "requestedSchema": {"type": "object", "properties": {"seat": {"type": "string"}}, "required": ["seat"]}}
 
@@ -32,15 +34,18 @@ def messages() -> Iterator[dict[str, Any]]:
 
 
 def ask(heard: Iterator[dict[str, Any]], arguments: dict[str, Any]) -> list[Any]:
-    asks = arguments.get("asks", [SEAT])
+    asks = [(next(NUMBERS), params) for params in arguments.get("asks", [SEAT])]
     answers: dict[int, Any] = {}
-    for number, params in enumerate(asks):
+    for number, params in asks:
         say(id=f"e{number}", method="elicitation/create", params=params)
+        if arguments.get("impatient"):
+            time.sleep(0.2)
+            return ["nobody answered"]
         while not arguments.get("together") and number not in answers:
             take(next(heard), answers)
-    while len(answers) < len(asks):
+    while not all(number in answers for number, _ in asks):
         take(next(heard), answers)
-    return [answers[number] for number in range(len(asks))]
+    return [answers[number] for number, _ in asks]
 
 
 def take(message: dict[str, Any], answers: dict[int, Any]) -> None:
@@ -64,7 +69,7 @@ def main() -> None:
             name, arguments = params["name"], params.get("arguments") or {}
             say(id=message["id"], result=text(ask(heard, arguments) if name == "ask" else answers[name]))
             if arguments.get("after"):
-                say(id="e99", method="elicitation/create", params=SEAT)
+                say(id=f"e{next(NUMBERS)}", method="elicitation/create", params=SEAT)
         elif "id" in message and method is not None:
             say(id=message["id"], error={"code": -32601, "message": "no such method"})
 

@@ -163,6 +163,24 @@ async def test_what_is_asked_outside_of_a_call_reaches_nobody() -> None:
     assert len(person.asked) == 1 and later.asked == []
 
 
+async def test_a_server_that_does_not_wait_asks_nobody_any_more() -> None:
+    left = []
+
+    async def person(form: Form) -> Decision:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            left.append(form.message)
+            raise
+        raise AssertionError
+
+    async with opened() as tools:
+        assert await call(tools, "ask", person, impatient=True) == ["nobody answered"]
+        await asyncio.sleep(0)
+        assert left == ["Which seat?"]
+        assert await call(tools, "ask", Person(ACCEPTED)) == [{"action": "accept", "content": {"seat": "12A"}}]
+
+
 async def test_a_server_that_a_call_was_given_up_on_serves_no_other_episode() -> None:
     person, gate = Person(), asyncio.Event()
     person.ready.clear()
