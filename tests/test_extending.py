@@ -155,7 +155,7 @@ def test_a_task_is_one_file(beside: Beside) -> None:
     beside.run("capitals", "judge", "replayed", "--judge", "person", "--labels-in", "labels.csv", "--name", "ann")
     people = json.loads(beside.run("capitals", "judge", "replayed", "--judge", "person", "--json"))
     (agreement,) = people["agreement"]
-    assert agreement["between"] == ["ann", "the table"] and (agreement["agreement_k"], agreement["agreement_n"]) == (1, 3)
+    assert agreement["between"] == ["ann", "the table"] and (agreement["agreement_k"], agreement["agreement_n"]) == (2, 3)
     assert "agreement with people" in beside.run("capitals", "report", "replayed", "--markdown")
 
     help_page = beside.run("capitals", "run", "--task", "capitals", "--help")

@@ -185,6 +185,7 @@ MAY_KNOW = {"tasks": {"tasks"}, "judges": {"tasks", "judges"}}
 """Rooms that may tell the tasks apart by name, and the judges."""
 HOMONYMS = {
     "talm_sim.agent.prompts": {"awareness", "person"},
+    "talm_sim.agent.person.played": {"person"},
     "talm_sim.agent.graph": {"awareness"},
     "talm_sim.agent.episode": {"awareness"},
     **{key: {"refusal"} for key in ("talm_sim.types.episodes", "talm_sim.models.chat", "talm_sim.models.openai_chat")},
@@ -196,8 +197,8 @@ HOMONYMS = {
     "talm_sim.runs.exports.inspect_samples": {"refusal", "calls", "explanation", "awareness"},
 }
 """Words that name something else there: `awareness` and `calls` are keys of stored episodes and scenarios, `refusal` is why a provider's turn
-ended, `person` is a table of prompts, `calls` and `explanation` are keys of other programs' logs, `fault` is a column of a list, and
-`person` is who can do a tool's work."""
+ended, `calls` and `explanation` are keys of other programs' logs, `fault` is a column of a list, and
+`person` is who can do a tool's work, and the table of the wording for who plays the person."""
 LOOK_UPS = {"get", "pop", "setdefault", "index", "count", "startswith", "endswith"}
 
 

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
+from rich.text import Text
 from vcr.request import Request
 
 from campaign.readers.base import SPEC, Reader, all_of, hider
 from talm_sim.cli.making.review_page import page_of
+from talm_sim.cli.person.judging import shown_text
+from talm_sim.cli.person.label_files import parse_labels
 from talm_sim.cli.report.markdown import markdown_cell
 from talm_sim.cli.report.transcript import call_text
 from talm_sim.cli.terminal import prose, screen
 from talm_sim.cli.terminal import text as printed
 from talm_sim.common.credentials import credentials_in_headers, credentials_in_url, is_distinctive, names_credential
 from talm_sim.config import RunConfig, parse_limit
-from talm_sim.errors import did_you_mean, full_name
+from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
 from talm_sim.recordings import HttpRequest, HttpResponse, matching, misses
 from talm_sim.recordings import calls as recorded_calls
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.runs.files.manifest import check_name
+from talm_sim.runs.people.sample import Sample
 from talm_sim.runs.python_words import python_words
 from talm_sim.runs.traces import attributes as span_attributes
 from talm_sim.runs.traces.episodes import episode_of, scenario_of
 from talm_sim.runs.traces.messages import read_trace
 from talm_sim.scenarios.making.review import Entry, Part
+from talm_sim.tasks import pass_question
 from talm_sim.tasks.talm.making import giveaways
 from talm_sim.tools_env.environment import validate_arguments
 from talm_sim.tools_env.examples import example_arguments
@@ -50,6 +57,18 @@ def _review(text: str) -> None:
 def _print(page: Any) -> None:
     with open("/dev/null", "w", encoding="utf-8", errors="replace") as nowhere:
         Console(file=nowhere, width=100).print(page)
+
+
+def _judged(text: str) -> None:
+    _print(Text(shown_text(text)))
+
+
+def _labels(text: str) -> None:
+    sample = Sample(seed=0, sizes={"one": 2}, episodes={"e-1": "one", "=2": "one"})
+    question = pass_question()
+    for labels in (text, f"episode,name,label,note\n{text}", f"episode,name,label,note\ne-1,ann,pass,{text}"):
+        with contextlib.suppress(PrerequisiteError):
+            parse_labels(labels, Path("a.csv"), question, sample)
 
 
 @cache
@@ -232,6 +251,8 @@ READERS: Final = (
     ),
     Reader("OpenAPI texts", "talm_sim.tools_env.sources.openapi_document", _openapi, ("{",), ("{", "}", "/", "{a}", "%7B")),
     Reader("arguments", "talm_sim.tools_env.environment", lambda text: validate_arguments(SPEC, {"amount": text, text: 1})),
+    Reader("what a person judges", "talm_sim.cli.terminal.text", _judged, ("\x1b[", "\x1b]0;"), ("\x1b", "\u202e", "[red]", "\n", "\r")),
+    Reader("labels as CSV", "talm_sim.cli.person.label_files", _labels, ("e-1,ann,", '"'), (",", '"', "\n", ";", "e-1", "pass", "'=2")),
     Reader(
         "looked up names",
         "talm_sim.tools_env.service.lookup",

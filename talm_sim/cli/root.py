@@ -15,7 +15,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
         "run": (_AT + "run:command", "Run episodes and print the table; without options it replays a recording, with no key."),
         "resume": (_AT + "resume:command", "Continue a stored run."),
-        "answer": (_AT + "answer:command", "Answer the questions a run is waiting for."),
+        "answer": (_AT + "answer:command", "Answer what a run is waiting for: questions, calls to approve, forms."),
         "judge": (_AT + "judge:command", "Score a stored run again."),
         "ablate": (_AT + "ablate:command", "Run a grid of settings and print one table."),
     },

@@ -155,10 +155,7 @@ class Desk:
         """
         if decision is None and not text.strip() and not declined:
             raise PrerequisiteError("the answer is empty: write a text, or say that you do not know or want to skip.")
-        try:
-            name = check_person(name)
-        except ValueError as err:
-            raise PrerequisiteError(f"name: {err}.") from None
+        name = _check_name(name)
         with explain_errors(self.path):
             key = self._meant(asked)
             if isinstance(key, AnswerStatus):
@@ -264,6 +261,13 @@ class Desk:
             return AnswerStatus.GONE if self.reading.execute("SELECT 1 FROM episodes WHERE id = ?", (episode,)).fetchone() else asked
         hint = suggest_open_episode(episode, asking_episodes(self.reading))
         raise PrerequisiteError(f"{self.path}: no open question of episode '{episode}'.{hint}")
+
+
+def _check_name(name: str) -> str:
+    try:
+        return check_person(name)
+    except ValueError as err:
+        raise PrerequisiteError(f"name: {err}.") from None
 
 
 def _explain_unkept(decision: Decision) -> str:

@@ -10,7 +10,6 @@ from talm_sim.config import Traffic
 from talm_sim.errors import format_names
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.hidden_tools import BUILDS
-from talm_sim.tools_env.guarded import guarded_tools
 from talm_sim.types import Scenario
 
 if TYPE_CHECKING:
@@ -69,7 +68,11 @@ def _notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) -
 
 def _nothing_guarded(job: Job[Any], tools: Tools) -> Iterator[str]:
     """Say that nothing waits for approval, since every tool only reads."""
-    if job.options.approve and not guarded_tools(job.options.approve, tools):
+    if not job.options.approve:
+        return
+    from talm_sim.tools_env.guarded import guarded_tools  # not at the top: a help page needs no tools
+
+    if not guarded_tools(job.options.approve, tools):
         yield f"--approve {job.options.approve}: every tool of this run is declared read-only, so that no call waits for a person"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -16,11 +16,10 @@ from talm_sim.tasks.agent_notes import AgentNotes
 from talm_sim.tasks.base import Job, Opened, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
-from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.own_agents import own_agent, refuse_model_faults, settle_own_agent
-from talm_sim.tasks.person import open_person, who_answers
+from talm_sim.tasks.person import open_responder, who_answers
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import list_tasks
 from talm_sim.tasks.standing_in import kept_of_replaceable
@@ -30,10 +29,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
     from talm_sim.agent.episode import Agent
-    from talm_sim.agent.graph import TalmRules
-    from talm_sim.agent.humans import Responder
     from talm_sim.agent.own.agents import OwnAgent
-    from talm_sim.agent.person.played import PersonModel
     from talm_sim.agent.prompts import Prompts
     from talm_sim.models.base import Model
     from talm_sim.scenarios.problems import Problem
@@ -175,13 +171,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
         config, options = job.config, job.options
         prompts = _prompts(job)
         kind = None if options.human == "none" else responder_kind(options.human)
-        sources = options.tools_from or self.tools_from
+        sources, own = options.tools_from or self.tools_from, own_agent(job) if options.agent else None
         tools = await shared.tools(config, sources, trusted=options.trust, person=kind is not None)
         environment = _environment(job, tools, self._gold_arguments(job), built_in=not sources)
-        own = None if options.agent is None else own_agent(job)
-        person = await open_person(job, shared, prompts) if ":" in options.human else None
         model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
         waits = kind is not None and kind.waits
+        responder = await open_responder(job, shared, environment, prompts) if kind and not waits else None
         stack = AsyncExitStack()
         stack.push_async_callback(environment.aclose)
 
@@ -196,7 +191,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 human_tool=prompts.human_tool() if kind else None,
                 finish_tool=prompts.finish_tool() if options.finish == "tool" else None,
                 without_tools=self.without_tools,
-                responder=self._responder(job, shared, environment, person) if kind and not kind.waits else None,
+                responder=responder,
                 saver=saver,
                 most_steps=(4 if environment.approve else 2) * (options.turn_limit or TURNS) + 5,
                 control=self.control,
@@ -211,7 +206,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             yield Opened(
                 job,
                 agent,
-                wording=prompts.texts() | (prompts.person_texts(options.persona) if person else {}),
+                wording=prompts.texts() | prompts.person_texts(options.persona if ":" in options.human else ""),
                 human=options.human,
                 waits=waits,
                 starts_again=waits and (own is not None or tools.keep_state),
@@ -225,7 +220,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def _graph(self, job: Job[AgentTaskOptionsT], own: OwnAgent | None, prompts: Prompts, saver: Any, *, tools_ask: bool) -> Any:
         """Return what plays an episode: the user's own agent, or our graph, held where it is while a tool asks the person."""
-        from talm_sim.agent.graph import talm_graph
+        from talm_sim.agent.graph import TalmRules, talm_graph
         from talm_sim.agent.holding import HoldingGraph
         from talm_sim.agent.own.session import AgentLimits
         from talm_sim.agent.own.sessions import Sessions
@@ -234,7 +229,9 @@ class AgentTask(Task[AgentTaskOptionsT]):
         if own is not None:
             rounds = 0 if options.human in {"none", "recorded"} else options.rounds
             return Sessions(own, AgentLimits(options.turn_limit or TURNS, options.token_limit, options.agent_timeout, rounds))
-        graph = talm_graph(self._rules(job, prompts), saver)
+        asked, alone = {group: self.questions(group) for group in self.splits["all"]}, options.stop_after is not None
+        rules = TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
+        graph = talm_graph(rules, saver)
         return HoldingGraph(graph) if tools_ask else graph
 
     def _gold_arguments(self, job: Job[AgentTaskOptionsT]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -247,30 +244,6 @@ class AgentTask(Task[AgentTaskOptionsT]):
             return gold_arguments(self.load(job.having(split="all", limit=None)))
         except PrerequisiteError:  # a task that makes its scenarios has no others
             return gold_arguments(self.load(job))
-
-    def _rules(self, job: Job[AgentTaskOptionsT], prompts: Prompts) -> TalmRules:
-        from talm_sim.agent.graph import TalmRules
-
-        asked = {group: self.questions(group) for group in self.splits["all"]}
-        options, alone = job.options, job.options.stop_after is not None
-        return TalmRules(prompts, asked, options.turn_limit or TURNS, options.token_limit, alone, rounds=options.rounds, retries=RETRIES)
-
-    def _responder(
-        self, job: Job[AgentTaskOptionsT], shared: Shared, environment: Environment, person: PersonModel | None
-    ) -> Callable[[Scenario, int], Responder]:
-        from talm_sim.agent.responders import ResponderContext, responder_kind
-
-        make = responder_kind(job.options.human).open
-        assert make is not None
-        library, model, key = shared.library(job.config.cassettes, self.recorded_in), job.config.model, recording_key(job)
-
-        def responder(scenario: Scenario, epoch: int) -> Responder:
-            def recorded() -> Sequence[Any]:
-                return library.human_answers(model, scenario.id, scenario.group, epoch, key)
-
-            return make(ResponderContext(scenario, epoch, environment.specs, recorded, bool(environment.perturb), person))
-
-        return responder
 
     def for_control(self, job: Job[AgentTaskOptionsT]) -> Job[AgentTaskOptionsT]:
         """Change the job for a control: it asks the simulated person if the real model has anybody to ask, and uses the built-in graph."""
@@ -295,9 +268,7 @@ def _prompts(job: Job[Any]) -> Prompts:
 
 def _finish_of(options: AgentTaskOptions) -> str:
     """Return what ends an episode; your own agent ends its episodes itself."""
-    if options.finish != "auto":
-        return options.finish
-    return FINISH_BY if options.agent is None else "text"
+    return options.finish if options.finish != "auto" else FINISH_BY if options.agent is None else "text"
 
 
 def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapping[str, Any]]], *, built_in: bool) -> Environment:
@@ -317,7 +288,7 @@ def _environment(job: Job[Any], tools: Tools, others: Mapping[str, Sequence[Mapp
         result_limit=options.result_limit,
         others=others,
         writing=options.writing,
-        approve=guarded_tools(options.approve, tools),
+        approve=guarded_tools(options.approve, tools) if options.approve else frozenset(),
     )
 
 

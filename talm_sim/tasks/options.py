@@ -29,20 +29,23 @@ class TaskOptions(OptionsModel):
 class AgentOptions(TaskOptions):
     """Options of a task whose agent acts: with tools that can be damaged, with somebody to ask, for some turns."""
 
-    human: str = option("auto", GEN, "none|terminal|simulated|model:P/N", metavar="WHO")
-    """Who answers the agent's questions. `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`."""
+    human: str = option("auto", GEN, "none|terminal|simulated|...", metavar="WHO")
+    """Who answers the agent's questions: `none`, a responder (`talm_sim.agent.responders`) or `model:PROVIDER/NAME`.
+
+    `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`.
+    """
     approve: Names = option("", GEN, "Tools whose calls a person approves first.", metavar="TOOL,...|writing")
     """`writing` stands for every tool that is not declared read-only; see `talm_sim.tools_env.guarded`."""
-    ask_limit: int | None = option(None, GEN, "Questions to a person per episode.", metavar="N", rare=True, ge=0)
+    ask_limit: int | None = option(None, GEN, "Maximum questions to a person per episode.", metavar="N", rare=True, ge=0)
     """Of a question beyond it the agent is told that nobody answers any more."""
-    ask_limit_run: int | None = option(None, GEN, "Questions to a person in the whole run.", metavar="N", rare=True, ge=0)
-    answer_timeout: float | None = option(None, GEN, "Seconds after which nobody answers a question.", metavar="S", rare=True, gt=0)
+    ask_limit_run: int | None = option(None, GEN, "Maximum questions to a person per run.", metavar="N", rare=True, ge=0)
+    answer_timeout: float | None = option(None, GEN, "Seconds that a question waits for its answer.", metavar="S", rare=True, gt=0)
     """Counted from when it was put, also while no process runs the run; the agent is told then that nobody answered."""
     persona: Literal["none", "terse", "chatty", "confused", "wrong-once", "front-loads", "pushes-back", "claims-done"] = option(
         "none", GEN, "How the person speaks whom a model plays.", metavar="NAME", rare=True
     )
     """See docs/people.md; `wrong-once`, `front-loads` and `claims-done` make a fault on purpose."""
-    perturb: tuple[str, ...] = option((), GEN, "Fault to inject into tools or the model's answers; repeatable.", metavar="NAME[:k=v,...]")
+    perturb: tuple[str, ...] = option((), GEN, "Fault in tools or the model; repeatable.", metavar="NAME[:k=v,...]")
     writing: bool = option(False, GEN, "Let faults repeat calls that may change data.", rare=True)
     """Without it, a fault that lets a call through or repeats it does not apply to tools that are not known only to read."""
     turn_limit: int | None = option(None, GEN, "Maximum model turns (5; your agent 50).", metavar="N", ge=1)

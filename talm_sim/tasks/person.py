@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,31 @@ from talm_sim.models.metering import max_tokens_of
 from talm_sim.models.registry import in_process
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.options import AgentOptions
 from talm_sim.types import Scenario
 
 if TYPE_CHECKING:
+    from talm_sim.agent.humans import Responder
     from talm_sim.agent.person.played import PersonModel
     from talm_sim.agent.prompts import Prompts
     from talm_sim.recordings import CassetteLibrary
     from talm_sim.tasks.shared import Shared
+    from talm_sim.tools_env.environment import Environment
 
-__all__ = ["open_person", "person_bounds", "person_model", "person_traffic", "who_answers"]
+__all__ = ["open_responder", "person_bounds", "person_model", "person_traffic", "prompts_of", "who_answers"]
+
+
+def prompts_of(job: Job[Any]) -> Prompts:
+    """Return the wording of a job: of its agent, and of the model that plays the person.
+
+    Raises:
+        PrerequisiteError: The file that `--prompts` names cannot be read.
+    """
+    from talm_sim.agent.prompts import load_prompts
+    from talm_sim.tasks.registry import list_tasks
+
+    return load_prompts(job.config.prompts, job.task.name, list_tasks)
 
 
 def person_model(config: RunConfig) -> str:
@@ -31,17 +46,36 @@ def person_model(config: RunConfig) -> str:
     return named_model(str(config.options.get("human", "")))
 
 
-async def open_person(job: Job[Any], shared: Shared, prompts: Prompts) -> PersonModel | None:
-    """Open the model that plays the person, once for a session; return None where none does.
+async def open_responder(job: Job[Any], shared: Shared, environment: Environment, prompts: Prompts) -> Callable[[Scenario, int], Responder]:
+    """Open what answers at once, and return what makes the responder of a scenario and epoch.
 
     Args:
-        job: The settled job.
-        shared: Opens it, and closes it with the session.
+        job: The settled job, whose `human` answers at once.
+        shared: Opens the model that plays the person, if one does, and closes it with the session.
+        environment: The tools.
         prompts: The wording.
 
     Raises:
-        PrerequisiteError: The model can be neither replayed nor asked live.
+        PrerequisiteError: The model that plays the person can be neither replayed nor asked live.
     """
+    from talm_sim.agent.responders import ResponderContext, responder_kind
+
+    make = responder_kind(job.options.human).open
+    assert make is not None
+    library, model, key = shared.library(job.config.cassettes, job.task.recorded_in), job.config.model, recording_key(job)
+    person = await _open_person(job, shared, prompts)
+
+    def responder(scenario: Scenario, epoch: int) -> Responder:
+        def recorded() -> Sequence[Any]:
+            return library.human_answers(model, scenario.id, scenario.group, epoch, key)
+
+        return make(ResponderContext(scenario, epoch, environment.specs, recorded, bool(environment.perturb), person))
+
+    return responder
+
+
+async def _open_person(job: Job[Any], shared: Shared, prompts: Prompts) -> PersonModel | None:
+    """Open the model that plays the person, once for a session; return None where none does."""
     from talm_sim.agent.person.played import PersonModel, named_model
 
     name = named_model(job.options.human)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.toolbox import Tools
+
+if TYPE_CHECKING:
+    from talm_sim.tools_env.toolbox import Tools
 
 __all__ = ["WRITING", "guarded_tools"]
 

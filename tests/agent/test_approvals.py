@@ -165,10 +165,17 @@ async def test_an_edited_call_is_what_runs_and_what_faults_strike() -> None:
     assert read_by(model) == [done.result]
 
 
-async def test_an_edit_that_does_not_fit_is_an_error_that_the_agent_reads() -> None:
-    model, tools = Script(SEND, ANSWER), Client()
-    episode, _ = await play(model, Decision(action="edit", name="send", arguments={"who": "Bob"}), tools=tools)
-    assert [event.error for event in episode.tool_events] == ["invalid_arguments"]
+async def test_an_edit_that_does_not_fit_is_the_responder_s_mistake() -> None:
+    tools = Client()
+    with pytest.raises(PrerequisiteError, match="cannot be taken: 'to' is a required property"):
+        await play(Script(SEND, ANSWER), Decision(action="edit", name="send", arguments={"who": "Bob"}), tools=tools)
+    assert tools.made == []
+
+
+async def test_an_edit_of_another_tool_that_does_not_fit_is_an_error_that_the_agent_reads() -> None:
+    tools = Client()
+    episode, _ = await play(Script(SEND, ANSWER), Decision(action="edit", name="wipe", arguments={"who": "Bob"}), tools=tools)
+    assert [(event.name, event.error) for event in episode.tool_events] == [("wipe", "invalid_arguments")]
     assert tools.made == []
 
 

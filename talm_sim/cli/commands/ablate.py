@@ -30,9 +30,10 @@ Examples:
   talm-sim ablate --over 'perturb=["", "http-500:p=0.5,times=1"]'
   talm-sim ablate --grid grid.toml --dry-run
 """
+_WITHOUT = ("run_id", "name", "controls", "against", "gate", "baseline", "junit", "summary")
 
 
-@click.command(cls=ConfigCommand, epilog=_EXAMPLES, without=("run_id", "controls", "against", "gate", "baseline", "junit", "summary"))
+@click.command(cls=ConfigCommand, epilog=_EXAMPLES, without=_WITHOUT)
 @click.option("--over", "axes", multiple=True, metavar="FIELD=V1,V2,...", help="Option to vary and its values; repeatable.")
 @click.option("--grid", type=click.Path(path_type=Path), metavar="F.toml", help="TOML file with a table [grid] of options and values.")
 @click.option("--name", default="ablation", show_default=True, metavar="NAME", help="Prefix of the runs' names.")

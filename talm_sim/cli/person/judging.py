@@ -10,7 +10,7 @@ from talm_sim.cli.person.fitted_page import FittedPage
 from talm_sim.cli.terminal.text import clip, count, one_line, strip_control
 from talm_sim.runs.people.ballot import Ballot
 
-__all__ = ["judge_items"]
+__all__ = ["judge_items", "shown_text"]
 
 _MOST = 100_000
 """Characters of a text that can be read here."""
@@ -80,13 +80,14 @@ class _Sitting:
         ballot = self._ballot
         # Neither the episode's name nor its place in the run: they may say the group.
         number = ballot.items.index(item) + 1
-        parts = [(one_line(title, 60), [Text(_shown(text))]) for title, text in ballot.material(item)]
+        parts = [(one_line(title, 60), [Text(shown_text(text))]) for title, text in ballot.material(item)]
         titles = [title for title, _ in parts]
         title = f"{number} of {len(ballot.items)}, {ballot.given} judged"
         return FittedPage(self._console, title, parts, matters=(titles[-1], *titles[:-1]), more="m", around=_LINES, plain=self._plain)
 
 
-def _shown(text: str) -> str:
+def shown_text(text: str) -> str:
+    """Return a text as a person reads it here: nothing in it acts, and one that is far too long is cut."""
     text = strip_control(text).strip()
     left = len(text) - _MOST
     return text if left <= 0 else f"{clip(text, _MOST)}\n({count(left, 'more character')})"

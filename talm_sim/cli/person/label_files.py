@@ -16,7 +16,7 @@ from talm_sim.runs.people.sample import Sample
 from talm_sim.runs.people.verdicts import PeopleVerdicts, check_person
 from talm_sim.tasks import PersonQuestion
 
-__all__ = ["label_records", "labels_csv", "read_labels"]
+__all__ = ["label_records", "labels_csv", "parse_labels", "read_labels"]
 
 COLUMNS = ("episode", "name", "label", "note", "given_at", "counts")
 Labels = dict[str, dict[str, tuple[str, str]]]
@@ -60,10 +60,23 @@ def read_labels(file: Path, question: PersonQuestion, sample: Sample, people: Pe
     Raises:
         PrerequisiteError: It cannot be read, or a line cannot be used; the message names the line.
     """
+    try:
+        text = read_text(file, LARGEST_DATA, "utf-8-sig")
+    except UnicodeDecodeError:
+        raise PrerequisiteError(f"{file}: is not UTF-8; save it as CSV in UTF-8.") from None
+    except (UnfitFileError, OSError) as err:
+        raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}.") from None
+    return parse_labels(text, file, question, sample, people, name)
+
+
+def parse_labels(
+    text: str, file: Path, question: PersonQuestion, sample: Sample, people: PeopleVerdicts | None = None, name: str = ""
+) -> tuple[Labels, int]:
+    """Parse what such a file contains; see `read_labels`."""
     meant = {key: label for known in question.labels.items() for key, label in ((known[0], known[1]), (known[1].lower(), known[1]))}
     found: Labels = {}
     empty = 0
-    for where, record in _records(file):
+    for where, record in _records(file, text):
         label = meant.get(record["label"].strip().lower())
         if not record["label"].strip():
             empty += 1
@@ -102,14 +115,8 @@ def _episode(text: str, where: str, sample: Sample) -> str:
     return name
 
 
-def _records(file: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _records(file: Path, text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield each line with its place."""
-    try:
-        text = read_text(file, LARGEST_DATA, "utf-8-sig")
-    except UnicodeDecodeError:
-        raise PrerequisiteError(f"{file}: is not UTF-8; save it as CSV in UTF-8.") from None
-    except (UnfitFileError, OSError) as err:
-        raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}.") from None
     first = text.partition("\n")[0]
     reader: csv.DictReader[str] = csv.DictReader(io.StringIO(text), delimiter=";" if ";" in first and "," not in first else ",", strict=True)
     heads = _reading(file, reader, lambda: list(reader.fieldnames or ()))

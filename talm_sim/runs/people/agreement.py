@@ -101,7 +101,7 @@ class Agreement:
         shares = []
         for episode, votes in (self.itself or {}).items():
             pairs = [one == other for one, other in combinations(votes, 2)]
-            if pairs and episode in self.bases:
+            if pairs and episode in self.labels:
                 shares.append((self.bases[episode], sum(pairs) / len(pairs)))
         found = mean_over(shares)
         if found is None:
