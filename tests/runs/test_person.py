@@ -126,6 +126,17 @@ def test_agent_and_person_are_recorded_side_by_side_and_replayed_without_their_s
         talm_sim.run(**options | {"tools": "replay", "models": "replay", "human": "model:openai-api/stand/another"}, run_id="other")
 
 
+def test_a_question_in_the_words_of_an_own_agent_is_answered(world: dict[str, Any], server: Loopback) -> None:
+    def agent(messages: Any, tools: Any) -> list[Any]:
+        said = "It is far north." if any("I mean" in str(one) for one in messages) else "Which town do you mean?"
+        return [*messages, {"role": "assistant", "content": said}]
+
+    options = {name: value for name, value in world.items() if name != "model"}
+    stored = talm_sim.run(**options, agent=agent, limit="2")
+    assert [(one.questions[0].by, one.questions[0].answer[:6]) for one in stored.episodes()] == [("words", "I mean")] * 2
+    assert [row.values["person_fault"] for row in stored.rows()] == [False] * 2
+
+
 def test_what_the_person_asks_is_counted_and_a_budget_stops_it(world: dict[str, Any], server: Loopback) -> None:
     heard: list[RunEvent] = []
     stored = talm_sim.run(**world, budget="requests=2", max_episodes=1, on_event=heard.append)
