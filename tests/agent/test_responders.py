@@ -33,8 +33,12 @@ CONTEXT = ResponderContext(SCENARIO, 2, {}, list)
 
 def test_the_built_in_ones_are_there_and_none_is_not_one() -> None:
     assert RESPONDERS.names() == ["terminal", "recorded", "simulated", "refusing", "model"]
-    assert [responder_kind(name).waits for name in RESPONDERS.names()] == [True, False, False]
-    assert all(responder_kind(name).about and responder_kind(name).name == name for name in RESPONDERS.names())
+    kinds = [responder_kind("model:openai/gpt-4o" if name == "model" else name) for name in RESPONDERS.names()]
+    assert [kind.waits for kind in kinds] == [True, False, False, False, False]
+    assert [kind.name for kind in kinds] == RESPONDERS.names() and all(kind.about for kind in kinds)
+    for unnamed in ("model", "model:", "model:gpt-4o"):
+        with pytest.raises(PrerequisiteError, match=r"^write model:PROVIDER/NAME, for example model:openai/gpt-4o\.$"):
+            responder_kind(unnamed)
     with pytest.raises(PrerequisiteError, match=r"^unknown responder 'simulatd'\. Did you mean 'simulated'\?$"):
         responder_kind("simulatd")
 
