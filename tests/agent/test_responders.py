@@ -47,8 +47,8 @@ async def test_the_refusing_one_answers_questions_and_allows_nothing() -> None:
     assert open_responder is not None
     person = open_responder(CONTEXT)
     assert isinstance(person, DecidingResponder)
-    assert (await person("Which airport code do you mean?", 1)).answer == "It is HAN."
-    requests = [Approval(name="send"), Approval(name="send", allowed=("approve", "respond")), Form(message="How many?")]
+    assert (await person("What is the code?", 1)).answer == "It is HAN."
+    requests: list[Approval | Form] = [Approval(name="send"), Approval(name="send", allowed=("approve", "respond")), Form(message="How many?")]
     decisions = [(await person.decide(request, 1)).decision for request in requests]
     assert [decision and (decision.action, decision.message) for decision in decisions] == [
         ("reject", NOT_ALLOWED),
