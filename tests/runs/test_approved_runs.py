@@ -111,6 +111,22 @@ def test_decisions_from_the_queue_are_replayed_offline_with_equal_metrics(option
     assert _values(_figures(again)) == _values(_figures(done))
 
 
+def test_questions_that_were_cut_off_are_replayed_as_such(options: dict[str, Any], monkeypatch: Any) -> None:
+    with serving("asks") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "key-of-nobody")
+        how: dict[str, Any] = {"model": "openai/stand-in", "models": "record", "tools": "record"}
+        live = talm_sim.run(human="simulated", ask_limit_run=1, run_id="live", **how, **options)
+    cut = [event.declined for episode in live.episodes() for event in episode.questions]
+    assert cut == ["idk", "limit"]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    again = talm_sim.run(human="recorded", run_id="again", **{**how, "models": "replay", "tools": "replay"}, **options)
+    assert _happened(again) == _happened(live)
+    assert _values(_figures(again)) == _values(_figures(live))
+    with pytest.raises(PrerequisiteError, match="the recording says which questions were answered"):
+        talm_sim.run(human="recorded", ask_limit_run=1, **{**how, "models": "replay", "tools": "replay"}, **options)
+
+
 def test_a_recording_with_other_approvals_is_another_one(options: dict[str, Any], model: str) -> None:
     talm_sim.run(model=model, human="simulated", models="record", tools="record", run_id="live", **options)
     with pytest.raises(PrerequisiteError, match="approve"):
