@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from talm_sim.runs.events import BudgetSpent, RunEvent
 from talm_sim.runs.forecast import forecast
 from talm_sim.types import Termination
 from tests.models.loopback import Answer, Loopback, Seen, chat_answer, loopback
+from tests.models.stand_in import Call, StandIn, serving
 from tests.runs.recorded_world import TOWNS, make_world
 
 PERSON = "openai-api/stand/person"
@@ -91,6 +92,49 @@ def test_it_is_recorded_and_replayed_without_the_server(
     assert [row.values["pass_rate"] for row in again.rows()] == [True] * 4
     other = talm_sim.run(**world | kept | {"tools": "replay"}, run_id="other", persona="chatty")
     assert {one.termination for one in other.episodes()} == {Termination.REPLAY_MISS}
+
+
+def test_agent_and_person_are_recorded_side_by_side_and_replayed_without_their_servers(
+    world: dict[str, Any], server: Loopback, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def act(stand_in: StandIn, messages: Sequence[tuple[str, str]], tools: Mapping[str, Any]) -> str | list[Call]:
+        if not tools:
+            return "IDK, I need to ask."
+        told = [text for who, text in messages if who == "result"]
+        if not told:
+            return [("ask_human", {"question": "Which town?"})]
+        if len(told) == 1:
+            return [("town_latitude", {"town": told[0].removeprefix("I mean ").rstrip(".")})]
+        return [("Finish", {"final_answer": f"It is {told[-1]}"})]
+
+    monkeypatch.setattr(StandIn, "act", act)
+    options = world | {"model": "openai-api/agents/small", "cassettes": tmp_path / "kept", "tools": "record", "models": "record"}
+    with serving("guesses") as agents:
+        monkeypatch.setenv("AGENTS_BASE_URL", f"{agents.url}/v1")
+        live = talm_sim.run(**options, run_id="live", budget="requests=1000")
+    assert len(server.seen) == 4
+    for name in ("AGENTS_BASE_URL", "STAND_BASE_URL"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9/v1")  # nobody is there
+    again = talm_sim.run(**options | {"tools": "replay", "models": "replay"}, run_id="again")
+    answers = [[(one.questions[0].answer, one.answer) for one in run.episodes()] for run in (live, again)]
+    assert answers[0] == answers[1] and len(server.seen) == 4
+    assert [row.values["pass_rate"] for row in again.rows()] == [True] * 4
+    by_file = talm_sim.run(**options | {"tools": "replay", "models": "replay", "human": "recorded"}, run_id="by-file")
+    assert [one.questions[0].responder for one in by_file.episodes()] == [f"recorded (model:{PERSON})"] * 4
+    assert all(row.values["person_fault"] is False for row in by_file.rows())
+    with pytest.raises(PrerequisiteError, match="was not recorded, and this run is replayed"):
+        talm_sim.run(**options | {"tools": "replay", "models": "replay", "human": "model:openai-api/stand/another"}, run_id="other")
+
+
+def test_a_question_in_the_words_of_an_own_agent_is_answered(world: dict[str, Any], server: Loopback) -> None:
+    def agent(messages: Any, tools: Any) -> list[Any]:
+        said = "It is far north." if any("I mean" in str(one) for one in messages) else "Which town do you mean?"
+        return [*messages, {"role": "assistant", "content": said}]
+
+    options = {name: value for name, value in world.items() if name != "model"}
+    stored = talm_sim.run(**options, agent=agent, limit="2")
+    assert [(one.questions[0].by, one.questions[0].answer[:6]) for one in stored.episodes()] == [("words", "I mean")] * 2
+    assert [row.values["person_fault"] for row in stored.rows()] == [False] * 2
 
 
 def test_what_the_person_asks_is_counted_and_a_budget_stops_it(world: dict[str, Any], server: Loopback) -> None:
