@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import subprocess
 import sys
@@ -16,31 +17,47 @@ from typing import Any, Final
 
 import campaign.paperwork  # noqa: F401 - the runs are of its task
 from campaign.base import ROOT, Outcome, Part, environment, start, talm
+from talm_sim.common.digests import digest
 from talm_sim.runs.desk import Desk
-from talm_sim.runs.questions import next_open_question
+from talm_sim.runs.questions import Question, next_open_question
 from talm_sim.runs.stored_run import StoredRun, load_run
-from talm_sim.types import Decision, Episode
+from talm_sim.types import Decision, Episode, Form
 
-__all__ = ["PARTS", "answer_next", "decision_of"]
+__all__ = ["PARTS", "answer_next", "reply_to"]
 
 _PLUGIN: Final = ("--plugin", "campaign.paperwork")
-_RUN: Final = ("run", "--task", "paperwork", "--model", "sim/oracle", "--display", "none", *_PLUGIN)
+_PAPERWORK: Final = ("--task", "paperwork", "--model", "sim/oracle")
+_OWN: Final = ("--split", "underspecified,perfect", "--model", "sim/asker", "--human", "terminal", "--tools", "replay")
+_SCENARIOS: Final = 144
+"""Episodes of an epoch of these groups; each puts something to a person."""
+_MOST_ROUNDS: Final = 12
 _KILLS: Final = {"run": 6, "people": 6}
 _LIMIT_S: Final = 600.0
 _IDLE_S: Final = 0.05
 
 
 def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    """Let `count` items wait, answer them and those that follow from two processes, kill all three at random, and compare with a quiet run."""
+    """Let as many items of the three kinds wait, and play."""
+    return _play(count, rng, scratch, (*_PAPERWORK, "--number", str(count)), kinds=3)
+
+
+def play_own(count: int, rng: random.Random, scratch: Path) -> Outcome:
+    """Let the questions and calls of our own agent wait, and play; every call of its tools waits for a person."""
+    tools = ",".join(one["name"] for one in json.loads(talm("tools", "list", "--json", scratch=scratch).out))
+    return _play(count, rng, scratch, (*_OWN, "--epochs", str(math.ceil(count / _SCENARIOS)), "--approve", tools), kinds=2)
+
+
+def _play(count: int, rng: random.Random, scratch: Path, options: tuple[str, ...], *, kinds: int) -> Outcome:
+    """Answer what waits, and what follows, from two processes; kill them and the run at random; compare with a quiet run."""
     outcome = Outcome(tried=count)
     for run in ("killed", "quiet"):
-        asked = talm(*_RUN, "--number", str(count), "--run-id", run, scratch=scratch, seconds=_LIMIT_S)
+        asked = talm("run", *options, "--display", "none", *_PLUGIN, "--run-id", run, scratch=scratch, seconds=_LIMIT_S)
         if asked.wrong or asked.code != 1:
             outcome.failures.append(f"run: {asked.wrong or asked.err[-300:]}")
             return outcome
     waiting = Counter(one["kind"] for one in _listed(scratch, "killed"))
-    if waiting.total() != count or len(waiting) != 3:
-        outcome.failures.append(f"{dict(waiting)} wait, not {count} of three kinds")
+    if waiting.total() < count or len(waiting) != kinds:
+        outcome.failures.append(f"{dict(waiting)} wait, not {count} of {kinds} kinds")
 
     people = [_Person(scratch, name) for name in ("Ada", "Bob")]
     runner = _Runner(scratch, rng)
@@ -51,7 +68,6 @@ def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
     outcome.failures += [*runner.faults, *(fault for person in people for fault in person.faults)]
     took = time.monotonic() - began
 
-    _answer_all(scratch / "runs" / "quiet")
     _resume_quietly(outcome, scratch)
     outcome.failures += list(_astray(scratch, people))
     outcome.figures = {
@@ -63,20 +79,20 @@ def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
     return outcome
 
 
-def decision_of(key: tuple[str, int, str], kind: str, ask: int) -> dict[str, Any]:
+def reply_to(item: Question) -> dict[str, Any]:
     """Return what everybody answers to an item: the same, whoever answers it."""
-    number = int(key[0].rpartition("-")[2]) + ask
-    if kind == "question":
-        return {"text": f"answer {number} to {key[0]}, part {ask}"}
-    if kind == "form":
-        forms: list[dict[str, Any]] = [{"action": "accept", "content": {"nights": number}}, {"action": "decline"}, {"action": "cancel"}]
-        return {"decision": forms[number % 3]}
-    calls: list[dict[str, Any]] = [
-        {"action": "approve"},
-        {"action": "edit", "name": "book", "arguments": {"room": str(number)}},
-        {"action": "reject", "message": f"not {number}"},
-        {"action": "respond", "message": f"done already, {number}"},
-    ]
+    number, request = int(digest([item.episode_id, item.ask], 6), 16), item.request
+    if request is None:
+        return {"text": item.knows or f"answer {number} to {item.episode_id}"}
+    if isinstance(request, Form):
+        accept = Decision(action="accept", content={"nights": number + 1})
+        return {"decision": (accept, Decision(action="decline"), Decision(action="cancel"))[number % 3]}
+    calls = (
+        Decision(action="approve"),
+        Decision(action="edit", name=request.name, arguments=dict(reversed(request.arguments.items()))),
+        Decision(action="reject", message=f"not {number}"),
+        Decision(action="respond", message=f"done already, {number}"),
+    )
     return {"decision": calls[number % 4]}
 
 
@@ -102,9 +118,7 @@ def answer_next(desk: Desk, name: str, *, last_first: bool) -> str:
     item = next_open_question(desk.reading, last_first=last_first)
     if item is None:
         return ""
-    said = decision_of(item.key, item.kind, item.ask)
-    decision = Decision.model_validate(said["decision"]) if "decision" in said else None
-    status = desk.answer(item.key, said.get("text", ""), decision=decision, name=name, responder="answer")
+    status = desk.answer(item.key, **reply_to(item), name=name, responder="answer")
     return json.dumps([*item.key, item.ask, status.value])
 
 
@@ -217,13 +231,16 @@ def _answer_all(run: Path) -> None:
 
 
 def _resume_quietly(outcome: Outcome, scratch: Path) -> None:
-    """Let the quiet run continue, answer what follows, and let it end."""
-    for last in (False, True):
+    """Answer and continue the quiet run, until it is done."""
+    quiet = load_run(scratch / "runs" / "quiet")
+    for _ in range(_MOST_ROUNDS):
+        _answer_all(quiet.path)
         done = talm("resume", "quiet", "--display", "none", *_PLUGIN, scratch=scratch, seconds=_LIMIT_S)
-        if done.wrong or done.code not in ((0,) if last else (0, 1)):
+        if done.wrong or done.code not in (0, 1):
             outcome.failures.append(f"resume quiet: {done.wrong or done.err[-300:]}")
-        if not last:
-            _answer_all(scratch / "runs" / "quiet")
+        if quiet.finished == quiet.total:
+            return
+    outcome.failures.append("the quiet run does not end")
 
 
 def _listed(scratch: Path, run: str) -> list[dict[str, Any]]:
@@ -234,14 +251,14 @@ def _listed(scratch: Path, run: str) -> list[dict[str, Any]]:
 def _astray(scratch: Path, people: list[_Person]) -> Iterator[str]:
     """Yield what was lost, answered twice or otherwise, and how the figures differ."""
     killed, quiet = (load_run(scratch / "runs" / run) for run in ("killed", "quiet"))
-    saved = Counter(key for person in people for key in person.saved)
+    saved = Counter((name, ask) for person in people for name, _, ask in person.saved)
     yield from (f"{key}: saved {times} times" for key, times in saved.items() if times > 1)
-    kept = {episode.id: episode for episode in killed.episodes()}
-    for person in people:
-        for name, _, ask in person.saved:
-            said = [event for event in kept[name].human_events if event.call_id == str(ask)] if name in kept else []
-            if [event.name for event in said] != [person.name]:
-                yield f"{name}, {ask}: saved by {person.name}, kept from {[event.name for event in said]}"
+    kept = Counter((episode.id, event.name) for episode in killed.episodes() for event in episode.human_events)
+    yield from (f"{name}: an answer of nobody" for name, who in kept if not who)
+    by = Counter((name, person.name) for person in people for name, _, _ in person.saved)
+    yield from (
+        f"{name}: {times} answers of {who} saved, {kept[name, who]} kept" for (name, who), times in by.items() if times > kept[name, who]
+    )
     content = [{episode.id: _content(episode) for episode in run.episodes()} for run in (killed, quiet)]
     yield from (f"{name}: {content[0].get(name)} is not {one}" for name, one in content[1].items() if content[0].get(name) != one)
     figures = [[{name: value for name, value in one.items() if name != "run"} for one in run.summary_records()] for run in (killed, quiet)]
@@ -256,4 +273,7 @@ def _content(episode: Episode) -> Any:
     return [episode.termination.value, episode.answer, events]
 
 
-PARTS: Final = (Part("desk", "items of three kinds that wait, answered by two at once, all of them killed", "items", 500, 60, play),)
+PARTS: Final = (
+    Part("desk", "items of three kinds that wait, answered by two at once, all of them killed", "items", 500, 60, play),
+    Part("desk-own", "the same with the questions and calls of our own agent", "items", 500, 0, play_own),
+)

@@ -180,3 +180,10 @@ def test_an_agent_at_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "takes no model; leave out --model" in capsys.readouterr().err
     assert main(["run", "--agent", "nowhere:act"]) == 2
     assert "--agent: nowhere:act: cannot be imported" in capsys.readouterr().err
+
+
+def test_an_agent_whose_calls_a_person_approves(tmp_path: Path) -> None:
+    (episode,) = run(module("approved_agent").build, tmp_path, model="sim/asker").episodes()
+    assert [event.kind for event in episode.human_events] == ["question", "approval", "approval"]
+    assert [event.decision.action for event in episode.human_events if event.decision] == ["approve", "approve"]
+    assert "Ramadan" in episode.answer and len(episode.tool_events) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,7 +11,9 @@ import httpx2
 
 from campaign.readers.base import ASKED, ASKS, CALLS, DECIDES, JAVA, TOOLS, Reader, also_in, hider
 from talm_sim.agent.asking import asking_sentences
+from talm_sim.agent.deciding import decide_by_scenario, explain_misfit
 from talm_sim.agent.humans import question_digest
+from talm_sim.agent.own.contracts import read_interrupt
 from talm_sim.agent.own.failures import failure_of
 from talm_sim.agent.sentences import read_sentences
 from talm_sim.agent.shown_tools import tool_specs
@@ -25,6 +28,7 @@ from talm_sim.models.retries import retry_after
 from talm_sim.models.server_client import _in_utf8
 from talm_sim.models.yes_no import read_yes_no
 from talm_sim.tasks.agent_controls import gives_missing, is_refusal, value_in_reply
+from talm_sim.types import Form, GoldCall, Scenario, Turn
 
 __all__ = ["READERS"]
 
@@ -54,6 +58,26 @@ def _own_error(text: str) -> None:
     error = RuntimeError(text)
     asyncio.run(failure_of(error, hider().text, frozenset()))
 
+
+def _interrupt(text: str) -> None:
+    value = json.loads(text)
+    asked = read_interrupt(value, value)
+    decide = [decide_by_scenario(one, _BOOKING) for one in asked.items if not isinstance(one, str)]
+    assert all(not explain_misfit(one, made) for one, made in zip(asked.items, decide, strict=False) if not isinstance(one, str))
+
+
+def _form(text: str) -> None:
+    form = Form(message="m", fields={"type": "object", "properties": {"city": json.loads(text)}})
+    assert not explain_misfit(form, decide_by_scenario(form, _BOOKING))
+
+
+_BOOKING: Final = Scenario(
+    id="s", group="perfect", turns=(Turn(messages=(), gold_calls=(GoldCall(tool="f", arguments={"city": "Oslo", "n": 3}),)),)
+)
+_HITL: Final = {
+    "action_requests": [{"name": "f", "args": {"TEXT": "TEXT"}, "description": "TEXT"}],
+    "review_configs": [{"action_name": "f", "allowed_decisions": ["approve", "TEXT"]}],
+}
 
 READERS: Final = (
     Reader("read_calls", "talm_sim.models.formats.readers", lambda text: read_calls(text, TOOLS), CALLS, JAVA),
@@ -96,6 +120,8 @@ READERS: Final = (
         lambda text: (chat.pick(text), chat.shows_tools(text), format_of_template(text)),
         ("{% ", "{{ "),
     ),
+    Reader("read_interrupt", "talm_sim.agent.own.contracts", also_in(_HITL, _interrupt), ('{"action_requests": [{"name": "f", "args": {',)),
+    Reader("decide_by_scenario", "talm_sim.agent.deciding", also_in({"type": "string", "TEXT": ["TEXT"]}, _form), ('{"enum": ["',)),
     Reader("own agents' errors", "talm_sim.agent.own.failures", _own_error),
     Reader(
         "declines, holds",

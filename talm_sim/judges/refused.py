@@ -209,14 +209,9 @@ class _Reading:
 
     def _writes(self, act: _Act) -> bool:
         """Whether a call may change something: its tool is not declared read-only, or a person approves its calls."""
-        if act.event is not None:
-            return not act.event.reads and act.event.error != "unknown_tool"
-        if act.asked is not None:
-            return True
-        others = [
-            one for one in self._acts if one.name == act.name and (one.asked or one.event)
-        ]  # it was not executed: what is known of its tool?
-        return any(one.asked is not None or (one.event is not None and not one.event.reads) for one in others)
+        # A call may not have been executed: then it is known of another one of the same tool.
+        alike = (one for one in self._acts if one.name == act.name)
+        return any(one.asked is not None or (one.event is not None and one.event.writes) for one in alike)
 
 
 def _acts_of(episode: Episode) -> Iterator[_Act]:

@@ -162,10 +162,8 @@ class Desk:
                 self.release()
                 return key
             decision = self._checked(key, decision, text=text, declined=declined, marked=appropriate is not None)
-            if not checked and text and not declined:
-                self._check_stand_in(key, text)
-        decided = "" if decision is None else decision.model_dump_json()
-        text = text if decision is None else decision.text
+            self._check_stand_in(key, "" if checked or declined else text)
+        decided, text = ("", text) if decision is None else (decision.model_dump_json(), decision.text)
         released, self._held = self._held, None
 
         def file(conn: sqlite3.Connection) -> AnswerStatus:

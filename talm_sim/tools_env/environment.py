@@ -207,7 +207,6 @@ class EpisodeTools:
             status=status,
             error=error,
             perturbations=logs,
-            reads=name in self._environment.specs and self._environment.tools.only_reads(name),
             origin=origin,
             writes=writes,
             elapsed_ms=(time.perf_counter() - started - person.seconds + slept) * 1e3,

@@ -194,8 +194,6 @@ class ToolEvent(FrozenModel):
     """Those that watched this call, or did not apply to it, in the order given; their counts are of this call alone."""
     called_as: str = Field(default="", exclude_if=lambda name: not name)
     """The name that the model wrote, where a perturbation had renamed the tool; empty otherwise."""
-    reads: bool = Field(default=False, exclude_if=lambda reads: not reads)
-    """Whether its tool is declared read-only; False where that is not known."""
     origin: Origin = Origin.LIVE
     writes: bool = Field(default=False, exclude_if=lambda writes: not writes)
     """Whether the call may have changed data: its tool is not declared to only read. Traces and older episodes do not say so."""

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.agent.humans import HumanReply, SimulatedResponder
+from talm_sim.agent.humans import NOT_ALLOWED, DecidingResponder, HumanReply, SimulatedResponder
 from talm_sim.agent.responders import RESPONDERS, ResponderContext, responder_kind
 from talm_sim.errors import PrerequisiteError
-from talm_sim.types import Missing, MissingKind, Scenario, Turn
+from talm_sim.types import Approval, Form, Missing, MissingKind, Scenario, Turn
 from tests.offered import bring_along
 
 PARROT = """
@@ -41,6 +41,21 @@ def test_the_built_in_ones_are_there_and_none_is_not_one() -> None:
             responder_kind(unnamed)
     with pytest.raises(PrerequisiteError, match=r"^unknown responder 'simulatd'\. Did you mean 'simulated'\?$"):
         responder_kind("simulatd")
+
+
+async def test_the_refusing_one_answers_questions_and_allows_nothing() -> None:
+    open_responder = responder_kind("refusing").open
+    assert open_responder is not None
+    person = open_responder(CONTEXT)
+    assert isinstance(person, DecidingResponder)
+    assert (await person("What is the code?", 1)).answer == "It is HAN."
+    requests: list[Approval | Form] = [Approval(name="send"), Approval(name="send", allowed=("approve", "respond")), Form(message="How many?")]
+    decisions = [(await person.decide(request, 1)).decision for request in requests]
+    assert [decision and (decision.action, decision.message) for decision in decisions] == [
+        ("reject", NOT_ALLOWED),
+        ("respond", NOT_ALLOWED),
+        ("decline", ""),
+    ]
 
 
 def test_an_answer_is_read_only_where_it_is_wanted() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from talm_sim.cli import main
 from talm_sim.cli.commands.tools import built_in_specs
+from talm_sim.tasks.registry import find_task, known_scenarios
 
 AIRLINE = '''
 import re
@@ -176,3 +177,13 @@ def test_packaged_scenarios_are_sound_and_say_where_a_guess_may_be_right(capsys:
     assert main(["scenarios", "show", "music-02.underspecified"]) == 0
     assert capsys.readouterr().err == "scale has 12 possible values, so one guess in 12 is right\n"
     assert main(["scenarios", "show", "music-02"]) == 0 and capsys.readouterr().err == ""
+
+
+def test_the_odds_are_said_of_each_argument_that_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packaged = known_scenarios(find_task("talm"), "underspecified")
+    scale = next(one for one in packaged if one.id == "music-02.underspecified")
+    (missing,) = scale.missing
+    other = missing.model_copy(update={"name": "tonic", "value": "F#", "human_answer": "F sharp."})
+    (tmp_path / "mine.jsonl").write_text(scale.model_copy(update={"missing": (missing, other)}).model_dump_json())
+    main(["scenarios", "check", "--scenarios", str(tmp_path / "mine.jsonl"), "--split", "underspecified"])
+    assert f"a guess may be right: music-02.underspecified ({missing.name}) 1 in 12" in capsys.readouterr().err

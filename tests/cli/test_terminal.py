@@ -415,7 +415,7 @@ REPLAYED = ("--split", "underspecified", "--limit", "3", "--model", "sim/asker",
 
 
 async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_terminal: Any) -> None:
-    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine", warm=False)
+    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine", "--name", "Ada", warm=False)
     first = terminal.expect_prompt()
     assert "Question 1 of 3, calendar-01.underspecified" in first
     assert "She was born on 1994-03-11." in first
@@ -427,7 +427,7 @@ async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_term
     terminal.expect("Continue with: talm-sim resume mine")
     terminal.ends(130)
 
-    terminal = at_terminal(tmp_path, "resume")
+    terminal = at_terminal(tmp_path, "resume", TALM_SIM_NAME="Bob")
     assert "Question 1 of 2, calendar-02" in terminal.expect_prompt()
     terminal.type("/later\r")
     assert "Question 2 of 2, calendar-03" in terminal.expect_prompt()
@@ -442,6 +442,9 @@ async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_term
     called = {episode.scenario_id.split(".")[0]: episode.answer for episode in done.episodes()}
     assert set(called) == {"calendar-01", "calendar-03"}
     assert "hijri" in called["calendar-01"]
+    names = {episode.scenario_id.split(".")[0]: [event.name for event in episode.human_events] for episode in done.episodes()}
+    assert names == {"calendar-01": ["Ada"], "calendar-03": ["Bob"]}
+    assert "Ada" not in (done.path / "run.json").read_text().replace("--name Ada", ""), "a name is kept with the answers alone"
     assert [question.scenario_id for question in done.pending()] == ["calendar-02.underspecified"]
 
 

@@ -93,5 +93,11 @@ def _events(one: dict[str, Any], turn: int, call: ToolCall, reads: list[str]) ->
     if decided not in ("reject", "respond"):
         error = one.get("error", "")
         yield ToolEvent(
-            turn=turn, call_id=call.id, name=call.name, arguments=call.arguments, ok=not error, error=error, reads=call.name in reads
+            turn=turn,
+            call_id=call.id,
+            name=call.name,
+            arguments=call.arguments,
+            ok=not error,
+            error=error,
+            writes=not error and call.name not in reads,
         )

@@ -12,8 +12,10 @@ import pytest
 import talm_sim
 from talm_sim.config import Traffic
 from talm_sim.recordings import CassetteLibrary, HttpResponse
+from talm_sim.runs.desk import Desk
+from talm_sim.runs.questions import Question
 from talm_sim.tools_env.routes import build_request
-from talm_sim.types import Episode, Termination
+from talm_sim.types import Decision, Episode, Termination
 from tests.models.loopback import chat_answer, loopback
 from tests.runs.recorded_world import ROUTE, make_world
 
@@ -67,3 +69,35 @@ def test_what_was_decided_is_recorded_and_played_again_offline(tmp_path: Path, m
     assert seen(second) == seen(first)
     assert {event.responder for event in second.human_events} == {"recorded (simulated)"}
     assert second.questions == ()
+
+
+async def test_what_people_decided_is_played_again_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = make_world(tmp_path) | {"agent": approved_agent(), "model": "openai/m", "scenario": ("towns-oslo",), "progress": False}
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-needed")
+    decisions = [
+        Decision(action="reject", message="Not Rome."),
+        Decision(action="respond", message="It is on the moon."),
+        Decision(action="edit", arguments={"town": "oslo"}),
+    ]
+
+    async def decide(question: Question, desk: Desk) -> None:
+        desk.answer(question.key, decision=decisions[len(decided)], name="Ann")
+        decided.append(question.question)
+
+    decided: list[str] = []
+    with loopback(calling("rome", "moon", "paris"), chat_answer("59 degrees")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        stored = await talm_sim.run_async(**world, human="terminal", ask=decide, models="record", tools="replay")
+    (first,) = stored.episodes()
+    assert decided == [f'Allow town_latitude(town="{town}")?' for town in ("rome", "moon", "paris")]
+    assert first.termination is Termination.ANSWERED, first.error
+    assert [event.arguments for event in first.tool_events] == [{"town": "oslo"}]
+    assert "Not Rome." in first.model_turns[1].raw_prompt and "It is on the moon." in first.model_turns[1].raw_prompt
+    again = await talm_sim.run_async(**world, human="recorded", models="replay", tools="replay")
+    (second,) = again.episodes()
+    assert seen(second) == seen(first)
+    assert [(event.decision.action, event.name) for event in second.human_events if event.decision] == [
+        ("reject", "Ann"),
+        ("respond", "Ann"),
+        ("edit", "Ann"),
+    ]

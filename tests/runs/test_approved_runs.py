@@ -77,7 +77,7 @@ def _happened(run: StoredRun) -> list[Any]:
 
 def _values(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Leave out who answered and how the tools were reached."""
-    return [{key: value for key, value in one.items() if key not in ("human", "tools", "person_seconds")} for one in figures]
+    return [{key: value for key, value in one.items() if key not in ("human", "tools", "waited_seconds", "waited_answers")} for one in figures]
 
 
 def test_a_simulated_person_s_decisions_are_replayed_offline_with_equal_metrics(options: dict[str, Any], model: str, monkeypatch: Any) -> None:
@@ -109,6 +109,22 @@ def test_decisions_from_the_queue_are_replayed_offline_with_equal_metrics(option
     assert again.job.options.human == "recorded"
     assert _happened(again) == _happened(done)
     assert _values(_figures(again)) == _values(_figures(done))
+
+
+def test_questions_that_were_cut_off_are_replayed_as_such(options: dict[str, Any], monkeypatch: Any) -> None:
+    with serving("asks") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "key-of-nobody")
+        how: dict[str, Any] = {"model": "openai/stand-in", "models": "record", "tools": "record"}
+        live = talm_sim.run(human="simulated", ask_limit_run=1, run_id="live", **how, **options)
+    cut = [event.declined for episode in live.episodes() for event in episode.questions]
+    assert cut == ["idk", "limit"]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    again = talm_sim.run(human="recorded", run_id="again", **{**how, "models": "replay", "tools": "replay"}, **options)
+    assert _happened(again) == _happened(live)
+    assert _values(_figures(again)) == _values(_figures(live))
+    with pytest.raises(PrerequisiteError, match="the recording says which questions were answered"):
+        talm_sim.run(human="recorded", ask_limit_run=1, **{**how, "models": "replay", "tools": "replay"}, **options)
 
 
 def test_a_recording_with_other_approvals_is_another_one(options: dict[str, Any], model: str) -> None:

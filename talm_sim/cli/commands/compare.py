@@ -62,7 +62,8 @@ def command(
     """Compare runs with the first one: differences, intervals, tests and flips.
 
     RUN is a stored run or a baseline's file. The runs need the same scenarios, task, judges and scoring options. RUN:GROUP RUN:GROUP
-    compares two groups, such as perfect and underspecified, over scenarios of one base.
+    compares two groups, such as perfect and underspecified, over scenarios of one base, with the gap in success. Of a run with a person to
+    ask and one without, it says what each question added.
     """
     if as_json + as_csv + as_markdown > 1:
         raise click.UsageError("--json, --csv and --markdown exclude each other.")

@@ -59,6 +59,8 @@ _ASKED_FOR: Final[Mapping[Action, str]] = {
     "respond": "What does the agent read in place of the call's result?",
 }
 """Decisions that take words, and how they are asked for."""
+_LONGEST_LINE: Final = 2_000
+"""Characters of a value that is put into the line to be changed."""
 _BACK: Literal["back"] = "back"
 
 
@@ -185,13 +187,17 @@ class _DecisionReader:
     async def _field(self, field: FormField) -> tuple[Any] | Literal["closed", "back"] | None:
         """Return the value of a field; None if it is left out."""
         kept = begun = "" if field.default is None else _as_typed(field.default)
+        long = len(kept) > _LONGEST_LINE
+        if long:
+            self._say("This value is too long for a line: Enter alone keeps it, and a text replaces it.")
+            begun = ""
         while True:
             words = await read_words(self._lines, f"{one_line(field.name, 40)}> ", remember=False, begun=begun)
             if words is None:
                 return CLOSED
             if words.lower() == "/back":
                 return _BACK
-            if kept and words == kept:
+            if kept and words == ("" if long else kept):
                 return (field.default,)
             if not words and not (field.kind == "text" and kept):
                 if not field.required:
@@ -205,7 +211,7 @@ class _DecisionReader:
                 return (field.parse(_as_meant(_unescaped(words), field)),)
             except PrerequisiteError as err:
                 self._say(str(err))
-                begun = words if self._lines.edited else kept
+                begun = words if self._lines.edited else "" if long else kept
 
     def _say(self, text: str) -> None:
         self._console.print(strip_control(text), style="yellow", soft_wrap=True)

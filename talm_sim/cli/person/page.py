@@ -10,7 +10,7 @@ from rich.text import Text
 
 from talm_sim.cli.person.fitted_page import FittedPage
 from talm_sim.cli.report.transcript import call_text, human_event_lines, tool_event_lines
-from talm_sim.cli.terminal.text import as_json, one_line, strip_control
+from talm_sim.cli.terminal.text import as_json, clip, one_line, strip_control
 from talm_sim.runs.forms import FormField, form_fields
 from talm_sim.runs.questions import Question
 from talm_sim.scenarios.stand_ins import StandIn
@@ -20,6 +20,7 @@ __all__ = ["NOTHING_MORE", "Page", "describe_field", "stand_in_lines"]
 
 NOTHING_MORE = "only what the request says"
 _RESULT_WIDTH = 160
+_CHOICES_WIDTH = 1_000
 _MAY_HAVE_RUN = "It was approved before, and the process was killed since: the call may have run already."
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _KINDS = {
@@ -104,7 +105,7 @@ def stand_in_lines(tool: StandIn) -> list[str]:
 
 def describe_field(field: FormField, *, default: bool = True) -> str:
     """Return what a person should know of a field of a form, on one line; with its default, unless that is shown where they type."""
-    titles = ", ".join(f"{number} {one_line(title, 60)}" for number, (_, title) in enumerate(field.choices, 1))
+    titles = clip(", ".join(f"{number} {one_line(title, 60)}" for number, (_, title) in enumerate(field.choices, 1)), _CHOICES_WIDTH)
     kind = f"{_KINDS[field.kind]} {titles}".rstrip()
     given = f"; default {one_line(field.default, 60)}" if default and field.default is not None else ""
     about = f": {one_line(field.description)}" if field.description.strip() else ""

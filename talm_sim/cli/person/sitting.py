@@ -172,7 +172,10 @@ class Sitting:
 
     async def _print_answered_elsewhere(self, key: Key, unsent: Reply | None) -> None:
         given = self._desk.answer_to(key)
-        self._print(f"answered elsewhere{_by(given)}: {_shown(given)}" if given else "this question is no longer open")
+        if given and given.declined == "timeout":
+            self._print("closed: nobody answered in time (--answer-timeout)")
+        else:
+            self._print(f"answered elsewhere{_by(given)}: {_shown(given)}" if given else "this question is no longer open")
         if unsent is not None:
             self._print(f"not sent: {unsent.shown}")
         await self._keep_half_typed()

@@ -118,6 +118,9 @@ class Ballot:
             made.append(verdict_of(self.question, label, scenario, item, self.name, explanation=note, given_at=now))
 
         def change(conn: sqlite3.Connection) -> None:
+            sample = kept_samples(conn).get(self.question.key)
+            if sample is None or not labels.keys() <= sample.episodes.keys():
+                raise PrerequisiteError(f"{self.path}: the sample was drawn anew meanwhile; start again.")
             for verdict in made:
                 write_verdict(conn, verdict)
 
@@ -220,25 +223,35 @@ def sample_of(stored: StoredRun, question: PersonQuestion, size: int | None = No
     """Return the episodes that people judge; they are drawn, or more of them are, if need be. Arguments are those of `open_ballot`."""
     with closing(connect_reader(stored.path)) as conn:
         kept = kept_samples(conn).get(question.key)
-    if kept is not None:
+        begun = _is_begun(conn, question)
+    if kept is not None and not kept.whole and size is None:
+        size = len(kept.episodes)
+    of_it = kept if begun else None  # what nobody has judged can be drawn anew
+    if kept is not None and size in (None, len(kept.episodes)) and seed in (None, kept.seed):
+        return kept
+    if kept is not None and begun:
         if seed is not None and seed != kept.seed:
             raise PrerequisiteError(f"--seed {seed}: the sample of {stored.path} was drawn with seed {kept.seed}; leave out --seed.")
-        if size is None or size == len(kept.episodes) or (kept.whole and size > len(kept.episodes)):
+        if size is None or (kept.whole and size > len(kept.episodes)):
             return kept
         if size < len(kept.episodes):
             raise PrerequisiteError(
                 f"--sample {size}: people judge {len(kept.episodes):,} episodes of {stored.path} already; leave out --sample, or name more."
             )
-    made = draw(_pool(stored, question), kept.seed if kept else seed or 0, size, tuple(kept.episodes) if kept else ())
+    made = draw(_pool(stored, question), of_it.seed if of_it else seed or 0, size, tuple(of_it.episodes) if of_it else ())
     with closing(connect_writer(stored.path)) as conn:
         with writing(conn, stored.path), keep_tables_sealed(conn, ("meta",), partial(stamp_in, stored.path)):
             now = kept_samples(conn)
-            if now.get(question.key) == kept:  # else somebody was faster
+            if now.get(question.key) == kept and _is_begun(conn, question) is begun:  # else somebody was faster
                 values = {**now, question.key: made}
                 text = json.dumps({key: one.model_dump(mode="json") for key, one in values.items()})
                 insert_row(conn, "meta", KEY, text, either="REPLACE")
                 return made
         return sample_of(stored, question, size, seed)
+
+
+def _is_begun(conn: sqlite3.Connection, question: PersonQuestion) -> bool:
+    return any(True for _ in stored_documents.verdicts_under(conn, question.key, judge_of("*")))
 
 
 def _pool(stored: StoredRun, question: PersonQuestion) -> dict[str, str]:

@@ -227,9 +227,9 @@ def asking_sentence(asking: AskScores, found: BlockerScores) -> str:
 
 
 def _waiting_notes(scored: Sequence[Row]) -> Iterator[str]:
-    answers = sum(int(row.values.get("person_answers") or 0) for row in scored)
+    answers = sum(int(row.values.get("waited_answers") or 0) for row in scored)
     if answers:
-        seconds = sum(float(row.values.get("person_seconds") or 0) for row in scored)
+        seconds = sum(float(row.values.get("waited_seconds") or 0) for row in scored)
         yield f"people answered {_count(answers, 'time')} in {seconds:,.0f} s, {seconds / answers:,.1f} s each from asking to answering"
     stood_in, in_json = (sum(int(row.values.get(name) or 0) for row in scored) for name in ("stand_ins", "stand_ins_in_json"))
     if stood_in:

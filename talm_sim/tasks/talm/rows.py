@@ -99,7 +99,7 @@ def rows(run: RunView) -> list[Row]:
     Values: the rates of `measures.HEADS`; `raw_pass_rate`, where a comparison decides and this is what the answer is worth by itself; what
     `behaviour_when_missing` and `behaviour_after_fault` say; `open_questions`, those in the final answer; where somebody could be asked, the
     counts of `AskScores` and `BlockerScores`, and what `person_values` and `passing_values` say of the person; where a person was waited for,
-    `person_seconds` and `person_answers`, how often one answered, and `stand_ins` and `stand_ins_in_json`, how often one stood in for a tool.
+    `waited_seconds` and `waited_answers`, how often one answered, and `stand_ins` and `stand_ins_in_json`, how often one stood in for a tool.
     Labels: `awareness`, the parsed answer; `human`; `pass_judge` and `raw_judge`.
 
     A question in the words of a final answer counts as asked where the agent is the user's own; ours has a tool to ask with. Published outputs
@@ -191,8 +191,8 @@ def _people(episode: Episode, missing: Blockers | None) -> dict[str, float]:
     """Return how long people took in all, from asking to answering, for how many questions, approvals and forms, and how often for a tool."""
     answered = [event for event in episode.human_events if not event.unanswered and event.answered_at >= event.asked_at > 0]
     times = [event.answered_at - event.asked_at for event in answered]
-    found: dict[str, float] = {"person_seconds": sum(times), "person_answers": len(times)}
-    if missing is not None and found["person_answers"]:
+    found: dict[str, float] = {"waited_seconds": sum(times), "waited_answers": len(times)}
+    if missing is not None and found["waited_answers"]:
         stood_in = count_stand_ins(episode, missing.scenario, missing.specs)
         found |= dict(zip(("stand_ins", "stand_ins_in_json"), stood_in, strict=True)) if stood_in[0] else {}
     return found

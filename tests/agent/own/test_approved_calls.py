@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 
 from talm_sim.agent.approvals import REJECTED
 from talm_sim.agent.episode import Waiting, run_episode
 from talm_sim.agent.humans import HumanReply
-from talm_sim.types import Decision, Episode, HumanEvent, ModelTurn, ToolEvent
+from talm_sim.judges.refused import judge_refusals
+from talm_sim.types import Decision, Episode, HumanEvent, ModelTurn, ToolCall, ToolEvent
 from tests.agent.own.playing import LOOK, SCENARIO, Script, agent_of, looking, react
+from tests.agent.own.test_contracts import decide, gated
 
 
 async def _play(thing: Any, *decisions: Decision, model: Script | None = None) -> Episode:
@@ -69,3 +72,20 @@ async def test_a_graph_reads_a_rejected_call_as_a_failed_one() -> None:
     assert [(message.text, message.tool_call_id) for message in read] == [(REJECTED, "c1")]
     assert not any(isinstance(event, ToolEvent) for event in episode.events)
     assert episode.answer == "Then not."
+
+
+@pytest.mark.parametrize("mode", ["batched", "per_call"])
+@pytest.mark.parametrize(
+    ("second", "labels"),
+    [
+        (LOOK.model_copy(update={"id": "c9"}), ["same_call", "went_on_without"]),
+        (LOOK.model_copy(update={"id": "c9", "arguments": {"code": "SGN"}}), ["went_on_without", "went_on_without"]),
+    ],
+)
+async def test_refusals_of_langchain_s_middleware_are_judged_as_ours(mode: Any, second: ToolCall, labels: list[str]) -> None:
+    rejected = Decision(action="reject", message="No.")
+    turns = Script(looking(LOOK), looking(second), ModelTurn(raw_text="Then not.", text="Then not."))
+    episode = await decide(gated(mode), turns, rejected, rejected)
+    found = judge_refusals(episode, SCENARIO, {})
+    assert [*found] == ["airport_info", "airport_info #2"]
+    assert [str(one.label) for one in found.values()] == labels

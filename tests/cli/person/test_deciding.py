@@ -137,6 +137,13 @@ async def test_a_text_is_typed_as_it_is_or_in_quotation_marks() -> None:
     assert emptied == decided("edit", name="say", arguments={"a": ""})
 
 
+async def test_a_value_that_is_too_long_for_a_line_is_kept_or_replaced() -> None:
+    call = Approval(name="pay", arguments={"a": "x" * 100_000, "b": ["y"] * 10_000, "c": 1})
+    said, shown, person = await say(call, "e", "", "[]", "2")
+    assert said == decided("edit", name="pay", arguments={"a": "x" * 100_000, "b": [], "c": 2})
+    assert [begun for _, begun in person.prompts[1:]] == ["", "", "1"] and "Enter alone keeps it" in shown
+
+
 async def test_an_edit_is_checked_against_the_parameters_of_the_tool() -> None:
     schema = {"type": "object", "properties": {"sum": {"type": "integer", "maximum": 5}, "to": {"type": "string"}}, "required": ["sum", "to"]}
     call = Approval(name="pay", arguments={"sum": 10}, parameters=schema)

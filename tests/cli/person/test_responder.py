@@ -61,14 +61,16 @@ class Session:
         assert isinstance(self.console.file, io.StringIO)
         return self.console.file.getvalue()
 
-    async def run(self, runner: ScriptedRunner, on_event: Callable[[RunEvent], None] = lambda event: None) -> BatchCounts:
+    async def run(
+        self, runner: ScriptedRunner, on_event: Callable[[RunEvent], None] = lambda event: None, answer_timeout: float | None = None
+    ) -> BatchCounts:
         def listen(event: RunEvent) -> None:
             self.display(event)
             on_event(event)
 
         self.display(RunStarted("a-run", str(self.path), self.total, 0, 0, "sim/scripted", "on this machine", "live", "terminal"))
         async with RunStore.open(self.path) as store:
-            return await run_batch(store, runner, store.progress(), on_event=listen, ask=self.responder)
+            return await run_batch(store, runner, store.progress(), on_event=listen, ask=self.responder, answer_timeout=answer_timeout)
 
     def close(self) -> None:
         self.responder.close()
@@ -186,6 +188,14 @@ async def test_an_answer_from_elsewhere_to_the_question_on_the_screen_is_told(se
     assert "answered elsewhere: from elsewhere" in session.screen
     assert "Question 2 of 3, ask-001" in session.screen
     assert [answers(session)[name] for name in ("ask-000", "ask-001", "ask-002")] == ["done from elsewhere", "done two", "done three"]
+
+
+async def test_a_question_on_the_screen_is_closed_when_its_time_is_over(session: Session) -> None:
+    counts = await session.run(ScriptedRunner(), answer_timeout=0.5)
+    assert counts.waiting == 0
+    assert "closed: nobody answered in time (--answer-timeout)" in session.screen
+    assert "answered elsewhere" not in session.screen
+    assert [answers(session)[name] for name in ("ask-000", "ask-001", "ask-002")] == ["done Nobody answered in time."] * 3
 
 
 @pytest.mark.parametrize(("in_front", "cleared"), [(True, 1), (False, 0)])

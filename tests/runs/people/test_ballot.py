@@ -79,6 +79,9 @@ def test_all_people_have_one_sample_in_orders_of_their_own(tmp_path: Path) -> No
         "underspecified, failed": 7,
         "underspecified, passed": 3,
     }
+    assert len(sample_of(run, question, 6, 4).episodes) == 6, "nobody has judged anything yet"
+    sample_of(run, question, 12, 3)
+    give(run, "ann", **{next(iter(sample_of(run, question).episodes)).replace("-", "__").replace(".", "_"): "pass"})
     assert len(sample_of(run, question, 16).episodes) == 16 and set(items[0]) <= set(sample_of(run, question).episodes)
     for size, seed, message in ((5, None, "--sample 5: people judge 16 episodes"), (None, 4, "--seed 4: .* was drawn with seed 3")):
         with pytest.raises(PrerequisiteError, match=message):
@@ -183,6 +186,17 @@ def test_what_people_differ_on_is_settled_in_a_sitting_of_its_own(tmp_path: Path
     assert people.said["q-00.perfect"]["ann"].label == "fail", "what each said stays beside it"
     give(run, "cy", **{"q__00_perfect": "fail"})
     assert find_people(run, question).verdict("q-00.perfect").label == "pass", "settled counts more than a majority"  # type: ignore[union-attr]
+
+
+def test_a_sample_that_is_drawn_anew_ends_a_sitting_that_has_begun(tmp_path: Path) -> None:
+    run = talm_run(tmp_path)
+    question = choose_question(run)
+    with closing(open_ballot(run, question, "ann", size=4)) as ballot:
+        sample_of(run, question, 4, 8)
+        other = next(item for item in ballot.items if item not in sample_of(run, question).episodes)
+        with pytest.raises(PrerequisiteError, match="the sample was drawn anew meanwhile; start again"):
+            ballot.give(other, "pass")
+    assert said(run, "ann") == {} and load_run(run.path).closed and len(sample_of(run, question, seed=8).episodes) == 4
 
 
 def test_people_share_the_work(tmp_path: Path) -> None:

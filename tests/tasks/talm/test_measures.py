@@ -439,4 +439,5 @@ def test_how_long_people_took_is_of_those_that_were_waited_for() -> None:
 
     assert notes("terminal", event, late) == ["people answered 2 times in 42 s, 21.2 s each from asking to answering"]
     assert notes("terminal", event.model_copy(update={"asked_at": 0.0})) == []
+    assert notes("terminal", event.model_copy(update={"declined": "timeout", "responder": "nobody"})) == [], "nobody answered"
     assert notes("simulated", event, late) == notes("terminal") == []
