@@ -146,8 +146,8 @@ _BUILT_IN = (
     ),
     Provider(
         "sim",
-        f"sim/{'|'.join(EVERY_CONTROL)}",
-        "Scripted controls whose true metric values are known; not language models.",
+        "sim/CONTROL",
+        f"Scripted controls whose true metric values are known, not language models: {', '.join(EVERY_CONTROL)}.",
         "talm_sim.models.sim:open_sim",
         local=True,
     ),

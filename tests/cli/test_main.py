@@ -107,7 +107,7 @@ def test_shell_completion_knows_the_commands() -> None:
         (["run", "--model", "sim/oracle", "--tools", "live", "--perturb", "http-501"], "unknown perturbation 'http-501'. Did you mean"),
         (["run", "--model", "sim/oracle", "--tools", "live", "--perturb", "http-500:q=1"], "q: http-500 has no such option."),
         (["run", "--live", "--replay"], "--live and --replay exclude each other."),
-        (["run", "--human", "martian"], "--human: unknown responder 'martian'. Known: terminal, recorded, simulated."),
+        (["run", "--human", "martian"], "--human: unknown responder 'martian'. Known: terminal, recorded, simulated, refusing, model."),
         (["run", "--judge", "llm"], "judge 'llm' needs a model"),
         (["resume"], "no run in runs is unfinished; name a run, or give --run-dir."),
         (["answer"], "no run in runs waits for an answer; name a run, or give --run-dir."),
