@@ -220,7 +220,7 @@ async def test_secrets_are_shown_to_nobody(monkeypatch: pytest.MonkeyPatch) -> N
 
 # --- as it is installed -----------------------------------------------------------------------------------------------------------------
 
-EVERYTHING = os.environ.get("TALM_SIM_MCP_EVERYTHING", "")
+EVERYTHING = os.environ.get("MCP_EVERYTHING", "")
 """The command of npm's `@modelcontextprotocol/server-everything`, where it is installed."""
 PROXY = """
 import json, subprocess, sys, threading
@@ -242,7 +242,7 @@ for line in sys.stdin.buffer:
 """
 
 
-@pytest.mark.skipif(not EVERYTHING, reason="TALM_SIM_MCP_EVERYTHING does not name the server's command")
+@pytest.mark.skipif(not EVERYTHING, reason="MCP_EVERYTHING does not name the server's command")
 async def test_npm_s_server_everything(tmp_path: Path) -> None:
     tool = "trigger_elicitation_request"
     async with opened(f"e=mcp:{EVERYTHING}", person=False) as tools:
