@@ -11,7 +11,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from talm_sim.common.credentials import Hider
 from talm_sim.errors import PrerequisiteError
@@ -137,7 +137,9 @@ class Connection:
     async def _connect_client(self) -> AsyncIterator[Client]:
         from mcp import Client
 
-        async with Client(self._transport(), elicitation_callback=self._elicitation) as client:
+        # In later versions of the protocol than 2025-11-25 a server cannot ask for a form while a call runs.
+        mode: Literal["auto", "legacy"] = "auto" if self._elicitation is None else "legacy"
+        async with Client(self._transport(), mode=mode, elicitation_callback=self._elicitation) as client:
             yield client
 
     @asynccontextmanager

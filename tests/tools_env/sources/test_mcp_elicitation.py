@@ -22,6 +22,7 @@ from talm_sim.tools_env.sources import mcp
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from talm_sim.types import Decision, Form
 from tests.tools_env.sources.eliciting_mcp import SEAT
+from tests.tools_env.sources.test_mcp import over_http
 
 SERVER = f"m=mcp:{sys.executable} {Path(__file__).with_name('eliciting_mcp.py')}"
 ACCEPTED = Decision(action="accept", content={"seat": "12A"})
@@ -219,7 +220,7 @@ async def test_secrets_are_shown_to_nobody(monkeypatch: pytest.MonkeyPatch) -> N
 
 # --- as it is installed -----------------------------------------------------------------------------------------------------------------
 
-EVERYTHING = os.environ.get("TALM_SIM_MCP_EVERYTHING", "")
+EVERYTHING = os.environ.get("MCP_EVERYTHING", "")
 """The command of npm's `@modelcontextprotocol/server-everything`, where it is installed."""
 PROXY = """
 import json, subprocess, sys, threading
@@ -241,7 +242,7 @@ for line in sys.stdin.buffer:
 """
 
 
-@pytest.mark.skipif(not EVERYTHING, reason="TALM_SIM_MCP_EVERYTHING does not name the server's command")
+@pytest.mark.skipif(not EVERYTHING, reason="MCP_EVERYTHING does not name the server's command")
 async def test_npm_s_server_everything(tmp_path: Path) -> None:
     tool = "trigger_elicitation_request"
     async with opened(f"e=mcp:{EVERYTHING}", person=False) as tools:
@@ -257,3 +258,40 @@ async def test_npm_s_server_everything(tmp_path: Path) -> None:
         refused: Callable[..., Any] = lambda **more: call(tools, "trigger_url_elicitation", Person(), url="https://pay.example", **more)  # noqa: E731
         assert "URL mode is not supported" in (await refused())["detail"]
         assert "open a web page, which is refused here" in (await refused(errorPath=True))["detail"]
+
+
+SDK = """
+import os, sys
+from mcp.server.mcpserver import Context, MCPServer
+from pydantic import BaseModel
+
+server = MCPServer("sdk", log_level="ERROR")
+
+class Seat(BaseModel):
+    seat: str
+
+@server.tool()
+async def book(flight: str, context: Context) -> str:
+    "Book."
+    found = await context.elicit(f"Which seat on {flight}?", schema=Seat)
+    return f"{found.action} {found.data.seat if found.action == 'accept' else ''}"
+"""
+
+
+@pytest.mark.parametrize("http", [False, True], ids=["stdio", "http"])
+async def test_a_server_of_the_official_kit(http: bool, tmp_path: Path) -> None:
+    if http:
+        with over_http(tmp_path, SDK) as url:
+            await _book(f"k=mcp:{url}")
+    else:
+        (tmp_path / "kit.py").write_text(f"{SDK}\nserver.run()\n", encoding="utf-8")
+        await _book(f"k=mcp:{sys.executable} {tmp_path / 'kit.py'}")
+
+
+async def _book(text: str) -> None:
+    people = [Person(ACCEPTED), Person(Decision(action="decline"))]
+    async with opened(text) as tools:
+        calls = (call(tools, "book", person, f"s@{number}", flight=f"VN{number}") for number, person in enumerate(people))
+        one, other = await asyncio.gather(*calls)
+    assert "accept 12A" in json.dumps(one) and "decline" in json.dumps(other)
+    assert [person.asked[0].message for person in people] == ["Which seat on VN0?", "Which seat on VN1?"]
