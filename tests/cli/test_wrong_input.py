@@ -85,7 +85,7 @@ COMMAND_LINES = [
     ("run --cassettes nosuch", r"--cassettes: there is no directory 'nosuch'; add --record to make it"),
     ("run --replay --model openai/gpt-4o", r"there are no recordings of it in "),
     ("run --human reccorded", r"--human: unknown responder 'reccorded'\. Did you mean 'recorded'\?$"),
-    ("run --human zzz", r"--human: unknown responder 'zzz'\. Known: terminal, recorded, simulated\.$"),
+    ("run --human zzz", r"--human: unknown responder 'zzz'\. Known: terminal, recorded, simulated, refusing, model\.$"),
     ("run --task awareness --tools live", r"--tools live: task awareness executes no tools; leave it out\.$"),
     ("run --perturb time-out", r"--perturb time-out: unknown perturbation 'time-out'\. Did you mean 'timeout'\?$"),
     ("run --perturb mask:tol=x", r"--perturb mask:tol=x: tol: mask has no such option\. Did you mean 'tool'\?$"),
