@@ -26,9 +26,9 @@ from talm_sim.runs.judging import judge_names
 from talm_sim.runs.prices import Price, price_of
 from talm_sim.runs.resolve import configure
 from talm_sim.tasks import Job, Recorded
+from talm_sim.tasks.answering import person_bounds, person_model, person_traffic
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.keys import are_alike, differences, recorded_settings
-from talm_sim.tasks.person import person_bounds, person_model, person_traffic
 from talm_sim.tasks.shared import Shared
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Scenario, ToolSpec, Usage

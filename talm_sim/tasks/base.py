@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from talm_sim.models.base import GenerationSettings, Model
     from talm_sim.scenarios.problems import Problem
     from talm_sim.scenarios.statistics import Statistics
+    from talm_sim.tasks.judged_by_people import PersonQuestion
     from talm_sim.tasks.makers import Maker
-    from talm_sim.tasks.person_questions import PersonQuestion
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.caller import ToolCaller
@@ -320,7 +320,7 @@ class Task(ABC, Generic[OptionsT]):
 
     def person_questions(self, job: Job[OptionsT]) -> Sequence[PersonQuestion]:
         """What a person who judges a run is asked, the usual question first: by default whether an episode passes, where rows say it."""
-        from talm_sim.tasks.person_questions import pass_question  # not at the top: a table needs none
+        from talm_sim.tasks.judged_by_people import pass_question  # not at the top: a table needs none
 
         return (pass_question(),) if self.success else ()
 

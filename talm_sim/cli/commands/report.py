@@ -19,7 +19,7 @@ from talm_sim.cli.report.files import check_page_name, write_file
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.other_tables import By, blocks_by, records_by, spell_counts
-from talm_sim.cli.report.people import people_blocks
+from talm_sim.cli.report.people_agreement import people_blocks
 from talm_sim.cli.report.power import power_options, print_power
 from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.report.table import print_table

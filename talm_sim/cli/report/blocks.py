@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from talm_sim.cli.parsing.arguments import short_name
+from talm_sim.cli.report.decision_notes import person_notes
 from talm_sim.cli.report.fault_notes import fault_notes
 from talm_sim.cli.report.layout import Block, merge_paper_rows
-from talm_sim.cli.report.person_notes import person_notes
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.config import RunConfig, Traffic

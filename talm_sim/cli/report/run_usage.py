@@ -12,7 +12,7 @@ from talm_sim.config import Traffic
 from talm_sim.models.registry import in_process
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.tasks.person import person_model
+from talm_sim.tasks.answering import person_model
 from talm_sim.types import Termination, Usage
 
 __all__ = ["RunUsage", "total_usage"]

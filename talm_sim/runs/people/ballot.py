@@ -24,7 +24,7 @@ from talm_sim.runs.people.sample import KEY, Sample, draw, kept_samples
 from talm_sim.runs.people.verdicts import PeopleVerdicts, check_person, verdict_of
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import PersonQuestion
-from talm_sim.tasks.person_questions import Material
+from talm_sim.tasks.judged_by_people import Material
 from talm_sim.types import Episode, Scenario, Verdict
 
 __all__ = ["Ballot", "choose_question", "find_people", "open_ballot", "sample_of"]

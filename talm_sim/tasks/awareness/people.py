@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from talm_sim.scenarios.dialogue import ATTEMPT, as_text, dialogue, part_of
 from talm_sim.tasks.awareness.decision import read_decision
-from talm_sim.tasks.person_questions import Material, PersonQuestion, PublishedAgreement
+from talm_sim.tasks.judged_by_people import Material, PersonQuestion, PublishedAgreement
 from talm_sim.types import Episode, Row, Scenario, YesNo
 
 __all__ = ["EXPLANATION", "INSTANCE"]

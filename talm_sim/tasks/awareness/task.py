@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from talm_sim.models.base import Model
-    from talm_sim.tasks.person_questions import PersonQuestion
+    from talm_sim.tasks.judged_by_people import PersonQuestion
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.types import ModelTurn
 

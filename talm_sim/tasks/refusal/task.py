@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job
-from talm_sim.tasks.person_questions import PersonQuestion, pass_question
+from talm_sim.tasks.judged_by_people import PersonQuestion, pass_question
 from talm_sim.tasks.refusal import measures, page
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.data import load, read_case

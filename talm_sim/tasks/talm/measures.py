@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from talm_sim.judges.stats import average_of_rates, share, share_of_counts
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.people import PERSON_MEASURES, person_measures, person_notes
+from talm_sim.tasks.person_faults import PERSON_MEASURES, person_measures, person_notes
 from talm_sim.tasks.talm.asking import AskScores, total_ask_scores
 from talm_sim.tasks.talm.blockers import BlockerScores, ask_f1_interval
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, UNKNOWN

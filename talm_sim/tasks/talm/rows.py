@@ -8,7 +8,7 @@ from typing import Any
 
 from talm_sim.agent.responders import RESPONDERS, responder_kind
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.people import passing_values, person_values, read_person
+from talm_sim.tasks.person_faults import passing_values, person_values, read_person
 from talm_sim.tasks.standing_in import count_stand_ins
 from talm_sim.tasks.talm.asking import MARKS, AskScores, ask_scores, asked_in_words
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, blocker_scores

@@ -15,9 +15,9 @@ from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import OTHER, Beside, compare_own
 from talm_sim.tasks.figures import Figure, average_of, mean_of, ratio_of, within
+from talm_sim.tasks.judged_by_people import PersonQuestion, PublishedAgreement, pass_question
 from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
-from talm_sim.tasks.people import persona_note
-from talm_sim.tasks.person_questions import PersonQuestion, PublishedAgreement, pass_question
+from talm_sim.tasks.person_faults import persona_note
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, rows, sections
 from talm_sim.tasks.talm.blockers import ask_f1_figure

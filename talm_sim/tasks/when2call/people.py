@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from talm_sim.judges.behaviour import reason_unjudged
-from talm_sim.tasks.person_questions import Material, PersonQuestion
+from talm_sim.tasks.judged_by_people import Material, PersonQuestion
 from talm_sim.tasks.when2call.behaviour_llm import answer_for_judge
 from talm_sim.types import Behaviour, Choice, Episode, Scenario
 

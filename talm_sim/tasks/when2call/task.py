@@ -27,7 +27,7 @@ from talm_sim.types import Choice, Scenario, Summary
 if TYPE_CHECKING:
     from talm_sim.agent.templates import Template
     from talm_sim.models.base import GenerationSettings, Model
-    from talm_sim.tasks.person_questions import PersonQuestion
+    from talm_sim.tasks.judged_by_people import PersonQuestion
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.types import ModelTurn
 

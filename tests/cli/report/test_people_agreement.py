@@ -10,7 +10,7 @@ import pytest
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.page import report_page
-from talm_sim.cli.report.people import people_blocks
+from talm_sim.cli.report.people_agreement import people_blocks
 from talm_sim.cli.report.table import table_lines
 from talm_sim.runs.people.ballot import choose_question, open_ballot
 from talm_sim.runs.stored_run import StoredRun, load_run

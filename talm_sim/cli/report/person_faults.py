@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.tasks.people import read_person
+from talm_sim.tasks.person_faults import read_person
 from talm_sim.types import Episode, Line, Scenario, Section
 
 __all__ = ["person_sections"]
