@@ -38,6 +38,7 @@ from talm_sim.agent.limits import limit_reached
 from talm_sim.agent.open_requests import person_of_call
 from talm_sim.agent.prompts import Prompts
 from talm_sim.common.digests import derive_seed
+from talm_sim.common.json_values import leaves
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.scenarios.dialogue import as_dicts, as_messages, request_text
@@ -172,7 +173,7 @@ class _Nodes:
         return self._go_on(state, update, runtime.context)
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
-        turn = await context.generate(state["messages"], context.offered)
+        turn = _refuse_huge_numbers(await context.generate(state["messages"], context.offered))
         number, before = _answers(state, context), state.get("model_turns", [])
         said = len(context.scenario.user_turns[number].messages) + (0 if number else 1)
         begins = not before or context.answer_in(before[-1]) is not None
@@ -203,6 +204,17 @@ class _Nodes:
         reminder = HumanMessage(self._rules.prompts.reminder)
         reminded = turn.model_copy(update={"reminded": True})
         return Command(update={**update, "model_turns": [reminded], "messages": [*update["messages"], reminder]}, goto="think")
+
+
+def _refuse_huge_numbers(turn: ModelTurn) -> ModelTurn:
+    """Return a turn in which calls with a whole number beyond 64 bits are unreadable: no checkpoint keeps one."""
+    huge = [call for call in turn.tool_calls if any(isinstance(one, int) and not -(2**63) <= one < 2**64 for _, one in leaves(call.arguments))]
+    if not huge:
+        return turn
+    why = "a whole number of more than 64 bits; write it as a text"
+    refused = (UnparsableCall(id=one.id, name=one.name, raw=json.dumps(one.arguments, ensure_ascii=False), reason=why) for one in huge)
+    kept = tuple(call for call in turn.tool_calls if call not in huge)
+    return turn.model_copy(update={"tool_calls": kept, "unparsable_calls": (*turn.unparsable_calls, *refused)})
 
 
 def _settings_of_try(settings: GenerationSettings, earlier: int) -> GenerationSettings:

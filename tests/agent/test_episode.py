@@ -295,6 +295,20 @@ async def test_the_logs_of_a_call_and_its_number_outlive_a_pause(tmp_path: Path)
     assert episode.perturbations == totals
 
 
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1])
+async def test_a_number_that_no_checkpoint_keeps_is_refused_and_the_episode_can_wait(number: int, tmp_path: Path) -> None:
+    model = Script(_calls(("airport_info", {"code": [number]}), ("ask_human", {"question": "A?"})), ANSWER)
+    async with durable_saver(tmp_path / "c.db") as saver:
+        agent = _agent(model, human="terminal", saver=saver)
+        waiting = await run_episode(agent, SCENARIO)
+        assert isinstance(waiting, Waiting)
+        replies = {waiting.questions[0].interrupt_id: HumanReply("a", "terminal")}
+        episode = await run_episode(agent, SCENARIO, resume=replies, state=waiting.state)
+    assert isinstance(episode, Episode)
+    (event,) = episode.tool_events
+    assert event.error == "unparsable_arguments" and "more than 64 bits" in event.result and episode.answer
+
+
 async def test_what_perturbations_did_is_known_after_a_kill_just_before_the_episode_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
