@@ -91,9 +91,12 @@ def person_measures(scored: Sequence[Row]) -> Iterator[Measure]:
 
 def person_notes(scored: Sequence[Row]) -> Iterator[str]:
     """Say how many answers were faulty, whose the failures were, and which episodes these are."""
+    simulated = [row for row in scored if "person_fault" in row.values]
+    answers, faulty = (sum(int(row.values[name] or 0) for row in simulated) for name in ("person_answers", "person_faulty"))
     if not _is_shown(scored):
+        if answers:
+            yield "person: none of the simulated answers has a fault"
         return
-    answers, faulty = (sum(int(row.values.get(name) or 0) for row in scored) for name in ("person_answers", "person_faulty"))
     counts = {word: sum(int(row.values.get(name) or 0) for row in scored) for name, word in _FAULTS.items()}
     kinds = ", ".join(f"{number} with a {word}" for word, number in counts.items() if number)
     yield f"person: {faulty} of {answers} answers faulty ({decimal(faulty / answers)}){f': {kinds}' if kinds else ''}"
