@@ -172,6 +172,7 @@ def test_interaction_is_over_the_episodes_not_skipped_and_needs_a_person() -> No
     assert run.summary("underspecified").notes == (
         "asked in 1 of the 3 episodes that needed it; whether 2 questions were about what was missing is not known",
         f"asking, by episodes: {ask.words()}",
+        "person: none of the simulated answers has a fault",
     )
 
 
