@@ -252,7 +252,8 @@ def _check_alike(first: Side, second: Side, groups: tuple[str, str] | None) -> N
     one, other = ({name: version for name, version in each.items() if name not in alone} for each in (one, other))
     if one.keys() != other.keys():
         judges = [", ".join(sorted(each)) or "none" for each in (one, other)]
-        raise NotComparableError(f"{names}: were judged by others ({judges[0]}; {judges[1]}); use the same: talm-sim judge RUN --judge NAME.")
+        same = " --judge ".join(sorted(one.keys() & other.keys())) or "NAME"
+        raise NotComparableError(f"{names}: were judged by others ({judges[0]}; {judges[1]}); use the same: talm-sim judge RUN --judge {same}")
     for judge, version in one.items():
         if other[judge] != version:
             raise NotComparableError(

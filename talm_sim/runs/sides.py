@@ -238,10 +238,11 @@ def _check_finished(stored: StoredRun) -> None:
 
 
 def _judged_groups(stored: StoredRun) -> dict[str, tuple[str, ...]]:
+    """Return the groups in which each judge said something of an episode; that it does not apply to any says nothing."""
     group = {row.episode: row.group for row in stored.rows()}
     found: dict[str, dict[str, None]] = {}
     for verdict in stored.verdicts():
-        if verdict.episode_id in group:
+        if verdict.episode_id in group and (verdict.value is not None or verdict.label or verdict.labels or verdict.votes):
             found.setdefault(verdict.judge, {})[group[verdict.episode_id]] = None
     return {judge: tuple(groups) for judge, groups in found.items()}
 

@@ -268,7 +268,7 @@ REFUSED: dict[str, tuple[Side, str]] = {
     ),
     "judge": (
         other(judges={"llm": "v1"}, judged={"llm": ("perfect",)}),
-        "were judged by others (reference; llm); use the same: talm-sim judge RUN --judge NAME.",
+        "were judged by others (reference; llm); use the same: talm-sim judge RUN --judge NAME",
     ),
     "judge's version": (
         other(judges={"reference": "v2"}),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from talm_sim import StoredRun, run
+from talm_sim.agent.own.agents import load_agent
 from talm_sim.runs.compare import compare
 from talm_sim.runs.worth import Gain, GainStep
 from tests.runs.stored import store
@@ -85,3 +86,13 @@ def test_controls_have_the_scores_that_are_known(tmp_path: Path) -> None:
             assert [one.value for one in measures if one] == pytest.approx(expected, abs=1e-12)
             passed = summary.measure("pass_rate")
             assert passed is not None and passed.value == 1
+
+
+def test_a_judge_that_says_nothing_of_a_run_does_not_keep_it_from_comparison(tmp_path: Path) -> None:
+    """The judge of refusals works where a person may refuse: of the same agent alone there is nothing for it to say."""
+    agent = load_agent("examples.agents.plain_function:act").name
+    shared = {"split": "underspecified", "limit": "3", "agent": agent, "tools": "live", "run_dir": tmp_path, "progress": False}
+    asked, alone = (run(human=human, **shared) for human in ("simulated", "none"))  # type: ignore[arg-type]
+    assert {verdict.judge for verdict in asked.verdicts()} > {verdict.judge for verdict in alone.verdicts()}
+    (gain,) = compare(alone, asked).gains
+    assert gain.pairs == 3
