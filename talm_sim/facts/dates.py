@@ -44,7 +44,8 @@ _DOT_TIME_BEHIND = re.compile(r" ?(?:uhr\b|[ap]\.? ?m\b|hrs?\b|h\b|o['\u2019]clo
 _HOUR_PLACES = {"noon": 12, "midday": 12, "midnight": 0, "mittag": 12, "mitternacht": 0, "midi": 12, "minuit": 0, "mediodía": 12,
                 "medianoche": 0,
                 "mezzogiorno": 12, "mezzanotte": 0, "meio-dia": 12, "meia-noite": 0, "正午": 12}  # fmt: skip
-_NAMED_HOUR = re.compile("|".join(_HOUR_PLACES), re.IGNORECASE)
+_NAMED_HOUR = re.compile("|".join(rf"(?<![\w-]){word}(?!\w)" if word[0].isascii() else word for word in _HOUR_PLACES), re.IGNORECASE)
+"""Whole words where a script has spaces: "afternoon", "Nachmittag" and "après-midi" hold a name of an hour and are none."""
 _ISO = re.compile(
     r"(?P<date>\d{4}-\d{2}-\d{2})(?:[T ](?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
     r"|(?P<h>\d{1,2}):(?P<m>\d{2})(?::(?P<s>\d{2}))?"

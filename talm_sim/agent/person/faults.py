@@ -13,14 +13,16 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Literal
 
+from talm_sim.agent.person.counts import counts_in_words, other_counts, stems
+from talm_sim.agent.person.days import derived_days, other_day
+from talm_sim.agent.person.denied import denied_of_request
+from talm_sim.agent.person.giving import day_of, gives_thing, is_bound, number_of, other_unit, read_text, right_places
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
 from talm_sim.agent.person.past_acts import claimed_acts
-from talm_sim.agent.person.values import SaidValue, names_in, remember, values_in
-from talm_sim.facts.claims import gives
+from talm_sim.agent.person.values import SaidValue, remember, turns, values_in
 from talm_sim.facts.names import normalize
 from talm_sim.facts.statements import AnswerText, kind_of
 from talm_sim.scenarios.question_words import STOP, stem
-from talm_sim.types import Fact
 
 __all__ = ["FAULTS", "FaultKind", "PersonFault", "find_faults", "told_things"]
 
@@ -56,9 +58,8 @@ _FEW_WORDS = 8
 _READ = 4_000
 _LONGEST_SENTENCE = 80
 """Characters of a sentence that only says what something is, and of a code."""
-_LONG_NUMBER = 8
 _OF_SAYING = frozenset(stem(word) for word in normalize("told mentioned said asked wrote gave provided stated explained").split()) | {
-    *normalize("first before already earlier message i").split()
+    *normalize("first before already earlier above message i as write note describe specify").split()
 }
 """Words of a claim to have said something that do not say what."""
 
@@ -107,8 +108,8 @@ def find_faults(answer: str, asked: Sequence[str], knowledge: Knowledge, earlier
 
 def told_things(answer: str, knowledge: Knowledge) -> list[str]:
     """Return the names of the missing things whose values an answer gives."""
-    text = AnswerText(answer[:_READ])
-    return [thing.name for thing in knowledge.things if _gives(text, thing)]
+    text = read_text(answer[:_READ], knowledge)
+    return [thing.name for thing in knowledge.things if gives_thing(text, thing)]
 
 
 class _Reading:
@@ -116,17 +117,18 @@ class _Reading:
 
     def __init__(self, answer: str, asked: Sequence[str], knowledge: Knowledge, earlier: Sequence[str]) -> None:
         self._asked, self._knowledge, self._earlier = asked, knowledge, earlier
-        self._text = AnswerText(answer, knowledge.request)
+        self._text = read_text(answer, knowledge, knowledge.request)
         self._question = asked[-1] if asked else ""
         self._about = [thing for thing in knowledge.things if thing.is_asked(self._question) or _asks_kind(self._question, thing)]
-        self._given = [thing for thing in knowledge.things if _gives(self._text, thing)]
+        self._given = [thing for thing in knowledge.things if gives_thing(self._text, thing, by_the_way=thing not in self._about)]
         self._missed = [thing for thing in self._about if thing not in self._given]
         own = remember(knowledge.text)
         heard = remember("\n".join([knowledge.text, *asked]))
-        right = [place for thing in knowledge.things for place in _places(self._text, thing)]
+        right = [place for thing in knowledge.things for place in right_places(self._text, thing, by_the_way=thing not in self._about)]
         said = [
             one for one in values_in(self._text) if not any(start <= one.start < end or one.start <= start < one.end for start, end in right)
         ]
+        said = [one for one in said if not self._is_derived(one)]
         self._unknown = [one for one in said if not own.has(one, self._text)]
         """Values that are in no fact, those of the questions included."""
         self._new = [one for one in self._unknown if not heard.has(one, self._text)]
@@ -139,15 +141,26 @@ class _Reading:
             own = remember(thing.words)
             short = [one for one in self._said if self._is_short(one) and not one.opens and not own.has(one, self._text)]
             other = [*self._unknown, *short]
-            if any(self._may_replace(one, thing) for one in other) or self._names_other(thing) or self._agrees_wrongly(thing):
+            if (
+                any(self._may_replace(one, thing) for one in other)
+                or self._names_other(thing)
+                or self._agrees_wrongly(thing)
+                or self._counts_otherwise(thing)
+            ):
+                yield PersonFault("contradiction", thing.name)
+        for thing in self._about:
+            if self._is_other_day(thing) or is_bound(self._text, thing) or other_unit(self._text, thing):
                 yield PersonFault("contradiction", thing.name)
         for thing in self._knowledge.things:
-            if self._denies(thing) or (thing in self._given and (self._leaves_open() or self._gives_second(thing))):
+            if self._denies(thing) or (thing in self._given and (self._leaves_open() or self._gives_second(thing) or self._turns_away(thing))):
                 yield PersonFault("contradiction", thing.name)
         for one in self._new:
             near = self._slip(one)
             if near:
                 yield PersonFault("contradiction", near)
+        others = [place for place in other_counts(self._text, self._read(self._knowledge.text)) if place not in self._right]
+        if others or denied_of_request(self._text, self._knowledge.request, self._question, at_odds=not self._asks_name()):
+            yield PersonFault("contradiction", "request")
         if not self._about and self._is_in_request() and any(self._counts(one) for one in self._new):
             yield PersonFault("contradiction", "request")
         disowned = _DISOWNS.search(self._text.text)
@@ -169,9 +182,9 @@ class _Reading:
 
     def leaks(self) -> Iterator[PersonFault]:
         """Find the missing things that are given and that no question so far asked for."""
-        request = AnswerText("\n".join([self._knowledge.request, *self._asked, *self._earlier]))
+        before = self._read("\n".join([self._knowledge.request, *self._asked, *self._earlier]))
         for thing in self._given:
-            if not any(thing.is_asked(question) for question in self._asked) and not _gives(request, thing):
+            if not any(thing.is_asked(question) for question in self._asked) and not gives_thing(before, thing):
                 yield PersonFault("leak", thing.name)
 
     def _counts(self, one: SaidValue) -> bool:
@@ -221,17 +234,49 @@ class _Reading:
         """Return whether the answer agrees to a question that gives another value."""
         if not _YES.match(self._text.text):
             return False
-        question, own = AnswerText(self._question), remember(self._knowledge.text)
+        question, own = self._read(self._question), remember(self._knowledge.text)
         wrong = [one for one in values_in(question) if not one.opens and not one.spelt and not own.has(one, question)]
-        return not _gives(question, thing) and any(self._may_replace(one, thing) for one in wrong)
+        return not gives_thing(question, thing) and any(self._may_replace(one, thing) for one in wrong)
 
     def _denies(self, thing: KnownThing) -> bool:
         """Return whether the answer rejects a thing's value and gives it nowhere, or says No to a question that gives it."""
         if thing in self._given:
             return False
-        if any(value.right for fact in thing.facts for value in self._text.values(fact)):
+        if any(True for _ in right_places(self._text, thing, by_the_way=thing not in self._about)):
             return True
-        return thing in self._about and bool(_NO.match(self._text.text)) and _gives(AnswerText(self._question), thing)
+        return thing in self._about and bool(_NO.match(self._text.text)) and gives_thing(self._read(self._question), thing)
+
+    def _turns_away(self, thing: KnownThing) -> bool:
+        """Return whether a right value is taken back for another one: "three, no, four"."""
+        places = list(right_places(self._text, thing))
+        later = [one for one in self._said if self._may_replace(one, thing) or one.kind == "number"]
+        return any(one.start > end and turns(self._text.text[end : one.start]) for _, end in places for one in later)
+
+    def _counts_otherwise(self, thing: KnownThing) -> bool:
+        """Return whether the answer gives another number without a numeral: "nobody", "just me"."""
+        number = number_of(thing)
+        if number is None or self._text.sentences.number_at(len(self._text.text)) > 2:
+            return False
+        known = stems(f"{self._question} {thing.words} {thing.name.replace('_', ' ')}")
+        return any(value != number for _, _, value in counts_in_words(self._text.text, known))
+
+    def _is_other_day(self, thing: KnownThing) -> bool:
+        day = day_of(thing)
+        return day is not None and other_day(self._text, day, self._read(self._question), given=thing in self._given)
+
+    def _is_derived(self, one: SaidValue) -> bool:
+        """Return whether a day follows from one that the person knows and a length of time in the request."""
+        if one.kind != "day" or not isinstance(one.value, tuple):
+            return False
+        year, month, number = one.value
+        days = {day for thing in self._knowledge.things if (own := day_of(thing)) for day in derived_days(self._read(self._knowledge.request), own)}
+        return bool(self._given) and any((day.month, day.day) == (month, number) and year in {None, day.year} for day in days)
+
+    def _asks_name(self) -> bool:
+        return any(kind_of(fact) in {"text", "color"} for thing in self._about for fact in thing.facts)
+
+    def _read(self, text: str) -> AnswerText:
+        return read_text(text, self._knowledge)
 
     def _leaves_open(self) -> bool:
         """Return whether a right value is one of two between which the answer does not choose."""
@@ -277,50 +322,9 @@ class _Reading:
         if said:
             return said <= {stem(word) for word in normalize(before).split()}
         meant = self._given or self._about
-        return bool(meant) and all(_gives(AnswerText(before), thing) for thing in meant)
+        return bool(meant) and all(gives_thing(self._read(before), thing) for thing in meant)
 
 
 def _asks_kind(question: str, thing: KnownThing) -> bool:
     """Return whether a question asks for a value of a thing's kind, in words that do not name the thing."""
     return any(kind in _ASKS_KIND and _ASKS_KIND[kind].search(question) for kind in map(kind_of, thing.facts))
-
-
-def _gives(text: AnswerText, thing: KnownThing) -> bool:
-    given = any(gives(text, fact) or _gives_words(text, fact) for fact in thing.facts)
-    return given or any(True for _ in _grouped(text, thing)) or _gives_in_parts(text, thing) or _gives_name(text, thing)
-
-
-def _gives_name(text: AnswerText, thing: KnownThing) -> bool:
-    """Return whether a text has a name that the person would answer with: the city beside its airport's code."""
-    return any(one.kind == "name" and one.value in names_in(thing.words) for one in values_in(text))
-
-
-def _gives_words(text: AnswerText, fact: Fact) -> bool:
-    """Return whether a text has all words of a name of several, in any order."""
-    words = set(text.words.words)
-    return any(
-        len(set(one)) > 1 and words.issuperset(one) for one in (normalize(name).split() for name in fact.accepted) if "".join(one).isalpha()
-    )
-
-
-def _grouped(text: AnswerText, thing: KnownThing) -> Iterator[re.Match[str]]:
-    """Yield where a long number is written in groups of digits."""
-    for fact in thing.facts:
-        digits = str(fact.value)
-        if digits.isdigit() and len(digits) >= _LONG_NUMBER:
-            yield from re.finditer(rf"(?<!\d){'[ .-]?'.join(digits)}(?!\d)", text.text)
-
-
-def _gives_in_parts(text: AnswerText, thing: KnownThing) -> bool:
-    """Return whether a text gives all numbers of a quantity that was written with two: 11 hours and 10 minutes."""
-    if {"number"} != {kind_of(fact) for fact in thing.facts}:
-        return False
-    written = [number.value for number in AnswerText(thing.missing.removed_text).numbers]
-    said = {number.value for number in text.numbers}
-    return len(written) > 1 and said.issuperset(written)
-
-
-def _places(text: AnswerText, thing: KnownThing) -> Iterator[tuple[int, int]]:
-    for fact in thing.facts:
-        yield from ((value.start, value.end) for value in text.values(fact) if value.right)
-    yield from (match.span() for match in _grouped(text, thing))

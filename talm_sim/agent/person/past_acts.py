@@ -27,8 +27,18 @@ _DONE = re.compile(
     rf" (?P<verb>{_DID}|taken care of)\b(?P<rest>[^.!?;\n]{{0,80}})",
     re.IGNORECASE,
 )
+_BY_OTHERS = re.compile(
+    rf"\b(?:(?:my|our) \w+(?: \w+)?|he|she|they|some(?:one|body))(?:['\u2019]s|['\u2019]ve| has| have| had)?(?: {_ADVERBS})*"
+    rf" (?P<verb>(?!put|done|did|read|ran|visited|changed|moved|opened|shared|counted)(?:{_DID}))\b(?P<rest>[^.!?;\n]{{0,80}})",
+    re.IGNORECASE,
+)
+_YOU_SAID = re.compile(
+    rf"\byou(?:['\u2019]ve| have)?(?: {_ADVERBS})* (?P<verb>told|promised|confirmed|assured|offered|booked|sent)\b(?P<rest>[^.!?;\n]{{0,80}})",
+    re.IGNORECASE,
+)
 _AS_SAID = re.compile(
     r"\b(?P<verb>(?:as|like) (?:I|we)(?:['\u2019]ve| have)? (?:already |just )?(?:said|told|mentioned|wrote|explained)"
+    r"|as (?:already |previously )?(?:stated|mentioned|said|written|explained|noted|described|specified)"
     r"|see my (?:last|earlier|previous|first) (?:message|mail|answer))\b(?P<rest>[^.!?;\n]{0,80})",
     re.IGNORECASE,
 )
@@ -50,7 +60,7 @@ class ClaimedAct:
 
 
 def claimed_acts(text: str, known: str = "") -> Iterator[ClaimedAct]:
-    """Yield the acts that a text claims in the first person and the past.
+    """Yield the acts in the past that a text claims of the person, somebody of theirs or whom they speak to.
 
     Args:
         text: What was said.
@@ -60,12 +70,17 @@ def claimed_acts(text: str, known: str = "") -> Iterator[ClaimedAct]:
     ['I have already sent it']
     """
     done = {stem(match["verb"].lower()) for form in (_ACT, _DONE) for match in form.finditer(known)}
+    told = {stem(word.lower()) for word in re.findall(r"\w+", known)}
     for sentence in _SENTENCE.findall(text):
         if "?" in sentence[-3:]:
             continue
-        for form in (_ACT, _DONE, _AS_SAID):
+        for form in (_ACT, _DONE, _BY_OTHERS, _YOU_SAID, _AS_SAID):
             for match in form.finditer(sentence):
                 verb = match["verb"].lower()
+                if form in (_BY_OTHERS, _YOU_SAID):
+                    if stem(verb) not in told and not _HYPOTHESIS.search(sentence[: match.start()]):
+                        yield ClaimedAct(match[0].strip(), of_saying=False)
+                    continue
                 saying = form is _AS_SAID or re.fullmatch(_SAID, verb) is not None or verb == "asked"
                 if _HYPOTHESIS.search(sentence[: match.start()]) or (not saying and stem(verb) in done):
                     continue

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from talm_sim.facts.claims import is_rejected
@@ -14,7 +15,7 @@ from talm_sim.facts.names import colors, countries, normalize
 from talm_sim.facts.statements import AnswerText, Value
 from talm_sim.scenarios.question_words import STOP, stem
 
-__all__ = ["Kind", "Remembered", "SaidValue", "names_in", "remember", "values_in"]
+__all__ = ["Kind", "Remembered", "SaidValue", "names_in", "remember", "spelt_numbers", "turns", "values_in"]
 
 Kind = Literal["number", "day", "time", "color", "name"]
 
@@ -58,6 +59,18 @@ _SPELT = (
 _MANY = 300
 """Values of a text that are read; a longer one is no answer of a person."""
 _IN_WORDS = re.compile(rf"\b(?:({'|'.join(_TENS)})[- ])?({'|'.join(sorted(_SPELT, key=len, reverse=True))})\b", re.IGNORECASE)
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "dozen": 12}
+_MORE = re.compile(rf"[- ]({'|'.join(_SCALES)})\b|( and a half\b)", re.IGNORECASE)
+"""What follows a number in words and changes it."""
+_SHORT_DAY = re.compile(r"(?<![\d/.])(\d{1,2})/(\d{1,2})(?![\d/.])")
+_TURNS = re.compile(
+    r"(?:[\s,.;:?!\u2026\u2013\u2014-]|\b(?:oh|hm+|er|um|ah|well|the|it['\u2019]?s|it is)\b)*"
+    r"\b(?:no|nope|not|wait|sorry|rather|actually|i mean|i meant|make (?:it|that)|correction|scratch that)\b"
+    r"(?:[\s,.;:?!\u2026\u2013\u2014-]|\b(?:no|wait|sorry|rather|actually|i mean|i meant|make (?:it|that)|it['\u2019]?s|it is|the|in|on|at|to|a|an)\b)*",
+    re.IGNORECASE,
+)
+"""What stands between a value and the one that takes its place."""
+_NOT = re.compile(r"\bnot\W*(?:the |a |an |in |on |at |to )?$", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?<![\w.,])(\d{1,4})(?:st|nd|rd|th)\b")
 
 
@@ -84,9 +97,29 @@ class SaidValue:
     opens: bool = False
 
 
-def _number_in_words(match: re.Match[str]) -> int:
-    """Return the number that a match of words is."""
-    return _TENS.get((match[1] or "").lower(), 0) + _SPELT[match[2].lower()]
+def spelt_numbers(text: str) -> Iterator[tuple[int, int, Decimal]]:
+    """Yield the numbers in words with their places: "thirty-one", "three hundred", "seven and a half".
+
+    >>> [str(number) for _, _, number in spelt_numbers("Three hundred, or seven and a half.")]
+    ['300', '7.5']
+    """
+    end = 0
+    for match in _IN_WORDS.finditer(text):
+        if match.start() < end:
+            continue
+        number, end = Decimal(_TENS.get((match[1] or "").lower(), 0) + _SPELT[match[2].lower()]), match.end()
+        while more := _MORE.match(text, end):
+            number, end = number * _SCALES[more[1].lower()] if more[1] else number + Decimal("0.5"), more.end()
+        yield match.start(), end, number
+
+
+def turns(between: str) -> bool:
+    """Return whether the words between two values put the second in place of the first.
+
+    >>> turns(", no, "), turns("? No, it's "), turns(", not "), turns(" and ")
+    (True, True, False, False)
+    """
+    return _TURNS.fullmatch(between) is not None and not _NOT.search(between)
 
 
 def values_in(text: AnswerText) -> list[SaidValue]:
@@ -98,7 +131,10 @@ def values_in(text: AnswerText) -> list[SaidValue]:
     found = found[:_MANY]
     # A word that only opens a sentence corrects nothing.
     own = [Value(one.start, one.end, right=False) for one in found if not one.opens]
-    return [one for one in found if not is_rejected(text, Value(one.start, one.end, right=False), own)]
+    taken_back = {
+        one.start for one, later in pairwise(found) if one.kind == later.kind and not later.opens and turns(text.text[one.end : later.start])
+    }
+    return [one for one in found if one.start not in taken_back and not is_rejected(text, Value(one.start, one.end, right=False), own)]
 
 
 def _all_values(text: AnswerText) -> Iterator[SaidValue]:
@@ -112,8 +148,13 @@ def _all_values(text: AnswerText) -> Iterator[SaidValue]:
         yield SaidValue("number", number.start, number.end, number.value, measured=bool(number.unit))
     for match in _ORDINAL.finditer(text.text):
         yield SaidValue("number", *match.span(), Decimal(match[1]))
-    for match in _IN_WORDS.finditer(text.text):
-        yield SaidValue("number", *match.span(), Decimal(_number_in_words(match)), spelt=True)
+    for start, end, value in spelt_numbers(text.text):
+        yield SaidValue("number", start, end, value, spelt=True)
+    for match in _SHORT_DAY.finditer(text.text):
+        first, second = int(match[1]), int(match[2])
+        # "3/4" may be a part, and either may be the month.
+        if 1 <= min(first, second) <= 12 < max(first, second) <= 31:
+            yield SaidValue("day", *match.span(), (None, min(first, second), max(first, second)))
     for match in _NUMBERED.finditer(text.text):
         yield SaidValue("number", *match.span(), Decimal(match[0]))
     for match in _NAME.finditer(text.text):

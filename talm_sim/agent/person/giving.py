@@ -1,0 +1,157 @@
+"""Tell whether a text gives a thing that a person knows, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+
+from talm_sim.agent.person.counts import bounded, counts_in_words, follows, is_ordinal, stems
+from talm_sim.agent.person.days import days_of_month, shifted
+from talm_sim.agent.person.knowledge import Knowledge, KnownThing
+from talm_sim.agent.person.values import names_in, spelt_numbers, turns, values_in
+from talm_sim.facts.claims import gives, is_rejected
+from talm_sim.facts.dates import iso_parts
+from talm_sim.facts.names import normalize
+from talm_sim.facts.statements import AnswerText, Value, kind_of
+from talm_sim.types import Fact
+
+__all__ = ["day_of", "gives_thing", "is_bound", "number_of", "other_unit", "read_text", "right_places"]
+
+_LONG_NUMBER = 8
+_CONTROLS = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
+"""What a terminal reads as commands; no person says it."""
+_EXCEPT = re.compile(
+    r"\b(?:any|anything|everything|all|nothing|anywhere|everywhere|anyone|everyone)\b[^.,;!?]{0,30} (?:but|except|besides|other than|apart from)"
+    r" (?:for |in |the |a )*#?$"
+    r"|\b(?:near|close to|next to|outside|not far from|around) (?:the )?#?$",
+    re.IGNORECASE,
+)
+"""Words that make a value one that is not meant."""
+
+
+def read_text(text: str, knowledge: Knowledge, request: str = "") -> AnswerText:
+    """Read what was said of a scenario; a date may be given without its year."""
+    years = " ".join(str(day.year) for day in map(day_of, knowledge.things) if day)
+    return AnswerText(_CONTROLS.sub("", text), f"{request}\n{years}".strip())
+
+
+def day_of(thing: KnownThing) -> date | None:
+    """Return the day that a thing is; None if it is none."""
+    for fact in thing.facts:
+        parts = iso_parts(str(fact.value))
+        if parts and parts[0]:
+            return parts[0]
+    return None
+
+
+def number_of(thing: KnownThing) -> Decimal | None:
+    """Return the number that a thing is; None if it is none."""
+    return next((Decimal(str(fact.value)) for fact in thing.facts if kind_of(fact) == "number"), None)
+
+
+def gives_thing(text: AnswerText, thing: KnownThing, *, by_the_way: bool = False) -> bool:
+    """Return whether a text gives a thing's value, surely or in doubt.
+
+    Args:
+        text: What was said.
+        thing: What is known.
+        by_the_way: Whether nobody asked for it, so that a number must not count anything else.
+    """
+    if any(True for _ in _grouped(text, thing)) or _gives_in_parts(text, thing):
+        return True
+    number = number_of(thing)
+    if number is not None:
+        places = list(right_places(text, thing, by_the_way=by_the_way))
+        values = [Value(start, end, right=True) for start, end in places]
+        return any(not is_rejected(text, value, values) and not _is_taken_back(text, value) for value in values)
+    day = day_of(thing)
+    if day is not None and len(thing.facts) == 1 and any(not _is_denied(text, *place) for place in days_of_month(text, day, by_the_way=by_the_way)):
+        return True
+    given = any(gives(text, fact) or _gives_words(text, fact) for fact in thing.facts)
+    places = list(right_places(text, thing))
+    if given and places:
+        return any(not _is_not_meant(text.text, start) and not _is_denied(text, start, end) for start, end in places)
+    return given or _gives_name(text, thing)
+
+
+def right_places(text: AnswerText, thing: KnownThing, *, by_the_way: bool = False) -> Iterator[tuple[int, int]]:
+    """Yield where a text has a thing's value, affirmed or denied."""
+    number = number_of(thing)
+    own = stems(f"{thing.words} {thing.name.replace('_', ' ')} {'' if by_the_way else thing.description}")
+    spelt = [one for one in spelt_numbers(text.text) if not is_ordinal(text.text[one[0] : one[1]])]
+    found = {(value.start, value.end) for fact in thing.facts for value in text.values(fact) if value.right}
+    if number is not None:
+        found |= {(start, end) for start, end, value in spelt if value == number}
+        other = [(start, end) for start, end, value in spelt if value != number]
+        found = {place for place in found if not any(start <= place[0] < end for start, end in other)}
+        found = {place for place in found if follows(text, *place, own, by_the_way=by_the_way)}
+        if not by_the_way:
+            found |= {(start, end) for start, end, value in counts_in_words(text.text, own) if value == number}
+    day = day_of(thing)
+    if day is not None:
+        found |= {*days_of_month(text, day, by_the_way=by_the_way)}
+    yield from sorted(found)
+    yield from (match.span() for match in _grouped(text, thing))
+
+
+def is_bound(text: AnswerText, thing: KnownThing) -> bool:
+    """Return whether a text gives a number only as a bound: "at least three"."""
+    places = list(right_places(text, thing))
+    known = any(bounded(thing.words, match.start(), match.end()) for match in re.finditer(r"\d+", thing.words))
+    return number_of(thing) is not None and bool(places) and not known and all(bounded(text.text, *place) for place in places)
+
+
+def other_unit(text: AnswerText, thing: KnownThing) -> bool:
+    """Return whether a text gives a number with another unit or currency than the person knows of: dollars for yen."""
+    number = number_of(thing)
+    own = {unit for one in AnswerText(thing.words).numbers if one.value == number for unit in one.unit.split()}
+    said = [set(one.unit.split()) for one in text.numbers if one.value == number and one.unit]
+    return bool(own) and any(units.isdisjoint(own) for units in said)
+
+
+def _is_taken_back(text: AnswerText, value: Value) -> bool:
+    return any(
+        one.kind == "number" and one.start > value.end and turns(text.text[value.end : one.start]) for one in values_in(text)
+    )
+
+
+def _is_not_meant(text: str, start: int) -> bool:
+    return shifted(text, start) or bool(_EXCEPT.search(text[max(0, start - 60) : start]))
+
+
+def _is_denied(text: AnswerText, start: int, end: int) -> bool:
+    return is_rejected(text, Value(start, end, right=True), [])
+
+
+def _gives_name(text: AnswerText, thing: KnownThing) -> bool:
+    """Return whether a text has a name that the person would answer with: the city beside its airport's code."""
+    return any(one.kind == "name" and one.value in names_in(thing.words) and not _is_not_meant(text.text, one.start) for one in values_in(text))
+
+
+def _gives_words(text: AnswerText, fact: Fact) -> bool:
+    """Return whether a text has all words of a name of several, in any order."""
+    words = set(text.words.words)
+    return any(
+        len(set(one)) > 1 and words.issuperset(one) for one in (normalize(name).split() for name in fact.accepted) if "".join(one).isalpha()
+    )
+
+
+def _grouped(text: AnswerText, thing: KnownThing) -> Iterator[re.Match[str]]:
+    """Yield where a long number is written in groups of digits."""
+    for fact in thing.facts:
+        digits = str(fact.value)
+        if digits.isdigit() and len(digits) >= _LONG_NUMBER:
+            yield from re.finditer(rf"(?<!\d){'[ .-]?'.join(digits)}(?!\d)", text.text)
+
+
+def _gives_in_parts(text: AnswerText, thing: KnownThing) -> bool:
+    """Return whether a text gives all numbers of a quantity that was written with two: 11 hours and 10 minutes."""
+    if {"number"} != {kind_of(fact) for fact in thing.facts}:
+        return False
+    written = [number.value for number in AnswerText(thing.missing.removed_text).numbers]
+    said = {number.value for number in text.numbers}
+    return len(written) > 1 and said.issuperset(written)
