@@ -27,7 +27,7 @@ from talm_sim.tasks import PersonQuestion
 from talm_sim.tasks.judged_by_people import Material
 from talm_sim.types import Episode, Scenario, Verdict
 
-__all__ = ["Ballot", "choose_question", "find_people", "open_ballot", "sample_of"]
+__all__ = ["Ballot", "choose_question", "find_people", "open_ballot", "sample_of", "shown_digests"]
 
 
 class Ballot:
@@ -248,6 +248,18 @@ def sample_of(stored: StoredRun, question: PersonQuestion, size: int | None = No
                 insert_row(conn, "meta", KEY, text, either="REPLACE")
                 return made
         return sample_of(stored, question, size, seed)
+
+
+def shown_digests(stored: StoredRun, question: PersonQuestion, sample: Sample) -> dict[str, str]:
+    """Return a digest of the question and of what people are shown, for each episode of the sample: equal digests, the same thing judged."""
+    scenarios = {scenario.id: scenario for scenario in stored.scenarios()}
+    found = {}
+    for episode in stored.episodes():
+        if episode.id in sample.episodes:
+            material = question.show(episode, scenarios[episode.scenario_id]) or ()
+            # A spreadsheet would read digits, and digits with an e, as a number.
+            found[episode.id] = "x" + digest([question.key, question.asks, [list(part) for part in material]], 16)
+    return found
 
 
 def _is_begun(conn: sqlite3.Connection, question: PersonQuestion) -> bool:
