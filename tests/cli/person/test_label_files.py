@@ -95,7 +95,7 @@ def test_a_spreadsheet_reads_no_formula_and_may_write_its_own_form(tmp_path: Pat
         ("episode,name,shown,label\n\x1b[2Jq,ann,x0,pass\n", r"in\.csv:2: episode: 'q' is not one"),
         (
             "episode,name,label\nq-00.perfect,ann,pass\n",
-            r"in\.csv:1: has no column 'shown', so it may be of another run; write the file with --labels-out, and fill in `label` and `name`\.",
+            r"in\.csv:1: has no column 'shown', so it may be of another run; write the file with --labels-out, and fill in",
         ),
         (
             "episode,name,shown,label\nq-00.perfect,ann,x0,pass\nq-01.underspecified,ann,x0,pass\n",
