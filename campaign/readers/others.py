@@ -66,9 +66,9 @@ def _judged(text: str) -> None:
 def _labels(text: str) -> None:
     sample = Sample(seed=0, sizes={"one": 2}, episodes={"e-1": "one", "=2": "one"})
     question = pass_question()
-    for labels in (text, f"episode,name,label,note\n{text}", f"episode,name,label,note\ne-1,ann,pass,{text}"):
+    for labels in (text, f"episode,name,shown,label,note\n{text}", f"episode,name,shown,label,note\ne-1,ann,x1,pass,{text}"):
         with contextlib.suppress(PrerequisiteError):
-            parse_labels(labels, Path("a.csv"), question, sample)
+            parse_labels(labels, Path("a.csv"), question, sample, None, {"e-1": "x1", "=2": "x2"})
 
 
 @cache

@@ -104,10 +104,9 @@ def test_undo_skip_note_and_stop_at_a_terminal(tmp_path: Path, at_terminal: Any)
     terminal.type("u")
     terminal.expect("There is no decision to undo.")
     terminal.expect("p pass, f fail >")
-    terminal.type("x\r")
+    terminal.type("xP")
     terminal.expect("Type one of p, f, s, u, q, m, #.")
     terminal.expect("p pass, f fail >")
-    terminal.type("p")
     terminal.expect("2 of 4, 1 judged")
     terminal.expect("p pass, f fail >")
     terminal.type("u")
@@ -140,6 +139,36 @@ def test_undo_skip_note_and_stop_at_a_terminal(tmp_path: Path, at_terminal: Any)
     terminal.expect("interrupted; all verdicts are kept")
     terminal.ends(130)
     assert len(labels_of(run, "ann")) == 3
+
+
+def test_a_second_terminal_of_the_same_name_replaces_nothing(tmp_path: Path, at_terminal: Any) -> None:
+    run = talm_run(tmp_path / "runs", 3)
+    items = list(keys_of(run, "ann"))
+    first, second = (at_terminal(tmp_path, "judge", "talm", "--judge", "person", "--name", "ann") for _ in range(2))
+    for terminal in (first, second):
+        terminal.expect("p pass, f fail >")
+    first.type("p")
+    first.expect("2 of 3, 1 judged")
+    first.expect("p pass, f fail >")
+    second.type("f")
+    second.expect("already judged elsewhere as ann: pass; that verdict stays")
+    second.expect("2 of 3, 1 judged")
+    second.expect("p pass, f fail >")
+    second.type("f")
+    second.expect("3 of 3, 2 judged")
+    second.expect("p pass, f fail >")
+    second.type("q")
+    first.type("u")
+    first.expect("2 of 3, 1 judged")
+    first.expect("p pass, f fail >")
+    assert labels_of(run, "ann") == {items[0]: "pass"}, "the last verdict is taken back, wherever it was given"
+    first.type("p")
+    first.expect("3 of 3, 2 judged")
+    first.expect("p pass, f fail >")
+    first.type("q")
+    for terminal in (first, second):
+        terminal.ends()
+    assert labels_of(run, "ann") == {items[0]: "pass", items[1]: "pass"}
 
 
 def test_a_long_text_is_read_page_by_page(tmp_path: Path, at_terminal: Any) -> None:

@@ -39,7 +39,7 @@ _OF_PEOPLE = (
     ),
     _of_people("--settle", is_flag=True, help="Decide what people differ on."),
     _of_people("--labels-in", metavar="F.csv", type=_FILE, help="Read labels that were given elsewhere."),
-    _of_people("--labels-out", metavar="F.csv", type=_FILE, help="Write the labels that were given."),
+    _of_people("--labels-out", metavar="F.csv", type=_FILE, help="Write the labels that were given; - for standard output."),
     _of_people("--json", "as_json", is_flag=True, help="Print the agreement so far, and ask nothing."),
 )
 _NAMES = ("name", "sample", "reviews", "seed", "question", "scenarios", "task", "settle", "labels_in", "labels_out", "as_json")
@@ -108,6 +108,8 @@ def _judge_by_people(run: str | None, run_dir: Path, given: dict[str, Any], *, p
     if (run is None) is not alone:
         flag = "--task" if given["scenarios"] is None else "--scenarios"
         raise click.UsageError(f"RUN and {flag} exclude each other." if alone else "name a run, or --scenarios FILE.")
+    if str(given["labels_out"]) == "-" and given["as_json"]:
+        raise click.UsageError("--labels-out - and --json: both go to standard output; give one of them, or a file.")
     if given["settle"] and given["name"]:
         raise click.UsageError("--settle decides for all; leave out --name.")
     stored = session.find_run(run, given["scenarios"], run_dir, given["task"])

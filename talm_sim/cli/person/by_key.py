@@ -60,6 +60,7 @@ class Keyboard:
     def __init__(self, console: Console, *, plain: bool = False) -> None:
         self._console = console
         self._plain = plain
+        self._mistyped = False
 
     def __enter__(self) -> Self:
         self._lines = open_lines(self._console, plain=self._plain)
@@ -71,14 +72,17 @@ class Keyboard:
             pass
 
     def press(self, prompt: str, keys: str) -> str | None:
-        """Read a key, or a line that begins otherwise; what was typed before the prompt was there is dropped.
+        """Read a key, or a line that begins otherwise; what was typed before the prompt was there is dropped, but not what follows a mistake.
 
         Returns:
             The words in small letters; None at the end of input.
         """
-        self._lines.clear()
+        if not self._mistyped:
+            self._lines.clear()
         line = self._loop.run(self._lines.read(prompt, remember=False, keys=keys))
-        return None if line is None else strip_control(line).strip().lower()
+        words = None if line is None else strip_control(line).strip().lower()
+        self._mistyped = words is not None and keys != "" and (len(words) != 1 or words not in keys)
+        return words
 
     def read(self, prompt: str = "> ") -> str | None:
         """Read a line; None at the end of input."""

@@ -8,7 +8,8 @@ from rich.text import Text
 from talm_sim.cli.person.by_key import Keyboard, Step, go_through
 from talm_sim.cli.person.fitted_page import FittedPage
 from talm_sim.cli.terminal.text import clip, count, one_line, strip_control
-from talm_sim.runs.people.ballot import Ballot
+from talm_sim.runs.people.ballot import Ballot, GivenElsewhereError
+from talm_sim.types import Verdict
 
 __all__ = ["judge_items", "shown_text"]
 
@@ -47,7 +48,10 @@ class _Sitting:
         self._keys = "".join((*labels, *_STEPS, "m#"))
 
     def decide_on(self, item: str) -> Step:
-        """Show an item and let the person decide; one that enough others have judged meanwhile is passed over."""
+        """Show an item and let the person decide; one that they judged elsewhere, or enough others did meanwhile, is passed over."""
+        self._ballot.catch_up()
+        if (there := self._ballot.verdict(item)) is not None:
+            return self._pass_over(there)
         if not self._ballot.is_wanted(item):
             return "done"
         labels, note = self._ballot.question.labels, ""
@@ -62,7 +66,10 @@ class _Sitting:
             if key is None or key in _STEPS:
                 return "quit" if key is None else _STEPS[key]
             if key in labels:
-                self._ballot.give(item, labels[key], note)
+                try:
+                    self._ballot.give(item, labels[key], note)
+                except GivenElsewhereError as err:
+                    return self._pass_over(err.verdict)
                 self.say(f"saved: {labels[key].replace('_', ' ')}{f' ({one_line(note, 60)})' if note else ''}")
                 return "done"
             if key == "m":
@@ -71,6 +78,10 @@ class _Sitting:
                 note = one_line(self._keyboard.read("note: ") or "", 1_000)
             else:
                 self.say(f"Type one of {', '.join(self._keys)}.")
+
+    def _pass_over(self, there: Verdict) -> Step:
+        self.say(f"already judged elsewhere as {self._ballot.name or 'settled'}: {there.label.replace('_', ' ')}; that verdict stays")
+        return "done"
 
     def say(self, text: str) -> None:
         """Print a line."""

@@ -18,7 +18,7 @@ from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.runs.people.agreement import agreements
 from talm_sim.runs.people.alone import find_alone
-from talm_sim.runs.people.ballot import choose_question, find_people, open_ballot, sample_of
+from talm_sim.runs.people.ballot import choose_question, find_people, open_ballot, sample_of, shown_digests
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.tasks import PersonQuestion
 
@@ -71,7 +71,7 @@ def let_judge(
 def take_labels(stored: StoredRun, question: PersonQuestion, file: Path, name: str, *, size: int | None, seed: int | None) -> None:
     """Keep the labels of a file, all or none of each person."""
     sample = sample_of(stored, question, size, seed)
-    labels, empty = read_labels(file, question, sample, find_people(stored, question), name)
+    labels, empty = read_labels(file, question, sample, find_people(stored, question), shown_digests(stored, question, sample), name)
     for who, given in labels.items():
         with closing(open_ballot(stored, question, who)) as ballot:
             ballot.give_all(given)
@@ -80,10 +80,16 @@ def take_labels(stored: StoredRun, question: PersonQuestion, file: Path, name: s
 
 
 def write_labels(stored: StoredRun, question: PersonQuestion, file: Path, *, size: int | None, seed: int | None) -> None:
-    """Write the labels that people gave, and a line for each episode that nobody judged."""
-    if file.exists():
+    """Write the labels that people gave, and a line for each episode that nobody judged; to standard output if the file is `-`."""
+    to_output = str(file) == "-"
+    if not to_output and file.exists():
         raise PrerequisiteError(f"--labels-out {file}: exists; name another file.")
-    write_file(file, labels_csv(sample_of(stored, question, size, seed), find_people(stored, question)))
+    sample = sample_of(stored, question, size, seed)
+    data = labels_csv(sample, find_people(stored, question), shown_digests(stored, question, sample))
+    if to_output:
+        click.echo(data, nl=False)
+    else:
+        write_file(file, data)
 
 
 def print_agreement(stored: StoredRun, question: PersonQuestion) -> None:

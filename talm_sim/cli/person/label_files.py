@@ -18,40 +18,47 @@ from talm_sim.tasks import PersonQuestion
 
 __all__ = ["label_records", "labels_csv", "parse_labels", "read_labels"]
 
-COLUMNS = ("episode", "name", "label", "note", "given_at", "counts")
+COLUMNS = ("episode", "name", "label", "note", "shown", "given_at", "counts")
+_FILL_IN = "write the file with --labels-out, and fill in `label` and `name`"
 Labels = dict[str, dict[str, tuple[str, str]]]
 """Each person to the label and the note of each episode."""
 
 
-def label_records(sample: Sample, people: PeopleVerdicts | None) -> Iterator[dict[str, str]]:
-    """Yield one record per verdict, and one without a label per episode that nobody judged; `counts` is the label that counts there."""
+def label_records(sample: Sample, people: PeopleVerdicts | None, shown: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Yield one record per verdict, and one without a label per episode that nobody judged; `counts` is the label that counts there.
+
+    Arguments as of `read_labels`.
+    """
     for episode in sorted(sample.episodes):
         said = {} if people is None else people.said.get(episode, {})
         counts = verdict.label if people is not None and (verdict := people.verdict(episode)) is not None else ""
         for name, verdict in sorted(said.items()):
             given = "" if verdict.given_at is None else datetime.fromtimestamp(verdict.given_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            yield dict(zip(COLUMNS, (episode, name, verdict.label, verdict.explanation, given, counts), strict=True))
+            yield dict(zip(COLUMNS, (episode, name, verdict.label, verdict.explanation, shown[episode], given, counts), strict=True))
         if not said:
-            yield dict(zip(COLUMNS, (episode, *[""] * (len(COLUMNS) - 1)), strict=True))
+            yield {**dict.fromkeys(COLUMNS, ""), "episode": episode, "shown": shown[episode]}
 
 
-def labels_csv(sample: Sample, people: PeopleVerdicts | None) -> bytes:
+def labels_csv(sample: Sample, people: PeopleVerdicts | None, shown: Mapping[str, str]) -> bytes:
     """Return the records as the text of a CSV file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows([spreadsheet_cell(record[column]) for column in COLUMNS] for record in label_records(sample, people))
+    writer.writerows([spreadsheet_cell(record[column]) for column in COLUMNS] for record in label_records(sample, people, shown))
     return text.getvalue().encode()
 
 
-def read_labels(file: Path, question: PersonQuestion, sample: Sample, people: PeopleVerdicts | None, name: str = "") -> tuple[Labels, int]:
-    """Read a CSV file of labels, with a head: `episode`, `label`, and where they are there `name` and `note`.
+def read_labels(
+    file: Path, question: PersonQuestion, sample: Sample, people: PeopleVerdicts | None, shown: Mapping[str, str], name: str = ""
+) -> tuple[Labels, int]:
+    """Read a CSV file of labels, with a head: `episode`, `label`, `shown`, and where they are there `name` and `note`.
 
     Args:
         file: The file.
         question: What was asked.
         sample: The episodes that people judge.
         people: What people said so far; equal labels change nothing.
+        shown: Id of each episode to the digest of what people are shown of it; labels of anything else are refused.
         name: Whose labels they are, where the file does not say.
 
     Returns:
@@ -66,11 +73,11 @@ def read_labels(file: Path, question: PersonQuestion, sample: Sample, people: Pe
         raise PrerequisiteError(f"{file}: is not UTF-8; save it as CSV in UTF-8.") from None
     except (UnfitFileError, OSError) as err:
         raise PrerequisiteError(f"{file}: cannot be read: {err.strerror}.") from None
-    return parse_labels(text, file, question, sample, people, name)
+    return parse_labels(text, file, question, sample, people, shown, name)
 
 
 def parse_labels(
-    text: str, file: Path, question: PersonQuestion, sample: Sample, people: PeopleVerdicts | None = None, name: str = ""
+    text: str, file: Path, question: PersonQuestion, sample: Sample, people: PeopleVerdicts | None, shown: Mapping[str, str], name: str = ""
 ) -> tuple[Labels, int]:
     """Parse what such a file contains; see `read_labels`."""
     meant = {key: label for known in question.labels.items() for key, label in ((known[0], known[1]), (known[1].lower(), known[1]))}
@@ -96,6 +103,7 @@ def parse_labels(
         except PrerequisiteError as err:
             raise PrerequisiteError(f"{where}: {str(err).removeprefix('--')}") from None
         episode = _episode(record["episode"], where, sample)
+        _check_shown(record["shown"].strip(), shown[episode], where, episode)
         before = None if people is None else people.said.get(episode, {}).get(who)
         if before is not None and before.label != label:
             raise PrerequisiteError(
@@ -115,15 +123,24 @@ def _episode(text: str, where: str, sample: Sample) -> str:
     return name
 
 
+def _check_shown(given: str, own: str, where: str, episode: str) -> None:
+    """Refuse a label of anything but what people are shown of this run's episode."""
+    if given != own:
+        what = "was given to something else than this run's episode or question" if given else "does not say what was judged"
+        raise PrerequisiteError(f"{where}: shown: the label of '{one_line(episode, 60)}' {what}; {_FILL_IN}.")
+
+
 def _records(file: Path, text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield each line with its place."""
     first = text.partition("\n")[0]
     reader: csv.DictReader[str] = csv.DictReader(io.StringIO(text), delimiter=";" if ";" in first and "," not in first else ",", strict=True)
     heads = _reading(file, reader, lambda: list(reader.fieldnames or ()))
-    lacking = [head for head in ("episode", "label") if head not in heads]
+    lacking = [head for head in ("episode", "label", "shown") if head not in heads]
     if lacking or len({*heads}) < len(heads):
+        if lacking == ["shown"]:
+            raise PrerequisiteError(f"{file}:1: has no column 'shown', so it may be of another run; {_FILL_IN}.")
         fix = f"has no column '{lacking[0]}'" if lacking else "names a column twice"
-        raise PrerequisiteError(f"{file}:1: {fix}; write a head such as {','.join(COLUMNS[:4])}.")
+        raise PrerequisiteError(f"{file}:1: {fix}; {_FILL_IN}.")
     while (record := _reading(file, reader, lambda: next(reader, None))) is not None:
         where = f"{file}:{reader.line_num}"
         if None in record or None in record.values():

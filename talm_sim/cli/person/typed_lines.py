@@ -41,8 +41,8 @@ class LineSource(Protocol):
         Args:
             prompt: Text before the line.
             remember: Whether it can be called back later.
-            keys: Characters each of which is a line by itself, without Enter, if it is typed first. Where lines are not edited, Enter is
-                needed.
+            keys: Characters each of which is a line by itself, without Enter; any other that is typed first ends the line as well, so that
+                nothing typed after a mistake is lost in it. Where lines are not edited, Enter is needed.
             begun: What stands there already, to be edited. Where lines are not edited, it is shown, and Enter alone takes it.
         """
         ...
@@ -212,19 +212,24 @@ class LineEditor:
 
 
 def _ending_keys(keys: str) -> KeyBindings:
-    """Let each of these keys end an empty line, as the line itself."""
+    """Let each of these keys end an empty line, as the line itself, and any other character too; without keys, none."""
     from prompt_toolkit.application import get_app
     from prompt_toolkit.filters import Condition
     from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.keys import Keys
 
     bindings = KeyBindings()
 
     def end_line(event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text(event.data)
-        event.current_buffer.validate_and_handle()
+        if event.data.isprintable():  # an unknown key's escape sequence is not
+            event.current_buffer.insert_text(event.data)
+            event.current_buffer.validate_and_handle()
 
+    empty = Condition(lambda: not get_app().current_buffer.text)
     for key in keys:
-        bindings.add(key, filter=Condition(lambda: not get_app().current_buffer.text))(end_line)
+        bindings.add(key, filter=empty)(end_line)
+    if keys:
+        bindings.add(Keys.Any, filter=empty)(end_line)
     return bindings
 
 

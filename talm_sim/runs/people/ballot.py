@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError, did_you_mean, line_to_copy
-from talm_sim.judges.person import judge_of
+from talm_sim.judges.person import judge_of, person_of
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import connect_reader, connect_writer, fold, writing
 from talm_sim.runs.files.lease import is_owned
@@ -27,7 +28,20 @@ from talm_sim.tasks import PersonQuestion
 from talm_sim.tasks.judged_by_people import Material
 from talm_sim.types import Episode, Scenario, Verdict
 
-__all__ = ["Ballot", "choose_question", "find_people", "open_ballot", "sample_of"]
+__all__ = ["Ballot", "GivenElsewhereError", "choose_question", "find_people", "open_ballot", "sample_of", "shown_digests"]
+
+
+class GivenElsewhereError(PrerequisiteError):
+    """A person has judged an episode elsewhere meanwhile, under the same name; that verdict stays.
+
+    Attributes:
+        verdict: What they said there.
+    """
+
+    def __init__(self, place: Path, verdict: Verdict) -> None:
+        who = person_of(verdict.judge)
+        super().__init__(f"{place}: '{verdict.episode_id}' has been {f'judged by {who}' if who else 'settled'} meanwhile: {verdict.label}.")
+        self.verdict = verdict
 
 
 class Ballot:
@@ -59,9 +73,8 @@ class Ballot:
         self._scenarios = {scenario.id: scenario for scenario in stored.scenarios()}
         self._reader = connect_reader(stored.path)
         self._writer: sqlite3.Connection | None = None
-        given = {} if people is None else people.settled if not name else {one: said[name] for one, said in people.said.items() if name in said}
-        # Verdicts that came from a file have one time.
-        self._given = dict(sorted(given.items(), key=lambda item: item[1].given_at or 0.0))
+        self._given: dict[str, Verdict] = {}
+        self.catch_up()
         self.items = tuple(item for item in items if self.is_wanted(item))
 
     def close(self) -> None:
@@ -76,6 +89,10 @@ class Ballot:
     def given(self) -> int:
         """How many of the items have a verdict."""
         return sum(item in self._given for item in self.items)
+
+    def catch_up(self) -> None:
+        """Read the person's verdicts anew: they may also judge elsewhere, or take verdicts back there."""
+        self._given = self._own(self._reader)
 
     def verdict(self, item: str) -> Verdict | None:
         """Return the person's verdict on an item."""
@@ -102,15 +119,16 @@ class Ballot:
         return [*shown, ("What was said", "\n".join(said))]
 
     def give(self, item: str, label: str, note: str = "") -> None:
-        """Keep a verdict; it is in the file when this returns, in place of an earlier one.
+        """Keep a verdict; it is in the file when this returns, in place of an earlier one that is known here.
 
         Raises:
+            GivenElsewhereError: The person has judged the item elsewhere meanwhile: that verdict stays.
             PrerequisiteError: The file cannot be written.
         """
         self.give_all({item: (label, note)})
 
     def give_all(self, labels: dict[str, tuple[str, str]]) -> None:
-        """Keep several verdicts, all or none: labels and notes by item."""
+        """Keep several verdicts, all or none: labels and notes by item; raises what `give` does."""
         now = time.time()
         made = []
         for item, (label, note) in labels.items():
@@ -121,7 +139,11 @@ class Ballot:
             sample = kept_samples(conn).get(self.question.key)
             if sample is None or not labels.keys() <= sample.episodes.keys():
                 raise PrerequisiteError(f"{self.path}: the sample was drawn anew meanwhile; start again.")
+            known = self._own(conn)
             for verdict in made:
+                there = known.get(verdict.episode_id)
+                if there is not None and there != self._given.get(verdict.episode_id):
+                    raise GivenElsewhereError(self.path, there)
                 write_verdict(conn, verdict)
 
         self._change(change)
@@ -135,6 +157,7 @@ class Ballot:
         Raises:
             PrerequisiteError: The file cannot be written.
         """
+        self.catch_up()
         last = next((item for item in reversed(self._given) if item in self.items), None)
         if last is None:
             return None
@@ -148,6 +171,13 @@ class Ballot:
         if episode is None:
             raise PrerequisiteError(f"{self.path}: {stored_documents.why_not_there(self._reader, item, str(self.path))}")
         return episode, self._scenarios[episode.scenario_id]
+
+    def _own(self, conn: sqlite3.Connection) -> dict[str, Verdict]:
+        """Return the person's verdicts by item, the last one last."""
+        found = stored_documents.verdicts_under(conn, self.question.key, judge_of(self.name))
+        known = [one for one in found if one.label in self.question.labels.values()]
+        # Verdicts that came from a file have one time.
+        return {one.episode_id: one for one in sorted(known, key=lambda one: one.given_at or 0.0)}
 
     def _change(self, change: Callable[[sqlite3.Connection], Any]) -> None:
         self._writer = self._writer or connect_writer(self.path)
@@ -248,6 +278,18 @@ def sample_of(stored: StoredRun, question: PersonQuestion, size: int | None = No
                 insert_row(conn, "meta", KEY, text, either="REPLACE")
                 return made
         return sample_of(stored, question, size, seed)
+
+
+def shown_digests(stored: StoredRun, question: PersonQuestion, sample: Sample) -> dict[str, str]:
+    """Return a digest of the question and of what people are shown, for each episode of the sample: equal digests, the same thing judged."""
+    scenarios = {scenario.id: scenario for scenario in stored.scenarios()}
+    found = {}
+    for episode in stored.episodes():
+        if episode.id in sample.episodes:
+            material = question.show(episode, scenarios[episode.scenario_id]) or ()
+            # A spreadsheet would read digits, and digits with an e, as a number.
+            found[episode.id] = "x" + digest([question.key, question.asks, [list(part) for part in material]], 16)
+    return found
 
 
 def _is_begun(conn: sqlite3.Connection, question: PersonQuestion) -> bool:

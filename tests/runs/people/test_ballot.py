@@ -15,7 +15,7 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge
 from talm_sim.runs.files.store import RunStore
-from talm_sim.runs.people.ballot import choose_question, find_people, open_ballot, sample_of
+from talm_sim.runs.people.ballot import GivenElsewhereError, choose_question, find_people, open_ballot, sample_of
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Verdict
 from tests.runs.people.judged import awareness_run, talm_run, when2call_run
@@ -23,7 +23,7 @@ from tests.runs.people.judged import awareness_run, talm_run, when2call_run
 GIVES_AND_DIES = """
 import os, signal, sys
 from pathlib import Path
-from talm_sim.runs.people.ballot import choose_question, open_ballot
+from talm_sim.runs.people.ballot import GivenElsewhereError, choose_question, open_ballot
 from talm_sim.runs.stored_run import StoredRun
 run = StoredRun(Path(sys.argv[1]))
 ballot = open_ballot(run, choose_question(run), "ann", size=8)
@@ -114,6 +114,23 @@ def test_a_kill_loses_no_verdict_and_the_next_sitting_goes_on(tmp_path: Path, la
     assert sorted(one.explanation for one in kept.values()) == [f"number {number}" for number in range(last + 1)]
     with closing(open_ballot(run, choose_question(run), "ann")) as ballot:
         assert ballot.waiting() == list(ballot.items[last + 1 :]) and len(ballot.items) == 8
+
+
+def test_the_first_of_two_sittings_of_one_name_wins(tmp_path: Path) -> None:
+    run = talm_run(tmp_path, 4)
+    question = choose_question(run)
+    with closing(open_ballot(run, question, "ann")) as one, closing(open_ballot(run, question, "ann")) as other:
+        first, second = one.items[:2]
+        one.give(first, "pass")
+        with pytest.raises(GivenElsewhereError, match=f"'{first}' has been judged by ann meanwhile: pass") as caught:
+            other.give_all({second: ("fail", ""), first: ("fail", "")})
+        assert caught.value.verdict == said(load_run(run.path), "ann")[first]
+        assert [*said(load_run(run.path), "ann")] == [first], "all or none"
+        one.give(first, "fail")
+        other.catch_up()
+        assert other.undo() == first and other.given == 0
+        one.give(first, "pass")
+        assert said(load_run(run.path), "ann")[first].label == "pass", "what was taken back elsewhere can be given"
 
 
 async def test_people_judge_while_a_process_has_the_run(tmp_path: Path) -> None:
