@@ -28,6 +28,7 @@ __all__ = [
     "Provider",
     "ProviderStatus",
     "cannot_score",
+    "has_traffic",
     "in_process",
     "list_providers",
     "open_model",
@@ -230,6 +231,11 @@ def open_model(
     opened = _opener(found)(request)
     count_generations(opened, meter)
     return opened
+
+
+def has_traffic(model: str) -> bool:
+    """Whether the requests of a model, named `provider/model`, are ours to record and replay: not in process, and not an agent's own."""
+    return not model.startswith("agent/") and not in_process(model)
 
 
 def in_process(model: str) -> bool:

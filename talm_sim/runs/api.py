@@ -18,7 +18,7 @@ from talm_sim.foreign.code import directory_kept
 from talm_sim.foreign.loop import is_foreign_loop, running_loop, use_foreign_loop
 from talm_sim.foreign.plugins import load_plugins
 from talm_sim.judges.base import Pair
-from talm_sim.models.registry import in_process
+from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.budget import Spending, within_budget
 from talm_sim.runs.build import Built, build, open_runner, plan
@@ -34,6 +34,7 @@ from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tables import first_measure
 from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_command
 from talm_sim.tasks import AgentOptions, Job
+from talm_sim.tasks.answering import person_model
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario, Termination
 
@@ -329,7 +330,9 @@ def _start_event(stored: StoredRun, built: Built, progress: RunProgress, *, coun
     notes = [f"{name}: {text}" for name, text in opened.notes.items()]
     if counted and config.model.startswith("agent/"):
         notes.append("budget: of the models that your agent brings, only LangChain's are counted")
-    models = "on this machine" if in_process(config.model) else str(config.models or "its own")
+    models = "on this machine" if in_process(config.model) else str(config.models) if has_traffic(config.model) else "its own"
+    person = person_model(config) if ":" in opened.human else ""
+    reached = "" if not person else "on this machine" if in_process(person) else str(config.models)
     return RunStarted(
         run_id=stored.id,
         path=str(stored.path),
@@ -340,6 +343,8 @@ def _start_event(stored: StoredRun, built: Built, progress: RunProgress, *, coun
         models=models,
         tools=_describe_tools(built.job),
         human=opened.human,
+        person=person,
+        person_traffic=reached,
         again=progress.again,
         notices=(*notes, *opened.notices, *opened.warnings(built.scenarios)),
     )

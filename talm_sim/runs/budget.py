@@ -11,7 +11,7 @@ from talm_sim.common.budgets import Budget, read_budget
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import Count, Meter, current_meter
-from talm_sim.models.registry import in_process
+from talm_sim.models.registry import has_traffic
 from talm_sim.runs.events import BudgetReached, BudgetSpent, OnEvent, PartSpent
 from talm_sim.runs.prices import Price, price_of, prices_of
 from talm_sim.tasks.answering import person_model
@@ -97,7 +97,7 @@ class Spending:
         return self._prices[model].of(usage.input_tokens, usage.output_tokens) if model in self._prices else 0.0
 
     def _admit(self, model: str) -> None:
-        if "cost" in self._limits and not in_process(model):
+        if "cost" in self._limits and has_traffic(model):
             price_of(model, self._prices)
 
 

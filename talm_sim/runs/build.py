@@ -17,7 +17,7 @@ from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply, question_digest
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, format_names, suggest_nearest
-from talm_sim.models.registry import in_process
+from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer, model_folder
 from talm_sim.runs.batch import EpisodeRunner
 from talm_sim.runs.files.manifest import wording_digests
@@ -28,6 +28,7 @@ from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.unanswered import number_put
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import AgentOptions, Job, Opened, Recorded
+from talm_sim.tasks.answering import settle_person
 from talm_sim.tasks.keys import are_alike, differences, has_earlier_schedule, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, HumanEvent, Scenario, Termination, episode_id
@@ -80,7 +81,10 @@ def settle_automatic(job: Job[Any], recorded: Recorded) -> Job[Any]:
         models = None
     elif models is None:
         models = Traffic.REPLAY if recorded.model(job.config.model) else Traffic.LIVE
+    said = job.config
     job = job.task.settle(job.having(models=models), recorded)
+    if isinstance(job.options, AgentOptions) and ":" in job.options.human:
+        job = settle_person(job, said.models, said.tools, recorded.library)
     if Traffic.RECORD in (job.config.models, job.config.tools) and job.config.cassettes is None:
         return job.having(cassettes=RECORDINGS)
     return job
@@ -234,7 +238,7 @@ class Runner:
         tools = model = None
         if config.tools in (Traffic.REPLAY, Traffic.RECORD):
             tools = library.open_tools(scenario.id, scenario.group, config.tools)
-        if config.models in (Traffic.REPLAY, Traffic.RECORD):
+        if config.models in (Traffic.REPLAY, Traffic.RECORD) and has_traffic(config.model):
             model = library.open_model(config.model, scenario.id, scenario.group, epoch, 0, self._key, config.models)
         return Players(tools, model)
 
@@ -242,7 +246,7 @@ class Runner:
         for player in (players.tools, players.model):
             if player is not None:
                 player.save()
-        if self._job.config.models is Traffic.RECORD:
+        if self._job.config.models is Traffic.RECORD and has_traffic(self._job.config.model):
             self._library.save_settings(self._job.config.model, self._key, recorded_settings(self._job))
         if self._job.config.models is Traffic.RECORD and isinstance(result, Episode) and result.human_events:
             forms = [event for event in result.human_events if event.by == "elicitation"]
@@ -295,7 +299,7 @@ async def _check_recorded(built: Built) -> None:
         NotRecordedError: Not even the first request of an episode is in the recording.
     """
     config = built.job.config
-    if config.models is not Traffic.REPLAY:
+    if config.models is not Traffic.REPLAY or not has_traffic(config.model):
         return
     runner = Runner(built, memory_saver())
     for scenario in {scenario.group: scenario for scenario in reversed(built.scenarios)}.values():

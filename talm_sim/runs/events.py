@@ -48,6 +48,10 @@ class RunStarted:
     tools: str
     """Tool traffic: live, replay or record."""
     human: str
+    person: str = ""
+    """The model that plays the person; empty where none does."""
+    person_traffic: str = ""
+    """How it is reached: live, replay, record, or on this machine."""
     again: int = 0
     """How many failed episodes are tried again; they do not count as finished."""
     notices: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from talm_sim.config import DEFAULT_MODEL, RunConfig, Traffic
 from talm_sim.judges.registry import judge_class
 from talm_sim.models.base import Model
 from talm_sim.models.metering import PERSON
-from talm_sim.models.registry import in_process
+from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.runs.api import run_to_completion
 from talm_sim.runs.budget import Spending
@@ -208,7 +208,7 @@ def _agent_cost(
     job: Job[Any], scenarios: Sequence[Scenario], bound: Bound, library: CassetteLibrary, prices: Mapping[str, Price] | None
 ) -> Cost:
     model = job.config.model
-    traffic = "here" if in_process(model) else str(job.config.models or "own")
+    traffic = "here" if in_process(model) else str(job.config.models) if has_traffic(model) else "own"
     bound = Bound() if traffic == "own" else bound
     money, currency = _money(model, traffic, bound, prices)
     recorded = _recorded_spending(job, scenarios, library, (prices or {}).get(model)) if traffic in {Traffic.LIVE, Traffic.RECORD} else None

@@ -216,24 +216,25 @@ def _said_to_user(turn: dict[str, Any]) -> str:
 
 
 def put_questions(conn: sqlite3.Connection, waiting: Waiting) -> None:
-    """Store what a waiting episode asks; what was already answered in an earlier attempt keeps that answer.
+    """Store what a waiting episode asks; what an earlier attempt asked keeps the time it was asked, and its answer.
 
-    A question keeps it by its number and text. A call to approve keeps it by its tool, its arguments and how many such calls the attempt asked
-    about before, and a form by its content in the same way: other calls between them may come in another order.
+    A question keeps them by its number and text. A call to approve keeps them by its tool, its arguments and how many such calls the attempt
+    asked about before, and a form by its content in the same way: other calls between them may come in another order.
     """
     close_questions(conn, waiting.episode_id)
     for question in waiting.questions:
         key = (waiting.episode_id, waiting.attempt, question.interrupt_id)
         if question.request is None:
-            kind, request, before = "question", "", earlier_answer(conn, key, question.ask, question.question)
+            kind, request, (since, before) = "question", "", earlier_answer(conn, key, question.ask, question.question)
         else:
-            told, before = earlier_decision(conn, key, question.request)
+            told, (since, before) = earlier_decision(conn, key, question.request)
             kind, request = told.kind, told.model_dump_json()
         try:
             check_size(request.encode())
         except TooLargeError as err:
             raise PrerequisiteError(f"episode '{waiting.episode_id}': the {kind} that it asks for {err}.") from None
-        if not insert_row(conn, "questions", *key, question.ask, kind, question.question, request, time.time(), either="IGNORE"):
+        asked_at = time.time() if since is None else since
+        if not insert_row(conn, "questions", *key, question.ask, kind, question.question, request, asked_at, either="IGNORE"):
             mark_question(conn, key, ASKED)
         if before:
             insert_row(conn, "answers", *key, *before, either="IGNORE")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.environment import Environment
 
-__all__ = ["open_responder", "person_bounds", "person_model", "person_traffic", "prompts_of", "who_answers"]
+__all__ = ["open_responder", "person_bounds", "person_model", "person_traffic", "prompts_of", "settle_person", "who_answers"]
+
+
+OptionsT = TypeVar("OptionsT", bound=AgentOptions)
 
 
 def prompts_of(job: Job[Any]) -> Prompts:
@@ -98,24 +101,42 @@ async def _open_person(job: Job[Any], shared: Shared, prompts: Prompts) -> Perso
     return PersonModel(model, prompts, job.options.persona, job.config.seed, open_request)
 
 
-def person_traffic(job: Job[Any], model: str, library: CassetteLibrary) -> Traffic | None:
-    """Return how the person's model is reached: as the agent's; beside a model in process, as the tools; None for one in process itself.
+def settle_person(job: Job[OptionsT], models: Traffic | None, tools: Traffic | None, library: CassetteLibrary) -> Job[OptionsT]:
+    """Decide how the model that plays the person is reached beside an agent whose model has no traffic; `models` is the person's alone then.
+
+    It is reached as the user says of models, else recorded or replayed as the tools; otherwise it is replayed where a recording is found.
+
+    Args:
+        job: The job, else settled.
+        models: What the user says of models.
+        tools: What the user says of tools.
+        library: The recordings.
 
     Raises:
-        PrerequisiteError: The agent's model is replayed, and the person's was never recorded.
+        PrerequisiteError: The user asks for a replay, and the person's model was never recorded.
+    """
+    person = person_model(job.config)
+    if not person or job.config.models is not None:
+        return job
+    asked = models or (None if tools is Traffic.LIVE else tools)
+    return job.having(models=person_traffic(job.having(models=asked), person, library))
+
+
+def person_traffic(job: Job[Any], model: str, library: CassetteLibrary) -> Traffic | None:
+    """Return how the person's model is reached, of a job that is settled: as `models` says; None for one in process.
+
+    Raises:
+        PrerequisiteError: The run is replayed, and the person's model was never recorded.
     """
     if in_process(model):
         return None
-    config = job.config
-    if config.models in (Traffic.LIVE, Traffic.RECORD):
-        return config.models
+    models = job.config.models
+    if models in (Traffic.LIVE, Traffic.RECORD):
+        return models
     # Not in every group need the person have been asked.
-    recorded = any(library.has_model(model, [group]) for group in job.groups)
-    if config.models is None and config.tools is Traffic.RECORD:
-        return Traffic.RECORD
-    if recorded:
+    if any(library.has_model(model, [group]) for group in job.groups):
         return Traffic.REPLAY
-    if config.models is None:
+    if models is None:
         return Traffic.LIVE
     raise PrerequisiteError(f"--human model:{model}: was not recorded, and this run is replayed; add --live, or write --human recorded.")
 

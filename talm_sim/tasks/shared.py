@@ -58,7 +58,7 @@ class Shared(AsyncExitStack):
                 timeout=config.timeout,
                 options=config.model_options,
                 constrained=config.constrained,
-                replay=config.models is Traffic.REPLAY,
+                replay=config.models is Traffic.REPLAY and not in_process(config.model),
                 fail_fast=config.fail_fast and not in_process(config.model),
                 created=day,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -90,12 +91,17 @@ def test_a_person_is_waited_for_and_an_agent_starts_again_in_another_process(tmp
     assert any("starts again on resume" in line for line in told) and any("only its tools are replayed" in line for line in told)
     from talm_sim.runs.desk import answer as say
 
-    (question,) = stored.pending()
+    (first,) = stored.pending()
+    (question,) = talm_sim.resume(stored, agent=act).pending()
+    assert (question.attempt, question.asked_at) == (2, first.asked_at)  # the person has waited since then
     say(stored.path, question.key, "rome")
+    answered = time.time()
+    time.sleep(0.05)
     done = talm_sim.resume(stored, agent=act)
     (episode,) = done.episodes()
-    assert episode.answer == 'rome: {"latitude":41}' and episode.attempt == 2 and begun == [1, 1]
-    assert episode.human_events[0].answer == "rome"
+    assert episode.answer == 'rome: {"latitude":41}' and episode.attempt == 3 and begun == [1, 1, 1]
+    (event,) = episode.human_events
+    assert event.answer == "rome" and event.asked_at == first.asked_at < event.answered_at <= answered
 
 
 @pytest.mark.parametrize(("agent", "said"), [(5, "^agent: python:int: is of type int"), ("my_agents", "^agent: my_agents: write MODULE")])

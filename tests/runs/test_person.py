@@ -12,7 +12,7 @@ import talm_sim
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.events import BudgetSpent, RunEvent
+from talm_sim.runs.events import BudgetSpent, RunEvent, RunStarted
 from talm_sim.runs.forecast import forecast
 from talm_sim.types import Termination
 from tests.models.loopback import Answer, Loopback, Seen, chat_answer, loopback
@@ -183,6 +183,75 @@ def test_a_faulty_person_is_counted_and_named(world: dict[str, Any], server: Loo
     assert "4 of 4 failures were the person's" in notes
     measure = summary.measure("person_fault")
     assert measure is not None and measure.value == 1.0
+
+
+def guess(messages: Any, tools: Any) -> list[Any]:
+    """Ask which town is meant, in an agent that brings no model."""
+    (ask,) = (tool for tool in tools if tool.name == "ask_human")
+    return [*messages, {"role": "assistant", "content": f"Thanks: {ask.invoke({'question': 'Which town do you mean?'})}"}]
+
+
+WAYS: list[tuple[dict[str, Any], bool, str]] = [
+    # What the user says, whether the person was recorded, and how the person is reached; empty: it is refused.
+    ({}, False, "live"),
+    ({}, True, "replay"),
+    ({"tools": "replay", "models": "replay"}, False, ""),
+    ({"tools": "replay", "models": "replay"}, True, "replay"),
+    ({"tools": "record", "models": "record"}, False, "record"),
+    ({"tools": "live", "models": "live"}, False, "live"),
+    ({"tools": "live", "models": "live"}, True, "live"),
+    ({"tools": "replay"}, False, ""),
+    ({"tools": "replay"}, True, "replay"),
+    ({"tools": "record"}, False, "record"),
+    ({"tools": "live"}, False, "live"),
+    ({"tools": "live"}, True, "replay"),
+    ({"tools": "live", "models": "replay"}, False, ""),
+    ({"tools": "live", "models": "replay"}, True, "replay"),
+    ({"tools": "replay", "models": "live"}, False, "live"),
+    ({"tools": "replay", "models": "live"}, True, "live"),
+    ({"tools": "replay", "models": "record"}, False, "record"),
+    ({"tools": "live", "models": "record"}, False, "record"),
+]
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["control", "own-agent"])
+@pytest.mark.parametrize(("said", "recorded", "expected"), WAYS)
+def test_beside_an_agent_without_traffic_the_person_is_reached_as_the_user_says(
+    world: dict[str, Any], server: Loopback, tmp_path: Path, said: dict[str, Any], recorded: bool, expected: str, own: bool
+) -> None:
+    options = {name: value for name, value in world.items() if name != "tools"} | {"limit": "2", "cassettes": tmp_path / "cassettes"}
+    if own:
+        options = {name: value for name, value in options.items() if name != "model"} | {"agent": guess}
+    if recorded:
+        talm_sim.run(**options, models="record", tools="record", run_id="before")
+        server.seen.clear()
+    heard: list[RunEvent] = []
+    if not expected:
+        with pytest.raises(PrerequisiteError, match="was not recorded, and this run is replayed"):
+            talm_sim.run(**options, **said)
+        assert server.seen == []
+        return
+    stored = talm_sim.run(**options, **said, on_event=heard.append)
+    (started,) = (one for one in heard if isinstance(one, RunStarted))
+    assert (started.person, started.person_traffic, str(stored.config.models)) == (PERSON, expected, expected)
+    assert len(server.seen) == (0 if expected == "replay" else 2)
+    assert [one.questions[0].answer[:6] for one in stored.episodes()] == ["I mean"] * 2
+    assert (tmp_path / "cassettes" / "openai-api--stand--person").is_dir() is (recorded or expected == "record")
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["control", "own-agent"])
+def test_recorded_answers_are_repeated_without_the_model_that_gave_them(
+    world: dict[str, Any], server: Loopback, tmp_path: Path, own: bool
+) -> None:
+    options = world | {"limit": "2", "cassettes": tmp_path / "kept", "tools": "record"}
+    if own:
+        options = {name: value for name, value in options.items() if name != "model"} | {"agent": guess}
+    first = talm_sim.run(**options, run_id="first")
+    by_file = talm_sim.run(**options | {"tools": "replay", "human": "recorded"}, run_id="by-file")
+    assert len(server.seen) == 2
+    assert [one.questions[0].responder for one in by_file.episodes()] == [f"recorded (model:{PERSON})"] * 2
+    answers = [[one.questions[0].answer for one in run.episodes()] for run in (first, by_file)]
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize(

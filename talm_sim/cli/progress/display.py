@@ -94,9 +94,8 @@ class Display:
 
     def live_notice(self, event: RunStarted) -> list[str]:
         """Return the lines that say that requests leave, and other notices, each once however many runs follow each other."""
-        recorded = ", recorded" if event.models == "record" else ""
-        line = f"live: {one_line(event.model.split('/', 1)[0])} (model {one_line(event.model)}{recorded})"
-        due = [*([line] if event.models in _LIVE else []), *map(one_line, event.notices)]
+        asked = (("model", event.model, event.models), ("person played by", event.person, event.person_traffic))
+        due = [_live_line(role, model, traffic) for role, model, traffic in asked if traffic in _LIVE] + [*map(one_line, event.notices)]
         new = [one for one in dict.fromkeys(due) if one not in self._noticed]
         self._noticed.update(new)
         return new
@@ -307,6 +306,11 @@ def describe_start(event: RunStarted) -> str:
         f"{one_line(event.run_id)}: {count(event.total, 'episode')}{before}{waiting}; "
         f"{one_line(event.model)} ({event.models}), tools {event.tools}, human {event.human}"
     )
+
+
+def _live_line(role: str, model: str, traffic: str) -> str:
+    recorded = ", recorded" if traffic == "record" else ""
+    return f"live: {one_line(model.split('/', 1)[0])} ({role} {one_line(model)}{recorded})"
 
 
 def describe_restart(event: ToolsRestarted) -> str:

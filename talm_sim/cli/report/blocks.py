@@ -15,6 +15,7 @@ from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import format_names, line_to_copy
+from talm_sim.models.registry import has_traffic
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import AgentOptions
@@ -114,7 +115,7 @@ def judge_hint(stored: StoredRun) -> list[str]:
 def _uses_shipped_recordings(stored: StoredRun) -> bool:
     """Return whether the run replays the recordings that come with the package."""
     config = stored.config
-    return config.models is Traffic.REPLAY and config.cassettes is None and not stored.imported
+    return config.models is Traffic.REPLAY and has_traffic(config.model) and config.cassettes is None and not stored.imported
 
 
 def _traffic(stored: StoredRun) -> str:
@@ -136,7 +137,7 @@ def _traffic(stored: StoredRun) -> str:
     mixed = stored.tool_traffic()
     if len(mixed) > 1:
         reached = "mixed: " + ", ".join(f"{tools[Traffic(way)]} in {number:,}" for way, number in sorted(mixed.items())) + " episodes"
-    return f"model: {models[config.models]}" + (f"; tools: {reached}" if reached else "")
+    return f"model: {models[config.models] if has_traffic(config.model) else here}" + (f"; tools: {reached}" if reached else "")
 
 
 def _of_agent(stored: StoredRun) -> str:
@@ -172,7 +173,8 @@ def _resolution(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str
 
     job = stored.job
     one_draw = job.config.epochs == 1 and job.settings().temperature and not stored.imported
-    if not one_draw or job.config.models is Traffic.REPLAY or job.config.model.startswith("sim/"):
+    replayed = job.config.models is Traffic.REPLAY and has_traffic(job.config.model)
+    if not one_draw or replayed or job.config.model.startswith("sim/"):
         return
     rows = stored.rows()
     measure = next((name for name in job.task.success if any(name in row.values for row in rows)), None)

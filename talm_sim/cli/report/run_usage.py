@@ -9,7 +9,7 @@ from typing import Any
 
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import Traffic
-from talm_sim.models.registry import in_process
+from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks.answering import person_model
@@ -108,7 +108,7 @@ def total_usage(stored: StoredRun, prices: Mapping[str, Price] | None = None) ->
         usage += episode.usage
         generations += len(episode.awareness) + len(episode.model_turns)
         seconds.append(episode.elapsed_s)
-    replayed = config.models is Traffic.REPLAY
+    replayed = config.models is Traffic.REPLAY and has_traffic(config.model)
     timed = not (replayed or config.model.startswith("sim/")) and sum(seconds) >= _LEAST
     ends = {end: number for end, number in stored.terminations.items() if end in _CUT_SHORT}
     spent = RunUsage(usage, generations, replayed, tuple(seconds) if timed else (), ends, len(seconds))

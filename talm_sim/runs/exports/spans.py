@@ -13,6 +13,7 @@ from talm_sim import __version__
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.registry import has_traffic
 from talm_sim.runs.exports.conversation import Message, conversation, event_name
 from talm_sim.runs.exports.otlp import CLIENT, INTERNAL, SpanEvent, TraceSpan, encode_attributes, encode_span
 from talm_sim.runs.exports.span_names import EVALUATION, Key, Operation
@@ -110,7 +111,7 @@ class _Run:
         self._clean = Cleaner()
         self._tools = stored.tools()
         self._acts = isinstance(self._job.options, AgentOptions)
-        self._replayed = self._job.config.models is Traffic.REPLAY or None
+        self._replayed = (self._job.config.models is Traffic.REPLAY and has_traffic(self._job.config.model)) or None
         self.created = datetime.fromisoformat(stored.manifest.created).timestamp()
 
     def trace(self, played: _Played) -> Trace:

@@ -79,6 +79,22 @@ def test_every_display_says_first_that_it_goes_live(name: str, models: str, expe
     assert text_of(screen).splitlines()[0] == expected
 
 
+@pytest.mark.parametrize(
+    ("traffic", "expected"),
+    [
+        ("live", ["live: deep (person played by deep/chat)"]),
+        ("record", ["live: deep (person played by deep/chat, recorded)"]),
+        ("replay", []),
+        ("on this machine", []),
+    ],
+)
+def test_the_model_that_plays_the_person_is_announced_too(traffic: str, expected: list[str]) -> None:
+    screen = console()
+    with open_display("none", screen) as display:
+        display(replace(started("replay"), person="deep/chat", person_traffic=traffic))
+    assert text_of(screen).splitlines() == expected
+
+
 @pytest.mark.parametrize("name", ["full", "plain", "none"])
 def test_what_holds_of_every_cell_of_a_grid_is_said_once(name: str) -> None:
     screen = console()
