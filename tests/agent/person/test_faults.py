@@ -41,6 +41,12 @@ def test_of_40_that_are_apart_37_labels_are_right() -> None:
     assert ("contradiction", "ok") not in said
 
 
+def test_of_40_over_other_kinds_of_value_37_labels_are_right() -> None:
+    said = [(one["label"], verdict(one)) for one in records(FILE.with_name("kinds.jsonl"))]
+    assert len(said) == 40 and sum(label == found for label, found in said) >= 37
+    assert ("contradiction", "ok") not in said
+
+
 @pytest.mark.parametrize("stands_in", [False, True])
 def test_the_person_that_is_played_by_a_rule_is_never_at_fault(*, stands_in: bool) -> None:
     """Whatever it is asked: about what is missing, about a tool's work, about nothing, about the other scenarios' blockers."""
