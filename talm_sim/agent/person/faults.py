@@ -93,7 +93,7 @@ def find_faults(answer: str, asked: Sequence[str], knowledge: Knowledge, earlier
 
     Of each text the first 4,000 characters are read: no person answers in more.
 
-    >>> from talm_sim.types import Missing, MissingKind
+    >>> from talm_sim.types import Fact, Missing, MissingKind
     >>> gone = Missing(kind=MissingKind.ARGUMENT, name="year", value=2027)
     >>> year = KnownThing(gone, "", (Fact(name="year", value=2027),), "2027")
     >>> known = Knowledge("When is Easter Monday in the year of our wedding?", (year,))

@@ -1,4 +1,4 @@
-"""What the checker says of answers that deny, bound, count and date a thing in words: a hotel whose arrival and number of guests are missing."""
+"""What the checker says of answers that deny, bound, count and date a thing in words: of a hotel, arrival and guests are missing."""
 
 from __future__ import annotations
 
