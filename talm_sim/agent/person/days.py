@@ -12,7 +12,7 @@ from talm_sim.agent.person.values import spelt_numbers
 from talm_sim.facts.spellings import month_of
 from talm_sim.facts.statements import AnswerText
 
-__all__ = ["days_of_month", "derived_days", "other_day", "shifted"]
+__all__ = ["days_of_month", "derived_days", "is_relative", "other_day", "shifted"]
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WEEKDAY = re.compile(rf"\b({'|'.join(_WEEKDAYS)})\b", re.IGNORECASE)
@@ -99,10 +99,13 @@ def other_day(text: AnswerText, day: date, question: AnswerText, *, given: bool)
     for match in _MONTH.finditer(text.text):
         if month_of(match[1] or match[2]) != day.month and _is_stated(text, *match.span()):
             return True
-    for form in (_RELATIVE, *(() if question.dates else (_BESIDE,))):
-        if any(_is_stated(text, *match.span()) for match in form.finditer(text.text)):
-            return True
-    return False
+    counted = not question.dates and any(_is_stated(text, *match.span()) for match in _BESIDE.finditer(text.text))
+    return counted or is_relative(text)
+
+
+def is_relative(text: AnswerText) -> bool:
+    """Return whether a text gives a day or a year only by today's: "tomorrow", "next year"."""
+    return any(_is_stated(text, *match.span()) for match in _RELATIVE.finditer(text.text))
 
 
 def _is_stated(text: AnswerText, start: int, end: int) -> bool:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Literal
 
 from talm_sim.agent.person.counts import bounded, counted, counts_in_words, is_ordinal, other_counts, stems
-from talm_sim.agent.person.days import derived_days, other_day
+from talm_sim.agent.person.days import derived_days, is_relative, other_day
 from talm_sim.agent.person.denied import denied_of_request
 from talm_sim.agent.person.giving import day_of, gives_thing, is_bound, number_of, other_unit, read_text, right_places
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
@@ -267,7 +267,10 @@ class _Reading:
         return any(not places or any(start <= first < end for first, _ in places) for start, end in other)
 
     def _is_other_day(self, thing: KnownThing) -> bool:
+        """Return whether the answer says when in another way than the person knows it, a year included."""
         day = day_of(thing)
+        if thing in self._missed and "year" in thing.name.split("_"):
+            return is_relative(self._text)
         return day is not None and other_day(self._text, day, self._read(self._question), given=thing in self._given)
 
     def _is_derived(self, one: SaidValue) -> bool:

@@ -28,7 +28,7 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 _BY_OTHERS = re.compile(
-    rf"\b(?:(?:my|our) \w+(?: \w+)?|he|she|they|some(?:one|body))(?:['\u2019]s|['\u2019]ve| has| have| had)?(?: {_ADVERBS})*"
+    rf"\b(?:(?:my|our|an?) \w+(?: \w+)?|he|she|they|some(?:one|body))(?:['\u2019]s|['\u2019]ve| has| have| had)?(?: {_ADVERBS})*"
     rf" (?P<verb>(?!put|done|did|read|ran|visited|changed|moved|opened|shared|counted)(?:{_DID}))\b(?P<rest>[^.!?;\n]{{0,80}})",
     re.IGNORECASE,
 )

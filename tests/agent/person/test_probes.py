@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from talm_sim.agent.person.faults import find_faults
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
@@ -156,3 +158,33 @@ def test_what_others_did_and_what_was_stated_are_claims(answer: str) -> None:
 def test_a_number_belongs_to_the_noun_beside_it() -> None:
     assert kinds(BALCONY, "Yes, at 3 pm.") == {"false_claim"}
     assert kinds(BALCONY, "3 nights, yes.") == {"contradiction"}
+
+
+_WORDS = [
+    "14",
+    "14th",
+    "three",
+    "no",
+    "not",
+    "March",
+    "2026",
+    "Monday",
+    "and",
+    "a",
+    "my",
+    "wife",
+    "me",
+    "nights",
+    "+",
+    "/",
+    ",",
+    ".",
+    "?",
+    "the",
+]
+
+
+@given(st.one_of(st.text(max_size=120), st.lists(st.sampled_from(_WORDS), max_size=30).map(" ".join)))
+def test_any_text_is_read_and_a_fault_is_about_something(answer: str) -> None:
+    for fault in find_faults(answer, [DAY, GUESTS], HOTEL):
+        assert fault.about in {"arrival", "guests", "request"} or fault.kind == "false_claim"
