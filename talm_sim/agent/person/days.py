@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 
+from talm_sim.agent.person.counts import is_ordinal
 from talm_sim.agent.person.values import spelt_numbers
 from talm_sim.facts.spellings import month_of
 from talm_sim.facts.statements import AnswerText
 
-__all__ = ["days_of_month", "derived_days", "other_day", "shifted"]
+__all__ = ["days_of_month", "derived_days", "is_relative", "other_day", "shifted"]
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WEEKDAY = re.compile(rf"\b({'|'.join(_WEEKDAYS)})\b", re.IGNORECASE)
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _MONTH = re.compile(
-    rf"\b(?:in|of|mid|early|late|next|this|last|until|by|from|since|around|during)[ -](?:(?:early|mid|late)[ -])?({_MONTHS})\b|^\W*({_MONTHS})\b",
+    rf"\b(?:in|of|mid|early|late|next|this|last|until|by|from|since|around|during)[ -](?:(?:early|mid|late)[ -])?({_MONTHS})\b"
+    rf"|^\W*({_MONTHS})\b",
     re.IGNORECASE,
 )
 _RELATIVE = re.compile(
@@ -27,8 +29,8 @@ _RELATIVE = re.compile(
 )
 _BESIDE = re.compile(r"\b(?:days?|nights?|weeks?|months?|mornings?) (?:right |just )?(?:after|before|later|earlier)\b", re.IGNORECASE)
 _SHIFT = re.compile(
-    r"\b(?:days?|nights?|weeks?|months?|years?|mornings?|evenings?|hours?|minutes?) (?:right |just )?(?:after|before|past|following|prior to|from)"
-    r"(?: (?:the|on|that))?\W*$",
+    r"\b(?:days?|nights?|weeks?|months?|years?|mornings?|evenings?|hours?|minutes?) (?:right |just )?"
+    r"(?:after|before|past|following|prior to|from)(?: (?:the|on|that))?\W*$",
     re.IGNORECASE,
 )
 _OF_MONTH = re.compile(r"(?<![\w.,])(\d{1,2})(?:st|nd|rd|th)\b")
@@ -46,12 +48,14 @@ def days_of_month(text: AnswerText, day: date, *, by_the_way: bool) -> Iterator[
         day: The day.
         by_the_way: Whether nobody asked for it, so that only "on the 14th" is one.
     """
-    for match in _OF_MONTH.finditer(text.text):
-        inside = any(one.start <= match.start() < one.end for one in text.dates)
-        of_other = re.match(r" (?:of )?[^\W\d_]{3,}", text.text[match.end() :])
-        before = text.text[: match.start()]
-        if int(match[1]) == day.day and not inside and not of_other and (_ON.search(before) or not by_the_way):
-            yield match.span()
+    places = [(*match.span(), Decimal(match[1])) for match in _OF_MONTH.finditer(text.text)]
+    places += [one for one in spelt_numbers(text.text) if is_ordinal(text.text[one[0] : one[1]])]
+    for start, end, number in places:
+        inside = any(one.start <= start < one.end for one in text.dates)
+        noun = re.match(r"[ -](?:of )?([^\W\d_]{3,})", text.text[end:])
+        other = noun is not None and month_of(noun[1]) != day.month
+        if number == day.day and not inside and not other and (_ON.search(text.text[:start]) or not by_the_way):
+            yield start, end
 
 
 def shifted(text: str, start: int) -> bool:
@@ -95,10 +99,13 @@ def other_day(text: AnswerText, day: date, question: AnswerText, *, given: bool)
     for match in _MONTH.finditer(text.text):
         if month_of(match[1] or match[2]) != day.month and _is_stated(text, *match.span()):
             return True
-    for form in (_RELATIVE, *(() if question.dates else (_BESIDE,))):
-        if any(_is_stated(text, *match.span()) for match in form.finditer(text.text)):
-            return True
-    return False
+    counted = not question.dates and any(_is_stated(text, *match.span()) for match in _BESIDE.finditer(text.text))
+    return counted or is_relative(text)
+
+
+def is_relative(text: AnswerText) -> bool:
+    """Return whether a text gives a day or a year only by today's: "tomorrow", "next year"."""
+    return any(_is_stated(text, *match.span()) for match in _RELATIVE.finditer(text.text))
 
 
 def _is_stated(text: AnswerText, start: int, end: int) -> bool:

@@ -13,8 +13,8 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Literal
 
-from talm_sim.agent.person.counts import counts_in_words, other_counts, stems
-from talm_sim.agent.person.days import derived_days, other_day
+from talm_sim.agent.person.counts import bounded, counted, counts_in_words, is_ordinal, other_counts, stems
+from talm_sim.agent.person.days import derived_days, is_relative, other_day
 from talm_sim.agent.person.denied import denied_of_request
 from talm_sim.agent.person.giving import day_of, gives_thing, is_bound, number_of, other_unit, read_text, right_places
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
@@ -30,7 +30,11 @@ FaultKind = Literal["contradiction", "false_claim", "leak"]
 FAULTS: tuple[FaultKind, ...] = ("contradiction", "false_claim", "leak")
 """Kinds of fault, the gravest first."""
 
-_YES = re.compile(r"\W*(?:yes|yep|yeah|right|correct|exactly|sure|indeed|that['\u2019]?s (?:right|correct|it))\b", re.IGNORECASE)
+_YES = re.compile(
+    r"\W*(?:yes|yep|yeah|right|correct|exactly|sure|indeed|absolutely|definitely|certainly|of course|ok(?:ay)?|fine|perfect|(?:we|i) do|it is"
+    r"|that(?:['\u2019]?s| is) (?:right|correct|it|fine|perfect|good)|that works)\b|\s*\U0001f44d",
+    re.IGNORECASE,
+)
 _NO = re.compile(r"\W*(?:no|nope|wrong)\b", re.IGNORECASE)
 _DISOWNS = re.compile(r"\bI (?:never|did ?n['\u2019]?t|did not) (?:say|said|ask(?:ed)?|mention(?:ed)?|want(?:ed)?|mean|meant)\b", re.IGNORECASE)
 _OR = re.compile(r"[\s,.]*(?:\w+ )?(?:or|/)(?: (?:maybe|perhaps|even|was it|is it|possibly))?[\s,]*(?:the )?", re.IGNORECASE)
@@ -55,6 +59,7 @@ _NEAR = 0.8
 """Likeness of two codes of which one is the other with a slip of the hand."""
 _SHORTEST_CODE = 4
 _FEW_WORDS = 8
+_FEW_SENTENCES = 3
 _READ = 4_000
 _LONGEST_SENTENCE = 80
 """Characters of a sentence that only says what something is, and of a code."""
@@ -88,7 +93,7 @@ def find_faults(answer: str, asked: Sequence[str], knowledge: Knowledge, earlier
 
     Of each text the first 4,000 characters are read: no person answers in more.
 
-    >>> from talm_sim.types import Missing, MissingKind
+    >>> from talm_sim.types import Fact, Missing, MissingKind
     >>> gone = Missing(kind=MissingKind.ARGUMENT, name="year", value=2027)
     >>> year = KnownThing(gone, "", (Fact(name="year", value=2027),), "2027")
     >>> known = Knowledge("When is Easter Monday in the year of our wedding?", (year,))
@@ -141,15 +146,11 @@ class _Reading:
             own = remember(thing.words)
             short = [one for one in self._said if self._is_short(one) and not one.opens and not own.has(one, self._text)]
             other = [*self._unknown, *short]
-            if (
-                any(self._may_replace(one, thing) for one in other)
-                or self._names_other(thing)
-                or self._agrees_wrongly(thing)
-                or self._counts_otherwise(thing)
-            ):
+            if any(self._may_replace(one, thing) for one in other) or self._names_other(thing) or self._agrees_wrongly(thing):
                 yield PersonFault("contradiction", thing.name)
         for thing in self._about:
-            if self._is_other_day(thing) or is_bound(self._text, thing) or other_unit(self._text, thing):
+            bound = is_bound(self._text, thing) or other_unit(self._text, thing, self._knowledge.request)
+            if bound or self._is_other_day(thing) or self._counts_otherwise(thing):
                 yield PersonFault("contradiction", thing.name)
         for thing in self._knowledge.things:
             if self._denies(thing) or (thing in self._given and (self._leaves_open() or self._gives_second(thing) or self._turns_away(thing))):
@@ -211,7 +212,8 @@ class _Reading:
             return (one.kind == "name" or coded) and not one.spelt and not unsure
         if "number" in kinds:
             return one.kind == "number" and (not one.spelt or self._is_short(one) or self._is_counted(one))
-        return one.kind in {"day", "time"} or (one.kind == "number" and not one.spelt and one.end - one.start > 1)
+        number = self._is_short(one) and is_ordinal(self._text.text[one.start : one.end]) if one.spelt else one.end - one.start > 1
+        return one.kind in {"day", "time"} or (one.kind == "number" and number)
 
     def _is_counted(self, one: SaidValue) -> bool:
         """Return whether a number counts what the question asks for: "one working day"."""
@@ -255,22 +257,36 @@ class _Reading:
     def _counts_otherwise(self, thing: KnownThing) -> bool:
         """Return whether the answer gives another number without a numeral: "nobody", "just me"."""
         number = number_of(thing)
-        if number is None or self._text.sentences.number_at(len(self._text.text)) > 2:
+        if number is None or len(self._text.sentences) > _FEW_SENTENCES:
             return False
+        if thing in self._missed and any(one.kind == "number" and bounded(self._text.text, one.start, one.end) for one in self._said):
+            return True
         known = stems(f"{self._question} {thing.words} {thing.name.replace('_', ' ')}")
-        return any(value != number for _, _, value in counts_in_words(self._text.text, known))
+        places = list(right_places(self._text, thing)) if thing in self._given else []
+        other = [(start, end) for start, end, value in counts_in_words(self._text.text, known) if value != number]
+        return any(not places or any(start <= first < end for first, _ in places) for start, end in other)
 
     def _is_other_day(self, thing: KnownThing) -> bool:
+        """Return whether the answer says when in another way than the person knows it, a year included."""
         day = day_of(thing)
+        if thing in self._missed and "year" in thing.name.split("_"):
+            return is_relative(self._text)
         return day is not None and other_day(self._text, day, self._read(self._question), given=thing in self._given)
 
     def _is_derived(self, one: SaidValue) -> bool:
-        """Return whether a day follows from one that the person knows and a length of time in the request."""
-        if one.kind != "day" or not isinstance(one.value, tuple):
+        """Return whether a day follows from one that the person knows and a length of time in the request, or "1 room" from "a room"."""
+        if one.kind == "number" and one.value == 1:
+            return bool(counted(self._text.text, one.end) & stems(self._knowledge.request))
+        if one.kind == "day" and isinstance(one.value, tuple):
+            year, month, number = one.value
+        elif one.kind == "number" and is_ordinal(self._text.text[one.start : one.end]):
+            year, month, number = None, None, one.value
+        else:
             return False
-        year, month, number = one.value
-        days = {day for thing in self._knowledge.things if (own := day_of(thing)) for day in derived_days(self._read(self._knowledge.request), own)}
-        return bool(self._given) and any((day.month, day.day) == (month, number) and year in {None, day.year} for day in days)
+        days = {
+            day for thing in self._knowledge.things if (own := day_of(thing)) for day in derived_days(self._read(self._knowledge.request), own)
+        }
+        return bool(self._given) and any(month in {None, day.month} and day.day == number and year in {None, day.year} for day in days)
 
     def _asks_name(self) -> bool:
         return any(kind_of(fact) in {"text", "color"} for thing in self._about for fact in thing.facts)

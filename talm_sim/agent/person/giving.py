@@ -6,15 +6,18 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 
-from talm_sim.agent.person.counts import bounded, counts_in_words, follows, is_ordinal, stems
+from talm_sim.agent.person.counts import bounded, counted, counts_in_words, follows, is_ordinal, stems
 from talm_sim.agent.person.days import days_of_month, shifted
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
 from talm_sim.agent.person.values import names_in, spelt_numbers, turns, values_in
 from talm_sim.facts.claims import gives, is_rejected
 from talm_sim.facts.dates import iso_parts
 from talm_sim.facts.names import normalize
+from talm_sim.facts.spellings import unit_of
 from talm_sim.facts.statements import AnswerText, Value, kind_of
+from talm_sim.scenarios.question_words import stem
 from talm_sim.types import Fact
 
 __all__ = ["day_of", "gives_thing", "is_bound", "number_of", "other_unit", "read_text", "right_places"]
@@ -25,8 +28,8 @@ _CONTROLS = re.compile(
 )
 """What a terminal reads as commands; no person says it."""
 _EXCEPT = re.compile(
-    r"\b(?:any|anything|everything|all|nothing|anywhere|everywhere|anyone|everyone)\b[^.,;!?]{0,30} (?:but|except|besides|other than|apart from)"
-    r" (?:for |in |the |a )*#?$"
+    r"\b(?:any|anything|everything|all|nothing|anywhere|everywhere|anyone|everyone)\b[^.,;!?]{0,30} "
+    r"(?:but|except|besides|other than|apart from) (?:for |in |the |a )*#?$"
     r"|\b(?:near|close to|next to|outside|not far from|around) (?:the )?#?$",
     re.IGNORECASE,
 )
@@ -67,9 +70,14 @@ def gives_thing(text: AnswerText, thing: KnownThing, *, by_the_way: bool = False
     if number is not None:
         places = list(right_places(text, thing, by_the_way=by_the_way))
         values = [Value(start, end, right=True) for start, end in places]
-        return any(not is_rejected(text, value, values) and not _is_taken_back(text, value) for value in values)
+        meant = [value for value in values if not _is_not_meant(text.text, value.start)]
+        return any(not is_rejected(text, value, values) and not _is_taken_back(text, value) for value in meant)
     day = day_of(thing)
-    if day is not None and len(thing.facts) == 1 and any(not _is_denied(text, *place) for place in days_of_month(text, day, by_the_way=by_the_way)):
+    if (
+        day is not None
+        and len(thing.facts) == 1
+        and any(not _is_denied(text, *place) for place in days_of_month(text, day, by_the_way=by_the_way))
+    ):
         return True
     given = any(gives(text, fact) or _gives_words(text, fact) for fact in thing.facts)
     places = list(right_places(text, thing))
@@ -105,18 +113,20 @@ def is_bound(text: AnswerText, thing: KnownThing) -> bool:
     return number_of(thing) is not None and bool(places) and not known and all(bounded(text.text, *place) for place in places)
 
 
-def other_unit(text: AnswerText, thing: KnownThing) -> bool:
+def other_unit(text: AnswerText, thing: KnownThing, request: str) -> bool:
     """Return whether a text gives a number with another unit or currency than the person knows of: dollars for yen."""
-    number = number_of(thing)
-    own = {unit for one in AnswerText(thing.words).numbers if one.value == number for unit in one.unit.split()}
+    number, known = number_of(thing), AnswerText(thing.words)
+    same = [one for one in known.numbers if one.value == number]
+    own = {unit for one in same for unit in one.unit.split()}
+    nouns = {noun for one in same for noun in counted(known.text, one.end)}
+    # A currency may have its whole name in the request: "Japanese yen".
+    own |= {unit for pair in pairwise(normalize(request).split()) if stem(pair[1]) in nouns for unit in unit_of(" ".join(pair)).split()}
     said = [set(one.unit.split()) for one in text.numbers if one.value == number and one.unit]
     return bool(own) and any(units.isdisjoint(own) for units in said)
 
 
 def _is_taken_back(text: AnswerText, value: Value) -> bool:
-    return any(
-        one.kind == "number" and one.start > value.end and turns(text.text[value.end : one.start]) for one in values_in(text)
-    )
+    return any(one.kind == "number" and one.start > value.end and turns(text.text[value.end : one.start]) for one in values_in(text))
 
 
 def _is_not_meant(text: str, start: int) -> bool:

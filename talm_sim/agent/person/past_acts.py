@@ -28,7 +28,7 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 _BY_OTHERS = re.compile(
-    rf"\b(?:(?:my|our) \w+(?: \w+)?|he|she|they|some(?:one|body))(?:['\u2019]s|['\u2019]ve| has| have| had)?(?: {_ADVERBS})*"
+    rf"\b(?:(?:my|our|an?) \w+(?: \w+)?|he|she|they|some(?:one|body))(?:['\u2019]s|['\u2019]ve| has| have| had)?(?: {_ADVERBS})*"
     rf" (?P<verb>(?!put|done|did|read|ran|visited|changed|moved|opened|shared|counted)(?:{_DID}))\b(?P<rest>[^.!?;\n]{{0,80}})",
     re.IGNORECASE,
 )
@@ -64,21 +64,23 @@ def claimed_acts(text: str, known: str = "") -> Iterator[ClaimedAct]:
 
     Args:
         text: What was said.
-        known: What is known to be so; an act that it claims with the same verb is not claimed anew.
+        known: What is known to be so; an act that it claims in the same words, or of the person with the same verb, is not claimed anew.
 
     >>> [act.words for act in claimed_acts("I have already sent it. I have not paid.")]
     ['I have already sent it']
     """
     done = {stem(match["verb"].lower()) for form in (_ACT, _DONE) for match in form.finditer(known)}
-    told = {stem(word.lower()) for word in re.findall(r"\w+", known)}
+    told = set(re.findall(r"\w+", known.lower()))
     for sentence in _SENTENCE.findall(text):
         if "?" in sentence[-3:]:
             continue
         for form in (_ACT, _DONE, _BY_OTHERS, _YOU_SAID, _AS_SAID):
             for match in form.finditer(sentence):
                 verb = match["verb"].lower()
+                if match[0].strip() in known:
+                    continue
                 if form in (_BY_OTHERS, _YOU_SAID):
-                    if stem(verb) not in told and not _HYPOTHESIS.search(sentence[: match.start()]):
+                    if verb not in told and not _HYPOTHESIS.search(sentence[: match.start()]):
                         yield ClaimedAct(match[0].strip(), of_saying=False)
                     continue
                 saying = form is _AS_SAID or re.fullmatch(_SAID, verb) is not None or verb == "asked"

@@ -66,7 +66,8 @@ _SHORT_DAY = re.compile(r"(?<![\d/.])(\d{1,2})/(\d{1,2})(?![\d/.])")
 _TURNS = re.compile(
     r"(?:[\s,.;:?!\u2026\u2013\u2014-]|\b(?:oh|hm+|er|um|ah|well|the|it['\u2019]?s|it is)\b)*"
     r"\b(?:no|nope|not|wait|sorry|rather|actually|i mean|i meant|make (?:it|that)|correction|scratch that)\b"
-    r"(?:[\s,.;:?!\u2026\u2013\u2014-]|\b(?:no|wait|sorry|rather|actually|i mean|i meant|make (?:it|that)|it['\u2019]?s|it is|the|in|on|at|to|a|an)\b)*",
+    r"(?:[\s,.;:?!\u2026\u2013\u2014-]|\b(?:no|wait|sorry|rather|actually|i mean|i meant|make (?:it|that)|it['\u2019]?s|it is"
+    r"|the|in|on|at|to|a|an)\b)*",
     re.IGNORECASE,
 )
 """What stands between a value and the one that takes its place."""
@@ -196,11 +197,13 @@ class Remembered:
     def has(self, said: SaidValue, text: AnswerText) -> bool:
         """Return whether it has a value of `text`."""
         if said.kind == "number":
-            return any(one.kind == "number" and one.value == said.value for one in self._values) or self._has_part(said.value)
+            # A part of "11 hours and 10 minutes", which is one number, is known, too.
+            alike = any(one.kind == "number" and one.value == said.value for one in self._values) or str(said.value) in self._words
+            return alike or self._has_part(said.value)
         if said.kind == "day":
-            alike = [one.value for one in self._values if one.kind == "day" and _same_day(one.value, said.value)]
+            days = [one.value for one in self._values if one.kind == "day" and _same_day(one.value, said.value)]
             # "On 22 April" does not make any year of that day known, where another place names the year.
-            return said.value in alike or (bool(alike) and not self._has_other_year(said.value))
+            return said.value in days or (bool(days) and not self._has_other_year(said.value))
         if said.kind != "name":
             return any(one.kind == said.kind and one.value == said.value for one in self._values)
         words = str(said.value).split()

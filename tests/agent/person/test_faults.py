@@ -41,6 +41,13 @@ def test_of_40_that_are_apart_37_labels_are_right() -> None:
     assert ("contradiction", "ok") not in said
 
 
+@pytest.mark.parametrize(("file", "size", "least"), [("kinds", 40, 37), ("later", 20, 18)])
+def test_labels_over_other_kinds_of_value_are_right(file: str, size: int, least: int) -> None:
+    said = [(one["label"], verdict(one)) for one in records(FILE.with_name(f"{file}.jsonl"))]
+    assert len(said) == size and sum(label == found for label, found in said) >= least
+    assert ("contradiction", "ok") not in said
+
+
 @pytest.mark.parametrize("stands_in", [False, True])
 def test_the_person_that_is_played_by_a_rule_is_never_at_fault(*, stands_in: bool) -> None:
     """Whatever it is asked: about what is missing, about a tool's work, about nothing, about the other scenarios' blockers."""
