@@ -14,6 +14,8 @@ from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean,
 from talm_sim.judges.paired import correct_by_holm
 from talm_sim.runs.differences import Paired, difference_of, pair_rows
 from talm_sim.runs.exposed import labelling_judges, select_exposed, share_of_common_calls
+from talm_sim.runs.flips import Flips, list_flips
+from talm_sim.runs.people.verdicts import is_of_people
 from talm_sim.runs.person_differences import PeopleDifference, compare_people
 from talm_sim.runs.sides import COSTS, Side, find_side
 from talm_sim.runs.tables import frame
@@ -71,18 +73,6 @@ class Difference(FrozenModel):
         return self.noise is not None and self.difference is not None and abs(self.difference) <= self.noise
 
 
-class Flips(FrozenModel):
-    """What became of the scenarios of one group, by whether their episodes succeeded; of several epochs, by how many did."""
-
-    group: str
-    improved: tuple[str, ...]
-    regressed: tuple[str, ...]
-    both_passed: tuple[str, ...]
-    both_failed: tuple[str, ...]
-    as_often: tuple[str, ...]
-    """Some epochs succeeded, in both runs as many."""
-
-
 class Comparison(FrozenModel):
     """A run compared with another."""
 
@@ -99,6 +89,8 @@ class Comparison(FrozenModel):
     second_only: tuple[str, ...] = ()
     differences: tuple[Difference, ...]
     flips: tuple[Flips, ...] = ()
+    flips_by: str = ""
+    """Head of the measure that the flips are of; empty where they are of whether an episode succeeded."""
     gap: Gap | None = None
     """Between a group that lacks nothing and one that lacks something; None unless two such groups are compared."""
     gains: tuple[Gain, ...] = ()
@@ -210,6 +202,8 @@ def compare_sides(
             and (one := difference_of(exposed, group, measure, derived=False, seed=seed))
         ]
     differences = _with_verdicts([Difference(**one) for one in found])
+    of_people = bool(measures) and all(is_of_people(measure) for *_, measure in wanted)
+    judged = next((measure for *_, measure in wanted), None) if of_people and len(measures) == 1 else None
     common_calls = share_of_common_calls(paired) if selected else None
     changed = _changes(first, second)
     return Comparison(
@@ -221,7 +215,8 @@ def compare_sides(
         first_only=paired.first_only,
         second_only=paired.second_only,
         differences=tuple(differences),
-        flips=tuple(_flips(paired)),
+        flips=tuple(list_flips(paired, judged)) if judged or not of_people else (),
+        flips_by=judged.head if judged else "",
         gap=find_gap(paired, groups, found) if across else None,
         gains=() if across else tuple(list_gains(paired)),
         selected=selected,
@@ -337,27 +332,6 @@ def _with_verdicts(differences: Sequence[Difference]) -> list[Difference]:
             verdict = "differs" if better is None else "improved" if better else "regressed"
         found.append(one.model_copy(update={"corrected": p, "verdict": verdict}))
     return found
-
-
-def _flips(paired: Paired) -> Iterable[Flips]:
-    succeeded = find_task(paired.first.task).succeeded
-    groups: dict[str, dict[str, list[str]]] = {}
-    for pair in paired.pairs:
-        shares = []
-        for rows in (pair.first, pair.second):
-            known = [one for row in rows if (one := succeeded(row)) is not None]
-            shares.append(sum(known) / len(known) if known else None)
-        before, after = shares
-        if before is None or after is None:
-            continue
-        if before != after:
-            kind = "improved" if after > before else "regressed"
-        else:
-            kind = {1.0: "both_passed", 0.0: "both_failed"}.get(before, "as_often")
-        groups.setdefault(pair.group, {}).setdefault(kind, []).append(pair.name)
-    kinds = [name for name in Flips.model_fields if name != "group"]
-    for group, found in groups.items():
-        yield Flips(group=group, **{kind: tuple(found.get(kind, ())) for kind in kinds})
 
 
 def _changes(first: Side, second: Side) -> dict[str, tuple[str, str]]:

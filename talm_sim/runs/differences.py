@@ -103,7 +103,10 @@ def difference_of(paired: Paired, group: str, measure: Measure, *, derived: bool
     values = [_value_in(side, group, measure.name) if whole or derived else None for side in (paired.first, paired.second)]
     if values[0] is None or values[1] is None:
         return None
-    return {**known, "pairs": None if derived else len(own), "first": values[0], "second": values[1], "difference": values[1] - values[0]}
+    valued = [all(_mean(rows, measure.name) is not None for rows in (pair.first, pair.second)) for pair in own]
+    in_rows = any(row.values.get(measure.name) is not None for pair in own for row in (*pair.first, *pair.second))
+    pairs = None if derived else sum(valued) if in_rows else len(own)
+    return {**known, "pairs": pairs, "first": values[0], "second": values[1], "difference": values[1] - values[0]}
 
 
 def _is_mean(paired: Paired, group: str, name: str) -> bool:

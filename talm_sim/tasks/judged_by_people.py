@@ -123,8 +123,9 @@ def episode_material(episode: Episode, scenario: Scenario) -> Material | None:
     if not episode.termination.completed or episode.termination is Termination.ASSESSED:
         return None
     shown = [("Tools", "\n".join(scenario.shown_tools))] if scenario.shown_tools else []
-    done = transcript(episode)
-    answer = [*messages_to_user(episode, scenario), *([] if episode.tool_events else _written_calls(episode))]
+    last, written = len(episode.model_turns) - 1, _written_calls(episode)
+    done = _deeds(episode, [(turn, text) for turn, text in written if turn < last])
+    answer = [*messages_to_user(episode, scenario), *(text for turn, text in written if turn == last)]
     return [
         *shown,
         *request_sections(scenario, episode),
@@ -133,9 +134,26 @@ def episode_material(episode: Episode, scenario: Scenario) -> Material | None:
     ]
 
 
-def _written_calls(episode: Episode) -> list[str]:
-    """Return the calls that nothing executed and that are not in the answer itself, in a provider's own form."""
-    calls = [call for turn in episode.model_turns for call in turn.tool_calls if call.name != FINISH]
-    written = [f"Call of {call.name} with {canonical_json(call.arguments)}" for call in calls]
-    broken = [call for turn in episode.model_turns for call in turn.unparsable_calls if call.raw not in episode.answer]
-    return [*written, *(f"Call of {call.name} that cannot be read: {call.raw}" for call in broken)]
+def _written_calls(episode: Episode) -> list[tuple[int, str]]:
+    """Return the calls that nothing executed and that are not in the answer itself, in a provider's own form, each with its model turn.
+
+    Where a tool was run, the others failed or were cut off, and are no answer.
+    """
+    if episode.tool_events:
+        return []
+    played = {(event.turn, event.call_id) for event in episode.events}
+    found = []
+    for place, turn in enumerate(episode.model_turns):
+        calls = [call for call in turn.tool_calls if call.name != FINISH and (place, call.id) not in played]
+        found += [(place, f"Call of {call.name} with {canonical_json(call.arguments)}") for call in calls]
+        broken = [call for call in turn.unparsable_calls if call.raw not in episode.answer and (place, call.id) not in played]
+        found += [(place, f"Call of {call.name} that cannot be read: {call.raw}") for call in broken]
+    return found
+
+
+def _deeds(episode: Episode, written: Sequence[tuple[int, str]]) -> str:
+    """Return what the agent did, turn by turn, with the calls that nothing executed where they were made."""
+    if not written:
+        return transcript(episode)
+    events = [(event.turn, transcript(episode.model_copy(update={"events": (event,)}))) for event in episode.events]
+    return "\n".join(text for _, text in sorted([*events, *written], key=lambda one: one[0]))

@@ -31,8 +31,13 @@ def decimal(value: float | None) -> str:
 
     >>> decimal(0.357), decimal(1.0)
     ('.36', '1.00')
+    >>> decimal(-0.1), decimal(-0.001)
+    ('-.10', '.00')
     """
-    return DASH if value is None else f"{value:.2f}".removeprefix("0")
+    if value is None:
+        return DASH
+    text = f"{abs(value):.2f}".removeprefix("0")
+    return f"-{text}" if value < 0 and text != ".00" else text
 
 
 def interval(one: Figure | None) -> str:

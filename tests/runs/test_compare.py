@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from talm_sim.cli import main
+from talm_sim.cli.report.comparison import comparison_lines
 from talm_sim.errors import NotComparableError, PrerequisiteError
 from talm_sim.judges.paired import Cluster, correct_by_holm, difference_interval, flip_signs, newcombe_interval
 from talm_sim.runs.compare import Comparison, Difference, compare, compare_sides
@@ -209,6 +210,29 @@ def test_flips_name_every_scenario_once() -> None:
         "both_failed": ("perfect-3",),
         "as_often": ("perfect-5",),
     }
+
+
+def test_with_a_measure_of_people_the_flips_and_pairs_are_of_their_verdicts() -> None:
+    # A sample's share is weighted, so it is not the mean of the rows.
+    people = Measure(name="person", head="People", under="people", value=0.9)
+    ann = people.model_copy(update={"name": "person:ann", "head": "ann"})
+    before, after = [T, T, F, None, T], [F, T, None, None, T]
+    first, second = (
+        made_side(
+            [one_row(f"s{n}", {"pass_rate": succeeded, "person": said}) for n, said in enumerate(values)], name, measures=(PASS, people, ann)
+        )
+        for name, values, succeeded in (("a", before, F), ("b", after, T))
+    )
+    done = compare_sides(first, second, measures=["person"])
+    (difference,) = done.differences
+    assert (difference.pairs, done.pairs, done.flips_by) == (3, 5, "People"), "pairs that both have a verdict"
+    (flips,) = done.flips
+    assert (flips.improved, flips.regressed, flips.both_passed, flips.both_failed) == ((), ("s0",), ("s1", "s4"), ())
+    lines = [line.plain for line in comparison_lines(done)]
+    assert "flips by: People" in lines and "  regressed: s0" in lines
+    assert compare_sides(first, second, measures=["person", "person:ann"]).flips == (), "of several, the pass judge's would mislead"
+    whole = compare_sides(first, second)
+    assert (whole.flips_by, len(whole.flips[0].improved)) == ("", 5)
 
 
 # --- across groups ---------------------------------------------------------------------------------------------------------------------------

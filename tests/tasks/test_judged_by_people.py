@@ -13,7 +13,7 @@ from talm_sim.tasks import PersonQuestion, pass_question
 from talm_sim.tasks.awareness.people import EXPLANATION, INSTANCE
 from talm_sim.tasks.registry import every_task, find_task, job_of
 from talm_sim.tasks.when2call.people import BEHAVIOUR
-from talm_sim.types import Behaviour, Episode, ModelTurn, Scenario, Termination, ToolCall, Turn, UnparsableCall
+from talm_sim.types import Behaviour, Episode, HumanEvent, ModelTurn, Scenario, Termination, ToolCall, Turn, UnparsableCall
 from tests.runs.people.judged import awareness_run, talm_run, when2call_run
 from tests.tasks.views import job
 
@@ -93,6 +93,18 @@ def test_a_call_that_nothing_executes_is_part_of_the_answer() -> None:
     answer = dict(pass_question().show(episode, scenario) or ())["Final answer"]
     assert answer == 'Call of fly with {"to":"Rome"}\n\nCall of sail that cannot be read: {to:'
     assert dict(pass_question().show(*episode_with()) or ())["Final answer"] == "(none)"
+
+
+def test_a_call_is_shown_where_it_was_made() -> None:
+    ask = ToolCall(id="a", name="ask_human", arguments={"question": "Which?"})
+    fly = ToolCall(id="a", name="fly", arguments={"to": "Rome"})
+    turns = (ModelTurn(text="", tool_calls=(ask,)), ModelTurn(text="", tool_calls=(fly,)), ModelTurn(text="Done."))
+    asked = HumanEvent(turn=0, call_id="a", question="Which?", answer="That.", responder="recorded")
+    shown = dict(pass_question().show(*episode_with(model_turns=turns, events=(asked,), answer="Done.")) or ())
+    assert shown["What the agent did"] == 'Asked the person: Which?\nThe person replied: That.\nCall of fly with {"to":"Rome"}'
+    assert shown["Final answer"] == "Done."
+    ends = dict(pass_question().show(*episode_with(model_turns=turns[:2], events=(asked,), answer="")) or ())
+    assert ends["What the agent did"].count("\n") == 1 and ends["Final answer"] == 'Call of fly with {"to":"Rome"}'
 
 
 @pytest.mark.parametrize("end", list(Termination))

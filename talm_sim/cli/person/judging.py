@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.console import Console
 from rich.text import Text
 
@@ -15,6 +17,8 @@ __all__ = ["judge_items", "shown_text"]
 
 _MOST = 100_000
 """Characters of a text that can be read here."""
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
+"""Characters that take no column on one terminal and one on another, and mean nothing in a word."""
 _STEPS: dict[str, Step] = {"s": "skip", "u": "undo", "q": "quit"}
 _LINES = 3
 """Rows that the question, its keys and a message take, besides the line that is typed."""
@@ -58,9 +62,9 @@ class _Sitting:
         page = self._page(item)
         self._console.print()
         page.show()
-        self._console.print(Text(self._ballot.question.asks, style="bold"), soft_wrap=True)
+        self._console.print(Text(self._ballot.question.asks, style="bold"))
         more = "m more; " if page.pages > 1 else ""
-        self._console.print(Text(f"{more}s skip; u undo; # add a note; q stop", style="dim"), soft_wrap=True)
+        self._console.print(Text(f"{more}s skip; u undo; # add a note; q stop", style="dim"))
         while True:
             key = self._keyboard.press(f"{self._choices} > ", self._keys)
             if key is None or key in _STEPS:
@@ -93,12 +97,13 @@ class _Sitting:
         number = ballot.items.index(item) + 1
         parts = [(one_line(title, 60), [Text(shown_text(text))]) for title, text in ballot.material(item)]
         titles = [title for title, _ in parts]
+        further = len(Text(ballot.question.asks).wrap(self._console, self._console.width)) - 1
         title = f"{number} of {len(ballot.items)}, {ballot.given} judged"
-        return FittedPage(self._console, title, parts, matters=(titles[-1], *titles[:-1]), more="m", around=_LINES, plain=self._plain)
+        return FittedPage(self._console, title, parts, matters=(titles[-1], *titles[:-1]), more="m", around=_LINES + further, plain=self._plain)
 
 
 def shown_text(text: str) -> str:
     """Return a text as a person reads it here: nothing in it acts, and one that is far too long is cut."""
-    text = strip_control(text).strip()
+    text = _INVISIBLE.sub("", strip_control(text)).strip()
     left = len(text) - _MOST
     return text if left <= 0 else f"{clip(text, _MOST)}\n({count(left, 'more character')})"

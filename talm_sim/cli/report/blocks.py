@@ -16,6 +16,8 @@ from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import format_names, line_to_copy
 from talm_sim.models.registry import has_traffic
+from talm_sim.runs.people.alone import ALONE
+from talm_sim.runs.people.verdicts import is_of_people
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import AgentOptions
@@ -42,6 +44,8 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
             published rows even if they are not asked for.
         prices: Model to its price; None where none were given.
     """
+    if stored.manifest.notes.get("imported") == ALONE:
+        return _block_of_people(stored)
     job, summaries = stored.job, stored.summary()
     control = job.config.model.startswith("sim/")
     label = job.task.label(stored)
@@ -66,6 +70,16 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
     if against == "paper" and not (paper and paper.rows):
         notes.append("against paper: no published row is about these scenarios and settings")
     return Block(title, summaries, notes, control, terms, (paper,) if paper else ())
+
+
+def _block_of_people(stored: StoredRun) -> Block:
+    """Summarize scenarios that people alone judged: only what they said, as nothing was played that could be scored."""
+    rows = []
+    for one in stored.summary():
+        said = tuple(measure.model_copy(update={"under": ""}) for measure in one.measures if is_of_people(measure))
+        if said:
+            rows.append(Summary(group=one.group, n=max(measure.n or 0 for measure in said), total=one.total, measures=said))
+    return Block(f"{stored.job.task.name}: people judge scenarios, and no model was run", rows, [f"run {stored.id}"])
 
 
 def title_of(stored: StoredRun) -> str:

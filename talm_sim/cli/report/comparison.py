@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from talm_sim.cli.report.markdown import markdown_cell, markdown_grid
@@ -12,7 +13,7 @@ from talm_sim.cli.report.page import PageSection, PageTable
 from talm_sim.cli.report.worth import gain_lines, gain_table, gap_line
 from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.cli.terminal.text import clip, one_line, one_line_text
-from talm_sim.runs.compare import SELECTED, Comparison, Difference, Flips
+from talm_sim.runs.compare import SELECTED, Comparison, Difference
 from talm_sim.runs.person_differences import PeopleDifference
 from talm_sim.types.figures import DASH
 from talm_sim.types.steps import Divergence
@@ -67,7 +68,7 @@ def comparison_lines(
         yield from _people_lines(one.people)
     if one.flips:
         yield Text()
-        yield from _flip_lines(one.flips, flips)
+        yield from _flip_lines(one, flips)
     worth = [*([gap_line(one.gap)] if one.gap else []), *gain_lines(one.gains)]
     if worth:
         yield Text()
@@ -127,11 +128,15 @@ def _p(value: float | None) -> str:
     return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
 
 
-def _flip_lines(found: Sequence[Flips], divergences: Mapping[str, Divergence] | None) -> Iterator[Text]:
+def _flip_lines(comparison: Comparison, divergences: Mapping[str, Divergence] | None) -> Iterator[Text]:
+    found = comparison.flips
+    if comparison.flips_by:
+        yield from (Text(line, style="bold") for line in wrap(f"flips by: {comparison.flips_by}", _TEXT, "", "  "))
     kinds = [kind for kind in _KINDS if kind != "as_often" or any(one.as_often for one in found)]
-    yield Text(fit_line("scenarios", _NAME) + "".join(fit_line(_KINDS[kind], 12, right=True) for kind in kinds), style="bold")
+    width = min(_TEXT - 12 * len(kinds), max(_NAME, *(2 + cell_len(one.group) for one in found)))
+    yield Text(fit_line("scenarios", width) + "".join(fit_line(_KINDS[kind], 12, right=True) for kind in kinds), style="bold")
     for one in found:
-        yield Text("  " + fit_line(one.group, _NAME - 2) + "".join(f"{len(getattr(one, kind)):,}".rjust(12) for kind in kinds))
+        yield Text("  " + fit_line(one.group, width - 2) + "".join(f"{len(getattr(one, kind)):,}".rjust(12) for kind in kinds))
     for kind in ("improved", "regressed"):
         names = [name for one in found for name in getattr(one, kind)]
         if names and divergences is None:
@@ -204,7 +209,7 @@ def comparison_section(one: Comparison, divergences: Mapping[str, Divergence] | 
         tables.append(PageTable("how they answer", ["", one.people.first, one.people.second], figures))
     if one.flips:
         rows = [[one_line_text(flips.group), *(f"{len(getattr(flips, kind)):,}" for kind in _KINDS)] for flips in one.flips]
-        tables.append(PageTable("scenarios", ["group", *_KINDS.values()], rows))
+        tables.append(PageTable(f"scenarios, by {one.flips_by}" if one.flips_by else "scenarios", ["group", *_KINDS.values()], rows))
     tables += [gain_table(one.gains)] if one.gains else []
     flipped = [(kind, name) for flips in one.flips for kind in ("improved", "regressed") for name in getattr(flips, kind)]
     if divergences and flipped:

@@ -15,9 +15,20 @@ from talm_sim.runs.people.agreement import Agreement, agreements
 from talm_sim.runs.people.verdicts import PeopleVerdicts
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import PaperRow, PaperRows, PublishedAgreement
+from talm_sim.types import Summary
 
 __all__ = ["people_blocks"]
 
+_ORDER = (
+    "agreement_itself",
+    "agreement",
+    "agreement_weighted",
+    "kappa",
+    "alpha",
+    "base_rate_people",
+    "base_rate_judge",
+)
+"""The columns, from left to right."""
 _FEW = 30
 """Of fewer episodes with a label, a chance-corrected figure says little."""
 
@@ -32,11 +43,23 @@ def _block(run: StoredRun, people: PeopleVerdicts) -> Block:
     question = people.question
     return Block(
         title=f"agreement with people: {question.asks} [{title_of(run)}]",
-        summaries=[one.summary(question) for one in found],
+        summaries=_in_one_order([one.summary(question) for one in found]),
         notes=list(_notes(run, people, found)),
         papers=[_paper(one) for one in question.published] if found else [],
         rows_are="judge",
     )
+
+
+def _in_one_order(summaries: list[Summary]) -> list[Summary]:
+    """Return rows whose columns have the same order in every run, whichever of them has which figure."""
+    known = {one.name: one for summary in summaries for one in summary.measures}
+    every = [known[name] for name in _ORDER if name in known]
+    if not summaries:
+        return []
+    first, *others = summaries
+    empty = [one.model_copy(update={"value": None, "low": None, "high": None, "k": None, "n": None}) for one in every]
+    own = {one.name: one for one in first.measures}
+    return [first.model_copy(update={"measures": tuple(own.get(one.name, one) for one in empty)}), *others]
 
 
 def _notes(run: StoredRun, people: PeopleVerdicts, found: list[Agreement]) -> Iterator[str]:
@@ -49,7 +72,8 @@ def _notes(run: StoredRun, people: PeopleVerdicts, found: list[Agreement]) -> It
     if len(judged) > 1:
         undecided, disputed = people.undecided(), people.disputed()
         settled = f", {len(people.settled):,} settled" if people.settled else ""
-        yield f"people differ on {count(len(disputed), 'episode')}{settled}; what most of them say, or what was settled, counts"
+        if disputed:
+            yield f"people differ on {count(len(disputed), 'episode')}{settled}; what most of them say, or what was settled, counts"
         if undecided:
             fix = line_to_copy("talm-sim", "judge", short_name(run.path), "--judge", "person", "--settle")
             yield f"left out: {count(len(undecided), 'episode')} on which as many say something else; settle them with: {fix}"

@@ -24,6 +24,8 @@ _WIDTH, _TEXT, _LEFT = 80, 77, 27
 """Columns of a terminal: in all, for notes and titles, and at most for a group's name with its n."""
 _NARROW, _BROAD, _MOST = 9, 12, 6
 """Columns of a measure (`.96–1.00` and a space fit the narrowest), and how many measures fit in one table."""
+_INTERVAL = 10
+"""Columns of the widest interval, `-1.00–1.00`."""
 _OTHERS = ("see notes", "notes")
 """Texts below a head whose groups have several judges; the first that fits is used."""
 
@@ -58,7 +60,10 @@ def table_lines(blocks: Sequence[Block], *, explained: bool = False) -> Iterator
 
     for rows in papers(blocks):
         yield Text()
-        yield from _paper(rows, [summary for block in blocks for summary in block.summaries])
+        having = [block for block in blocks if any(one.table == rows.table for one in block.papers)]
+        yield from _paper(
+            rows, [summary for block in blocks for summary in block.summaries], beside=any(one.rows_are == "group" for one in having)
+        )
     if explained and legend(blocks):
         yield Text()
         yield from _notes([legend(blocks)])
@@ -148,8 +153,8 @@ class _Table:
         self._measures = measures
         self._summaries = summaries
         width = max(_NARROW, min(_BROAD, (_WIDTH - _LEFT) // max(1, len(measures))))
-        # `1.00–1.00`, of many rows, is wider than the narrowest: its column takes the room from the names.
-        self._widths = {name: max(width, 1 + min(_NARROW, max(map(len, self._intervals(name)), default=0))) for name in measures}
+        # `1.00–1.00`, of many rows, and intervals below zero are wider than the narrowest: their columns take the room from the names.
+        self._widths = {name: max(width, 1 + min(_INTERVAL, max(map(len, self._intervals(name)), default=0))) for name in measures}
         self._left = min(_LEFT, _WIDTH - sum(self._widths.values()))
 
     def head(self) -> Iterator[Text]:
@@ -215,10 +220,10 @@ class _Table:
         return line
 
 
-def _paper(rows: PaperRows, summaries: Sequence[Summary]) -> Iterator[Text]:
-    """Render the published rows, under the heads of the run's own."""
+def _paper(rows: PaperRows, summaries: Sequence[Summary], *, beside: bool) -> Iterator[Text]:
+    """Render the published rows, under the heads of the run's own if they are `beside` a run's rows, else under theirs alone."""
     known = {one.name: one for summary in summaries for one in summary.measures}
-    shown = columns(summaries) if len(columns(summaries)) < _MOST else {}
+    shown = columns(summaries) if beside and len(columns(summaries)) < _MOST else {}
     shown |= {name: known[name] for row in rows.rows for name in row.values if name in known}
     table = _Table(shown, ())
     yield from _notes([rows.title()])

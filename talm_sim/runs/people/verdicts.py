@@ -21,12 +21,15 @@ __all__ = [
     "PeopleVerdicts",
     "add_people",
     "check_person",
+    "is_of_people",
     "people_measures",
     "read_people",
     "verdict_of",
     "weighted_share",
 ]
 
+_TITLE = "people"
+"""Title of the table of people's verdicts; on a further question, what the title begins with."""
 _NAME = re.compile(r"[\w.-]{1,40}")
 
 
@@ -118,7 +121,7 @@ def read_people(conn: sqlite3.Connection, job: Job[Any]) -> list[PeopleVerdicts]
             elif name and _NAME.fullmatch(name):  # a run may come from a stranger
                 said.setdefault(verdict.episode_id, {})[name] = verdict
         in_order = {one: said[one] for one in sample.episodes if one in said}
-        prefix, title = (f"{PEOPLE}_{question.name}", f"people: {question.name}") if place else (PEOPLE, "people")
+        prefix, title = (f"{PEOPLE}_{question.name}", f"{_TITLE}: {question.name}") if place else (PEOPLE, _TITLE)
         in_question = {one: settled[one] for one in settled if one in said}
         found.append(PeopleVerdicts(question, sample, in_order, in_question, prefix, title))
     return found
@@ -148,6 +151,11 @@ def people_measures(summary: Summary, rows: Iterable[Row], people: Iterable[Peop
             place = "hidden" if person and alone else "column"
             found.append(weighted_share(judged, name, person or "People", under=one.title, note=about, place=place))
     return summary.model_copy(update={"measures": (*summary.measures, *found)}) if found else summary
+
+
+def is_of_people(measure: Measure) -> bool:
+    """Return whether a measure is of people's verdicts: what they say together, or what one of them says."""
+    return measure.under.partition(":")[0] == _TITLE and measure.name.startswith(PEOPLE)
 
 
 def weighted_share(judged: Sequence[tuple[str, float, bool]], name: str, head: str, **more: Any) -> Measure:
