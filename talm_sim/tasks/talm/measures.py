@@ -215,8 +215,11 @@ def asking_sentence(asking: AskScores, found: BlockerScores) -> str:
     """Return in words who was asked when, and for what."""
     said = asking.sentence()
     if found.questions_decided:
-        were = "was" if found.blocker_questions == 1 else "were"
-        said += f"; {found.blocker_questions or 'none'} of {_count(found.questions_decided, 'question')} {were} about what was missing"
+        about = found.blocker_questions
+        if found.questions_decided == 1:
+            said += f"; the one question was {'' if about else 'not '}about what was missing"
+        else:
+            said += f"; {about or 'none'} of {found.questions_decided:,} questions {'was' if about == 1 else 'were'} about what was missing"
     undecided = asking.questions - found.questions_decided
     if undecided and found.questions_decided:
         said += f", which is not known of {undecided:,} more"
