@@ -29,7 +29,7 @@ class TaskOptions(OptionsModel):
 class AgentOptions(TaskOptions):
     """Options of a task whose agent acts: with tools that can be damaged, with somebody to ask, for some turns."""
 
-    human: str = option("auto", GEN, "none|terminal|simulated|...", metavar="WHO")
+    human: str = option("auto", GEN, "none|terminal|simulated|...", metavar="WHO|model:P/N")
     """Who answers the agent's questions: `none`, a responder (`talm_sim.agent.responders`) or `model:PROVIDER/NAME`.
 
     `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`.

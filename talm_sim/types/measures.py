@@ -144,6 +144,8 @@ class Measure(FrozenModel):
     """For a rate: how many of `n`."""
     n: int | None = None
     """For a rate: its trials. For a score below the first table: how many of whatever it is over, as its title says."""
+    episodes: int | None = Field(default=None, exclude_if=lambda episodes: episodes is None)
+    """For a column below the first table whose `n` counts something else: how many episodes it is over."""
     note: str = ""
     """What it counts, in a few words."""
     better: Better = "neither"

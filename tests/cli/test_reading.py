@@ -48,7 +48,7 @@ def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path,
         "1 of 5 episodes not finished",
         "1 awareness answer neither Yes, No nor I don't know",
         "http-500:p=0.5 fired in 2 of 4 episodes (2 of 8 calls)",
-        "underspecified: asked in the one episode that needed it; 1 of 1 question was about what was missing",
+        "underspecified: asked in the one episode that needed it; the one question was about what was missing",
         "underspecified: asking, by episodes: precision 1.00, recall 1.00, F1 1.00; 1.00 questions per episode",
     ):
         assert note in notes

@@ -240,6 +240,20 @@ def test_beside_an_agent_without_traffic_the_person_is_reached_as_the_user_says(
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["control", "own-agent"])
+def test_a_live_run_that_continues_stays_live_beside_a_recording(world: dict[str, Any], server: Loopback, tmp_path: Path, own: bool) -> None:
+    options = world | {"cassettes": tmp_path / "kept"}
+    if own:
+        options = {name: value for name, value in options.items() if name != "model"} | {"agent": guess}
+    talm_sim.run(**options | {"tools": "record"}, run_id="before")
+    server.seen.clear()
+    begun = talm_sim.run(**options, models="live", run_id="begun", budget="requests=2", max_episodes=1)
+    assert (len(server.seen), begun.finished) == (2, 2)
+    more: dict[str, Any] = {"agent": guess} if own else {}
+    done = talm_sim.resume(begun, tools_from=world["tools_from"], progress=False, **more)
+    assert (len(server.seen), done.finished) == (4, 4)
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["control", "own-agent"])
 def test_recorded_answers_are_repeated_without_the_model_that_gave_them(
     world: dict[str, Any], server: Loopback, tmp_path: Path, own: bool
 ) -> None:

@@ -102,11 +102,15 @@ def further_tables(blocks: Sequence[Block]) -> dict[str, dict[str, Measure]]:
 def sizes(summary: Summary, table: Mapping[str, Measure], title: str = "") -> tuple[int, int]:
     """Return how many episodes a table's row covers, and of how many.
 
-    Below the first table these are the episodes that its columns apply to. A score there has an `n` of its own, whatever it counts.
+    Below the first table these are the episodes that its columns apply to. A score there has an `n` of its own, whatever it counts, unless it
+    says how many episodes it is over.
     """
     if not title:
         return summary.n, summary.total
     own = [one for one in summary.measures_in("column") if one.name in table and one.n is not None]
+    over = [one.episodes for one in own if one.episodes is not None]
+    if over:
+        return max(over), max(*over, summary.n)
     scores = [one for one in own if one.kind == "score"]
     n = max((one.n or 0 for one in scores or own), default=0)
     return n, n if scores else summary.n

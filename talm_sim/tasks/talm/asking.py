@@ -91,7 +91,11 @@ class AskScores(FrozenModel):
             first = f"asked in {self.asking_in_need or 'none'} of the {_episodes(self.needing)} that needed it"
         if self.episodes == self.needing:
             return first
-        return f"{first} and in {f'{others} of the {self.episodes - self.needing} others' if others else 'no other'}"
+        left = self.episodes - self.needing
+        rest = "the one other" if left == 1 else f"{others} of the {left} others"
+        if not self.asking_in_need:
+            return f"{first}, but in {rest}" if others else f"{first}, nor in any other"
+        return f"{first} and in {rest if others else 'no other'}"
 
     def words(self) -> str:
         """Return the shares, over episodes, as a table's note says them."""

@@ -134,6 +134,7 @@ def _blocker_measures(scored: Sequence[Row]) -> Iterator[Measure]:
     found = blockers_of(scored)
     if not found.blockers and not found.questions_decided:
         return
+    episodes = sum(bool(row.values.get("blockers") or row.values.get("questions_decided") or row.values.get("questions")) for row in scored)
     low, high = ask_f1_interval(scored) or (None, None)
     yield Measure(
         name="ask_f1",
@@ -143,7 +144,8 @@ def _blocker_measures(scored: Sequence[Row]) -> Iterator[Measure]:
         value=found.ask_f1,
         low=low,
         high=high,
-        n=found.blockers,
+        n=episodes,
+        episodes=episodes,
         note="harmonic mean of About and Recall (HiL-Bench)",
         better="higher",
     )
@@ -151,7 +153,7 @@ def _blocker_measures(scored: Sequence[Row]) -> Iterator[Measure]:
         rate = share_of_counts(scored, part, whole)
         better: Better = "lower" if name in {"asked_again", "asked_given"} else "higher"
         if rate.n or name != "coverage_before_write":
-            yield Measure.of(rate if rate.n else None, name, head, under=_ASKING, note=about, better=better)
+            yield Measure.of(rate if rate.n else None, name, head, episodes=episodes, under=_ASKING, note=about, better=better)
 
 
 def _mark_measures(scored: Sequence[Row]) -> Iterable[Measure]:
@@ -213,8 +215,11 @@ def asking_sentence(asking: AskScores, found: BlockerScores) -> str:
     """Return in words who was asked when, and for what."""
     said = asking.sentence()
     if found.questions_decided:
-        were = "was" if found.blocker_questions == 1 else "were"
-        said += f"; {found.blocker_questions or 'none'} of {_count(found.questions_decided, 'question')} {were} about what was missing"
+        about = found.blocker_questions
+        if found.questions_decided == 1:
+            said += f"; the one question was {'' if about else 'not '}about what was missing"
+        else:
+            said += f"; {about or 'none'} of {found.questions_decided:,} questions {'was' if about == 1 else 'were'} about what was missing"
     undecided = asking.questions - found.questions_decided
     if undecided and found.questions_decided:
         said += f", which is not known of {undecided:,} more"

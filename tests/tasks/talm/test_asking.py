@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.tasks.talm.asking import AskScores, ask_scores, needs_help, total_ask_scores
+from talm_sim.tasks.talm.blockers import BlockerScores
+from talm_sim.tasks.talm.measures import asking_sentence
 from talm_sim.types import Episode, HumanEvent, Missing, MissingKind, Scenario, Termination, Turn
 
 LACKING = Missing(kind=MissingKind.ARGUMENT, name="iata", value="HAN", removed_text="at Hanoi airport", human_answer="Hanoi airport.")
@@ -104,6 +106,10 @@ def test_the_shares_are_stored_with_the_counts() -> None:
         ((72, 72, 8, 8), "asked in 8 of the 72 episodes that needed it"),
         ((72, 72, 0, 0), "asked in none of the 72 episodes that needed it"),
         ((3, 1, 1, 1), "asked in the one episode that needed it and in no other"),
+        ((80, 72, 0, 0), "asked in none of the 72 episodes that needed it, nor in any other"),
+        ((80, 72, 3, 0), "asked in none of the 72 episodes that needed it, but in 3 of the 8 others"),
+        ((3, 2, 2, 1), "asked in 1 of the 2 episodes that needed it and in the one other"),
+        ((3, 1, 0, 0), "not asked in the one episode that needed it, nor in any other"),
         ((1, 1, 0, 0), "not asked in the one episode that needed it"),
         ((5, 0, 2, 0), "asked in 2 of the 5 episodes, none of which needed it"),
         ((1, 0, 0, 0), "not asked in the one episode, which did not need it"),
@@ -112,3 +118,19 @@ def test_the_shares_are_stored_with_the_counts() -> None:
 def test_who_was_asked_when_is_a_sentence(counts: tuple[int, int, int, int], said: str) -> None:
     episodes, needing, asking, in_need = counts
     assert AskScores(episodes=episodes, needing=needing, asking=asking, asking_in_need=in_need).sentence() == said
+
+
+@pytest.mark.parametrize(
+    ("decided", "about", "said"),
+    [
+        (1, 0, "the one question was not about what was missing"),
+        (1, 1, "the one question was about what was missing"),
+        (2, 0, "none of 2 questions were about what was missing"),
+        (2, 1, "1 of 2 questions was about what was missing"),
+        (5, 3, "3 of 5 questions were about what was missing"),
+    ],
+)
+def test_how_many_questions_were_about_it_is_a_sentence(decided: int, about: int, said: str) -> None:
+    asked = AskScores(episodes=5, needing=5, asking=5, asking_in_need=5, questions=decided)
+    sentence = asking_sentence(asked, BlockerScores(questions_decided=decided, blocker_questions=about))
+    assert sentence == f"asked in 5 of the 5 episodes that needed it; {said}"

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from talm_sim.cli.report.layout import sizes
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, ask_f1, blocker_scores
 from talm_sim.tasks.talm.measures import blockers_of
 from talm_sim.types import Episode, HumanEvent, Missing, MissingKind, PerturbationLog, Scenario, Source, Termination, ToolEvent
+from talm_sim.types.measures import tables
 from tests.tasks.talm.twenty import BLOCKERS, BY_HAND, CITY, DATE, NAME, TOOLS, TWENTY, episodes, scenarios, verdicts
 from tests.tasks.views import View, job
 
@@ -47,7 +49,7 @@ def test_the_figures_of_the_run_are_those_computed_by_hand() -> None:
     }
     f1 = summary.measure("ask_f1")
     assert f1 is not None and f1.value == pytest.approx(float(Fraction(40, 59)), abs=1e-15)
-    assert f1.n == 35 and f1.low is not None and f1.high is not None and 0.4 < f1.low < 40 / 59 < f1.high < 0.9
+    assert (f1.n, f1.episodes) == (20, 20) and f1.low is not None and f1.high is not None and 0.4 < f1.low < 40 / 59 < f1.high < 0.9
     for name, k in (("asked_again", BY_HAND["again"]), ("asked_given", BY_HAND["given"])):
         measure = summary.measure(name)
         assert measure is not None and (measure.k, measure.n) == (k, BY_HAND["questions"])
@@ -175,3 +177,14 @@ def _asking(*questions: str) -> Episode:
     return Episode(
         id="u1", scenario_id="u1", group="underspecified", model="m", human="simulated", events=events, termination=Termination.ANSWERED
     )
+
+
+def test_the_table_counts_episodes_whichever_of_its_columns_are_on_a_line() -> None:
+    summaries = [one for one in VIEW.summaries() if one.group == "underspecified"]
+    table = tables(summaries)["asking, by blocker"]
+    assert len(table) == 7
+    assert {sizes(summaries[0], {name: one}, "asking, by blocker") for name, one in table.items()} == {(20, 20)}
+    fewer = summaries[0].model_copy(update={"n": 42})
+    assert sizes(fewer, table, "asking, by blocker") == (20, 42)
+    none_judged = summaries[0].model_copy(update={"n": 0})
+    assert sizes(none_judged, table, "asking, by blocker") == (20, 20)

@@ -139,7 +139,7 @@ async def test_who_asks_by_tool_asks_in_words_invents_or_declines_is_told_apart(
         "declines": (0, 1),
     }
     assert summaries["asks_in_words"].notes[-2:] == (
-        "asked in the one episode that needed it; 1 of 1 question was about what was missing",
+        "asked in the one episode that needed it; the one question was about what was missing",
         "asking, by episodes: precision 1.00, recall 1.00, F1 1.00; 1.00 questions per episode",
     )
     assert not any(note.startswith("in words") for note in summaries["asks_in_words"].notes), "it is counted as asked already"

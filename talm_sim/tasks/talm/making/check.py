@@ -232,7 +232,7 @@ class _Proof:
         if not users:
             yield f"no gold call has {missing.name} = {missing.value!r}", "set missing.name and missing.value to a gold call's argument"
         if not missing.removed_text.strip():
-            yield "it does not say which text was removed", "set missing.removed_text"
+            yield f"it does not say which text was removed for '{missing.name}'", "set missing.removed_text"
         for one in users[:1]:
             spec = self._specs.get(one.tool)
             common = [] if spec is None else [spec.description, *_descriptions(spec, missing.name)]
@@ -240,9 +240,12 @@ class _Proof:
             if leak:
                 yield f"the removed value can be recovered from the query ('{leak}')", "take that out of the query as well"
         if not missing.human_answer:
-            yield "no human answer is given", "set missing.human_answer"
+            yield f"no human answer is given for '{missing.name}'", "set missing.human_answer"
         elif not mentions(missing.human_answer, missing.value, [missing.removed_text]):
-            yield "the human answer does not contain the removed value", f"say {missing.value!r}, or the removed text, in missing.human_answer"
+            yield (
+                f"the human answer for '{missing.name}' does not contain the removed value",
+                f"say {missing.value!r}, or the removed text, in missing.human_answer",
+            )
         told = [one.name for one in scenario.missing if one != missing and mentions(missing.human_answer or "", one.value)]
         if told:
             yield f"the human answer for '{missing.name}' also says the {told[0]}", "each blocker's answer says that one alone"
