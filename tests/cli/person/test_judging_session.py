@@ -13,6 +13,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from rich.console import Console
 
+from talm_sim.cli.parsing.arguments import short_name
 from talm_sim.cli.person.by_key import Keyboard
 from talm_sim.cli.person.judging import judge_items, shown_text
 from talm_sim.cli.person.typed_lines import LineReader
@@ -187,3 +188,7 @@ def test_a_long_question_breaks_between_words(tmp_path: Path) -> None:
 
 def test_what_takes_no_column_everywhere_is_not_shown() -> None:
     assert shown_text("a\u200bb\u2060c\ufeff d\u00ade\u200df") == "abc de\u200df", "letters that are joined stay so"
+
+
+def test_a_hint_names_a_run_of_people_whole(tmp_path: Path) -> None:
+    assert short_name(Path("runs/people-awareness-0cb481ba")) == "people-awareness-0cb481ba"

@@ -8,7 +8,7 @@ import pytest
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.files.manifest import dataset_digest, describe_run, find_run, read_manifest, unique_prefix
+from talm_sim.runs.files.manifest import dataset_digest, describe_run, find_run, read_manifest
 from talm_sim.runs.files.records import write_episode
 from talm_sim.runs.files.store import create_run
 from talm_sim.runs.listing import list_runs
@@ -121,9 +121,3 @@ def test_an_episode_is_found_by_its_beginning(tmp_path: Path) -> None:
     assert (run.episode("plain-001@").epoch, run.episode("plain-001").epoch) == (2, 1)
     with pytest.raises(PrerequisiteError, match=r"^'plain' matches 2 episodes: plain-000, plain-001; write more of the name\.$"):
         run.episode("plain")
-
-
-def test_a_name_is_shortened_to_its_time_and_no_other() -> None:
-    dated = "20261125-210000-sim-oracle-perfect"
-    assert unique_prefix(dated, [dated, "20261125-210001-sim-oracle-perfect"]) == "20261125-210000"
-    assert unique_prefix("people-awareness-0cb481ba", ["people-awareness-0cb481ba", dated]) == "people-awareness-0cb481ba"
