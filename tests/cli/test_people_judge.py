@@ -204,6 +204,8 @@ def test_scenarios_alone_are_a_baseline_of_people(tmp_path: Path, at_terminal: A
     (whole,) = json.loads(out)
     assert code == 0 and (whole["person"], whole["person_n"], whole["n"]) == (0.5, 2, 0), "one of two is right, and no model was run"
     code, out, _ = talm("report", run.name)
+    assert "not scored" not in out and "Acc" not in out and "cancelled" not in out
+    assert "awareness: people judge scenarios, and no model was run" in out
     assert code == 0 and "what is right" in out and "Human" in out and ".81" in out, "the study's people are beside them"
     again = at_terminal(tmp_path, "judge", "--scenarios", "mine.jsonl", "--judge", "person", "--name", "ann")
     again.expect("2 of 2 items judged")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -104,8 +105,10 @@ def short_name(path: Path) -> str:
     """Return how to name a run on a command line: a unique prefix if it is in the default directory, else its path."""
     from talm_sim.runs.files.manifest import run_names, unique_prefix
 
+    # What is left of a name without a time would not be recognized.
+    dated = re.match(r"\d{8}-\d{6}", path.name)
     looked_in = path.parent == Path(os.environ.get("TALM_SIM_RUN_DIR", "runs"))
-    name = unique_prefix(path.name, run_names(path.parent)) if looked_in else str(path)
+    name = (unique_prefix(path.name, run_names(path.parent)) if dated else path.name) if looked_in else str(path)
     if name.startswith("-"):  # which would be read as an option
         return f"./{path}"
     return name

@@ -51,7 +51,6 @@ _TIME = 15
 """Characters of the time that begins a run's name."""
 FORMAT = 6
 """The number is raised whenever the files of a run are read in another way."""
-_BEGINS_WITH_TIME = re.compile(r"\d{8}-\d{6}")
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 LATEST = "latest"
 """Names the newest run."""
@@ -239,9 +238,7 @@ def run_names(run_dir: Path) -> list[str]:
 
 
 def unique_prefix(name: str, names: Sequence[str]) -> str:
-    """As much of a run's name as finds it among `names`, and no less than the time that begins it; a name without a time is whole."""
-    if not _BEGINS_WITH_TIME.match(name):
-        return name
+    """As much of a run's name as finds it among `names`, and no less than the time that begins it."""
     for size in range(_TIME, len(name)):
         fitting = [other for other in names if other.startswith(name[:size])]
         if all(other == name or other.startswith(f"{name}.") for other in fitting):

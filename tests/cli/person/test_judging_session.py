@@ -6,11 +6,16 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
+from rich.console import Console
 
+from talm_sim.cli.parsing.arguments import short_name
+from talm_sim.cli.person.by_key import Keyboard
+from talm_sim.cli.person.judging import judge_items, shown_text
 from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.cli.root import root
 from talm_sim.errors import PrerequisiteError
@@ -165,3 +170,25 @@ def test_names_and_samples_of_a_strangers_run_are_not_believed(talm: Talm) -> No
     having(people=json.dumps({question.key: wrong}))
     code, _, err = talm("report", "talm")
     assert code == 2 and "'people' is damaged" in err and "more episodes were drawn from a stratum than it has" in err and err.count("\n") == 2
+
+
+def test_a_long_question_breaks_between_words(tmp_path: Path) -> None:
+    run = awareness_run(tmp_path, 1)
+    screen = StringIO()
+    console = Console(file=screen, width=30)
+    (tmp_path / "keys").write_text("q\n", encoding="utf-8")
+    with (tmp_path / "keys").open("rb") as keys, closing(open_ballot(run, choose_question(run), "ann")) as ballot:
+        keyboard = Keyboard(console)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("talm_sim.cli.person.by_key.open_lines", lambda console, plain: LineReader(console, keys.fileno()))
+            with keyboard:
+                judge_items(ballot, console, keyboard)
+    assert "\nIs the reason the assistant \ngave right?\n" in screen.getvalue().replace("assistant\n", "assistant \n")
+
+
+def test_what_takes_no_column_everywhere_is_not_shown() -> None:
+    assert shown_text("a\u200bb\u2060c\ufeff d\u00ade\u200df") == "abc de\u200df", "letters that are joined stay so"
+
+
+def test_a_hint_names_a_run_of_people_whole(tmp_path: Path) -> None:
+    assert short_name(Path("runs/people-awareness-0cb481ba")) == "people-awareness-0cb481ba"

@@ -87,3 +87,33 @@ def test_one_person_is_named_and_nobody_differs(judged: StoredRun) -> None:
     block = block_of(judged)
     assert [one.group for one in block.summaries] == ["llm", "reference"] and "differ" not in text_of(block)
     assert all(one.n == 4 for one in block.summaries)
+
+
+def heads_of(block: Block) -> list[str]:
+    return next(line for line in map(str, table_lines([block])) if "Agree" in line).split()
+
+
+def test_columns_have_one_order_whoever_judged(tmp_path: Path) -> None:
+    two = talm_run(tmp_path, 12, name="two")
+    with closing(open_ballot(two, choose_question(two), "ann", size=6)) as ballot:
+        ballot.give_all(dict.fromkeys(ballot.items, ("pass", "")))
+        item = ballot.items[0]
+    with closing(open_ballot(two, choose_question(two), "bob")) as ballot:
+        ballot.give(item, "fail")
+    assert heads_of(block_of(two)) == ["n", "Agree", "For", "run", "kappa", "Base", "P", "Base", "J"], "the first row is not weighted"
+    three = talm_run(tmp_path, 12, name="three")
+    for name, passes in (("ann", 5), ("bob", 6), ("cy", 7)):
+        give(three, name, passes)
+    assert heads_of(block_of(three)) == ["n", "Agree", "For", "run", "kappa", "alpha", "Base", "P", "Base", "J"]
+
+
+def test_figures_below_zero_are_whole_and_nobody_differs_silently(judged: StoredRun) -> None:
+    give(judged, "ann", 5, 4)
+    give(judged, "bob", 5, 4)
+    assert "people differ" not in text_of(block_of(judged))
+    other = talm_run(judged.path.parent, 10, name="other")
+    for name, labels in (("ann", "pf"), ("bob", "fp")):
+        with closing(open_ballot(other, choose_question(other), name)) as ballot:
+            ballot.give_all({item: ({"p": "pass", "f": "fail"}[labels[n % 2]], "") for n, item in enumerate(sorted(ballot.items))})
+    text = text_of(block_of(other))
+    assert "people differ on 10 episodes" in text and "-1.00" in text and "\u2026" not in text and "-0." not in text
