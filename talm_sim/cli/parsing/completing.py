@@ -121,13 +121,13 @@ def _categories(context: click.Context, _: str) -> Iterable[str]:
 
 def _models(context: click.Context, _: str) -> Iterable[str]:
     """List the recorded models, the controls, and the beginnings of all others."""
+    from talm_sim.models.control_names import EVERY_CONTROL
     from talm_sim.models.registry import list_providers
     from talm_sim.recordings import CassetteLibrary
 
+    yield from (f"sim/{name}" for name in EVERY_CONTROL)
     recorded = {one.model for one in CassetteLibrary(context.params.get("cassettes")).describe()} - {"tools"}
     for one in list_providers():
-        names = one.form.partition("/")[2].split("|")
-        yield from (f"{one.name}/{name}" for name in names if name == name.lower()) if len(names) > 1 else ()
         yield from (f"{one.name}/{service}/" for service in one.found)
         yield f"{one.name}/"
     yield from sorted(recorded)
