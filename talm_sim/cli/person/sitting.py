@@ -23,6 +23,7 @@ from talm_sim.runs.questions import HELD_SECONDS, FiledAnswer, Key, Question, ne
 
 __all__ = ["Sitting"]
 
+_OVERDUE = "closed: nobody answered in time (--answer-timeout)"
 _LOOK_SECONDS = 0.2
 _ELSEWHERE: Literal["elsewhere"] = "elsewhere"
 
@@ -165,6 +166,8 @@ class Sitting:
             (left,) = await asyncio.gather(asking, return_exceptions=True)
             if isinstance(left, Reply):  # only the mark of the question was still open
                 self._file(question, left)
+            elif self._is_overdue(question.key):  # it was the last that the run waited for
+                self._print(_OVERDUE)
             raise
         finally:
             asking.cancel()
@@ -172,13 +175,18 @@ class Sitting:
 
     async def _print_answered_elsewhere(self, key: Key, unsent: Reply | None) -> None:
         given = self._desk.answer_to(key)
-        if given and given.declined == "timeout":
-            self._print("closed: nobody answered in time (--answer-timeout)")
+        if self._is_overdue(key):
+            self._print(_OVERDUE)
         else:
             self._print(f"answered elsewhere{_by(given)}: {_shown(given)}" if given else "this question is no longer open")
         if unsent is not None:
             self._print(f"not sent: {unsent.shown}")
         await self._keep_half_typed()
+
+    def _is_overdue(self, key: Key) -> bool:
+        """Return whether a question was closed because nobody answered in time."""
+        given = self._desk.answer_to(key)
+        return given is not None and given.declined == "timeout"
 
     async def _keep_half_typed(self) -> None:
         """Show what was half typed for a question that is gone. It is for no other, unless the person calls it back."""
