@@ -151,8 +151,13 @@ def test_a_task_is_one_file(beside: Beside) -> None:
     assert "No, Rome is." in beside.run("capitals", "show", "replayed:europe-Milan")
 
     # People judge its episodes by the question that every task has.
-    (beside.directory / "labels.csv").write_text("episode,label\neurope-Paris,pass\neurope-Milan,f\nasia-Osaka@2,f\n", encoding="utf-8")
-    beside.run("capitals", "judge", "replayed", "--judge", "person", "--labels-in", "labels.csv", "--name", "ann")
+    beside.run("capitals", "judge", "replayed", "--judge", "person", "--labels-out", "labels.csv")
+    said = {"europe-Paris": "pass", "europe-Milan": "f", "asia-Osaka@2": "f"}
+    with (beside.directory / "labels.csv").open(encoding="utf-8", newline="") as file:
+        lines = [["episode", "label", "shown"], *([one["episode"], said.get(one["episode"], ""), one["shown"]] for one in csv.DictReader(file))]
+    with (beside.directory / "ann.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(lines)
+    beside.run("capitals", "judge", "replayed", "--judge", "person", "--labels-in", "ann.csv", "--name", "ann")
     people = json.loads(beside.run("capitals", "judge", "replayed", "--judge", "person", "--json"))
     (agreement,) = people["agreement"]
     assert agreement["between"] == ["ann", "the table"] and (agreement["agreement_k"], agreement["agreement_n"]) == (2, 3)
