@@ -342,7 +342,7 @@ def _safe_file_name(name: str) -> str:
 
 def _entry(spec: ToolSpec, route: Route) -> dict[str, Any]:
     """Return a tool as it is stored: its description and its route, in one object."""
-    shown = spec.model_dump(mode="json")
+    shown = spec.model_dump(mode="json", exclude={"human_replaceable_reason", "is_record"})
     replaceable = shown.pop("human_replaceable")
     reached = route.model_dump(mode="json", exclude={name for name in ("header", "state", "reads", "asks") if not getattr(route, name)})
     return {**shown, **reached, "human_replaceable": replaceable}

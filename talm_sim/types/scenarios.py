@@ -195,6 +195,8 @@ class Missing(FrozenModel):
     """The words taken out of the query."""
     human_answer: str | None = None
     """A natural answer of a person asked for it; None if no person could help."""
+    other: Any = None
+    """Set where the gap shows only after a call: another value that fits. The tool's answer without the argument names both."""
 
 
 _CALLS: TypeAdapter[tuple[ToolCall, ...]] = TypeAdapter(tuple[ToolCall, ...])

@@ -39,6 +39,10 @@ class ToolSpec(FrozenModel):
     """JSON Schema of the arguments, always of type object."""
     human_replaceable: bool = False
     """Whether a person can do the tool's work with minimal effort (Fail-TaLMs, section 3.2)."""
+    human_replaceable_reason: str = ""
+    """Why a person can or cannot; empty where the tool's source does not say."""
+    is_record: bool = False
+    """Whether what it gives is a record, such as a rate of a day or a row of a table: nobody can compute it or knows it by heart."""
 
     _written = model_validator(mode="before")(_refuse_surrogates)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from talm_sim.types import AwarenessKind, AwarenessValue
 
-__all__ = ["AVERAGED", "GROUPS", "ORDER", "PAPER", "SPLITS", "UNKNOWN", "Group"]
+__all__ = ["AVERAGED", "BEYOND", "GROUPS", "ORDER", "PAPER", "SPLITS", "UNKNOWN", "Group"]
 
 _YES, _NO, _IDK = AwarenessValue.YES, AwarenessValue.NO, AwarenessValue.IDK
 _INFORMATION, _TOOL = AwarenessKind.INFORMATION, AwarenessKind.TOOL
@@ -40,8 +40,13 @@ GROUPS = {
     "replaceable": Group((_TOOL,), _TOOL, frozenset({_IDK}), "refusal", needs_help=True),
     "non-replaceable": Group((_TOOL,), _TOOL, frozenset({_IDK, _NO}), "success"),
     "no-tools": Group(unexpected="unaided", has_tools=False),
+    "several-gaps": Group((_INFORMATION,), _INFORMATION, frozenset({_IDK, _NO}), "success", needs_help=True),
+    # Nobody can say beforehand that something is missing, so nobody is asked.
+    "late-gap": Group(needs_help=True),
 }
-"""The groups by name, in the order in which they are run."""
+"""The groups by name, in the order in which they are run: the paper's, then ours, with two or three gaps and with one that a tool reveals."""
+BEYOND = ("several-gaps", "late-gap")
+"""The groups that the paper does not have."""
 UNKNOWN = Group()
 """The rates of an unknown group, which are those that every group has."""
 AVERAGED = ("unavailable", ("replaceable", "non-replaceable"))
@@ -53,6 +58,8 @@ SPLITS = {
     "replaceable": ("replaceable",),
     "non-replaceable": ("non-replaceable",),
     "no-tools": ("no-tools",),
+    "several-gaps": ("several-gaps",),
+    "late-gap": ("late-gap",),
     "all": tuple(GROUPS),
 }
 PAPER = {
@@ -64,5 +71,5 @@ PAPER = {
     "no-tools": "No-tools",
 }
 """Names of the groups in the paper's tables."""
-ORDER = ("perfect", "underspecified", "unavailable", "replaceable", "non-replaceable", "no-tools")
-"""Groups in the order of the papers' tables."""
+ORDER = ("perfect", "underspecified", "unavailable", "replaceable", "non-replaceable", "no-tools", *BEYOND)
+"""Groups in the order of the papers' tables, then ours."""

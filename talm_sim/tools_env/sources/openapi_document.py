@@ -17,6 +17,10 @@ __all__ = ["MOST_TOOLS", "REPLACEABLE_KEY", "check_schema", "simplify_schema", "
 
 REPLACEABLE_KEY = "x-human-replaceable"
 """Operation extension that becomes `ToolSpec.human_replaceable`."""
+REASON_KEY = "x-human-replaceable-reason"
+"""Operation extension that becomes `ToolSpec.human_replaceable_reason`."""
+RECORD_KEY = "x-record"
+"""Operation extension that becomes `ToolSpec.is_record`."""
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 METHODS: tuple[Method, ...] = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -138,6 +142,8 @@ def _tool(
             "description": _description(item, operation),
             "parameters": _parameters(arguments),
             "human_replaceable": operation.get(REPLACEABLE_KEY) is True,
+            "human_replaceable_reason": str(operation.get(REASON_KEY) or ""),
+            "is_record": operation.get(RECORD_KEY) is True,
         }
     )
     at = {place: tuple(argument.name for argument in arguments if argument.place == place) for place in ("path", "query", "header")}

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jsonpointer import JsonPointerException, resolve_pointer
 
 from talm_sim.errors import PrerequisiteError, ToolError
-from talm_sim.tasks.talm.making.seeds import Seed, load_seeds
+from talm_sim.tasks.talm.groups import GROUPS as KNOWN
+from talm_sim.tasks.talm.making.seeds import Gap, Seed, load_seeds
 from talm_sim.types import Calls, Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
 __all__ = ["GROUPS", "LICENCE", "CallTool", "build_scenarios", "short_form", "write_scenarios"]
 
-GROUPS = ("perfect", "underspecified", "replaceable", "non-replaceable", "no-tools")
+GROUPS = (*KNOWN,)
 LICENCE = "Apache-2.0"
 """Licence of the wording; the data behind the facts keeps its own, see LICENCE.md beside the data."""
 
@@ -32,7 +33,7 @@ def build_scenarios(seeds_dir: Path, specs: Mapping[str, ToolSpec], call: CallTo
         call: Executes the gold calls.
 
     Returns:
-        Scenarios by group, ordered by category and number.
+        Scenarios by group, ordered by category and number; a group without scenarios is left out.
 
     Raises:
         PrerequisiteError: A seed is broken, or a gold call fails; the message names file and scenario.
@@ -47,7 +48,7 @@ def build_scenarios(seeds_dir: Path, specs: Mapping[str, ToolSpec], call: CallTo
                 raise PrerequisiteError(f"{file}: scenario {number}: {err}") from None
     if not groups["perfect"]:
         raise PrerequisiteError(f"{seeds_dir}: no seeds: it needs <category>.toml files with [[scenario]] tables.")
-    return groups
+    return {group: scenarios for group, scenarios in groups.items() if scenarios}
 
 
 def write_scenarios(groups: Mapping[str, list[Scenario]], directory: Path) -> None:
@@ -94,19 +95,33 @@ def _derive(base: str, seed: Seed, specs: Mapping[str, ToolSpec], call: CallTool
         source=Source(name="talm-sim", licence=LICENCE),
     )
     no_tools = _variant(perfect, "no-tools", gold=(), facts=tuple(_renumber_fact(fact, {}) for fact in facts), tools=())
-    return [perfect, _underspecified(perfect, seed, facts), _unavailable(perfect, seed, facts, specs), no_tools]
+    found = [perfect]
+    for number, one in enumerate(seed.underspecified, 1):
+        name = "underspecified" if number == 1 else f"underspecified-{number}"
+        found.append(_with_gaps(perfect, seed, "underspecified", one.query, [one], name))
+    if seed.several_gaps:
+        found.append(_with_gaps(perfect, seed, "several-gaps", seed.several_gaps.query, seed.several_gaps.gaps))
+    if seed.late_gap:
+        found.append(_with_gaps(perfect, seed, "late-gap", seed.late_gap.query, [seed.late_gap], other=seed.late_gap.other))
+    return [*found, _unavailable(perfect, seed, facts, specs), no_tools]
 
 
-def _underspecified(perfect: Scenario, seed: Seed, facts: tuple[Fact, ...]) -> Scenario:
-    asked = seed.underspecified
-    missing = Missing(
-        kind=MissingKind.ARGUMENT,
-        name=asked.argument,
-        value=seed.calls[asked.call].arguments[asked.argument],
-        removed_text=asked.removed_text,
-        human_answer=asked.human_answer,
+def _with_gaps(perfect: Scenario, seed: Seed, group: str, query: str, gaps: Sequence[Gap], name: str = "", other: Any = None) -> Scenario:
+    """Return the variant in which the user forgot to say something."""
+    missing = tuple(
+        Missing(
+            kind=MissingKind.ARGUMENT,
+            name=gap.argument,
+            value=seed.calls[gap.call].arguments[gap.argument],
+            removed_text=gap.removed_text,
+            human_answer=gap.human_answer,
+            other=other,
+        )
+        for gap in gaps
     )
-    return _variant(perfect, "underspecified", query=asked.query, gold=perfect.gold_calls, facts=facts, missing=(missing,))
+    assert isinstance(perfect.target, Facts)
+    made = _variant(perfect, group, query=query, gold=perfect.gold_calls, facts=perfect.target.required, missing=missing)
+    return made.model_copy(update={"id": f"{perfect.id}.{name}"}) if name else made
 
 
 def _unavailable(perfect: Scenario, seed: Seed, facts: tuple[Fact, ...], specs: Mapping[str, ToolSpec]) -> Scenario:

@@ -15,6 +15,7 @@ from talm_sim.errors import ToolError
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
 from talm_sim.scenarios.problems import Problem
 from talm_sim.schemas import NotChecked, Schema
+from talm_sim.tasks.talm.groups import BEYOND
 from talm_sim.tasks.talm.making.build import GROUPS, CallTool
 from talm_sim.tasks.talm.making.giveaways import find_giveaway, users_of
 from talm_sim.tasks.way_search import Search, gives_fact
@@ -27,6 +28,8 @@ MOST_REWORDED = 6
 reads naturally.
 """
 MASK = "mask:tool="
+_GAPS = frozenset({"underspecified", *BEYOND})
+"""The groups in which the user left something out."""
 LOOKS_SECRET = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY|\bAKIA[0-9A-Z]{16}\b|\b(?:sk|pk|rk)-[\w-]{16,}|\bgh[pousr]_\w{20,}|\bxox[abprs]-[\w-]{10,}"
     r"|\beyJ[\w-]{10,}\.[\w-]{10,}|\b[0-9a-f]{40,}\b|(?i:(?:api[_-]?key|password|secret|token)\s*[=:]\s*\S{8,})"
@@ -51,7 +54,8 @@ def check_scenarios(
         scenarios: Scenarios of any of the groups; a variant is compared with its base if that is among them.
         specs: Tools of the environment.
         call: Executes a gold call and returns its parsed result; called once for equal calls.
-        packaged: Whether the rules for shipped scenarios apply as well: a licence is named, and two tools of one category are paired.
+        packaged: Whether the rules for shipped scenarios apply as well: a licence is named, the tools are of one category, and a masked tool
+            for which no person stands in gives a record, which nobody can compute or knows by heart.
         begin: If tools keep a state for each episode, called before the gold calls of a scenario, which are then all made, in order.
 
     Returns:
@@ -92,7 +96,7 @@ class _Proof:
         yield from self._facts(scenario, scenario.target.required)
         yield from self._alternatives(scenario, scenario.target.required)
         yield from self._compare_with_base(scenario, scenario.target.required)
-        if scenario.group == "underspecified":
+        if scenario.group in _GAPS:
             yield from self._underspecified(scenario)
         elif scenario.group in {"replaceable", "non-replaceable"}:
             yield from self._unavailable(scenario, scenario.target.required)
@@ -122,12 +126,10 @@ class _Proof:
                 yield f"there is no tool '{name}'", "correct the name or add the tool"
         needed = len({one.tool for one in scenario.gold_calls})
         # If the one tool that is needed is masked, no call is left.
-        if not needed and (self._packaged or scenario.group in {"perfect", "underspecified"}):
+        if not needed and (self._packaged or scenario.group in {"perfect", *_GAPS}):
             yield "it has no gold call", "say which calls solve it"
-        if self._packaged and needed < 2 and scenario.group in {"perfect", "underspecified"}:
-            yield "its gold calls use too few tools", "a scenario pairs two tools of one category"
         if self._packaged and len({self._specs[name].category for name in scenario.tools if name in self._specs}) > 1:
-            yield "its tools belong to several categories", "pair two tools of one category"
+            yield "its tools belong to several categories", "combine tools of one category"
         for one in scenario.gold_calls:
             if one.tool not in scenario.tools:
                 yield f"gold call '{one.tool}' is not among its tools", "add it to `tools`"
@@ -205,7 +207,7 @@ class _Proof:
             return
         if [_judged_fields(fact) for fact in facts] != [_judged_fields(fact) for fact in base.target.required]:
             yield "its facts are not its base's", "copy them"
-        if scenario.group == "underspecified":
+        if scenario.group in _GAPS:
             if (scenario.gold_calls, scenario.tools) != (base.gold_calls, base.tools):
                 yield "its gold calls or tools are not its base's", "copy them"
             yield from _check_only_removed(_agent_input_text(base), scenario)
@@ -226,6 +228,37 @@ class _Proof:
         yield from _check_repeated(scenario.missing)
         for missing in scenario.missing:
             yield from self._missing_argument(scenario, missing)
+        if scenario.group == "several-gaps" and len(scenario.missing) < 2:
+            yield "only one thing is missing", "move it to underspecified"
+        if scenario.group == "late-gap":
+            yield from self._late(scenario)
+
+    def _late(self, scenario: Scenario) -> Iterator[Finding]:
+        """Check by execution that the gap shows only in a tool's answer: the call is right without it, names both values, and they differ."""
+        (missing, *more) = scenario.missing
+        users = [one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value]
+        if more or missing.other is None or missing.other == missing.value:
+            yield "a late gap is one argument with another value that fits as well", "set `missing` to one argument, and its `other`"
+            return
+        if not users or users[0].tool not in self._specs:
+            return
+        gold = users[0]
+        left = {name: value for name, value in gold.arguments.items() if name != missing.name}
+        with suppress(NotChecked):
+            for fault in Schema(self._specs[gold.tool].parameters).faults(left):
+                yield f"'{gold.tool}' asks for '{missing.name}' by itself: {fault.message}", "a late gap is in an optional argument"
+                return
+        result, failure = self._run(GoldCall(tool=gold.tool, arguments=left))
+        shown = failure or canonical_json(result)
+        for value in (missing.value, missing.other):
+            if not mentions(shown, value):
+                yield f"'{gold.tool}' without '{missing.name}' does not name {value!r}: {shown[:120]}", "choose values that its answer names"
+                return
+        here, there = self._run(gold), self._run(GoldCall(tool=gold.tool, arguments={**gold.arguments, missing.name: missing.other}))
+        if there[1]:
+            yield f"'{gold.tool}' fails with {missing.other!r}: {there[1]}", "choose another value that fits"
+        elif here == there:
+            yield f"'{gold.tool}' gives the same with {missing.other!r}", "choose another value that leads to other facts"
 
     def _missing_argument(self, scenario: Scenario, missing: Missing) -> Iterator[Finding]:
         users = [one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value]
@@ -281,6 +314,10 @@ class _Proof:
         if spec is not None and spec.human_replaceable is not (scenario.group == "replaceable"):
             right = "replaceable" if spec.human_replaceable else "non-replaceable"
             yield f"'{missing.name}' is {right}, the group says {scenario.group}", f"move it to {right}"
+        if self._packaged and spec is not None and scenario.group == "non-replaceable" and not spec.is_record:
+            allowed = sorted(name for name, one in self._specs.items() if one.is_record and one.category == spec.category)
+            known = f"mask one of {', '.join(allowed)}" if allowed else "mask a tool that gives records"
+            yield f"what '{missing.name}' gives can be computed or is generally known", known
         if scenario.group == "replaceable" and len(scenario.missing) > 1 and not missing.human_answer:
             yield f"no human answer is given for '{missing.name}'", "set human_answer of each tool"
         if scenario.group == "non-replaceable" and missing.human_answer is not None:

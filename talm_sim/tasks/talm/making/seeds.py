@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +40,33 @@ class SeedFact(_Strict):
     complete: bool = False
 
 
-class Underspecified(_Strict):
-    """The variant in which the user forgot to say something."""
+class Gap(_Strict):
+    """Something the user forgot to say: an argument of a gold call."""
 
-    query: str
     call: int = Field(ge=0)
     argument: str
     removed_text: str
     human_answer: str
+
+
+class Underspecified(Gap):
+    """The variant in which the user forgot to say one thing."""
+
+    query: str
+
+
+class SeveralGaps(_Strict):
+    """The variant in which the user forgot to say two or three things."""
+
+    query: str
+    gaps: tuple[Gap, ...] = Field(min_length=2, max_length=3)
+
+
+class LateGap(Underspecified):
+    """The variant in which nothing seems to be missing until a tool answers that several things fit."""
+
+    other: Any
+    """Another value of the argument, which the tool's answer without it names as well, and which leads to other facts."""
 
 
 class Unavailable(_Strict):
@@ -63,7 +83,10 @@ class Seed(_Strict):
     query: str
     calls: tuple[SeedCall, ...] = Field(min_length=1)
     facts: tuple[SeedFact, ...] = Field(min_length=1)
-    underspecified: Underspecified
+    underspecified: tuple[Underspecified, ...] = Field(min_length=1)
+    """The first is the pair of the perfect query; others forget something else."""
+    several_gaps: SeveralGaps | None = None
+    late_gap: LateGap | None = None
     unavailable: Unavailable
 
     @model_validator(mode="after")
@@ -74,12 +97,17 @@ class Seed(_Strict):
         without = [call.tool for index, call in enumerate(self.calls) if index not in {fact.call for fact in self.facts}]
         if without:
             raise ValueError(f"call '{without[0]}' gives no fact.")
-        asked = self.underspecified
-        if asked.call >= len(self.calls) or asked.argument not in self.calls[asked.call].arguments:
-            raise ValueError(f"underspecified: call {asked.call} has no argument '{asked.argument}'.")
+        for name, gap in self._gaps():
+            if gap.call >= len(self.calls) or gap.argument not in self.calls[gap.call].arguments:
+                raise ValueError(f"{name}: call {gap.call} has no argument '{gap.argument}'.")
         if self.unavailable.tool not in {call.tool for call in self.calls}:
             raise ValueError(f"unavailable: no call uses the tool '{self.unavailable.tool}'.")
         return self
+
+    def _gaps(self) -> Iterator[tuple[str, Gap]]:
+        yield from (("underspecified", one) for one in self.underspecified)
+        yield from (("several_gaps", one) for one in (self.several_gaps.gaps if self.several_gaps else ()))
+        yield from (("late_gap", one) for one in ([self.late_gap] if self.late_gap else []))
 
 
 def load_seeds(file: Path) -> list[Seed]:

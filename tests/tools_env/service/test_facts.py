@@ -1,0 +1,42 @@
+"""Every tool gives the fact that is expected of it, and two of each category a fact that is known from elsewhere."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonpointer import resolve_pointer
+
+from tests.in_process import direct_caller
+
+FACTS = Path(__file__).parent / "facts"
+"""One file a category: `[[fact]]` tables with `tool`, `arguments`, `pointer` into the answer, `value`, and `known_from` where it is known."""
+CATEGORIES = sorted({spec.category for spec in direct_caller().specs.values()})
+
+
+def facts_of(category: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = tomllib.loads((FACTS / f"{category}.toml").read_text(encoding="utf-8"))["fact"]
+    return found
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_tools_give_the_expected_facts(category: str) -> None:
+    call = direct_caller()
+    for fact in facts_of(category):
+        value = resolve_pointer(call(fact["tool"], fact["arguments"]), fact["pointer"])
+        assert type(value) is type(fact["value"]) and value == fact["value"], fact
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_every_tool_of_a_category_has_a_fact_and_two_are_known_from_elsewhere(category: str) -> None:
+    facts = facts_of(category)
+    assert {fact["tool"] for fact in facts} == {name for name, spec in direct_caller().specs.items() if spec.category == category}
+    assert len([fact for fact in facts if fact.get("known_from")]) >= 2
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_every_tool_says_whether_a_person_can_stand_in_for_it_and_why(category: str) -> None:
+    silent = [name for name, spec in direct_caller().specs.items() if spec.category == category and not spec.human_replaceable_reason]
+    assert silent == []
