@@ -102,7 +102,7 @@ def _choose_scenarios(job: Job[Any], shared: Shared) -> list[Scenario]:
             if name not in known:
                 several = did_you_mean(name, known) if "," in name and {*name.split(",")} <= {*known} else ""
                 hint = several or suggest_nearest(name, [*known]) or f" See: talm-sim scenarios list --task {task.name}"
-                raise PrerequisiteError(f"--scenario: no scenario '{name}' in split {config.split} of task {task.name}.{hint}")
+                raise PrerequisiteError(f"--scenario: no scenario '{name}' in {task.searched(job)}.{hint}")
         scenarios = [scenario for scenario in scenarios if scenario.id in config.scenario]
     if config.category:
         of = task.categories(scenarios, job, Recorded(shared.library(config.cassettes, task.recorded_in), {}, known=False))
@@ -110,7 +110,7 @@ def _choose_scenarios(job: Job[Any], shared: Shared) -> list[Scenario]:
         for name in config.category:
             if name not in found:
                 hint = did_you_mean(name, found) if found else f" Task {task.name} has no tool categories; leave out --category."
-                raise PrerequisiteError(f"--category: no scenario of category '{name}'.{hint}")
+                raise PrerequisiteError(f"--category: no scenario of category '{name}' in {task.searched(job)}.{hint}")
         scenarios = [scenario for scenario in scenarios if not of.get(scenario.id, frozenset()).isdisjoint(config.category)]
     return select(scenarios, list(dict.fromkeys(scenario.group for scenario in scenarios)), config.limit) if config.limit else scenarios
 

@@ -79,21 +79,29 @@ class AgentTask(Task[AgentTaskOptionsT]):
         Raises:
             PrerequisiteError: They cannot be read, or none is left.
         """
+        every, file = self._read_all(job), str(job.config.scenarios or "")
         if job.options.stop_after is not None:
-            return self.read(self._asked_groups(job), job.config.scenarios, job.config.limit)
-        played, left_out = self._leave_out_visible(job)
-        if not left_out:
-            return super().load(job)
-        return select(played, list(dict.fromkeys(one.group for one in played)), job.config.limit)
+            return select(every, self._asked_groups(job), job.config.limit, file, self.name)
+        played = self._without_visible(job, every)
+        return select(played, list(dict.fromkeys(one.group for one in played)), job.config.limit, file, self.name)
 
-    def _leave_out_visible(self, job: Job[AgentTaskOptionsT]) -> tuple[list[Scenario], int]:
-        """What is played of all, and how many are left out; none where all are played, or nothing would be left."""
+    def choose(self, job: Job[AgentTaskOptionsT], every: list[Scenario]) -> list[Scenario]:
+        """Choose scenarios from those of the job's groups, before a limit does; by default all.
+
+        Raises:
+            PrerequisiteError: None is left.
+        """
+        return every
+
+    def _read_all(self, job: Job[AgentTaskOptionsT]) -> list[Scenario]:
+        return self.choose(job, super().load(job.having(limit=None)))
+
+    def _without_visible(self, job: Job[AgentTaskOptionsT], every: list[Scenario]) -> list[Scenario]:
+        """What is played of all: everything if nothing would be left."""
         own = None if job.options.agent is None else own_agent(job)
         if own is None or not own.built_in or job.config.split != "all" or job.config.scenario:
-            return [], 0
-        every = super().load(job.having(limit=None))
-        played = [one for one in every if can_hide_missing(one, own)]
-        return played, len(every) - len(played) if played else 0
+            return every
+        return [one for one in every if can_hide_missing(one, own)] or every
 
     def _asked_groups(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
         asked = tuple(group for group in job.groups if self.questions(group))
@@ -201,7 +209,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
             stack.push_async_callback(made.aclose)
             return made
 
-        said = AgentNotes(own, job, tools, self._leave_out_visible(job)[1], waits=waits)
+        every = [] if own is None else self._read_all(job)
+        said = AgentNotes(own, job, tools, len(every) - len(self._without_visible(job, every)), waits=waits)
         async with stack:
             yield Opened(
                 job,

@@ -179,13 +179,10 @@ class Task(ABC, Generic[OptionsT]):
         hub_file: The file that is read of `--scenarios hub:OWNER/DATASET`; without one, the user names it.
         maker: What makes scenarios of it, for `scenarios generate`: a class derived from `Maker`, or `module:Class`.
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
-        success: Values of a row that say whether its episode succeeded; the first one that a row has counts. Repeats (pass@k), JUnit files and
-            other tools' logs read it; without it, no episode succeeds or fails.
+        success: Values of a row that say whether its episode succeeded; the first one that a row has counts. Without it, none does or fails.
         gaps: What the success lost from one group to another is called, where the second lacks something that can be asked for: by both groups.
-        headline: What `report --by-model` shows of a run: the head of a column to its figure, `GROUP.MEASURE`; of several the first with a
-            value counts. A run without any shows the first column of its table.
-        further_measures: Names of the measures that its table has only where they apply, besides those of a run in which nothing could be
-            finished; None if nobody lists them. A gate on any other name is refused before a run.
+        headline: What `report --by-model` shows: the head of a column to its figure, `GROUP.MEASURE`; of several, the first with a value.
+        further_measures: Names of measures that its table has only where they apply; None if nobody lists them. A gate on others is refused.
         named_by: Own options that stand beside the model's name in the records of a run.
         terms: Words of its titles (see `label`) that a reader may not know, to what they mean.
         listed: What a run's list of episodes shows: a label or value of a row, `tools` or `questions` (how many), to the head of its column.
@@ -277,7 +274,6 @@ class Task(ABC, Generic[OptionsT]):
 
     def published_statistics(self, counted: Statistics) -> Statistics | None:
         """What a paper counts in the set that `scenarios stats` counted; None where none does."""
-        return None
 
     def load(self, job: Job[OptionsT]) -> list[Scenario]:
         """The scenarios of a job, in the order in which they are run.
@@ -286,6 +282,10 @@ class Task(ABC, Generic[OptionsT]):
             PrerequisiteError: They cannot be read, or nothing is left to run.
         """
         return self.read(job.groups, job.config.scenarios, job.config.limit)
+
+    def searched(self, job: Job[OptionsT]) -> str:
+        """Where a scenario was looked for, for a message."""
+        return f"split {job.config.split} of task {self.name}"
 
     def categories(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
         """Id of each scenario to the categories of the tools it uses, for `--category`; empty where the task's tools have none."""

@@ -140,7 +140,7 @@ class ConfigCommand(click.Command):
                 self.params.append(option_of(RunConfig, name, stored=stored))
         if Scope.OPERATIONAL in scopes:
             self.params += [ConfigOption([f"--{way.value}"], is_flag=True, section=how, help="Both --tools and --models.") for way in Traffic]
-            self.params.append(ConfigOption(["-v", "--verbose"], is_flag=True, section=how, help="Same as --log-level info."))
+            self.params.append(ConfigOption(["-v", "--verbose"], is_flag=True, rare=True, section=how, help="Same as --log-level info."))
         if not stored:
             file = ConfigOption(
                 ["--config"], type=click.Path(path_type=Path), metavar="F.toml", section=how, help="TOML file with these options."

@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.turns import fault_in_user_turns
 from talm_sim.tasks.acting import refusal_judges
@@ -23,6 +24,7 @@ from talm_sim.tasks.talm import groups, measures, rows, sections
 from talm_sim.tasks.talm.blockers import ask_f1_figure
 from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.recovered import knowledge_notes
+from talm_sim.tasks.talm.sets import QUICK, draw_sample
 from talm_sim.types import AwarenessKind, Episode, Row, Scenario, Summary, ToolSpec
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ __all__ = ["TalmOptions", "TalmTask"]
 
 class TalmOptions(AgentTaskOptions, PairedOptions):
     """Options of task `talm`."""
+
+    set: Literal["quick", "sample", "full"] | None = option(None, GEN, "Packaged queries: 72 (quick), 300 or all.", metavar="quick|sample|full")
+    """Which perfect queries are played, each with all that is derived from it; `quick` if left out. See `talm_sim.tasks.talm.sets`."""
 
 
 class TalmTask(AgentTask[TalmOptions]):
@@ -76,6 +81,28 @@ class TalmTask(AgentTask[TalmOptions]):
         if group != average:
             return None
         return average_of(*(within(partial(_of_group, half), mean_of(measure)) for half in halves))
+
+    def choose(self, job: Job[TalmOptions], every: list[Scenario]) -> list[Scenario]:
+        """Choose the scenarios of a set, where they are the packaged ones.
+
+        Raises:
+            PrerequisiteError: The set has none, or a set is asked for of the user's own.
+        """
+        chosen = job.options.set
+        if job.config.scenarios is not None and chosen is not None:
+            raise PrerequisiteError("--set: chooses among the packaged scenarios, and --scenarios names others; leave one of them out.")
+        if job.config.scenarios is not None or chosen == "full":
+            return every
+        queries = draw_sample(one.id for one in self.read(("perfect",))) if chosen == "sample" else QUICK
+        found = [one for one in every if one.base in queries]
+        if not found:
+            raise PrerequisiteError(f"set {chosen or 'quick'} has no scenario of group {' or '.join(job.groups)}; add --set full.")
+        return found
+
+    def searched(self, job: Job[TalmOptions]) -> str:
+        """Name the set, and the one with all scenarios."""
+        found, chosen = super().searched(job), job.options.set
+        return found if job.config.scenarios or chosen == "full" else f"{found}, set {chosen or 'quick'} (--set full has all)"
 
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
         """Read a scenario; refuse an unknown group, which would never be run, and a target of another type, which would never be judged.
@@ -124,8 +151,8 @@ class TalmTask(AgentTask[TalmOptions]):
         return super().categories(offered, job, recorded)
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:
-        """Return the key without the task's name: recordings of this task have no folder of their own."""
-        return {name: value for name, value in super().key(job).items() if name != "task"}
+        """Return the key without the task's name, as recordings of this task have no folder of their own, and without the set."""
+        return {name: value for name, value in super().key(job).items() if name not in {"task", "set"}}
 
     def judges(self, job: Job[TalmOptions]) -> tuple[str, ...]:
         """Return the judges: the facts, the faults and refusals where there may be any; with a judge model also that, and one for no-tools."""

@@ -122,6 +122,8 @@ def test_groups_splits_and_questions() -> None:
         "replaceable": (AwarenessKind.TOOL,),
         "non-replaceable": (AwarenessKind.TOOL,),
         "no-tools": (),
+        "several-gaps": (AwarenessKind.INFORMATION,),
+        "late-gap": (),
     }
 
 

@@ -33,7 +33,7 @@ def build_scenarios(seeds_dir: Path, specs: Mapping[str, ToolSpec], call: CallTo
         call: Executes the gold calls.
 
     Returns:
-        Scenarios by group, ordered by category and number; a group without scenarios is left out.
+        Scenarios by group, ordered by category and number.
 
     Raises:
         PrerequisiteError: A seed is broken, or a gold call fails; the message names file and scenario.
@@ -48,13 +48,15 @@ def build_scenarios(seeds_dir: Path, specs: Mapping[str, ToolSpec], call: CallTo
                 raise PrerequisiteError(f"{file}: scenario {number}: {err}") from None
     if not groups["perfect"]:
         raise PrerequisiteError(f"{seeds_dir}: no seeds: it needs <category>.toml files with [[scenario]] tables.")
-    return {group: scenarios for group, scenarios in groups.items() if scenarios}
+    return groups
 
 
 def write_scenarios(groups: Mapping[str, list[Scenario]], directory: Path) -> None:
-    """Write one `<group>.jsonl` per group; equal scenarios give equal bytes."""
+    """Write one `<group>.jsonl` per group that has scenarios; equal scenarios give equal bytes."""
     directory.mkdir(parents=True, exist_ok=True)
     for group, scenarios in groups.items():
+        if not scenarios:
+            continue
         text = "".join(json.dumps(short_form(scenario), ensure_ascii=False) + "\n" for scenario in scenarios)
         (directory / f"{group}.jsonl").write_text(text, encoding="utf-8")
 

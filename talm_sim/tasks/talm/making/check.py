@@ -126,7 +126,7 @@ class _Proof:
                 yield f"there is no tool '{name}'", "correct the name or add the tool"
         needed = len({one.tool for one in scenario.gold_calls})
         # If the one tool that is needed is masked, no call is left.
-        if not needed and (self._packaged or scenario.group in {"perfect", *_GAPS}):
+        if not needed and scenario.group in {"perfect", *_GAPS}:
             yield "it has no gold call", "say which calls solve it"
         if self._packaged and len({self._specs[name].category for name in scenario.tools if name in self._specs}) > 1:
             yield "its tools belong to several categories", "combine tools of one category"

@@ -108,7 +108,6 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         # tools and gold calls
         (PERFECT, _set(tools=("get_height", "add_up", "fly")), "there is no tool 'fly'"),
         (PERFECT, _set(tools=("add_up",)), "gold call 'get_height' is not among its tools"),
-        (PERFECT, _gold(HEIGHT, HEIGHT), "its gold calls use too few tools"),
         (PERFECT, _gold(HEIGHT.model_copy(update={"arguments": {"code": "LA PAZ"}}), SUM), "gold call 'get_height': 'LA PAZ' is too long"),
         (PERFECT, _gold(HEIGHT.model_copy(update={"arguments": {"code": "XXX"}}), SUM), "gold call failed: No airport 'XXX'."),
         (PERFECT, _gold(HEIGHT, SUM, SUM), "no fact needs gold call 'add_up'"),
@@ -156,7 +155,7 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (REPLACEABLE, _set(perturbations=("mask:tool=get_height", "http-500")), "it masks ['get_height'] but misses 'get_height'"),
         (REPLACEABLE, _set(tools=("add_up",)), "the missing tool 'get_height' is not among its tools"),
         (REPLACEABLE, _gold(HEIGHT, SUM), "a gold call uses the missing tool 'get_height'"),
-        (REPLACEABLE, _gold(), "it has no gold call"),
+        (REPLACEABLE, _gold(), "its gold calls are not its base's without the masked tool"),
         (REPLACEABLE, _set(group="non-replaceable"), "'get_height' is replaceable, the group says non-replaceable"),
         (REPLACEABLE, _missing(human_answer="Quite high."), "the human answer does not contain the fact 'height' (13355)"),
         (REPLACEABLE, _missing(human_answer=None), "the human answer does not contain the fact 'height' (13355)"),

@@ -29,6 +29,7 @@ SPECS = {
         category="toys",
         description="Add two numbers.",
         parameters=_schema(first={"type": "integer", "description": "One number."}, second={"type": "integer", "description": "The other."}),
+        is_record=True,  # as if nobody could add
     ),
 }
 
@@ -47,7 +48,7 @@ SEED = """
 query = "How high, in feet, is the airport of La Paz (LPB), and what do 17 and 26 make?"
 calls = [{ tool = "get_height", arguments = { code = "LPB" } }, { tool = "add_up", arguments = { first = 17, second = 26 } }]
 facts = [{ name = "height", call = 0, pointer = "/feet" }, { name = "sum", call = 1, pointer = "/sum", accepted = ["forty-three"] }]
-[scenario.underspecified]
+[[scenario.underspecified]]
 query = "How high, in feet, is the airport, and what do 17 and 26 make?"
 call = 0
 argument = "code"

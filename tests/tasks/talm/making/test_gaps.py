@@ -1,0 +1,151 @@
+"""Several gaps at once, and one that only a tool's answer shows: built from seeds, and proved by execution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.errors import PrerequisiteError, ToolError
+from talm_sim.tasks.talm.making.build import build_scenarios
+from talm_sim.tasks.talm.making.check import check_scenarios
+from talm_sim.tasks.talm.making.seeds import load_seeds
+from talm_sim.types import Scenario, ToolSpec
+
+TOWNS = {"Ohio": 58_662, "Illinois": 114_394, "Missouri": 169_176}
+SPECS = {
+    "get_town": ToolSpec(
+        name="get_town",
+        category="towns",
+        description="Get how many people live in a town.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "town": {"type": "string", "description": "Name of the town."},
+                "state": {"type": "string", "description": "Its state."},
+                "year": {"type": "integer", "description": "Year of the census."},
+            },
+            "required": ["town", "year"],
+            "additionalProperties": False,
+        },
+        is_record=True,
+    )
+}
+SEED = """
+[[scenario]]
+query = "I'm writing about Springfield in Ohio: how many people lived there at the census of 2020?"
+calls = [{ tool = "get_town", arguments = { town = "Springfield", state = "Ohio", year = 2020 } }]
+facts = [{ name = "people", call = 0, pointer = "/people" }]
+[[scenario.underspecified]]
+query = "I'm writing about Springfield in Ohio: how many people lived there at that census?"
+call = 0
+argument = "year"
+removed_text = "of 2020"
+human_answer = "The one of 2020."
+[[scenario.underspecified]]
+query = "I'm writing about a town in Ohio: how many people lived there at the census of 2020?"
+call = 0
+argument = "town"
+removed_text = "Springfield"
+human_answer = "It's Springfield."
+[scenario.several_gaps]
+query = "I'm writing about a town in Ohio: how many people lived there at that census?"
+gaps = [
+  { call = 0, argument = "year", removed_text = "of 2020", human_answer = "The one of 2020." },
+  { call = 0, argument = "town", removed_text = "Springfield", human_answer = "It's Springfield." },
+]
+[scenario.late_gap]
+query = "I'm writing about Springfield: how many people lived there at the census of 2020?"
+call = 0
+argument = "state"
+removed_text = "in Ohio"
+human_answer = "The one in Ohio."
+other = "Illinois"
+[scenario.unavailable]
+tool = "get_town"
+"""
+
+
+def call_town(tool: str, arguments: Mapping[str, Any]) -> Any:
+    assert tool == "get_town" and arguments["year"] == 2020
+    state = arguments.get("state")
+    if state is None:
+        return {"several": [*TOWNS][:2]}
+    if state not in TOWNS:
+        raise ToolError(f"No state '{state}'.", "http_404")
+    return {"people": TOWNS[state] if state != "Missouri" else TOWNS["Ohio"]}
+
+
+def build(folder: Path, text: str = SEED) -> dict[str, list[Scenario]]:
+    (folder / "towns.toml").write_text(text, encoding="utf-8")
+    return build_scenarios(folder, SPECS, call_town)
+
+
+def problems(groups: dict[str, list[Scenario]]) -> list[str]:
+    return [str(one) for one in check_scenarios([one for found in groups.values() for one in found], SPECS, call_town, packaged=True)]
+
+
+def test_a_query_is_masked_in_two_ways_in_two_places_at_once_and_where_nobody_sees_it(tmp_path: Path) -> None:
+    groups = build(tmp_path)
+    assert [one.id for one in groups["underspecified"]] == ["towns-01.underspecified", "towns-01.underspecified-2"]
+    (several,), (late,) = groups["several-gaps"], groups["late-gap"]
+    assert [(one.name, one.value) for one in several.missing] == [("year", 2020), ("town", "Springfield")]
+    assert [(one.name, one.value, one.other) for one in late.missing] == [("state", "Ohio", "Illinois")]
+    assert problems(groups) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ('other = "Illinois"', 'other = "Missouri"', "'get_town' without 'state' does not name 'Missouri': {"),
+        ('other = "Illinois"', 'other = "Ohio"', "a late gap is one argument with another value that fits as well"),
+        ('other = "Illinois"', 'other = "Utah"', "'get_town' without 'state' does not name 'Utah': {"),
+        (
+            'argument = "state"\nremoved_text = "in Ohio"',
+            'argument = "town"\nremoved_text = "Springfield"',
+            "'get_town' asks for 'town' by itself",
+        ),
+        ('"The one in Ohio."', '"It has no sea."', "the human answer for 'state' does not contain the removed value"),
+        ("writing about Springfield: how", "writing about Springfield, Ohio: how", "the removed value can be recovered from the query"),
+    ],
+)
+def test_a_late_gap_that_is_none_is_named(tmp_path: Path, old: str, new: str, what: str) -> None:
+    assert old in SEED
+    found = problems(build(tmp_path, SEED.replace(old, new)))
+    assert [one for one in found if one.startswith(f"towns-01.late-gap: {what}")], found
+
+
+def test_values_that_lead_to_the_same_facts_are_no_gap(tmp_path: Path) -> None:
+    groups = build(tmp_path)
+    (late,) = groups["late-gap"]
+    (missing,) = late.missing
+
+    def both(tool: str, arguments: Mapping[str, Any]) -> Any:
+        return call_town(tool, arguments) if "state" in arguments else {"several": [*TOWNS]}
+
+    same = late.model_copy(update={"missing": (missing.model_copy(update={"other": "Missouri"}),)})
+    assert "gives the same with 'Missouri'" in str(check_scenarios([same], SPECS, both))
+
+
+def test_one_gap_is_not_several(tmp_path: Path) -> None:
+    (several,) = build(tmp_path)["several-gaps"]
+    one = several.model_copy(update={"missing": several.missing[:1]})
+    assert "only one thing is missing" in str(check_scenarios([one], SPECS, call_town))
+
+
+def test_a_packaged_masked_tool_that_nobody_replaces_gives_a_record(tmp_path: Path) -> None:
+    groups, spec = build(tmp_path), SPECS["get_town"]
+    specs = {"get_town": spec.model_copy(update={"is_record": False})}
+    (found,) = check_scenarios(groups["non-replaceable"], specs, call_town, packaged=True)
+    assert found.what == "what 'get_town' gives can be computed or is generally known"
+    assert check_scenarios(groups["non-replaceable"], specs, call_town) == []
+
+
+def test_a_seed_with_one_of_several_gaps_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "towns.toml").write_text(
+        SEED.replace('  { call = 0, argument = "year", removed_text = "of 2020", human_answer = "The one of 2020." },\n', "")
+    )
+    with pytest.raises(PrerequisiteError, match="scenario 1: several_gaps"):
+        load_seeds(tmp_path / "towns.toml")
