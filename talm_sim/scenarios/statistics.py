@@ -1,4 +1,4 @@
-"""What sets of scenarios hold, in the shape of Table 1 of the study on incomplete conditions.
+"""What sets of scenarios hold, in the shape of Table 1 of the study on incomplete conditions, and how like published queries they are.
 
 The study does not define its words and lengths. Of the definitions tried over the data it was made from, those below come nearest to Table 1.
 """
@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from statistics import fmean
 from typing import Any
 
 from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
 from talm_sim.types import JsonObject, Scenario
 
-__all__ = ["Statistics", "statistics_of"]
+__all__ = ["Likeness", "Statistics", "likeness_of", "statistics_of"]
 
 _WORD = re.compile(r"\w+|[^\w\s]")
+_SAID = re.compile(r"[\w']+")
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict"}
 """Names of types as API-Bank writes them."""
 
@@ -45,6 +48,34 @@ class Statistics:
     apis: float
     utterance_words: float
     api_length: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How far queries are from published ones: 0 for equal distributions, 1 for those that share nothing.
+
+    Attributes:
+        first_words: Total variation distance of their first words.
+        lengths: Kolmogorov-Smirnov distance of their numbers of words.
+    """
+
+    first_words: float
+    lengths: float
+
+
+def likeness_of(queries: Iterable[str], published: Mapping[str, Mapping[str, int]]) -> Likeness:
+    """Compare queries with published ones.
+
+    Args:
+        queries: At least one. Words are runs of letters, digits and apostrophes.
+        published: How many published queries have each first word (`first_words`) and each number of words (`lengths`).
+    """
+    words = [_SAID.findall(query.lower()) for query in queries]
+    firsts, lengths = Counter(said[0] for said in words if said), Counter(map(len, words))
+    there, long = Counter(published["first_words"]), Counter({int(length): count for length, count in published["lengths"].items()})
+    variation = sum(abs(firsts[word] / firsts.total() - there[word] / there.total()) for word in firsts | there) / 2
+    steps = [lengths[length] / lengths.total() - long[length] / long.total() for length in range(max(lengths | long) + 1)]
+    return Likeness(variation, max(map(abs, accumulate(steps))))
 
 
 def statistics_of(scenarios: Iterable[Scenario]) -> list[Statistics]:

@@ -14,10 +14,11 @@ from talm_sim.scenarios.problems import Problem, lacking_tools
 from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
 from talm_sim.tasks.agent_notes import AgentNotes
 from talm_sim.tasks.answering import open_responder, who_answers
-from talm_sim.tasks.base import Job, Opened, RunView, Task
+from talm_sim.tasks.base import Job, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
 from talm_sim.tasks.lines import read_line
+from talm_sim.tasks.opened import Opened
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.own_agents import own_agent, refuse_model_faults, settle_own_agent
 from talm_sim.tasks.recorded import Recorded

@@ -10,7 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.base import Job, Opened, OptionsT, Task
+from talm_sim.tasks.base import Job, OptionsT, Task
+from talm_sim.tasks.opened import Opened
 from talm_sim.types import Scenario
 
 if TYPE_CHECKING:

@@ -27,20 +27,18 @@ from talm_sim.types import AwarenessKind, Episode, Measured, Row, Scenario, Sect
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-    from langgraph.checkpoint.base import BaseCheckpointSaver
-
-    from talm_sim.agent.episode import Agent
     from talm_sim.judges.base import Judge
     from talm_sim.models.base import GenerationSettings, Model
     from talm_sim.scenarios.problems import Problem
     from talm_sim.scenarios.statistics import Statistics
     from talm_sim.tasks.judged_by_people import PersonQuestion
     from talm_sim.tasks.makers import Maker
+    from talm_sim.tasks.opened import Opened
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.caller import ToolCaller
 
-__all__ = ["Exporter", "Job", "Opened", "OptionsT", "RunView", "Task"]
+__all__ = ["Exporter", "Job", "OptionsT", "RunView", "Task"]
 
 OptionsT = TypeVar("OptionsT", bound=TaskOptions)
 
@@ -129,41 +127,6 @@ Exporter = Callable[[RunView], Exported]
 """Writes a run of its task for another tool, or raises `PrerequisiteError`; the first line of its docstring is the help of its command."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A job with all it needs opened.
-
-    Attributes:
-        job: Final: nothing of it changes any more.
-        agent: Makes what the episodes share, given where pauses are kept (None where nobody is asked); for the trial replay, then for the run.
-        wording: The texts that were loaded, by what a message calls each; `resume` compares them.
-        in_flight: Episodes to have under way; None for as many as `--max-episodes` says.
-        human: Who answers, where anybody does; else `none`.
-        waits: Whether a question may stay open, so that a paused episode must survive the process.
-        starts_again: Whether an episode that waits cannot survive the process all the same: it starts again when the run goes on.
-        check: Sees, before the run exists, that every scenario can be played.
-        tools_of: The tools some scenarios name, kept with the run.
-        replaceable: What is kept of the tools that a person can replace: a `ReplaceableTool` by name.
-        notes: What a reader of the run should know, by what a line about it begins with; kept with the run.
-        notices: What else its user should know before the first episode, a line each.
-        warnings: The same of the scenarios that are run.
-    """
-
-    job: Job[Any]
-    agent: Callable[[BaseCheckpointSaver[Any] | None], Agent]
-    wording: Mapping[str, str] = field(default_factory=dict)
-    in_flight: int | None = None
-    human: str = "none"
-    waits: bool = False
-    starts_again: bool = False
-    check: Callable[[Sequence[Scenario]], None] = lambda scenarios: None
-    tools_of: Callable[[Sequence[Scenario]], list[ToolSpec]] = lambda scenarios: []
-    replaceable: Mapping[str, Any] = field(default_factory=dict)
-    notes: Mapping[str, str] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
-    warnings: Callable[[Sequence[Scenario]], Sequence[str]] = lambda scenarios: ()
-
-
 class Task(ABC, Generic[OptionsT]):
     """One thing that is measured. A task that sends one request per scenario is a `SingleStepTask`.
 
@@ -176,6 +139,7 @@ class Task(ABC, Generic[OptionsT]):
         own_judges: Judges made for it: no other task takes them, and `rows` reads their verdicts. Any other judge has a column of its own.
         judge_classes: Judges that come with it, by name: the class, or `module:Class`, which is imported when the judge is used.
         data: Folder of its packaged scenarios, one `<group>.jsonl` per group; None where `load` makes them, or the user gives them.
+        published_queries: JSON file: counts of a paper's queries by group, as `scenarios.statistics.likeness_of` takes them.
         hub_file: The file that is read of `--scenarios hub:OWNER/DATASET`; without one, the user names it.
         maker: What makes scenarios of it, for `scenarios generate`: a class derived from `Maker`, or `module:Class`.
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
@@ -197,6 +161,7 @@ class Task(ABC, Generic[OptionsT]):
     own_judges: ClassVar[tuple[str, ...]] = ()
     judge_classes: ClassVar[Mapping[str, str | type[Judge]]] = {}
     data: ClassVar[Traversable | None] = None
+    published_queries: ClassVar[Traversable | None] = None
     hub_file: ClassVar[str] = ""
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}

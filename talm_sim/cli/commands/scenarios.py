@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +23,7 @@ from talm_sim.errors import PrerequisiteError, suggest_nearest
 from talm_sim.tasks.registry import find_task, known_scenarios
 
 if TYPE_CHECKING:
+    from talm_sim.scenarios.statistics import Likeness
     from talm_sim.tasks.base import Task
     from talm_sim.tasks.makers import Maker
     from talm_sim.tasks.ways_out import FaultWay
@@ -119,14 +121,19 @@ def stats(task: str, file: Path | None, as_json: bool) -> None:
     """Count the scenarios by source and group, with mean numbers of turns, APIs, words per turn, and characters per API.
 
     Words are runs of letters and digits, and punctuation marks. A turn is what is said, or a call with its result. An API is written as
-    its source writes it. Where a paper counts the same set, its figures follow.
+    its source writes it. Where a paper counts the same set, its figures follow. Where a paper has such queries, the distance of the first
+    words (total variation) and of the lengths in words (Kolmogorov-Smirnov) from its own are printed below: 0 is equal, 1 shares nothing.
     """
     from talm_sim.scenarios.statistics import statistics_of
 
     found = find_task(task)
-    counted = [(one, found.published_statistics(one)) for one in statistics_of(known_scenarios(found, "all", file))]
+    scenarios = known_scenarios(found, "all", file)
+    counted = [(one, found.published_statistics(one)) for one in statistics_of(scenarios)]
+    likeness = _likeness(found, scenarios)
     if as_json:
-        print_json([asdict(one) | {"published": asdict(paper) if paper else None} for one, paper in counted])
+        beside = [asdict(likeness[one.group]) if one.group in likeness else None for one, _ in counted]
+        papers = [asdict(paper) if paper else None for _, paper in counted]
+        print_json([asdict(one) | {"published": paper, "distance": far} for (one, _), paper, far in zip(counted, papers, beside, strict=True)])
         return
     sets = [asdict(one) for pair in counted for one in pair if one is not None]
     rows = [
@@ -134,6 +141,19 @@ def stats(task: str, file: Path | None, as_json: bool) -> None:
     ]
     heads = {"group": "Group", "instances": "n", "turns": "Turns", "apis": "APIs", "utterance_words": "Words", "api_length": "API length"}
     print_list(rows, {**heads, "source": "Source"}, empty="no scenario")
+    for group, far in likeness.items():
+        click.echo(f"distance of {group} from the published queries: first words {far.first_words:.2f}, lengths {far.lengths:.2f}")
+
+
+def _likeness(task: Task[Any], scenarios: Sequence[Scenario]) -> dict[str, Likeness]:
+    """How far the queries of each group are from those of a paper, where one has such a group."""
+    from talm_sim.scenarios.statistics import likeness_of
+
+    if task.published_queries is None:
+        return {}
+    published = json.loads(task.published_queries.read_text(encoding="utf-8"))
+    queries = {group: [one.query for one in scenarios if one.group == group and one.query.strip()] for group in published}
+    return {group: likeness_of(said, published[group]) for group, said in queries.items() if said}
 
 
 @command.command("init")

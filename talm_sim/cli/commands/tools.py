@@ -1,4 +1,4 @@
-"""`talm-sim tools list|show|check|serve`."""
+"""`talm-sim tools list|show|check|licences|serve`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BROADEST = 30
 
 @click.group()
 def command() -> None:
-    """The tools: list, show, check, serve."""
+    """The tools: list, show, check, licences, serve."""
 
 
 @command.command("list")
@@ -150,6 +150,36 @@ def _format_health(health: ToolHealth) -> str:
     if 0 < health.failed < health.calls:
         return f"{health.calls - health.failed} of {health.calls}"
     return "?" if _is_unknown(health) else {True: "up", False: "DOWN", None: "–"}[health.up]
+
+
+@command.command("licences")
+@click.option("--category", metavar="NAME", shell_complete=completer_for("category"), help="Only this category.")
+@json_option
+def licences(category: str | None, as_json: bool) -> None:
+    """List the packages and data behind the built-in tools, with their licences."""
+    from talm_sim.tools_env.service.data_sources import list_sources
+
+    sources = list_sources()
+    known = sorted({one.category for one in sources})
+    if category is not None and category not in known:
+        raise PrerequisiteError(f"--category: unknown category '{category}'.{did_you_mean(category, known)}")
+    chosen = [one for one in sources if category in (None, one.category)]
+    if as_json:
+        print_json([one.model_dump(mode="json") for one in chosen])
+        return
+    rows = [
+        {
+            "category": one.category,
+            "name": f"{one.name} {one.version}".rstrip(),
+            "kept": "extract" if one.files else "–" if one.name == "talm-sim" else "package",
+            "licence": one.licence,
+            "data": one.data,
+        }
+        for one in chosen
+    ]
+    heads = {"category": "Category", "name": "Source", "kept": "Kept as", "licence": "Licence", "data": "Data"}
+    print_list(rows, heads, empty="no source", broadest=_BROADEST)
+    click.echo(count(len(rows), "source"), err=True)
 
 
 @command.command("serve")

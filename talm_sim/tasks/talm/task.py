@@ -52,6 +52,7 @@ class TalmTask(AgentTask[TalmOptions]):
     further_measures = measures.FURTHER
     own_judges = ("reference", "llm", "preference", "published", "published-preference")
     data = files("talm_sim.tasks.talm") / "scenarios"
+    published_queries = files("talm_sim.tasks.talm") / "published_queries.json"
     headline: ClassVar = {
         "PR perf": "perfect.pass_rate",
         "PR under": "underspecified.pass_rate",
