@@ -16,7 +16,7 @@ from talm_sim.agent.checkpoints import checkpoint_file, durable_saver, memory_sa
 from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply, question_digest
 from talm_sim.config import RunConfig, Traffic
-from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, format_names, suggest_nearest
+from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, format_names, line_to_copy, suggest_nearest
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer, model_folder
 from talm_sim.runs.batch import EpisodeRunner
@@ -301,6 +301,7 @@ async def _check_recorded(built: Built) -> None:
     config = built.job.config
     if config.models is not Traffic.REPLAY or not has_traffic(config.model):
         return
+    _check_number_recorded(built)
     runner = Runner(built, memory_saver())
     for scenario in {scenario.group: scenario for scenario in reversed(built.scenarios)}.values():
         result = await runner(scenario, epoch=config.epochs, attempt=1)
@@ -318,6 +319,22 @@ async def _check_recorded(built: Built) -> None:
             if not settings and " differs in " in result.error:  # it names the nearest request: the settings are right, the text is another
                 raise NotRecordedError(f"model '{config.model}': {what}: {result.error.rstrip('.')}; add --live, or ask as it was recorded.")
             raise NotRecordedError(f"model '{config.model}': {what}; add --live, or use the settings of the recording.")
+
+
+def _check_number_recorded(built: Built) -> None:
+    """Of packaged scenarios, see that all are recorded where some are: the package has more than comes with a recording.
+
+    Raises:
+        NotRecordedError: Only some are.
+    """
+    config, key, scenarios = built.job.config, recording_key(built.job), built.scenarios
+    if config.scenarios is not None or config.epochs > 1:
+        return
+    there = sum(built.library.has_conversation(config.model, one.id, one.group, 1, key) for one in scenarios)
+    if 0 < there < len(scenarios):
+        live = line_to_copy("talm-sim", "run", *built.job.task.selection(built.job), "--model", config.model, "--live")
+        recorded = f"{there:,} of {len(scenarios):,} scenarios are recorded in {built.library.root}"
+        raise NotRecordedError(f"model '{config.model}': {recorded}; choose fewer, or ask it live: {live}")
 
 
 def _nearest_recording_settings(built: Built) -> str:

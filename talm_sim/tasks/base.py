@@ -252,6 +252,13 @@ class Task(ABC, Generic[OptionsT]):
         """Where a scenario was looked for, for a message."""
         return f"split {job.config.split} of task {self.name}"
 
+    def selection(self, job: Job[OptionsT]) -> tuple[str, ...]:
+        """Words of a command line that choose the job's groups and scenarios."""
+        config = job.config
+        named = {"--task": self.name, "--split": config.split, "--limit": config.limit}
+        left_out = {"--task": RunConfig.model_fields["task"].default, "--split": "all", "--limit": None}
+        return tuple(word for flag, value in named.items() if value != left_out[flag] for word in (flag, str(value)))
+
     def categories(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
         """Id of each scenario to the categories of the tools it uses, for `--category`; empty where the task's tools have none."""
         return {}

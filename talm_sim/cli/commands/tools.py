@@ -1,20 +1,22 @@
-"""`talm-sim tools list|show|check|licences|serve`."""
+"""`talm-sim tools list|show|check|build|licences|serve`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from talm_sim.cli.making.tool_trials import arguments_option, describe_sources, try_all, writing_option
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list, sources_option, trust_option
+from talm_sim.cli.parsing.options import OptionsCommand, parse_options
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
 if TYPE_CHECKING:
+    from talm_sim.tasks.tool_building.maker import BuildOptions
     from talm_sim.tools_env.health import ToolHealth
     from talm_sim.types import ToolSpec
 
@@ -26,7 +28,7 @@ _BROADEST = 30
 
 @click.group()
 def command() -> None:
-    """The tools: list, show, check, licences, serve."""
+    """The tools: list, show, check, build, licences, serve."""
 
 
 @command.command("list")
@@ -150,6 +152,45 @@ def _format_health(health: ToolHealth) -> str:
     if 0 < health.failed < health.calls:
         return f"{health.calls - health.failed} of {health.calls}"
     return "?" if _is_unknown(health) else {True: "up", False: "DOWN", None: "–"}[health.up]
+
+
+class _BuildCommand(OptionsCommand):
+    """A making whose source is an argument, not an option."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [one for one in super().get_params(ctx) if not (one.name == "file" and isinstance(one, click.Option))]
+
+
+def _build_options(args: list[str]) -> type[BuildOptions]:
+    from talm_sim.tasks.tool_building.maker import BuildOptions
+
+    return BuildOptions
+
+
+@command.command("build", cls=_BuildCommand, fields=_build_options)
+@click.argument("file", metavar="DOC", type=click.Path(path_type=Path, exists=True))
+@click.option("--dry-run", is_flag=True, help="Print what it may cost; build nothing.")
+@json_option
+def build(dry_run: bool, as_json: bool, **given: Any) -> int:
+    """Have a model build tools from their documentation, and keep those that work; run it again to continue.
+
+    DOC is the documentation of one tool, or a folder of such files. The model drafts code that sends the requests, its description and
+    unit tests (Fail-TaLMs, section 3.1). The tests run in a sandbox. A tool is kept if its code runs, its tests pass within 10 s each, and
+    its description matches its code; of the others you get the reason. The exit code is 1 if none is kept.
+    """
+    from talm_sim.cli.making.generating import making_session, print_bound, print_report
+    from talm_sim.tasks.tool_building.maker import BuildOptions, ToolMaker
+
+    maker = ToolMaker(parse_options(BuildOptions, given))
+    if dry_run:
+        print_bound(maker, as_json=as_json)
+        return 0
+    report = making_session("tools", maker)
+    if as_json:
+        print_json(report)
+    else:
+        print_report(report, maker)
+    return 0 if any(one["kept"] for one in report["tools"]) and not report["sources"]["failed"] else 1
 
 
 @command.command("licences")

@@ -77,7 +77,8 @@ def print_report(report: Mapping[str, Any], maker: Maker[Any, Any, Any]) -> None
     for one in sources["failed"]:
         click.echo(f"failed {one_line(one['id'])}: {one_line(one['reason'])}; run the same command to try again", err=True)
     out = maker.options.out
-    click.echo(f"written to {out}; review them with: {line_to_copy('talm-sim', 'scenarios', 'review', str(out))}", err=True)
+    review = f"; review them with: {line_to_copy('talm-sim', 'scenarios', 'review', str(out))}" if maker.reviewer else ""
+    click.echo(f"written to {out}{review}", err=True)
 
 
 @contextmanager

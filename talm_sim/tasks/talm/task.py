@@ -105,6 +105,10 @@ class TalmTask(AgentTask[TalmOptions]):
         found, chosen = super().searched(job), job.options.set
         return found if job.config.scenarios or chosen == "full" else f"{found}, set {chosen or 'quick'} (--set full has all)"
 
+    def selection(self, job: Job[TalmOptions]) -> tuple[str, ...]:
+        """Name the set, too."""
+        return (*super().selection(job), *(("--set", job.options.set) if job.options.set else ()))
+
     def read_line(self, line: Any, where: str, task: str) -> Scenario:
         """Read a scenario; refuse an unknown group, which would never be run, and a target of another type, which would never be judged.
 
