@@ -63,7 +63,7 @@ class TalmTask(AgentTask[TalmOptions]):
     }
     named_by = ("human",)
     terms: ClassVar = {"standalone": "nobody can be asked", "Ask-and-Help": "the agent may ask a person"}
-    gaps: ClassVar = {("perfect", lacking): "judgement gap" for lacking in ("underspecified", "replaceable")}
+    gaps: ClassVar = {("perfect", lacking): "judgement gap" for lacking in ("underspecified", "replaceable", *groups.BEYOND)}
     listed: ClassVar = {"tools": "Calls", "questions": "Asked"}
     recorded_in = ""
     without_tools: ClassVar = frozenset(name for name, group in groups.GROUPS.items() if not group.has_tools)

@@ -31,6 +31,7 @@ def find_uninformed_call(episode: Episode, scenario: Scenario) -> ToolEvent | No
 
     A value is known once it was in a message of the scenario that the agent had been told, in a person's answer or in a tool's result that
     came before the turn of the call: what the user says only later is not known yet.
+    A result that also names another value that fits (`Missing.other`) does not tell which one is meant.
     A person's answer also counts if it says in other words what was left out. Calls count whatever their result, including those of other
     tools: a text in any argument, any other value in an argument of the missing one's name.
 
@@ -55,7 +56,7 @@ def _uninformed_call(episode: Episode, scenario: Scenario, missing: Missing) -> 
     earlier = episode.events[: episode.events.index(first)]
     answered = (event for event in earlier if isinstance(event, HumanEvent) and event.by == "interrupt")
     before = (*(event for event in episode.events if event.turn < first.turn), *answered)
-    known = any(_reveals(event, missing) if isinstance(event, HumanEvent) else _shows(event, missing) for event in before)
+    known = any(_reveals(event, missing) if isinstance(event, HumanEvent) else _tells(event, missing) for event in before)
     return None if known else first
 
 
@@ -90,14 +91,18 @@ def _text_has_value(text: str, value: Any) -> bool:
     return bool(leaves) and all(mentions(text, leaf) for leaf in leaves)
 
 
-def _shows(event: ToolEvent, missing: Missing) -> bool:
-    if _text_has_value(event.result, missing.value):
+def _tells(event: ToolEvent, missing: Missing) -> bool:
+    return _shows(event, missing.value) and (missing.other is None or not _shows(event, missing.other))
+
+
+def _shows(event: ToolEvent, value: Any) -> bool:
+    if _text_has_value(event.result, value):
         return True
     try:
         read = json.loads(event.result)  # a text may be written with escapes
     except (ValueError, RecursionError):
         return False
-    return _text_has_value(json.dumps(read, ensure_ascii=False), missing.value)
+    return _text_has_value(json.dumps(read, ensure_ascii=False), value)
 
 
 def _reveals(event: HumanEvent, missing: Missing) -> bool:

@@ -60,6 +60,15 @@ def test_a_value_that_nobody_had_said(events: list[Event]) -> None:
     assert unknowing(*events)
 
 
+def test_a_result_that_names_another_value_that_fits_tells_neither() -> None:
+    late = scenario(other="ZW81LM")
+    both, one = call(tool="list", result='["QX7K2P", "ZW81LM"]'), call(tool="list", result='["QX7K2P"]')
+    assert unknowing(both, call(1, reference="QX7K2P"), of=late)
+    assert not unknowing(both, call(1, reference="QX7K2P"))
+    assert not unknowing(one, call(1, reference="QX7K2P"), of=late)
+    assert not unknowing(both, person("It is QX7K2P.", 1), call(2, reference="QX7K2P"), of=late)
+
+
 @pytest.mark.parametrize(
     "events",
     [
