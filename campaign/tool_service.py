@@ -116,4 +116,4 @@ def _draw(hypothesis: Any, cases: Any, most: int, seed: int, address: str, ask: 
     hypothesis.seed(seed)(settings(hypothesis.given(case=cases)(drawn)))()
 
 
-PARTS: tuple[Part, ...] = (Part("tools", "the tool service, asked by its own description", "calls", full=4_000, short=150, play=_play),)
+PARTS: tuple[Part, ...] = (Part("tools", "the tool service, asked by its own description", "calls", full=10_000, short=150, play=_play),)

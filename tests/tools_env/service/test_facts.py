@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -40,3 +44,23 @@ def test_every_tool_of_a_category_has_a_fact_and_two_are_known_from_elsewhere(ca
 def test_every_tool_says_whether_a_person_can_stand_in_for_it_and_why(category: str) -> None:
     silent = [name for name, spec in direct_caller().specs.items() if spec.category == category and not spec.human_replaceable_reason]
     assert silent == []
+
+
+ANSWERS = """
+import asyncio, json, sys
+from tests.in_process import direct_caller
+call = direct_caller()
+for tool, arguments in json.load(sys.stdin):
+    print(tool, *asyncio.run(call.ask(tool, arguments)))
+"""
+
+
+def test_answers_depend_on_no_clock_time_zone_locale_or_order_of_hashes() -> None:
+    asked = json.dumps([(fact["tool"], fact["arguments"]) for category in CATEGORIES for fact in facts_of(category)], default=str)
+    places = (("Pacific/Kiritimati", "C", "1"), ("America/St_Johns", "de_DE.UTF-8", "2"))
+    heard = []
+    for zone, locale, seed in places:
+        environ = {**os.environ, "TZ": zone, "LC_ALL": locale, "PYTHONHASHSEED": seed, "PYTHONUTF8": "1"}
+        done = subprocess.run([sys.executable, "-c", ANSWERS], input=asked, env=environ, capture_output=True, text=True, check=True)
+        heard.append(done.stdout)
+    assert heard[0] == heard[1] and len(heard[0].splitlines()) == len(json.loads(asked))
