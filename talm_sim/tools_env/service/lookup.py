@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fastapi import HTTPException
 
-__all__ = ["fold", "not_found"]
+__all__ = ["fold", "not_found", "several_fit"]
 
 
 def fold(text: str) -> str:
@@ -31,3 +31,15 @@ def not_found(what: str, value: str, known: Iterable[str] = (), hint: str = "") 
     near = difflib.get_close_matches(value, list(known), n=1)
     parts = [f"No {what} '{value}'.", f"Did you mean '{near[0]}'?" if near else "", hint]
     return HTTPException(404, " ".join(part for part in parts if part))
+
+
+def several_fit(what: str, name: str, candidates: Iterable[str], argument: str) -> HTTPException:
+    """Build the answer to a name that fits several things.
+
+    Args:
+        what: What was looked up, in the plural, e.g. `films`.
+        name: The name they share.
+        candidates: What tells them apart, with the value to give.
+        argument: The argument that says which one is meant.
+    """
+    return HTTPException(422, f"Several {what} fit '{name}': {'; '.join(candidates)}. Say which one is meant by '{argument}'.")

@@ -1,0 +1,58 @@
+"""Odd questions about quotations, proverbs, prompts and what things stand for."""
+
+from __future__ import annotations
+
+import pytest
+
+from talm_sim.errors import ToolError
+from talm_sim.tools_env.service.vendored import read_data
+from tests.in_process import direct_caller
+
+
+@pytest.mark.parametrize(
+    "tool, arguments, sentence",
+    [
+        ("find_quote", {"words": "boats"}, "Kenneth Grahame .*; F. Scott Fitzgerald .* by 'author'"),
+        ("find_quote", {"words": "the"}, "Several quotations fit"),
+        ("find_quote", {"words": "..."}, "give some words"),
+        ("find_quote", {"words": "boats", "author": "Jane Austen"}, "Those words are known of Kenneth Grahame"),
+        ("find_proverb", {"about": "cat"}, "Dutch .* French .* by 'language'"),
+        ("find_proverb", {"about": "cat", "language": "French"}, "Give a rarer word"),
+        ("find_proverb", {"about": "cat", "language": "Turkish"}, "There is one in Dutch and in French"),
+        ("find_proverb", {"about": "..."}, "Give another word"),
+        ("get_flower_meaning", {"flower": "roses"}, "Several meanings fit 'Rose': red; white; yellow"),
+        ("get_flower_meaning", {"flower": "tulip", "colour": "blue"}, "not for blue"),
+        ("get_name_meaning", {"name": "maya"}, "a Sanskrit one; a Hebrew one"),
+        ("get_name_meaning", {"name": "Maya", "origin": "Greek"}, "not as Greek"),
+        ("get_anniversary_gift", {"year": 10}, "traditional: tin and aluminium; modern: diamond jewellery"),
+        ("get_anniversary_gift", {"year": 16}, "the nearest with one is 15"),
+        ("get_topic_quote", {"topic": "reading", "number": 99}, "only 5 quotations about reading"),
+        ("get_proverb", {"language": "Polish", "number": 50}, "only 5 proverbs in Polish"),
+    ],
+)
+def test_what_is_unknown_or_fits_twice_is_answered_by_a_sentence(tool: str, arguments: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ToolError, match=sentence):
+        direct_caller()(tool, arguments)
+
+
+def test_a_gift_needs_no_list_where_all_agree() -> None:
+    assert direct_caller()("get_anniversary_gift", {"year": 40})["gift"] == "ruby"
+
+
+def test_every_day_of_a_leap_year_has_something_else_to_draw() -> None:
+    words = read_data("inspiration", "drawing_words.json")
+    assert [len(month) for month in words] == [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+    assert len({word for month in words for word in month}) == 366
+
+
+def test_an_activity_fits_the_group() -> None:
+    for people in range(1, 13):
+        found = direct_caller()("suggest_activity", {"day": f"2027-01-{people:02}", "people": people, "place": "indoors", "minutes": 30})
+        row = next(row for row in read_data("inspiration", "activities.csv") if row["name"] == found["activity"])
+        assert int(row["fewest"]) <= people <= int(row["most"]) and found["minutes"] <= 30
+
+
+def test_quotations_are_from_works_whose_years_are_possible() -> None:
+    quotes = read_data("inspiration", "quotes.csv")
+    assert all(1500 < int(row["year"]) < 1950 for row in quotes)
+    assert len({row["quote"] for row in quotes}) == len(quotes)
