@@ -12,7 +12,7 @@ from talm_sim.types import ToolSpec
 Ask = Callable[..., Any]
 
 
-def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
+def test_which_tools_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
     tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "finance"}
     assert tools == {
         "convert_currency": False,
@@ -20,6 +20,14 @@ def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: 
         "build_iban": False,
         "get_iban_format": True,
         "check_trading_day": True,
+        "compare_exchange_rates": False,
+        "get_currency_details": True,
+        "find_bank": True,
+        "get_stock_prices": False,
+        "get_stock_year": False,
+        "get_vat_rates": True,
+        "plan_loan": False,
+        "get_us_economic_quarter": False,
     }
 
 
@@ -110,3 +118,63 @@ def test_trading_day_knows_holidays_weekends_and_open_days(ask: Ask) -> None:
 def test_trading_day_refuses_unknown_exchanges_and_far_years(ask: Ask) -> None:
     assert "Did you mean 'XNYS'?" in ask("check_trading_day", 404, exchange="NYS", date="2025-04-18")
     assert ask("check_trading_day", 422, exchange="NYSE", date="1950-04-18").startswith("date: ")
+
+
+def test_currencies_of_one_name_are_told_apart_by_country(ask: Ask) -> None:
+    assert "Malawi (MWK), Zambia (ZMW)" in ask("get_currency_details", 422, currency="kwacha")
+    assert ask("get_currency_details", currency="Kwachas", country="zambia")["code"] == "ZMW"
+    assert ask("get_currency_details", currency="kwd")["decimal_places"] == 3
+    assert "Did you mean 'Zloty'?" in ask("get_currency_details", 404, currency="Zlotty")
+
+
+def test_rates_of_two_days_are_those_of_one_currency(ask: Ask) -> None:
+    days = {"first_date": "2020-01-15", "second_date": "2020-03-21"}
+    assert "Danish Krone (Denmark), Norwegian Krone (Norway)" in ask("compare_exchange_rates", 422, currency="krone", **days)
+    norway = ask("compare_exchange_rates", currency="krone", country="Norway", **days)
+    assert norway["second"] == {"date": "2020-03-20", "rate": 12.1215}
+    assert norway["value_change_percent"] == pytest.approx((norway["first"]["rate"] / norway["second"]["rate"] - 1) * 100, abs=0.01)
+    assert "around that day" in ask("compare_exchange_rates", 404, currency="BRL", first_date="2001-01-01", second_date="2009-01-01")
+    assert "No currency 'dong'" in ask("compare_exchange_rates", 404, currency="dong", **days)
+
+
+def test_a_bank_is_found_by_words_of_its_name(ask: Ask) -> None:
+    assert ask("find_bank", bank="fio BANKA")["bic"] == "FIOBCZPP"
+    assert "Belgium, Czech Republic, New Zealand" in ask("find_bank", 422, bank="Citibank")
+    assert ask("find_bank", bank="Citibank", country="new zealand") == {
+        "bank": "Citibank N.A.",
+        "country": "New Zealand",
+        "bic": None,
+        "bank_codes": ["31"],
+    }
+    assert ask("find_bank", 422, bank="ABN AMRO").startswith("bank: several banks of Belgium fit")
+    assert ask("find_bank", bank="ABNABE2AIDJ")["country"] == "Belgium"
+    assert "No bank '--'" in ask("find_bank", 404, bank="--")
+    assert "Known are the banks of" in ask("find_bank", 404, bank="ING", country="France")
+
+
+def test_prices_name_the_nearest_sessions_of_a_day_without_trading(ask: Ask) -> None:
+    assert "2001-09-10 and 2001-09-17" in ask("get_stock_prices", 404, ticker="IBM", date="2001-09-12")
+    assert "2012-05-18" in ask("get_stock_prices", 404, ticker="FB", date="1999-01-01")
+    assert "They begin on 2012-05-18" in ask("get_stock_year", 404, ticker="FB", year=2005)
+
+
+def test_a_stock_s_year_agrees_with_its_days(ask: Ask) -> None:
+    year = ask("get_stock_year", ticker="GOOG", year=2004)
+    for part in ("highest", "lowest", "last"):
+        assert ask("get_stock_prices", ticker="GOOG", date=year[part]["date"])["close"] == year[part]["close"]
+    assert ask("get_stock_prices", ticker="GOOG", date=year["busiest"]["date"])["volume"] == year["busiest"]["volume"]
+
+
+def test_quarters_of_the_us_economy(ask: Ask) -> None:
+    assert "1, 2, 3. Say which one" in ask("get_us_economic_quarter", 422, year=2009)
+    assert "They end with quarter 3" in ask("get_us_economic_quarter", 404, year=2009, quarter=4)
+
+
+@pytest.mark.parametrize(("rate", "payment"), [(0, 100.0), (1e-12, 100.0), (12, 106.62)])
+def test_a_loan_of_1200_over_a_year(ask: Ask, rate: float, payment: float) -> None:
+    assert ask("plan_loan", amount=1200, annual_rate_percent=rate, months=12)["monthly_payment"] == payment
+
+
+def test_vat_is_found_by_name_and_code(ask: Ask) -> None:
+    assert ask("get_vat_rates", country="dk")["reduced_percent"] == []
+    assert "Did you mean 'Hungary'?" in ask("get_vat_rates", 404, country="Hungry")

@@ -20,6 +20,7 @@ def test_which_tools_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
         "get_flight_distance": False,
         "get_arrival_time": False,
         "get_country_airports": False,
+        "get_us_destinations": False,
     }
 
 
@@ -81,3 +82,12 @@ def test_unknown_keys_are_refused_with_advice(ask: Ask) -> None:
     assert "is no date and time" in ask(
         "get_arrival_time", 422, origin="HAN", destination="CDG", departure="2024-13-05T23:30", duration_minutes=790
     )
+
+
+def test_destinations_are_counted_for_all_airlines_or_one(ask: Ask) -> None:
+    every, one = ask("get_us_destinations", code="atl"), ask("get_us_destinations", code="ATL", carrier="wn")
+    assert every["destination_count"] == len(every["destinations"])
+    assert one["carriers"] == ["WN"] and set(one["destinations"]) < set(every["destinations"])
+    assert len(ask("get_us_destinations", code="ORD")["destinations"]) > 180
+    assert "Airlines there: AA, AS" in ask("get_us_destinations", 404, code="ATL", carrier="ZZ")
+    assert "scheduled flights" in ask("get_us_destinations", 404, code="LHR")

@@ -1,17 +1,23 @@
-"""Airports and flights, from airportsdata 20260905 (code and data: MIT)."""
+"""Airports and flights, from airportsdata 20260905 (code and data: MIT).
+
+Routes within the United States are from bokeh-sampledata 2026.1 (public domain: US Bureau of Transportation Statistics, July 2026).
+"""
 
 from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import Annotated
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo
 
-import airportsdata
-from airportsdata import Airport
 from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
 from talm_sim.tools_env.service.geodesy import KM_PER_MILE, great_circle_km
 from talm_sim.tools_env.service.lookup import fold, not_found
+from talm_sim.tools_env.service.stand_in import person_can, person_cannot
+from talm_sim.tools_env.service.vendored import read_data
+
+if TYPE_CHECKING:
+    from airportsdata import Airport
 
 __all__ = ["router"]
 
@@ -24,19 +30,21 @@ CODE_HINT = "Give a three-letter IATA code such as HAN or a four-letter ICAO cod
 
 
 @lru_cache(maxsize=1)
-def _airports() -> dict[str, Airport]:
+def _airports() -> "dict[str, Airport]":
     """Airports that have an IATA code, by IATA and by ICAO code."""
+    import airportsdata
+
     by_iata = airportsdata.load("IATA")
     return {airport["icao"]: airport for airport in by_iata.values() if airport["icao"]} | by_iata
 
 
 @lru_cache(maxsize=1)
-def _distinct_airports() -> list[Airport]:
+def _distinct_airports() -> "list[Airport]":
     """Every airport once, ordered by IATA code."""
     return [airport for code, airport in sorted(_airports().items()) if code == airport["iata"]]
 
 
-def _airport(code: str) -> Airport:
+def _airport(code: str) -> "Airport":
     airport = _airports().get(code.strip().upper())
     if airport is None:
         raise not_found("airport", code, hint=CODE_HINT)
@@ -114,11 +122,22 @@ class CountryAirports(BaseModel):
     lowest: AirportHeight
 
 
+class Destinations(BaseModel):
+    """Where scheduled flights within the United States go from an airport."""
+
+    origin: str
+    carrier: str | None
+    destination_count: int
+    carrier_count: int
+    carriers: list[str]
+    destinations: list[str]
+
+
 @router.get(
     "/cities/{city}/airports",
     operation_id="find_city_airports",
     summary="Find the airports that serve a city, with their IATA and ICAO codes.",
-    openapi_extra={"x-human-replaceable": True},
+    openapi_extra=person_can("Anybody who flies there reads the codes on a ticket or a departure board."),
 )
 async def find_city_airports(
     city: Annotated[str, Path(description="City name in English.", examples=["Hanoi"], min_length=1)],
@@ -147,7 +166,7 @@ async def find_city_airports(
     "/airports/{code}",
     operation_id="get_airport_details",
     summary="Get an airport's name, city, coordinates, elevation and time zone by its code.",
-    openapi_extra={"x-human-replaceable": True},
+    openapi_extra=person_can("A local, or a sign at the airport, says where and how high it lies."),
 )
 async def get_airport_details(
     code: Annotated[str, Path(description="IATA or ICAO code of the airport.", examples=["HAN"], min_length=3, max_length=4)],
@@ -172,7 +191,7 @@ async def get_airport_details(
     "/distance",
     operation_id="get_flight_distance",
     summary="Compute the great-circle flight distance between two airports.",
-    openapi_extra={"x-human-replaceable": False},
+    openapi_extra=person_cannot("A great circle needs the coordinates of both ends and trigonometry."),
 )
 async def get_flight_distance(
     origin: Annotated[str, Query(description="Code of the departure airport.", examples=["HAN"], min_length=3, max_length=4)],
@@ -192,7 +211,7 @@ async def get_flight_distance(
     "/arrival-time",
     operation_id="get_arrival_time",
     summary="Compute the local arrival date and time of a flight from its local departure and its duration.",
-    openapi_extra={"x-human-replaceable": False},
+    openapi_extra=person_cannot("It takes both time zones and their clock changes on the day."),
 )
 async def get_arrival_time(
     origin: Annotated[str, Query(description="Code of the departure airport.", examples=["HAN"], min_length=3, max_length=4)],
@@ -222,7 +241,7 @@ async def get_arrival_time(
     "/countries/{country_code}/airports",
     operation_id="get_country_airports",
     summary="Count a country's airports and name its highest and lowest one.",
-    openapi_extra={"x-human-replaceable": False},
+    openapi_extra=person_cannot("It counts and compares the rows of a table of airports.", record=True),
 )
 async def get_country_airports(
     country_code: Annotated[str, Path(description="Two-letter country code.", examples=["VN"], min_length=2, max_length=2)],
@@ -236,7 +255,48 @@ async def get_country_airports(
     return CountryAirports(country_code=code, airport_count=len(found), highest=_height(measured[-1]), lowest=_height(measured[0]))
 
 
-def _height(airport: Airport) -> AirportHeight:
+@router.get(
+    "/airports/{code}/us-destinations",
+    operation_id="get_us_destinations",
+    summary="Count the US airports that had nonstop flights from a US airport in July 2026, and the airlines that flew there.",
+    openapi_extra=person_cannot("It counts the flights that were observed in one month.", record=True),
+)
+async def get_us_destinations(
+    code: Annotated[str, Path(description="IATA code of the US airport of departure.", examples=["ABQ"], min_length=3, max_length=3)],
+    carrier: Annotated[
+        str | None,
+        Query(description="Two-character code of an airline, to count its flights alone.", examples=["AA"], min_length=2, max_length=2),
+    ] = None,
+) -> Destinations:
+    origin, airline = code.upper(), carrier.upper() if carrier else None
+    routes = _us_routes().get(origin)
+    if routes is None:
+        raise not_found("US airport", code, _us_routes(), "Give the three-letter IATA code of a US airport with scheduled flights.")
+    flown = {destination: names for destination, names in routes.items() if airline is None or airline in names}
+    if not flown:
+        known = sorted({name for names in routes.values() for name in names})
+        raise not_found(f"flights from {origin} of airline", carrier or "", hint=f"Airlines there: {', '.join(known)}.")
+    names = sorted({name for names in flown.values() for name in names}) if airline is None else [airline]
+    return Destinations(
+        origin=origin,
+        carrier=airline,
+        destination_count=len(flown),
+        carrier_count=len(names),
+        carriers=names,
+        destinations=sorted(flown),
+    )
+
+
+@cache
+def _us_routes() -> dict[str, dict[str, list[str]]]:
+    """Return the airlines by origin and destination."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in read_data("transportation", "us_routes.csv.gz"):
+        found.setdefault(row["origin"], {})[row["destination"]] = row["carriers"].split()
+    return found
+
+
+def _height(airport: "Airport") -> AirportHeight:
     return AirportHeight(
         iata=airport["iata"],
         name=airport["name"],
