@@ -165,7 +165,7 @@ def episode_bounds(
 
 def specs_of(named: Iterable[Sequence[str]], recorded: Recorded) -> Mapping[str, ToolSpec]:
     """Return the tools as they were recorded; for tools that the recording lacks, those of the service, which need not run."""
-    from talm_sim.tools_env.service.app import built_in_tools
+    from talm_sim.tools_env.service.described import built_in_tools
 
     specs: Mapping[str, ToolSpec] = recorded.library.tool_specs()
     return specs if all(name in specs for names in named for name in names) else {**built_in_tools().specs, **recorded.opened}

@@ -238,9 +238,9 @@ def serve(port: int) -> None:
 
 def built_in_specs() -> dict[str, ToolSpec]:
     """Return the specs of the built-in tools."""
-    from talm_sim.tools_env.service import app  # not at the top: a help page needs no service
+    from talm_sim.tools_env.service.described import built_in_tools  # not at the top: a help page needs no service
 
-    return dict(app.built_in_tools().specs)
+    return dict(built_in_tools().specs)
 
 
 def _describe_tools(sources: tuple[str, ...], trusted: bool) -> tuple[dict[str, ToolSpec], Callable[[str], str]]:

@@ -229,7 +229,7 @@ def _specs(used: Sequence[Scenario]) -> list[ToolSpec]:
     named |= {one.name for scenario in used for one in scenario.missing}
     if not any(scenario.tools for scenario in used):
         return []
-    from talm_sim.tools_env.service.app import built_in_tools  # not at the top: it opens the service
+    from talm_sim.tools_env.service.described import built_in_tools  # not at the top: it opens the service
 
     specs: dict[str, Any] = dict(built_in_tools().specs)
     return [specs[name] for name in sorted(named & specs.keys())]

@@ -8,10 +8,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from talm_sim.tools_env.service import HEALTH_PATH, routers
-from talm_sim.tools_env.sources.http import HttpTools
-from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 
-__all__ = ["built_in_tools", "create_app"]
+__all__ = ["create_app"]
 
 
 def create_app() -> FastAPI:
@@ -47,8 +45,3 @@ async def _explain_invalid_arguments(_request: Request, error: Exception) -> JSO
 async def _explain_overflow(_request: Request, _error: Exception) -> JSONResponse:
     """Answer 422 where a sum with an argument leaves the calendar, as ten days before the year 1 do."""
     return JSONResponse({"detail": "a date or number is too near the end of what can be computed; give one further from it"}, status_code=422)
-
-
-def built_in_tools() -> HttpTools:
-    """The built-in tools, from the application itself: no server is needed to describe it."""
-    return tools_from_openapi(create_app().openapi())

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from talm_sim.tools_env.sources.openapi_document import REASON_KEY, RECORD_KEY, REPLACEABLE_KEY
+from talm_sim.tools_env.extension_keys import REASON_KEY, RECORD_KEY, REPLACEABLE_KEY
 
 __all__ = ["person_can", "person_cannot"]
 

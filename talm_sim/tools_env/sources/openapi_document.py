@@ -8,19 +8,14 @@ from typing import Any, Literal, NamedTuple
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.schemas import NotChecked, fault_of_schema
+from talm_sim.tools_env.extension_keys import REASON_KEY, RECORD_KEY, REPLACEABLE_KEY
 from talm_sim.tools_env.sources.base import NotTaken, tool_spec
 from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.tools_env.sources.openapi_limits import Reading, check_path, is_transport
 from talm_sim.types import JsonObject, Route, ToolSpec
 
-__all__ = ["MOST_TOOLS", "REPLACEABLE_KEY", "check_schema", "simplify_schema", "tools_from_openapi"]
+__all__ = ["MOST_TOOLS", "check_schema", "simplify_schema", "tools_from_openapi"]
 
-REPLACEABLE_KEY = "x-human-replaceable"
-"""Operation extension that becomes `ToolSpec.human_replaceable`."""
-REASON_KEY = "x-human-replaceable-reason"
-"""Operation extension that becomes `ToolSpec.human_replaceable_reason`."""
-RECORD_KEY = "x-record"
-"""Operation extension that becomes `ToolSpec.is_record`."""
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 METHODS: tuple[Method, ...] = ("GET", "POST", "PUT", "PATCH", "DELETE")

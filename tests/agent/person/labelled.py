@@ -11,7 +11,7 @@ from typing import Any
 from talm_sim.agent.person.faults import find_faults
 from talm_sim.agent.person.knowledge import Knowledge, knowledge_of
 from talm_sim.tasks.talm.task import TalmTask
-from talm_sim.tools_env.service.app import built_in_tools
+from talm_sim.tools_env.service.described import built_in_tools
 from talm_sim.types import Scenario, ToolSpec
 
 FILE = Path(__file__).with_name("answers.jsonl")

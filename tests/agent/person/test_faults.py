@@ -14,7 +14,7 @@ from talm_sim.agent.person.faults import FAULTS, find_faults, told_things
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing, knowledge_of
 from talm_sim.agent.person.past_acts import claimed_acts
 from talm_sim.agent.person.reading import read_answers
-from talm_sim.tools_env.service.app import built_in_tools
+from talm_sim.tools_env.service.described import built_in_tools
 from talm_sim.types import Episode, Fact, HumanEvent, Missing, MissingKind, Termination
 from tests.agent.person.labelled import FILE, known, records, scenarios, verdict
 

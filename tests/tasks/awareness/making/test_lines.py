@@ -11,7 +11,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import find_task
 from talm_sim.tasks.awareness.making.lines import load_lines
 from talm_sim.tasks.awareness.making.packaged import from_talm
-from talm_sim.tools_env.service.app import built_in_tools
+from talm_sim.tools_env.service.described import built_in_tools
 from tests.tasks.awareness.making.made import asked
 
 GOOD = asked("What was SQ on 1 March?", stock_code="SQ", date="2022-03-01")

@@ -1,0 +1,12 @@
+"""The built-in tools as they are described; no service is started."""
+
+from talm_sim.tools_env.service.app import create_app
+from talm_sim.tools_env.sources.http import HttpTools
+from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
+
+__all__ = ["built_in_tools"]
+
+
+def built_in_tools() -> HttpTools:
+    """Return the built-in tools, from the application itself: no server is needed to describe it."""
+    return tools_from_openapi(create_app().openapi())
