@@ -6,7 +6,6 @@ Routes within the United States are from bokeh-sampledata 2026.1 (public domain:
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Annotated
-from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
@@ -15,6 +14,7 @@ from talm_sim.tools_env.service.geodesy import KM_PER_MILE, great_circle_km
 from talm_sim.tools_env.service.lookup import fold, not_found
 from talm_sim.tools_env.service.stand_in import person_can, person_cannot
 from talm_sim.tools_env.service.vendored import read_data
+from talm_sim.tools_env.service.zones import time_zone
 
 if TYPE_CHECKING:
     from airportsdata import Airport
@@ -223,10 +223,10 @@ async def get_arrival_time(
 ) -> ArrivalTime:
     start, end = _airport(origin), _airport(destination)
     try:
-        leaving = datetime.fromisoformat(departure).replace(tzinfo=ZoneInfo(start["tz"]))
+        leaving = datetime.fromisoformat(departure).replace(tzinfo=time_zone(start["tz"]))
     except ValueError:
         raise HTTPException(422, f"departure: '{departure}' is no date and time.") from None
-    landing = (leaving.astimezone(ZoneInfo("UTC")) + timedelta(minutes=duration_minutes)).astimezone(ZoneInfo(end["tz"]))
+    landing = (leaving.astimezone(time_zone("UTC")) + timedelta(minutes=duration_minutes)).astimezone(time_zone(end["tz"]))
     return ArrivalTime(
         origin=start["iata"],
         destination=end["iata"],

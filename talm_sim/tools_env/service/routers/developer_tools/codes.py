@@ -8,7 +8,6 @@ import zlib
 from datetime import UTC, datetime
 from functools import cache
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo, available_timezones
 
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel
@@ -16,6 +15,7 @@ from pydantic import BaseModel
 from talm_sim.tools_env.service.lookup import not_found
 from talm_sim.tools_env.service.several import several_fit
 from talm_sim.tools_env.service.stand_in import person_can, person_cannot
+from talm_sim.tools_env.service.zones import time_zone, time_zone_names
 
 __all__ = ["router"]
 
@@ -64,7 +64,7 @@ class OneTimeCode(BaseModel):
 
 @cache
 def _zones() -> dict[str, str]:
-    return {name.casefold(): name for name in sorted(available_timezones())}
+    return {name.casefold(): name for name in sorted(time_zone_names())}
 
 
 def _moment(text: str) -> datetime:
@@ -118,7 +118,7 @@ async def convert_to_unix_time(
     names = _zones()
     if zone.casefold() not in names:
         raise not_found("time zone", zone, names.values(), "Give a name like Asia/Tokyo.")
-    area = ZoneInfo(names[zone.casefold()])
+    area = time_zone(names[zone.casefold()])
     start = _moment(local_time)
     readings = {one.utcoffset(): one for fold in (0, 1) if (one := start.replace(tzinfo=area, fold=fold))}
     real = [one for one in readings.values() if one.astimezone(UTC).astimezone(area).replace(tzinfo=None) == start]

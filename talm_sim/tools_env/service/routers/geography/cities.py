@@ -2,13 +2,13 @@
 
 from datetime import UTC, datetime
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
 from talm_sim.tools_env.service.routers.geography.places import Country, all_cities, cities_called, city_called, country_called, country_name
 from talm_sim.tools_env.service.stand_in import person_can, person_cannot
+from talm_sim.tools_env.service.zones import time_zone
 
 __all__ = ["router"]
 
@@ -153,7 +153,7 @@ async def get_city_local_time(
         moment = datetime.fromisoformat(utc_time).replace(tzinfo=UTC)
     except ValueError:
         raise HTTPException(422, f"utc_time: '{utc_time}' is no date and time.") from None
-    local = moment.astimezone(ZoneInfo(found[0]["timezone"]))
+    local = moment.astimezone(time_zone(found[0]["timezone"]))
     return LocalTime(
         city=found[0]["name"],
         country=countries[0],
