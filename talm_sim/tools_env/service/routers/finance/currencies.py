@@ -55,7 +55,7 @@ def currencies_called(name: str, country: str | None = None) -> list[Currency]:
         country: A country that uses it.
     """
     wanted, place = fold(name), fold(country or "")
-    for spelling in (wanted, wanted.removesuffix("s")):
+    for spelling in (wanted, wanted.removesuffix("s"), wanted.removesuffix("r")):  # dollars, kroner
         found = [one for one in _currencies() if spelling in (one.code.lower(), fold(one.name))]
         found = found or [one for one in _currencies() if spelling and f" {spelling} " in f" {fold(one.name)} "]
         if place:

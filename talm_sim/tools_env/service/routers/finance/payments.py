@@ -43,12 +43,12 @@ class EconomicQuarter(BaseModel):
 
     year: int
     quarter: int
-    real_gdp_billion_2005_usd: float
+    real_gdp_2005_usd: int
     consumer_price_index: float
     unemployment_percent: float
     treasury_bill_percent: float
-    money_supply_m1_billion_usd: float
-    population_million: float
+    money_supply_m1_usd: int
+    population: int
 
 
 @router.get(
@@ -116,10 +116,10 @@ async def get_us_economic_quarter(
     return EconomicQuarter(
         year=year,
         quarter=quarter,
-        real_gdp_billion_2005_usd=float(row["realgdp"]),
+        real_gdp_2005_usd=round(float(row["realgdp"]) * 1e9),
         consumer_price_index=float(row["cpi"]),
         unemployment_percent=float(row["unemp"]),
         treasury_bill_percent=float(row["tbilrate"]),
-        money_supply_m1_billion_usd=float(row["m1"]),
-        population_million=float(row["pop"]),
+        money_supply_m1_usd=round(float(row["m1"]) * 1e9),
+        population=round(float(row["pop"]) * 1e6),
     )
