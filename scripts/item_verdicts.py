@@ -1,0 +1,69 @@
+"""Draw packaged items to be read by somebody who did not write them, and count their verdicts.
+
+    scripts/item_verdicts.py draw TASK        the 150 items drawn by seed, one JSON line each, without those that have a verdict
+    scripts/item_verdicts.py count            how many are sound, by task
+
+A verdict is a line of `seeds/verdicts/TASK.jsonl`: the item's id and digest, whether it is sound by docs/items.md, and if not which criteria it
+fails and what was done. The digest is of the item as it was read, so that a changed item is drawn again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from talm_sim.common.digests import digest
+from talm_sim.tasks import find_task
+from talm_sim.types import Scenario
+
+VERDICTS = Path(__file__).resolve().parent.parent / "seeds" / "verdicts"
+TASKS = ("talm", "when2call", "awareness", "refusal")
+DRAWN = 150
+_SEED = 0
+
+
+def draw(task: str) -> list[Scenario]:
+    """Return the items drawn: a larger or changed package keeps most of them."""
+    found = find_task(task)
+    return sorted(found.read(found.splits["all"]), key=lambda one: digest([_SEED, one.id]))[:DRAWN]
+
+
+def digest_of(item: Scenario) -> str:
+    """Equal items have equal digests."""
+    return digest(item.model_dump(mode="json"))
+
+
+def verdicts(task: str) -> list[dict[str, Any]]:
+    """Return the verdicts on a task's items."""
+    file = VERDICTS / f"{task}.jsonl"
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.is_file() else []
+
+
+def without_verdict(task: str) -> Iterator[Scenario]:
+    """Yield the drawn items that nobody has read as they are now."""
+    read = {(one["id"], one["digest"]) for one in verdicts(task)}
+    yield from (item for item in draw(task) if (item.id, digest_of(item)) not in read)
+
+
+def main(words: list[str]) -> int:
+    """Draw or count."""
+    if len(words) == 2 and words[0] == "draw" and words[1] in TASKS:
+        for item in without_verdict(words[1]):
+            print(json.dumps({"digest": digest_of(item), **item.model_dump(mode="json", exclude_defaults=True)}, ensure_ascii=False))
+        return 0
+    if words == ["count"]:
+        for task in TASKS:
+            counts = Counter(one["sound"] for one in verdicts(task))
+            share = counts[True] / counts.total() if counts else 0.0
+            print(f"{task}: {counts[True]} of {counts.total()} sound ({share:.3f}), {len([*without_verdict(task)])} of {DRAWN} drawn not read")
+        return 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
