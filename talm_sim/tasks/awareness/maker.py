@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.metering import max_tokens_of
-from talm_sim.recordings import CassetteLibrary
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.making.asking import ASKED_AGAIN
 from talm_sim.scenarios.making.outcome import DroppedSource
@@ -29,6 +28,7 @@ from talm_sim.tasks.awareness.making.toolbench import load_toolbench
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.registry import find_task
+from talm_sim.types import Scenario
 
 __all__ = ["ManipulationMaker"]
 
@@ -44,7 +44,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
 
     options_model = ManipulateOptions
     outcome = ManipulationOutcome
-    rules = 2
+    rules = 3
     reviewer: ClassVar = ManipulationReviewer()
 
     def __init__(self, options: ManipulateOptions) -> None:
@@ -53,6 +53,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         self.wording = self._prompts.digest if self._prompts else ""
         self._manipulated = 0
         self._all: Sequence[Original] = ()
+        self._removed: Mapping[str, Scenario] | None = None
         self._longest = 0
         self._model: Model | None = None
         self._manipulator: Manipulator | None = None
@@ -62,6 +63,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         loaded = _load_source(self.options.file)
         self.dropped = [DroppedSource(one.where, one.fault) for one in loaded.problems]
         self._all = [Original(one) for one in loaded.scenarios if one.group == "complete"]
+        self._removed = loaded.removed
         self._manipulated = len(loaded.scenarios) - len(self._all)
         self._longest = max((max_tokens_of(text) for one in self._all for text in one.scenario.shown_tools), default=0)
         return self._all
@@ -73,7 +75,8 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         replaces = "replaced" in self.options.groups
         pool = pool_of((one.scenario for one in self._all), find_embedder(self.options.embedder)) if replaces else None
         self._model = None if self._prompts is None else open_model()
-        self._manipulator = Manipulator(self.options, [one.scenario for one in self._all], pool, self._model, self._prompts)
+        originals = [one.scenario for one in self._all]
+        self._manipulator = Manipulator(self.options, originals, pool, self._model, self._prompts, self._removed)
 
     async def make(self, source: Original) -> ManipulationOutcome:
         """Manipulate the scenario in each way asked for."""
@@ -152,7 +155,10 @@ def _sum(found: Mapping[str, Any]) -> int:
 
 def _load_source(file: Path | None) -> LoadedSource:
     if file is None:
-        return from_talm(find_task("talm").read(("perfect",)), CassetteLibrary().tool_specs())
+        from talm_sim.tools_env.service.described import built_in_tools  # not at the top: it opens the service
+
+        talm = find_task("talm")
+        return from_talm(talm.read(talm.splits["all"]), built_in_tools().specs)
     kind, colon, place = str(file).partition(":")
     if colon and kind in _SOURCES:
         if kind != "study" and not Path(place).exists():

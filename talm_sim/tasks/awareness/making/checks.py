@@ -201,8 +201,16 @@ def _check_incomplete(pair: _Pair) -> Iterator[tuple[str, bool]]:
     lost = _lost_arguments(pair)
     if not lost:
         yield "every argument that was said is said", False
-    elif not any(name in required for _, name, required in lost):
-        yield f"no API requires '{lost[0][1]}'", False
+    elif not any(name in required for _, _, name, required in lost):
+        yield f"no API requires '{lost[0][2]}'", False
+
+
+def _check_served_in_part(pair: _Pair) -> Iterator[tuple[str, bool]]:
+    """Look for a call that can still be made, once one cannot."""
+    stopped = {number for number, _, name, required in _lost_arguments(pair) if name in required}
+    left = [call.tool for number, call in enumerate(pair.original.gold_calls) if number not in stopped]
+    if stopped and left:
+        yield f"'{left[0]}' can still be called, so that part of the request is served", False
 
 
 def _request_gone(pair: _Pair) -> Iterator[tuple[str, bool]]:
@@ -229,6 +237,7 @@ CHECKS: tuple[Check, ...] = (
     Check("another API serves", "no API that was not replaced can serve the request (A.2, second criterion)", "replaced", _check_no_substitute),
     Check("value still said", "what was removed can be read nowhere, in any spelling", "removed", _check_value_unsaid),
     Check("still complete", "something that a call requires is gone (A.2, first criterion)", "removed", _check_incomplete),
+    Check("served in part", "no call that the request needs can still be made", "removed", _check_served_in_part),
     Check("request gone", "what was removed is not one request of several (A.2, second criterion)", "removed", _request_gone),
     Check("unnatural", "what is left are whole sentences (A.2, third criterion)", "removed", _check_natural),
     Check("identical", "something was removed (A.2, fourth criterion)", "removed", _check_changed),
@@ -257,13 +266,13 @@ def _asks(text: str) -> int:
     return sum(_REQUEST.search(sentence) is not None for sentence in re.split(r"(?<=[.?!])\s+", text))
 
 
-def _lost_arguments(pair: _Pair) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Yield tool, argument and required parameters for every gold argument that could be read before, and no longer can."""
+def _lost_arguments(pair: _Pair) -> list[tuple[int, str, str, tuple[str, ...]]]:
+    """Yield call, tool, argument and required parameters for every gold argument that could be read before, and no longer can."""
     specs = {str(spec.get("name")): spec for spec in map(spec_of, pair.original.shown_tools)}
     before, after = list(readable_texts(pair.original.turns)), list(readable_texts(pair.changed.turns))
     return [
-        (call.tool, name, required_of(specs.get(call.tool, {})))
-        for call in pair.original.gold_calls
+        (number, call.tool, name, required_of(specs.get(call.tool, {})))
+        for number, call in enumerate(pair.original.gold_calls)
         for name, value in call.arguments.items()
         if any(gives_value_away(text, value) for text in before) and not any(gives_value_away(text, value) for text in after)
     ]

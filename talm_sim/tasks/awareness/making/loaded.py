@@ -33,10 +33,17 @@ class SourceProblem:
 
 @dataclass(frozen=True, slots=True)
 class LoadedSource:
-    """The scenarios of a source in order, and what could not be used."""
+    """What a source holds.
+
+    Attributes:
+        scenarios: Its scenarios, in order.
+        problems: What could not be used.
+        removed: Manipulations that people wrote already, by the id of the complete scenario; where a source has any, rules remove nothing.
+    """
 
     scenarios: tuple[Scenario, ...]
     problems: tuple[SourceProblem, ...] = ()
+    removed: Mapping[str, Scenario] | None = None
 
 
 def complete_scenario(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -78,6 +78,7 @@ class Manipulator:
         pool: Where substitutes come from; None if no tools are replaced.
         model: Removes words, and says whether what is shown can serve; None if rules do.
         prompts: The wording for it.
+        removed: What people removed already, by scenario; None if rules are to remove words.
     """
 
     def __init__(
@@ -87,12 +88,14 @@ class Manipulator:
         pool: Pool | None,
         model: Model | None,
         prompts: WriterPrompts | None,
+        removed: Mapping[str, Scenario] | None = None,
     ) -> None:
         self._options = options
         self._pool = pool
         self._replaced = {} if pool is None else replace_all(scenarios, pool)
         self._model = model
         self._prompts = prompts
+        self._removed = removed
 
     async def make(self, original: Original) -> ManipulationOutcome:
         """Try each manipulation asked for; the original is kept with its results."""
@@ -104,8 +107,11 @@ class Manipulator:
     async def _manipulate(self, group: str, scenario: Scenario, outcome: ManipulationOutcome) -> Scenario | None:
         if group == "removed" and self._model is not None:
             return await self._remove_by_model(scenario, outcome)
-        if group == "removed":
-            changed: Scenario | Skipped = remove_by_rules(scenario, self._options.seed)
+        if group == "removed" and self._removed is not None:
+            left = "people left nothing out of it, or part of what is left can be served"
+            changed: Scenario | Skipped = self._removed.get(scenario.id) or Skipped(scenario.id, left)
+        elif group == "removed":
+            changed = remove_by_rules(scenario, self._options.seed)
         else:
             changed = self._replaced[scenario.id]
         if isinstance(changed, Skipped):

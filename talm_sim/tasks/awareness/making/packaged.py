@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, complete_scenario
+from talm_sim.tasks.awareness.making.remove import make_removed_scenario
 from talm_sim.types import Scenario, ToolSpec
 
 __all__ = ["from_talm"]
@@ -14,13 +16,15 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
     """Turn scenarios in which nothing is missing into scenarios of task `awareness`.
 
     Args:
-        scenarios: Any scenarios; only those of group `perfect` are taken.
+        scenarios: Any scenarios. Those of group `perfect` are taken, and those in which a person left something out of a perfect one.
         specs: The tools they name.
 
     Returns:
-        One scenario for each, with the tools offered and all its gold calls, under the id `<id>.complete`.
+        One scenario for each perfect one, with the tools offered and all its gold calls, under the id `<id>.complete`; and for each of which
+        a variant leaves nothing that can be served, that variant.
     """
     found: list[Scenario] = []
+    removed: dict[str, Scenario] = {}
     problems: list[SourceProblem] = []
     for scenario in (one for one in scenarios if one.group == "perfect"):
         where = f"scenario '{scenario.id}'"
@@ -35,4 +39,25 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
             found.append(complete_scenario(f"{scenario.id}.complete", said, shown, needed, scenario.source, scenario.gold_calls))
         except ValueError as err:
             problems.append(SourceProblem(where, str(err)))
-    return LoadedSource(tuple(found), tuple(problems))
+            continue
+        variants = (_removed(found[-1], one) for one in scenarios if one.base == scenario.id and one.group in _LEFT_OUT)
+        variant = next(filter(None, variants), None)
+        if variant is not None:
+            removed[found[-1].id] = variant
+    return LoadedSource(tuple(found), tuple(problems), removed)
+
+
+_LEFT_OUT = ("several-gaps", "underspecified")
+"""Groups of task `talm` in which a person left something out."""
+
+
+def _removed(original: Scenario, variant: Scenario) -> Scenario | None:
+    """Return the variant as a manipulation of the original; None if one of its calls can still be made."""
+    required = {str(spec["name"]): required_of(spec) for spec in map(spec_of, original.shown_tools)}
+    for call in original.gold_calls:
+        lost = [one.name for one in variant.missing if call.arguments.get(one.name) == one.value]
+        if not set(lost) & set(required[call.tool]):
+            return None
+    (turn,) = original.turns
+    said = turn.model_copy(update={"messages": variant.turns[-1].messages})
+    return make_removed_scenario(original, (said,), variant.missing, "people")

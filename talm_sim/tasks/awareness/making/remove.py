@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,7 @@ def remove_by_rules(scenario: Scenario, seed: int) -> Scenario | Skipped:
         # The nearest miss says most.
         return Skipped(scenario.id, min(reasons, key=_REASONS.index, default="its calls have no arguments"))
     drawn = random.Random(derive_seed(seed, scenario.id, "removal")).choice(found)
-    return make_removed_scenario(scenario, drawn.turns, drawn.missing, "rules")
+    return make_removed_scenario(scenario, drawn.turns, [drawn.missing], "rules")
 
 
 _BROKEN = "cutting the words of its arguments leaves broken sentences"
@@ -71,14 +71,14 @@ _OPTIONAL = "its calls require no argument"
 _REASONS = [_BROKEN, _KNOWN, _UNSAID, _OPTIONAL]
 
 
-def make_removed_scenario(original: Scenario, turns: tuple[Turn, ...], missing: Missing, made_by: str) -> Scenario:
+def make_removed_scenario(original: Scenario, turns: tuple[Turn, ...], missing: Sequence[Missing], made_by: str) -> Scenario:
     """Return the variant of a complete scenario in which some of what the user said is gone.
 
     Args:
         original: The complete scenario.
         turns: Its conversation with the changed words.
         missing: What is gone.
-        made_by: Who changed the words: a model's name, or `rules`.
+        made_by: Who changed the words: a model's name, `rules` or `people`.
     """
     assert isinstance(original.target, YesNo)
     return original.model_copy(
@@ -87,7 +87,7 @@ def make_removed_scenario(original: Scenario, turns: tuple[Turn, ...], missing: 
             "group": "removed",
             "turns": turns,
             "target": YesNo(gold="no", relevant=original.target.relevant, made_by=made_by),
-            "missing": (missing,),
+            "missing": tuple(missing),
             "source": original.source.model_copy(update={"base": original.id}),
         }
     )

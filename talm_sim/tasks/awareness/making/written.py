@@ -110,7 +110,7 @@ def replace_user_words(scenario: Scenario, said: Sequence[str], made_by: str) ->
     lost = [(name, value) for name, value in _arguments_said(scenario, scenario.turns) if (name, value) not in _arguments_said(scenario, turns)]
     name, value = lost[0] if len(lost) == 1 else (", ".join(name for name, _ in lost), None)
     missing = Missing(kind=MissingKind.UTTERANCE, name=name, value=value, removed_text=" ... ".join(gone))
-    return make_removed_scenario(scenario, tuple(turns), missing, made_by)
+    return make_removed_scenario(scenario, tuple(turns), [missing], made_by)
 
 
 def _arguments_said(scenario: Scenario, turns: Sequence[Turn]) -> list[tuple[str, Any]]:

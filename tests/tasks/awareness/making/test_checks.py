@@ -26,7 +26,7 @@ def removed(*said: str, original: Scenario = ORIGINAL, value: Any = "SQ", last: 
     messages[-1]["role"] = last
     turns = (*turns_of(messages),)
     turns = (*turns[:-1], turns[-1].model_copy(update={"gold_calls": original.gold_calls}))
-    return make_removed_scenario(original, turns, Missing(kind=MissingKind.UTTERANCE, name="stock_code", value=value), "a model")
+    return make_removed_scenario(original, turns, [Missing(kind=MissingKind.UTTERANCE, name="stock_code", value=value)], "a model")
 
 
 def replaced(**change: Any) -> Scenario:
@@ -83,8 +83,9 @@ def test_one_of_two_requests_is_gone() -> None:
     turn = base.turns[0].model_copy(update={"gold_calls": (*base.gold_calls, call)})
     original = base.model_copy(update={"turns": (turn,), "target": YesNo(gold="yes", relevant=("QueryStock", "AddReminder"))})
     changed = removed("Price of SQ?", original=original, value="milk")
-    (failure,) = check_manipulated(original, changed)
-    assert (failure.check, failure.review) == ("request gone", False)
+    failures = check_manipulated(original, changed)
+    assert [(one.check, one.review) for one in failures] == [("served in part", False), ("request gone", False)]
+    assert failures[0].words == "'QueryStock' can still be called, so that part of the request is served"
 
 
 def test_without_gold_arguments_a_person_must_look() -> None:
