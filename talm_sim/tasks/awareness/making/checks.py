@@ -16,7 +16,7 @@ from talm_sim.scenarios.question_words import STOP, stem
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.tasks.awareness.making.cutting import find_unnatural
 from talm_sim.tasks.awareness.making.pool import SERVES_LIMIT, UNSURE_LIMIT, Api, Pool, api_of, is_other_action
-from talm_sim.tasks.awareness.making.remove import readable_texts
+from talm_sim.tasks.awareness.making.remove import BY_PEOPLE, readable_texts
 from talm_sim.tasks.awareness.making.spellings import gives_value_away
 from talm_sim.types import Scenario, YesNo
 
@@ -97,10 +97,11 @@ def check_manipulated(original: Scenario, changed: Scenario, pool: Pool | None =
         limit: Cosine from which an API is assumed to do another's work.
     """
     pair = _Pair(original, changed, pool, limit)
+    written = isinstance(changed.target, YesNo) and changed.target.made_by == BY_PEOPLE
     return [
         FailedCheck(check.name, words, review)
         for check in CHECKS
-        if check.group == changed.group
+        if check.group == changed.group and not (written and check.name in _OF_CUTTING)
         for words, review in dict.fromkeys(check.find(pair))
     ]
 
@@ -246,6 +247,8 @@ CHECKS: tuple[Check, ...] = (
     Check("words added", "words are removed, not put in their place", "removed", _words_added),
 )
 """All criteria, those of replaced tools first."""
+_OF_CUTTING = frozenset({"unnatural", "words added"})
+"""Criteria for words that were cut out: people write whole sentences, and something vague where a value was."""
 
 
 def _messages(scenario: Scenario) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, complete_scenario
-from talm_sim.tasks.awareness.making.remove import make_removed_scenario
+from talm_sim.tasks.awareness.making.remove import BY_PEOPLE, make_removed_scenario
 from talm_sim.types import Scenario, ToolSpec
 
 __all__ = ["from_talm"]
@@ -60,4 +60,4 @@ def _removed(original: Scenario, variant: Scenario) -> Scenario | None:
             return None
     (turn,) = original.turns
     said = turn.model_copy(update={"messages": variant.turns[-1].messages})
-    return make_removed_scenario(original, (said,), variant.missing, "people")
+    return make_removed_scenario(original, (said,), variant.missing, BY_PEOPLE)

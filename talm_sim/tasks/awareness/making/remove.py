@@ -19,7 +19,11 @@ from talm_sim.tasks.awareness.making.replace import Skipped
 from talm_sim.tasks.awareness.making.spellings import gives_value_away, spans_of
 from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario, Turn, YesNo
 
-__all__ = ["make_removed_scenario", "readable_texts", "remove_by_rules"]
+__all__ = ["BY_PEOPLE", "make_removed_scenario", "readable_texts", "remove_by_rules"]
+
+
+BY_PEOPLE = "people"
+"""Who changed the words, in `made_by`, if no model and no rule did."""
 
 
 @dataclass(frozen=True, slots=True)
