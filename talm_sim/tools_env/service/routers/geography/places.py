@@ -14,7 +14,7 @@ __all__ = ["City", "Country", "all_cities", "cities_called", "city_called", "cou
 
 COUNTRY_HINT = "Give its English name or its ISO code."
 CITY_HINT = "Only cities with more than 15,000 inhabitants are known; check spelling and country."
-Country = Annotated[str, Path(description="Country name in English, or its ISO code.", examples=["Vietnam"], min_length=2)]
+Country = Annotated[str, Path(description="Country name in English, or its ISO code.", examples=["Vietnam"], min_length=2, max_length=60)]
 
 
 class City(TypedDict):
