@@ -33,8 +33,10 @@ class CronRuns(BaseModel):
 
     expression: str
     meaning: str
-    next_run: str
-    following_run: str
+    next_date: str
+    next_time: str
+    following_date: str
+    following_time: str
 
 
 class UnixTime(BaseModel):
@@ -95,10 +97,18 @@ async def find_next_cron_run(
         meaning = runs.explain()
     except CronSimError as err:
         raise HTTPException(422, f"'{expression}' is not a cron expression: {err}.") from None
-    found = [run.isoformat(timespec="minutes") for run, _ in zip(runs, range(2), strict=False)]
+    found = [run for run, _ in zip(runs, range(2), strict=False)]
     if len(found) < 2:
         raise HTTPException(404, f"'{expression}' never runs in the 50 years after {after}.")
-    return CronRuns(expression=expression, meaning=meaning, next_run=found[0], following_run=found[1])
+    (next_date, next_time), (following_date, following_time) = (run.isoformat(timespec="minutes").split("T") for run in found)
+    return CronRuns(
+        expression=expression,
+        meaning=meaning,
+        next_date=next_date,
+        next_time=next_time,
+        following_date=following_date,
+        following_time=following_time,
+    )
 
 
 @router.get(

@@ -20,7 +20,7 @@ MOST_CANDIDATES = 8
 VERSION = r"^v?\d{1,4}(\.\d{1,5}){2}$"
 Browser = Literal["chrome", "edge", "firefox", "internet_explorer", "opera", "safari", "safari_ios", "samsung_internet"]
 IDS = {"internet_explorer": "ie", "safari_ios": "ios_saf", "samsung_internet": "samsung"}
-BROWSER = Path(description="Browser.", examples=["firefox"])
+BROWSER = Path(description="Browser.", examples=["internet_explorer"])
 
 
 class NodeRelease(BaseModel):
