@@ -38,11 +38,16 @@ NOVELS = {
 LANGUAGES = ("de", "es", "fr", "id", "it", "ja", "ko", "pt", "ru", "tr", "zh")
 FEWEST_REVIEWS = 50
 """Films with fewer reviews of critics are left out."""
+LEAST_BOX_OFFICE = 1000
+"""Smaller sums are slips of the database."""
+WRONG = {("Cheaper by the Dozen", 1950)}
+"""A film whose score is that of another of the same title."""
 CHAPTER = re.compile(r"\s*chapter\s+([ivxlc]+|\d+)\s*\.?\s*", re.IGNORECASE)
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 SKIN_TONES = re.compile("[\U0001f3fb-\U0001f3ff]")
 FILM_QUERY = f"""
-    SELECT Title, Year, Director, CAST(Runtime AS INTEGER), Country, Language, Meter, Reviews, Metacritic, CAST(BoxOffice AS INTEGER)
+    SELECT Title, Year, Director, CAST(Runtime AS INTEGER), Country, Language, Meter, Reviews, Metacritic,
+        CASE WHEN BoxOffice >= {LEAST_BOX_OFFICE} THEN CAST(BoxOffice AS INTEGER) END
     FROM omdb JOIN tomatoes USING (ID)
     WHERE Reviews >= {FEWEST_REVIEWS} AND Meter IS NOT NULL AND Runtime > 0 AND Director != '' AND Country != ''
     ORDER BY Title, Year, Director"""
@@ -74,7 +79,7 @@ def films(wheel: zipfile.ZipFile) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(FILM_COLUMNS)
-    writer.writerows(row for row in rows if seen[row[0].casefold(), row[1]] == 1)
+    writer.writerows(row for row in rows if seen[row[0].casefold(), row[1]] == 1 and (row[0], row[1]) not in WRONG)
     return text.getvalue()
 
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
 from talm_sim.tools_env.service.lookup import fold, not_found
-from talm_sim.tools_env.service.stand_in import person_can, person_cannot
+from talm_sim.tools_env.service.stand_in import person_can
 from talm_sim.tools_env.service.vendored import read_data
 
 __all__ = ["router"]
@@ -106,7 +106,7 @@ async def find_emoji(name: Annotated[str, NAME]) -> Emoji:
     "/{name}/translation",
     operation_id="get_emoji_translation",
     summary="Get the short name of an emoji in another language.",
-    openapi_extra=person_cannot("The name is an entry of a table for phones and computers, which need not be the usual word.", record=True),
+    openapi_extra=person_can("A person who speaks the language reads it on a keyboard set to that language."),
 )
 async def get_emoji_translation(
     name: Annotated[str, NAME], language: Annotated[Language, Query(description="Language of the name.")]

@@ -17,7 +17,7 @@ router = APIRouter(prefix="/films")
 
 FIRST_YEAR, LAST_YEAR = 1940, 2014
 TITLE = Path(description="Title of the film in English.", examples=["Inception"], min_length=1, max_length=120)
-YEAR = Query(description="Year of release, to tell films of one title apart.", examples=[2010], ge=FIRST_YEAR, le=LAST_YEAR)
+YEAR = Query(description="Year of release, to tell films of one title apart.", examples=[1999], ge=FIRST_YEAR, le=LAST_YEAR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +227,11 @@ async def get_director_films(
 @router.get(
     "/years/{year}/ranking",
     operation_id="rank_films_of_year",
-    summary="Find the film of a given rank among those of a year, by box office, critics, running time or number of reviews.",
-    openapi_extra=person_cannot("It takes a comparison of all films of a year.", record=True),
+    summary="Find the film of a given rank among the catalogue's films of a year, by box office, critics, running time or number of reviews.",
+    openapi_extra=person_cannot("It takes a comparison of all films of a year in a catalogue.", record=True),
 )
 async def rank_films_of_year(
-    year: Annotated[int, Path(description="Year of release.", examples=[2010], ge=FIRST_YEAR, le=LAST_YEAR)],
+    year: Annotated[int, Path(description="Year of release.", examples=[1999], ge=FIRST_YEAR, le=LAST_YEAR)],
     by: Annotated[
         Literal["box_office", "positive_percent", "runtime_minutes", "review_count"],
         Query(description="What they are ranked by, the highest first."),
