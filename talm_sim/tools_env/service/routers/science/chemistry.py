@@ -188,8 +188,8 @@ async def get_ionic_radius(
 @router.get(
     "/ionization-energy/{element}/{electron}",
     operation_id="get_ionization_energy",
-    summary="Get the measured energy that removes an element's first, second or further electron.",
-    openapi_extra=person_cannot("The measured values of higher steps are rows of a spectroscopist's table.", record=True),
+    summary="Get the energy that removes an element's first, second or further electron.",
+    openapi_extra=person_cannot("The evaluated values of higher steps are rows of a spectroscopist's table.", record=True),
 )
 async def get_ionization_energy(
     element: Annotated[str, ELEMENT_IN_PATH],
@@ -199,9 +199,7 @@ async def get_ionization_energy(
     energy = _ionization().get((found.symbol, electron - 1))
     if energy is None:
         known = [str(charge + 1) for symbol, charge in _ionization() if symbol == found.symbol]
-        raise not_found(
-            f"measured ionization energy of {found.name} for electron", str(electron), hint=f"Known are: {', '.join(known) or 'none'}."
-        )
+        raise not_found(f"ionization energy of {found.name} for electron", str(electron), hint=f"Known are: {', '.join(known) or 'none'}.")
     return IonizationEnergy(
         symbol=found.symbol,
         charge_before=electron - 1,

@@ -38,7 +38,14 @@ COMMON_NAMES = {
     "j/psi": "J/psi(1S)",
 }
 UNITS = {"sec": "seconds", "minute": "minutes", "hour": "hours", "day": "days", "year": "years"}
-DECAYS = {"B-": "beta minus", "B+": "beta plus or electron capture", "EC": "electron capture", "A": "alpha", "SF": "spontaneous fission"}
+DECAYS = {
+    "B-": "beta minus",
+    "B+": "beta plus or electron capture",
+    "EC": "electron capture",
+    "A": "alpha",
+    "SF": "spontaneous fission",
+    "2B-": "double beta minus",
+}
 MOST_ISOTOPES = 12
 
 
@@ -52,17 +59,24 @@ class IsotopeProperties(BaseModel):
     neutrons: int
 
 
+class KnownIsotope(BaseModel):
+    """What tells the radioactive isotopes of one element apart."""
+
+    mass_number: int
+    main_decay: str | None = None
+
+
 class Radioisotope(BaseModel):
-    """A radioactive isotope; `several` lists mass numbers, the longest-lived first, where none was given."""
+    """A radioactive isotope; `several` lists those that are known, the longest-lived first, where no mass number was given."""
 
     symbol: str
     mass_number: int | None = None
     half_life: float | None = None
     half_life_unit: str | None = None
-    decay: str | None = None
+    main_decay: str | None = None
     nuclear_spin: str | None = None
     discovered: int | None = None
-    several: list[int] = []
+    several: list[KnownIsotope] = []
 
 
 class ParticleProperties(BaseModel):
@@ -96,11 +110,6 @@ def _particles() -> dict[str, Particle]:
     return {found.name: found for found in sorted(every, key=lambda found: -abs(int(found.pdgid)))}
 
 
-def _decay_words(text: str) -> str:
-    modes = (mode.rsplit(" ", 1) for mode in text.split("; ") if mode)
-    return "; ".join(f"{DECAYS.get(mode, mode)} {percent} %" for mode, percent in modes) or "unknown"
-
-
 @router.get(
     "/isotopes/{element}/{mass_number}",
     operation_id="get_isotope",
@@ -128,7 +137,7 @@ async def get_isotope(
     "/radioisotope",
     operation_id="get_radioisotope",
     response_model_exclude_none=True,
-    summary="Get the half-life, decay, nuclear spin and year of discovery of a radioactive isotope that lives for a minute or longer.",
+    summary="Get the half-life, main decay, nuclear spin and year of discovery of a radioactive isotope that lives for a minute or longer.",
     openapi_extra=person_cannot("The evaluated half-lives are rows of a nuclear physicist's table.", record=True),
 )
 async def get_radioisotope(
@@ -143,7 +152,8 @@ async def get_radioisotope(
         raise HTTPException(404, f"No radioactive isotope of {found.name} that lives for a minute or longer is known.")
     longest = sorted(known, key=lambda number: -float(known[number]["seconds"]))
     if mass_number is None and len(known) > 1:
-        return Radioisotope(symbol=found.symbol, several=longest[:MOST_ISOTOPES])
+        several = [KnownIsotope(mass_number=number, main_decay=DECAYS.get(known[number]["decay"])) for number in longest[:MOST_ISOTOPES]]
+        return Radioisotope(symbol=found.symbol, several=several)
     number = longest[0] if mass_number is None else mass_number
     if number not in known:
         listed = ", ".join(map(str, longest[:MOST_ISOTOPES]))
@@ -154,7 +164,7 @@ async def get_radioisotope(
         mass_number=number,
         half_life=float(row["half_life"]),
         half_life_unit=UNITS[row["unit"]],
-        decay=_decay_words(row["decays"]),
+        main_decay=DECAYS.get(row["decay"]),
         nuclear_spin=row["spin"],
         discovered=int(row["discovered"]) if row["discovered"] else None,
     )

@@ -25,7 +25,6 @@ class Star(BaseModel):
     name: str
     constellation: str
     magnitude: float
-    spectral_class: str
     right_ascension: str
     declination_deg: float
     proper_motion_mas_per_year: float
@@ -72,7 +71,7 @@ def _check_year(date: dt.date, name: str) -> None:
 @router.get(
     "/stars/{name}",
     operation_id="get_star",
-    summary="Get a bright star's magnitude, spectral class, position, proper motion and constellation.",
+    summary="Get a bright star's magnitude, position, proper motion and constellation.",
     openapi_extra=person_cannot("The measured values are rows of a star catalogue.", record=True),
 )
 async def get_star(
@@ -89,7 +88,6 @@ async def get_star(
         name=found.name,
         constellation=ephem.constellation((found._ra, found._dec))[1],
         magnitude=round(found.mag, 2),
-        spectral_class=found._spect,
         right_ascension=f"{int(minutes // 60)} h {minutes % 60:.1f} min",
         declination_deg=round(math.degrees(found._dec), 3),
         proper_motion_mas_per_year=round(math.hypot(found._pmra, found._pmdec), 1),
