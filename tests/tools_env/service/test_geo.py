@@ -14,7 +14,7 @@ pytestmark = pytest.mark.live
 
 
 def test_which_tools_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
-    assert {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "geography"} == {
+    assert {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "geo"} == {
         "get_country_facts": True,
         "get_country_borders": True,
         "get_city_details": False,

@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter
 
-from talm_sim.tools_env.service.routers.geography import cities, countries, positions
+from talm_sim.tools_env.service.routers.geo import cities, countries, positions
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/geography")
+router = APIRouter(prefix="/geo")
 for part in (countries, cities, positions):
     router.include_router(part.router)

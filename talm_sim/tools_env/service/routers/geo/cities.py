@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
-from talm_sim.tools_env.service.routers.geography.places import Country, all_cities, cities_called, city_called, country_called, country_name
+from talm_sim.tools_env.service.routers.geo.places import Country, all_cities, cities_called, city_called, country_called, country_name
 from talm_sim.tools_env.service.stand_in import person_can, person_cannot
 from talm_sim.tools_env.service.zones import time_zone
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from talm_sim.tools_env.service.geodesy import KM_PER_MILE, great_circle_km
 from talm_sim.tools_env.service.lookup import not_found
-from talm_sim.tools_env.service.routers.geography.places import all_cities, city_called, country_name
+from talm_sim.tools_env.service.routers.geo.places import all_cities, city_called, country_name
 from talm_sim.tools_env.service.stand_in import person_cannot
 
 __all__ = ["router"]
