@@ -207,7 +207,7 @@ async def get_vitamin_or_mineral(
 @router.get(
     "/ranking",
     operation_id="find_richest_food",
-    summary="Find the food of a USDA food group that has the most of a nutrient by weight, or the second most, and so on.",
+    summary="Find which of 2,390 foods of the USDA has the most of a nutrient by weight in its food group, or the second most, and so on.",
     openapi_extra=person_cannot("Hundreds of rows of the USDA's tables have to be compared.", record=True),
 )
 async def find_richest_food(
