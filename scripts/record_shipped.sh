@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Make the recording that is shipped in cassettes/: SmolLM2-135M-Instruct (weights: Apache-2.0) acting in every packaged scenario, once alone and
-# once with a human who gives the scenario's own `missing` answer; the control models' tool traffic, so that they can be replayed beside it; and
-# the same model in every packaged scenario of tasks awareness and refusal; how likely it finds the options of task when2call's items; and
-# the same model writing such items.
+# Make the recording that is shipped in cassettes/: SmolLM2-135M-Instruct (weights: Apache-2.0) acting in the packaged scenarios of sets quick and
+# sample, once alone and once with a human who gives the scenario's own `missing` answer; the control models' tool traffic, so that they can be
+# replayed beside it; and the same model in every packaged scenario of tasks awareness and refusal; how likely it finds the options of task
+# when2call's items; and the same model writing such items.
 #
 #   scripts/record_shipped.sh [RECORDINGS]      default: recordings/
 #
 # Needs a development environment (scripts/setup.sh) and the server (scripts/local_vllm.sh, talm-sim models get,
-# scripts/serve_smollm2.sh --max-model-len 8192). Half an hour on two quiet cores. Running it again goes on where it stopped: what is recorded
+# scripts/serve_smollm2.sh --max-model-len 8192). About three hours on two quiet cores. Running it again goes on where it stopped: what is recorded
 # is played. Then scripts/update_documents.py prints again what README and docs/ show.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -19,9 +19,11 @@ model=openai-api/vllm/smollm2-135m
 # An episode that failed is asked again when the script runs again; the others go on.
 run() { "$bin/talm-sim" run --split all --cassettes "$recordings" --run-dir "$recordings-runs" --display plain "$@" || [[ $? == 1 ]]; }
 
-for control in oracle eager cautious asker; do run --model "sim/$control" --human none --tools record; done
-run --model sim/asker --human simulated --tools record
-for human in none simulated; do run --model "$model" --human "$human" --record --max-episodes 16; done
+for set in quick sample; do
+    for control in oracle eager cautious asker; do run --set "$set" --model "sim/$control" --human none --tools record; done
+    run --set "$set" --model sim/asker --human simulated --tools record
+    for human in none simulated; do run --set "$set" --model "$model" --human "$human" --record --max-episodes 16; done
+done
 for task in awareness refusal; do run --task "$task" --model "$model" --record --max-episodes 16; done
 # One request at a time: in a batch the last digits of a prompt's numbers change from option to option, and the recording would pack larger.
 run --task when2call --model "$model" --record --max-connections 1

@@ -40,8 +40,8 @@ FEWEST_REVIEWS = 50
 """Films with fewer reviews of critics are left out."""
 LEAST_BOX_OFFICE = 1000
 """Smaller sums are slips of the database."""
-WRONG = {("Cheaper by the Dozen", 1950)}
-"""A film whose score is that of another of the same title."""
+WRONG = {("Cheaper by the Dozen", 1950), ("Passengers", 2008)}
+"""Films whose reviews are those of another of the same title."""
 CHAPTER = re.compile(r"\s*chapter\s+([ivxlc]+|\d+)\s*\.?\s*", re.IGNORECASE)
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 SKIN_TONES = re.compile("[\U0001f3fb-\U0001f3ff]")

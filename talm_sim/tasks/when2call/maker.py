@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from talm_sim.models.metering import max_tokens_of
-from talm_sim.recordings import CassetteLibrary
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.load import load_scenarios
@@ -58,7 +57,9 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
 
     def load(self) -> Sequence[SourceQuestion]:
         """Take the scenarios apart; see `source_questions`."""
-        self._all, self.dropped = source_questions(_scenarios(self.options.file), CassetteLibrary().tool_specs())
+        from talm_sim.tools_env.service.described import built_in_tools  # not at the top: it opens the service
+
+        self._all, self.dropped = source_questions(_scenarios(self.options.file), built_in_tools().specs)
         return self._all
 
     def open(self, sources: Sequence[SourceQuestion], open_model: OpenModel) -> None:
@@ -74,7 +75,9 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         """Write and check its items."""
         assert self._writer is not None
         options = self.options
-        return await make_items(source, self._writer, seed=options.seed, attempts=options.attempts, every=options.variants == "all")
+        return await make_items(
+            source, self._writer, seed=options.seed, attempts=options.attempts, every=options.variants == "all", unable=options.unable
+        )
 
     def bound(self, source: SourceQuestion) -> Bound:
         """Count a label, two questions, and for each of three items three answers; all may be written twice, and each attempt anew."""

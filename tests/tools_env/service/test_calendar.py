@@ -12,7 +12,7 @@ from talm_sim.types import ToolSpec
 Ask = Callable[..., Any]
 
 
-def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
+def test_the_category_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
     tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "calendar"}
     assert tools == {
         "find_holiday": True,
@@ -20,6 +20,7 @@ def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: 
         "count_working_days": False,
         "add_working_days": False,
         "convert_to_hijri": False,
+        "list_clock_changes": False,
     }
 
 
@@ -85,3 +86,10 @@ def test_hijri_month_begins(ask: Ask, date: str, hijri_date: str, month_name: st
 
 def test_hijri_outside_the_tables_is_not_found(ask: Ask) -> None:
     assert "1924-08-01" in ask("convert_to_hijri", 404, date="1824-03-11")
+
+
+def test_clocks_that_were_never_changed_and_a_day_that_was_skipped(ask: Ask) -> None:
+    assert ask("list_clock_changes", timezone="Asia/Tokyo", year=2011)["changes"] == []
+    skipped = ask("list_clock_changes", timezone="pacific/apia", year=2011)["changes"][-1]
+    assert (skipped["date"], skipped["minutes_forward"], skipped["utc_offset_after"]) == ("2011-12-30", 24 * 60, "+14:00")
+    assert "Did you mean 'Europe/Dublin'?" in ask("list_clock_changes", 404, timezone="Europe/Dubln", year=2011)

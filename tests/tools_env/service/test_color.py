@@ -12,7 +12,7 @@ from talm_sim.types import ToolSpec
 Ask = Callable[..., Any]
 
 
-def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
+def test_the_category_has_ten_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
     tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "color"}
     assert tools == {
         "get_css_color": True,
@@ -20,6 +20,11 @@ def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: 
         "convert_color": False,
         "check_color_contrast": False,
         "get_color_harmony": False,
+        "find_painting": False,
+        "get_painting_by_number": False,
+        "get_painting_palette": False,
+        "get_pigment": True,
+        "get_paper_size": True,
     }
 
 
@@ -106,3 +111,29 @@ def test_contrast_is_that_of_the_accessibility_guidelines(
 )
 def test_harmonies_lie_on_the_color_wheel(ask: Ask, color: str, harmony: str, others: list[str]) -> None:
     assert sorted(ask("get_color_harmony", color=color, harmony=harmony)["others"]) == sorted(others)
+
+
+def test_paintings_of_one_title_are_told_apart_by_their_artist(ask: Ask) -> None:
+    several = ask("find_painting", title="The Deluge")["several"]
+    assert several[0] == "The Deluge, Joseph Mallord William Turner, ?exhibited 1805, N00493" and len(several) == 4
+    assert ask("find_painting", title="the deluge", artist="Turner")["acquired"] == 1856
+    assert "Winifred Knights" in ask("find_painting", title="The Deluge", artist="Hokusai", status=404)
+    assert "give more of the title" in ask("find_painting", title="the", status=422)
+
+
+def test_a_size_of_two_standards_names_both(ask: Ask) -> None:
+    assert ask("get_paper_size", size="b4")["several"] == ["B4 of ISO", "B4 of JIS"]
+    assert ask("get_paper_size", size="B4", standard="JIS")["height_mm"] == 364
+    assert ask("get_paper_size", size="Letter")["width_inches"] == 8.5
+    assert "ISO and JIS" in ask("get_paper_size", size="B4", standard="ARCH", status=404)
+
+
+def test_a_painter_of_several_works_needs_the_work(ask: Ask) -> None:
+    assert len(ask("get_painting_palette", artist="Van Gogh")["several"]) == 3
+    assert ask("get_painting_palette", artist="Van Gogh", work="first steps")["year"] == "1890"
+    assert "28 painters" in ask("get_painting_palette", artist="Andy Warhol", status=404)
+
+
+def test_a_pigment_has_many_names(ask: Ask) -> None:
+    assert ask("get_pigment", pigment="pb 27") == ask("get_pigment", pigment="Berlin blue")
+    assert "No pigment" in ask("get_pigment", pigment="unicorn blue", status=404)

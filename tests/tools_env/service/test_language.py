@@ -12,7 +12,7 @@ from talm_sim.types import ToolSpec
 Ask = Callable[..., Any]
 
 
-def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
+def test_the_category_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
     tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "language"}
     assert tools == {
         "get_plural": True,
@@ -20,6 +20,10 @@ def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: 
         "compare_spelling": False,
         "get_phonetic_codes": False,
         "romanize_text": False,
+        "define_word": True,
+        "get_surname_statistics": False,
+        "get_given_name_statistics": False,
+        "get_language_codes": True,
     }
 
 
@@ -72,3 +76,21 @@ def test_romanization(ask: Ask, text: str, romanized: str) -> None:
 
 def test_romanization_of_nothing_is_not_found(ask: Ask) -> None:
     assert "No Latin letters" in ask("romanize_text", 404, text="\ue000")
+
+
+def test_a_word_of_several_parts_of_speech_lists_them(ask: Ask) -> None:
+    assert ask("define_word", word="Bank")["several"] == ["noun", "verb"]
+    assert ask("define_word", word="bank", part_of_speech="verb")["senses"][0]["definition"] == "tip laterally"
+    assert "It is known as: noun, verb." in ask("define_word", 404, word="bank", part_of_speech="adverb")
+    assert "Did you mean 'bank'?" in ask("define_word", 404, word="banks")
+
+
+def test_names_of_the_census(ask: Ask) -> None:
+    leslie = ask("get_given_name_statistics", name="leslie")
+    assert [(use["sex"], use["rank"]) for use in leslie["uses"]] == [("female", 143), ("male", 208)]
+    assert "Did you mean 'Smith'?" in ask("get_surname_statistics", 404, surname="Smithh")
+
+
+@pytest.mark.parametrize("key", ["Greek", "Modern Greek", "el", "ELL"])
+def test_a_language_by_name_and_code(ask: Ask, key: str) -> None:
+    assert ask("get_language_codes", language=key)["code"] == "ell"

@@ -12,7 +12,7 @@ from talm_sim.types import ToolSpec
 Ask = Callable[..., Any]
 
 
-def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
+def test_the_category_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
     tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "music"}
     assert tools == {
         "get_chord_notes": True,
@@ -20,6 +20,7 @@ def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: 
         "identify_chord": False,
         "transpose_chords": False,
         "get_note_frequency": False,
+        "find_musical_work": False,
     }
 
 
@@ -146,3 +147,13 @@ def test_note_frequency_follows_the_concert_pitch(ask: Ask) -> None:
 
 def test_wavelength_is_that_of_sound_in_air(ask: Ask) -> None:
     assert ask("get_note_frequency", note="A4")["wavelength_cm"] == 78.0
+
+
+@pytest.mark.parametrize("number", ["Op. 18 No. 4", "op 18/4", "opus 18, no. 4"])
+def test_a_work_by_any_spelling_of_its_number(ask: Ask, number: str) -> None:
+    quartet = ask("find_musical_work", composer="Beethoven", catalogue_number=number)
+    assert (quartet["key"], quartet["movement_count"], quartet["movements"][1]["key"]) == ("C minor", 4, "C major")
+
+
+def test_an_unknown_work_names_a_near_one(ask: Ask) -> None:
+    assert "Did you mean 'K. 332'?" in ask("find_musical_work", 404, composer="Mozart", catalogue_number="K. 3312")

@@ -12,7 +12,7 @@ from talm_sim.types import ToolSpec
 Ask = Callable[..., Any]
 
 
-def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
+def test_the_category_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
     tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "science"}
     assert tools == {
         "compute_molar_mass": False,
@@ -20,6 +20,14 @@ def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: 
         "get_isotope": False,
         "get_particle": False,
         "convert_units": True,
+        "get_ionic_radius": False,
+        "get_ionization_energy": False,
+        "get_radioisotope": False,
+        "get_mineral": False,
+        "get_star": False,
+        "get_planet_position": False,
+        "find_eclipse": True,
+        "get_physical_constant": True,
     }
 
 
@@ -92,3 +100,44 @@ def test_convert_units_refuses_unknown_and_unlike_units(ask: Ask) -> None:
     assert "No unit 'banana'" in ask("convert_units", 404, value=1, from_unit="banana", to_unit="kg")
     assert "different things" in ask("convert_units", 422, value=1, from_unit="mph", to_unit="kg")
     assert ask("convert_units", 422, value=1, from_unit="2**9", to_unit="m").startswith("from_unit: ")
+
+
+def test_a_radius_that_is_not_told_apart_lists_the_choices(ask: Ask) -> None:
+    assert ask("get_ionic_radius", element="thallium", coordination=6)["several"] == [
+        {"charge": 1, "coordination": 6},
+        {"charge": 3, "coordination": 6},
+    ]
+    assert ask("get_ionic_radius", element="Fe", charge=3, coordination=6, spin_state="high")["ionic_radius_pm"] == 64.5
+    assert "charge 2, coordination 4" in ask("get_ionic_radius", 404, element="iron", charge=5)
+    assert "No radii" in ask("get_ionic_radius", 404, element="helium")
+
+
+def test_radioisotopes_of_an_element_are_listed_by_their_lives(ask: Ask) -> None:
+    assert [one["mass_number"] for one in ask("get_radioisotope", element="cobalt")["several"][:2]] == [60, 57]
+    assert ask("get_radioisotope", element="H")["half_life_unit"] == "years"
+    assert "The longest-lived are: 14, 11." in ask("get_radioisotope", 404, element="C", mass_number=99)
+    assert "No radioactive isotope of Helium" in ask("get_radioisotope", 404, element="He")
+
+
+def test_an_ionization_energy_beyond_the_table_says_which_are_known(ask: Ask) -> None:
+    assert "Known are: 1, 2." in ask("get_ionization_energy", 404, element="He", electron=3)
+
+
+def test_a_gem_that_can_be_grown_asks_how_it_was(ask: Ask) -> None:
+    assert ask("get_mineral", name="emerald") == {"name": "emerald", "several": ["natural", "flux", "hydrothermal"]}
+    assert ask("get_mineral", name="Emerald", growth="flux")["specific_gravity_max"] == 2.66
+    assert ask("get_mineral", 404, name="tanzanite", growth="CVD").endswith("Known are: natural.")
+    assert "Did you mean 'tanzanite'?" in ask("get_mineral", 404, name="tanzanit")
+
+
+def test_the_sky_is_known_for_two_centuries(ask: Ask) -> None:
+    assert ask("get_planet_position", 422, planet="Mars", date="1899-12-31").startswith("date: ")
+    assert ask("find_eclipse", 422, body="sun", after="2101-01-01").startswith("after: ")
+    assert "Did you mean 'Betelgeuse'?" in ask("get_star", 404, name="Betelgeuze")
+    assert ask("find_eclipse", body="moon", after="2025-03-01")["peak_latitude"] is None
+
+
+def test_constants_of_pint_are_those_of_the_particle_data_group(ask: Ask) -> None:
+    mev_in_kg = 1.602176634e-13 / 299792458**2
+    for name, mev in (("electron mass", 0.51099895), ("proton mass", 938.272089), ("neutron mass", 939.565422)):
+        assert ask("get_physical_constant", name=name)["value"] == pytest.approx(mev * mev_in_kg, rel=1e-7)

@@ -12,7 +12,7 @@ from talm_sim.types import ToolSpec
 Ask = Callable[..., Any]
 
 
-def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
+def test_the_category_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
     tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "weather"}
     assert tools == {
         "get_sun_times": False,
@@ -20,6 +20,10 @@ def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: 
         "get_season_start": True,
         "decode_metar": False,
         "get_weather_station": True,
+        "get_seattle_daily_weather": False,
+        "get_seattle_monthly_weather": False,
+        "get_normal_temperature": False,
+        "compute_wind_chill": True,
     }
 
 
@@ -118,3 +122,20 @@ def test_weather_station(ask: Ask) -> None:
 def test_station_that_is_unknown_or_has_no_position_is_not_found(ask: Ask) -> None:
     assert "No weather station 'ZZZZ'" in ask("get_weather_station", 404, code="ZZZZ")
     assert "No weather station 'KCIR'" in ask("get_weather_station", 404, code="KCIR")
+
+
+def test_observations_are_known_for_four_years(ask: Ask) -> None:
+    assert ask("get_seattle_daily_weather", date="2012-02-29")["precipitation_mm"] == 0.8
+    assert "2012-01-01 to 2015-12-31" in ask("get_seattle_daily_weather", 404, date="2016-01-01")
+    month = ask("get_seattle_monthly_weather", year=2014, month=8)
+    assert (month["warmest_day"], month["temperature_max_c"]) == ("2014-08-11", 35.6)
+
+
+def test_a_normal_hour_that_does_not_exist(ask: Ask) -> None:
+    assert "day 29 of month 2" in ask("get_normal_temperature", 404, city="Seattle", month=2, day=29, hour=12)
+
+
+@pytest.mark.parametrize(("temperature", "wind", "felt"), [(0, 20, -5), (-10, 40, -21), (-25, 60, -43), (5, 10, 3), (-40, 5, -47)])
+def test_wind_chill_is_the_published_tables(ask: Ask, temperature: int, wind: int, felt: int) -> None:
+    """Rows of the table of Environment and Climate Change Canada."""
+    assert round(ask("compute_wind_chill", temperature_c=temperature, wind_speed_km_per_h=wind)["wind_chill_c"]) == felt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
@@ -14,7 +14,7 @@ from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.tasks.when2call.published import row_of, scenario_of
 from talm_sim.types import Behaviour, Missing, ToolSpec
 
-__all__ = ["MANY", "VARIANTS", "Item", "rows_of", "tool_call_text"]
+__all__ = ["MANY", "VARIANTS", "Item", "rows_of", "tool_call_text", "without_tool"]
 
 VARIANTS = ("zero", "one", "many")
 MANY = 4
@@ -33,17 +33,19 @@ class Item:
         gold: The behaviour that is right.
         question: What is asked.
         missing: The argument that was left out, where one was.
+        removed: Whether the tool is taken away in place of the question.
     """
 
     source: SourceQuestion
     gold: Behaviour
     question: str
     missing: Missing | None = None
+    removed: bool = False
 
     @property
     def given(self) -> dict[str, Any]:
         """Arguments whose values the question does give; none where the tool cannot help anyway."""
-        if self.gold is Behaviour.CANNOT_ANSWER:
+        if self.gold is Behaviour.CANNOT_ANSWER and not self.removed:
             return {}
         lacking = self.missing.name if self.missing else None
         return {name: value for name, value in self.source.call.arguments.items() if name != lacking}
@@ -60,13 +62,19 @@ def tool_call_text(source: SourceQuestion) -> str:
     return json.dumps({"name": source.call.tool, "arguments": source.call.arguments}, ensure_ascii=False)
 
 
+def without_tool(tools: Sequence[ToolSpec], name: str) -> list[ToolSpec]:
+    """Return what is shown of tools once the one that fits is removed, as in the published rows (When2Call, section 2.2)."""
+    return [tool for tool in tools if tool.name != name]
+
+
 def rows_of(
     item: Item, options: Mapping[Behaviour, str], *, writer: str, tool_use: str, seed: int, every: bool = True
 ) -> Iterator[dict[str, Any]]:
     """Write an item as rows of the published format, one for each set of tools.
 
     `zero` (only where the gold answer is "cannot answer": there, and only there, a tool call would be made out of nothing) shows no tool, `one`
-    the tool of the source question, `many` further tools of its category: beside it, or, where nothing can answer, in its place.
+    the tool of the source question, `many` further tools of its category: beside it, or, where nothing can answer, in its place. Where the
+    tool is removed, `zero` and `many` show what the same request shows of which the call is right, without the tool.
 
     Args:
         item: The item.
@@ -77,12 +85,16 @@ def rows_of(
         every: Whether to write a row for each set of tools; else one row, its set drawn by lot.
     """
     source, out_of_reach = item.source, item.gold is Behaviour.CANNOT_ANSWER
-    draw = random.Random(derive_seed(seed, source.id, item.gold.value))
-    others = draw.sample(source.others, min(MANY if out_of_reach else MANY - 1, len(source.others)))
-    together = [*others] if out_of_reach else [source.spec, *others]
+    draw = random.Random(derive_seed(seed, source.id, Behaviour.TOOL_CALL.value if item.removed else item.gold.value))
+    lacks = out_of_reach and not item.removed
+    others = draw.sample(source.others, min(MANY if lacks else MANY - 1, len(source.others)))
+    together = [*others] if lacks else [source.spec, *others]
     draw.shuffle(together)
     shown: dict[str, list[ToolSpec]] = {"zero": [], "one": [source.spec], "many": together}
     possible = [one for one in VARIANTS if (one != "zero" or out_of_reach) and (one != "many" or len(together) > 1)]
+    if item.removed:
+        possible.remove("one")
+        shown["many"] = without_tool(together, source.spec.name)
     for variant in possible if every else [possible[derive_seed(seed, source.id, item.gold.value, "tools shown") % len(possible)]]:
         tools = [tool_text(spec) for spec in shown[variant]]
         row: dict[str, Any] = {
@@ -98,7 +110,7 @@ def rows_of(
         row["target_tool"] = None if out_of_reach else tool_text(source.spec)
         row["tools"] = tools
         if out_of_reach:
-            row["orig_tools"] = [tool_text(source.spec)]
+            row["orig_tools"] = [tool_text(spec) for spec in together] if item.removed and variant == "many" else [tool_text(source.spec)]
         if item.missing:
             row["held_out_param"] = item.missing.name
         row |= {"tool_use": tool_use, "licence": source.licence, "url": ""}

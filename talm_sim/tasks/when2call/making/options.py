@@ -12,7 +12,7 @@ from talm_sim.scenarios.making.options import MakingOptions
 __all__ = ["GenerateOptions"]
 
 _TOOL_USE = "Who decides whether a request needs a tool: the model, or the gold call (which every request has)."
-_ORDER = ("model", "model_options", "tool_use", "labels", "prompts", "seed", "temperature", "top_p", "max_new_tokens", "attempts", "variants")
+_ORDER = ("model", "model_options", "tool_use", "labels", "prompts", "seed", "temperature", "top_p", "max_new_tokens", "attempts")
 """Of the settings, as the reports have them."""
 
 
@@ -24,6 +24,9 @@ class GenerateOptions(MakingOptions):
     file: Path | None = option(None, OPE, "Scenarios with gold calls, or When2Call rows. Default: packaged.", flag="--from", metavar="FILE")
     tool_use: Literal["model", "call"] = option("model", GEN, _TOOL_USE)
     tool_format: Literal["auto", "native", "constrained"] = option("auto", GEN, "How labels are read from answers.")
+    unable: Literal["removed", "written", "both"] = option(
+        "removed", GEN, "Requests that cannot be served: the tool is removed, another request is written, or both."
+    )
     variants: Literal["all", "one"] = option("all", GEN, "Rows per item: one for every set of tools, or one.")
 
     @property
@@ -35,4 +38,4 @@ class GenerateOptions(MakingOptions):
         """See `MakingOptions.settings`; `tool_use` is `call` where no model can say it, and `labels` stands for the tool format."""
         found = super().settings(wording)
         found |= {"tool_use": "call" if self.by_rules else self.tool_use, "labels": "constrained" if self.constrained else "plain"}
-        return {name: found[name] for name in _ORDER}
+        return {name: found[name] for name in (*_ORDER, "unable", "variants")}

@@ -70,7 +70,9 @@ class ItemOutcome(Outcome):
         return self.dropped or f"{made} item{'' if made == 1 else 's'}, {len(self.given_up)} given up"
 
 
-async def make_items(source: SourceQuestion, writer: Writer, *, seed: int, attempts: int = 1, every: bool = True) -> ItemOutcome:
+async def make_items(
+    source: SourceQuestion, writer: Writer, *, seed: int, attempts: int = 1, every: bool = True, unable: str = "both"
+) -> ItemOutcome:
     """Make the items of one source question (When2Call, section 2.2).
 
     Args:
@@ -79,6 +81,7 @@ async def make_items(source: SourceQuestion, writer: Writer, *, seed: int, attem
         seed: Decides which parameter is left out and which tools are shown.
         attempts: How often a text is written before its item is given up.
         every: Whether an item becomes a row for each set of tools, or one row.
+        unable: Whether what cannot be served lacks its tool (`removed`), is another request (`written`), or `both`.
     """
     outcome = ItemOutcome(source=source.id, digest=source.digest)
     label = await writer.tool_use(source)
@@ -90,8 +93,10 @@ async def make_items(source: SourceQuestion, writer: Writer, *, seed: int, attem
         return outcome
     outcome.tool_use = label.text
     maker = _Maker(source, writer, outcome, attempts, seed)
-    for gold in _GOLDS:
-        item = await maker.item(gold)
+    golds = [(gold, False) for gold in _GOLDS if gold is not Behaviour.CANNOT_ANSWER or unable != "removed"]
+    golds += [(Behaviour.CANNOT_ANSWER, True)] if unable != "written" else []
+    for gold, removed in golds:
+        item = Item(source, gold, source.question, removed=True) if removed else await maker.item(gold)
         if item is None:
             continue
         options = await maker.options(item)

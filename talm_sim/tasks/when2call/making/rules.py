@@ -1,8 +1,7 @@
 """`sim/writer`: the writer that needs no model: fixed phrasings, and requests out of reach written by hand. A control, and labelled as one.
 
-Its items are made to be right, not to be varied: the same refusal and the same follow-up come again and again, so a model could learn to tell
-the options apart by their wording. Every row names it as its source ("talm-sim rules"); what a benchmark should be judged by is written by a
-model and read by a person.
+The phrasings of an option are the same whichever option is right, so that the form gives nothing away (`scripts/form_check.py`). Every row
+names it as its source ("talm-sim rules").
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.scenarios.invention import invent
 from talm_sim.scenarios.making.asking import WrittenText
+from talm_sim.tasks.when2call.making.checks import follow_up_asks_for_nothing_given
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.tasks.when2call.making.writers import tool_use_of_call
@@ -27,14 +27,29 @@ __all__ = ["RuleWriter"]
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FOLLOW_UPS = (
-    "What would you like to do with the answer, so that I can put it the right way?",
-    "What will you use my answer for?",
-    "What would help you most about my answer: a plain reply, or one with reasons?",
+    "Could you tell me the {name}?",
+    "What is the {name}?",
+    "Which {name} do you mean?",
+    "Please give me the {name}.",
+    "What {name} should I go by?",
+    "May I ask for the {name}?",
+    "I still need the {name}. Which one is it?",
+    "Can you also give me the {name}, please?",
+    "Before I start: what is the {name}?",
+    "Could you specify the {name} for me?",
+    "Which {name} is it about, please?",
+    "To be exact, I would need the {name}. Could you add it?",
 )
+"""The same whatever is right, so that the wording does not give it away: only what is asked for does."""
 _REFUSALS = (
     "I'm sorry, but I can't find that out for you.",
     "Unfortunately I'm unable to help with this request, as I have no way to look it up.",
     "I'm afraid I can't answer that with what is open to me.",
+    "That is something I can't do here, sorry.",
+    "I don't have a way to find this, so I can't give you an answer.",
+    "Sorry, this is beyond what I can look up.",
+    "I can't help you with that: the information is not available to me.",
+    "I'm not able to get this for you, I'm sorry.",
 )
 
 
@@ -74,7 +89,8 @@ class RuleWriter:
 
     async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> WrittenText:
         """A fixed phrasing, the made-up answer apart."""
-        known = _handwritten_requests().get(item.source.spec.name, {}) if item.gold is Behaviour.CANNOT_ANSWER else {}
+        by_hand = item.gold is Behaviour.CANNOT_ANSWER and not item.removed
+        known = _handwritten_requests().get(item.source.spec.name, {}) if by_hand else {}
         draw = random.Random(derive_seed(self._seed, item.source.id, item.gold.value, behaviour.value, attempt))
         match behaviour:
             case Behaviour.CANNOT_ANSWER:
@@ -86,11 +102,9 @@ class RuleWriter:
             case _ if known:
                 return WrittenText(known["follow_up"])
             case _ if item.missing:
-                name, about = item.missing.name.replace("_", " "), item.argument_description(item.missing.name)
-                detail = f" ({about[0].lower()}{about[1:].rstrip('.')})" if about else ""
-                return WrittenText(f"Could you tell me the {name}{detail}?")
+                return WrittenText(_follow_up(item.missing.name, draw))
             case _:
-                return WrittenText(draw.choice(_FOLLOW_UPS))
+                return _needless_follow_up(item, draw)
 
     async def aclose(self) -> None:
         """Do nothing: the rules hold nothing."""
@@ -119,6 +133,24 @@ class RuleWriter:
         if isinstance(fact.value, int):
             return fact.value + max(2, abs(fact.value) // 9)
         return invent({}, fact.value) if _DATE.match(fact.value) else None
+
+
+def _follow_up(parameter: str, draw: random.Random) -> str:
+    return draw.choice(_FOLLOW_UPS).format(name=parameter.replace("_", " "))
+
+
+def _needless_follow_up(item: Item, draw: random.Random) -> WrittenText:
+    """Ask for a parameter that the request need not give: an optional one of the tool, or one of a tool beside it."""
+    own = item.source.spec.parameters.get("properties", {})
+    optional = [name for name in own if name not in item.source.spec.required and name not in item.given]
+    others = [name for spec in item.source.others for name in spec.required if name not in own]
+    names = [*dict.fromkeys(others), *optional]
+    draw.shuffle(names)
+    for name in names:
+        text = _follow_up(name, draw)
+        if not follow_up_asks_for_nothing_given(text, item):
+            return WrittenText(text)
+    return WrittenText("", "the rules know no parameter to ask for that is not given")
 
 
 @lru_cache(maxsize=1)

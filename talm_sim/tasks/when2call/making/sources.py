@@ -85,13 +85,16 @@ def source_questions(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec
     """
     found: list[SourceQuestion] = []
     dropped: list[DroppedSource] = []
-    rewritten = {one.source.base: one for one in scenarios if len(one.missing) == 1 and one.group == "underspecified"}
+    rewritten: dict[str, list[Scenario]] = {}
+    for variant in scenarios:
+        if len(variant.missing) == 1 and variant.group == "underspecified":
+            rewritten.setdefault(variant.source.base, []).append(variant)
     for scenario in scenarios:
         if scenario.group == Behaviour.TOOL_CALL.value and isinstance(scenario.target, Choice):
             one = _from_choice(scenario)
             (found if isinstance(one, SourceQuestion) else dropped).append(one)  # type: ignore[arg-type]
         elif scenario.group == "perfect" and scenario.gold_calls:
-            for part in _parts(scenario, rewritten.get(scenario.id), specs):
+            for part in _parts(scenario, rewritten.get(scenario.id, ()), specs):
                 (found if isinstance(part, SourceQuestion) else dropped).append(part)  # type: ignore[arg-type]
     seen: Counter[str] = Counter()
     for index, one in enumerate(found):
@@ -100,7 +103,7 @@ def source_questions(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec
     return found, dropped
 
 
-def _parts(scenario: Scenario, variant: Scenario | None, specs: Mapping[str, ToolSpec]) -> Iterator[SourceQuestion | DroppedSource]:
+def _parts(scenario: Scenario, variants: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> Iterator[SourceQuestion | DroppedSource]:
     calls = scenario.gold_calls
     if fault_in_question(scenario):
         yield DroppedSource(scenario.id, "it holds more than a single question")
@@ -110,15 +113,15 @@ def _parts(scenario: Scenario, variant: Scenario | None, specs: Mapping[str, Too
         yield DroppedSource(scenario.id, f"there is no specification of its tool '{unknown[0]}'")
         return
     if len(calls) == 1:
-        yield _question(scenario, 0, scenario.query, variant.query if variant else "", variant, specs)
+        yield _question(scenario, 0, scenario.query, [(one.query, one) for one in variants], specs)
         return
     split = split_query(scenario.query, calls, [specs[call.tool] for call in calls])
     if isinstance(split, str):
         yield DroppedSource(scenario.id, f"its asks cannot be told apart: {split}")
         return
     for place, index in enumerate(split.order):
-        rewritten = _rewritten_part(scenario.query, variant.query, split, place) if variant else ""
-        yield _question(scenario, index, _cut(scenario.query, split, place), rewritten, variant, specs)
+        rewritten = [(_rewritten_part(scenario.query, one.query, split, place), one) for one in variants]
+        yield _question(scenario, index, _cut(scenario.query, split, place), rewritten, specs)
 
 
 def _cut(query: str, split: Split, place: int) -> str:
@@ -137,12 +140,17 @@ def _rewritten_part(query: str, variant: str, split: Split, place: int) -> str:
 
 
 def _question(
-    scenario: Scenario, index: int, question: str, rewritten: str, variant: Scenario | None, specs: Mapping[str, ToolSpec]
+    scenario: Scenario, index: int, question: str, rewritten: Sequence[tuple[str, Scenario]], specs: Mapping[str, ToolSpec]
 ) -> SourceQuestion:
     call = scenario.gold_calls[index]
     spec = specs[call.tool]
-    missing = variant.missing[0] if variant else None
-    fits = missing is not None and missing.name in spec.required and call.arguments.get(missing.name, ...) == missing.value
+    removals = (
+        Removal(text, variant.missing[0])
+        for text, variant in rewritten
+        if text not in ("", question)
+        and variant.missing[0].name in spec.required
+        and call.arguments.get(variant.missing[0].name, ...) == variant.missing[0].value
+    )
     facts = scenario.target.required if isinstance(scenario.target, Facts) else ()
     needed = {one.tool for one in scenario.gold_calls}
     return SourceQuestion(
@@ -152,7 +160,7 @@ def _question(
         spec=spec,
         others=tuple(one for name, one in sorted(specs.items()) if one.category == spec.category and name not in needed),
         facts=tuple(fact for fact in facts if fact.call == index),
-        removal=Removal(rewritten, missing) if fits and missing and rewritten and rewritten != question else None,
+        removal=next(removals, None),
         licence=scenario.source.licence,
         origin=scenario.source.name,
     )

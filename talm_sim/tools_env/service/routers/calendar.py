@@ -1,15 +1,24 @@
-"""Public holidays, working days and the Islamic calendar, from holidays (MIT) and hijridate (MIT; Umm al-Qura tables)."""
+"""Public holidays, working days, the Islamic calendar and changes of clocks.
+
+Sources: holidays (MIT), hijridate (MIT; Umm al-Qura tables), tzdata (Apache-2.0; the IANA time zone database, in the public domain).
+"""
+
+from __future__ import annotations
 
 import datetime as dt
 from functools import lru_cache
-from typing import Annotated
+from importlib.resources import files
+from typing import TYPE_CHECKING, Annotated
+from zoneinfo import ZoneInfo
 
-import holidays
 from fastapi import APIRouter, HTTPException, Query
-from hijridate import Gregorian
 from pydantic import BaseModel
 
 from talm_sim.tools_env.service.lookup import fold, not_found
+from talm_sim.tools_env.service.stand_in import person_can, person_cannot
+
+if TYPE_CHECKING:
+    import holidays
 
 __all__ = ["router"]
 
@@ -35,6 +44,8 @@ def _working_calendar(country_code: str) -> holidays.HolidayBase:
 
 
 def _country(country_code: str, year: int | None = None) -> holidays.HolidayBase:
+    import holidays
+
     try:
         return holidays.country_holidays(country_code.upper(), language="en_US", years=year)
     except NotImplementedError:
@@ -98,6 +109,73 @@ class HijriDate(BaseModel):
     weekday: str
 
 
+class ClockChange(BaseModel):
+    """A moment at which clocks are put forward or back."""
+
+    date: dt.date
+    weekday: str
+    local_time_before: str
+    minutes_forward: int
+    utc_offset_after: str
+
+
+class ClockChanges(BaseModel):
+    """The changes of a time zone's clocks in a year."""
+
+    timezone: str
+    year: int
+    changes: list[ClockChange]
+
+
+@lru_cache(maxsize=1)
+def _zones() -> dict[str, str]:
+    """Names of time zones by their folded form, from the pinned database and not the machine's own."""
+    names = (files("tzdata") / "zones").read_text(encoding="utf-8").split()
+    return {fold(name): name for name in names if "/" in name and not name.startswith("Etc/")}
+
+
+@lru_cache(maxsize=64)
+def _zone(name: str) -> ZoneInfo:
+    with (files("tzdata") / "zoneinfo").joinpath(*name.split("/")).open("rb") as data:
+        return ZoneInfo.from_file(data, key=name)
+
+
+@lru_cache(maxsize=256)
+def _clock_changes(name: str, year: int) -> list[ClockChange]:
+    """Find the changes: days whose ends differ, and in these the minute, by halving."""
+    zone = _zone(name)
+
+    def offset(minute: dt.datetime) -> dt.timedelta:
+        return minute.replace(tzinfo=dt.UTC).astimezone(zone).utcoffset() or dt.timedelta(0)
+
+    found = []
+    first = dt.datetime(year, 1, 1) - offset(dt.datetime(year, 1, 1))
+    for number in range(366 + 1):
+        early = first + dt.timedelta(days=number)
+        late = early + dt.timedelta(days=1)
+        if offset(early) == offset(late):
+            continue
+        before = offset(early)
+        while late - early > dt.timedelta(minutes=1):
+            middle = early + dt.timedelta(minutes=(late - early) // dt.timedelta(minutes=2))
+            early, late = (middle, late) if offset(middle) == before else (early, middle)
+        local = late + before
+        if local.year == year:
+            found.append(_change(local, before, offset(late)))
+    return found
+
+
+def _change(local: dt.datetime, before: dt.timedelta, after: dt.timedelta) -> ClockChange:
+    minutes = after // dt.timedelta(minutes=1)
+    return ClockChange(
+        date=local.date(),
+        weekday=local.strftime("%A"),
+        local_time_before=f"{local:%H:%M}",
+        minutes_forward=(after - before) // dt.timedelta(minutes=1),
+        utc_offset_after=f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}",
+    )
+
+
 def _to_holidays(found: dict[dt.date, str]) -> list[Holiday]:
     return [Holiday(date=day, weekday=day.strftime("%A"), name=name) for day, name in list(found.items())[:MOST_LISTED]]
 
@@ -113,7 +191,7 @@ def _check_period(start: dt.date, end: dt.date) -> None:
     "/holiday",
     operation_id="find_holiday",
     summary="Find on which date a country's public holiday falls in a year.",
-    openapi_extra={"x-human-replaceable": True},
+    openapi_extra=person_can("A calendar of the country shows it."),
 )
 async def find_holiday(
     country_code: CountryCode,
@@ -132,7 +210,7 @@ async def find_holiday(
     "/holidays",
     operation_id="list_month_holidays",
     summary="List a country's public holidays in one month of a year.",
-    openapi_extra={"x-human-replaceable": True},
+    openapi_extra=person_can("A calendar of the country shows them."),
 )
 async def list_month_holidays(
     country_code: CountryCode,
@@ -147,7 +225,7 @@ async def list_month_holidays(
     "/working-days",
     operation_id="count_working_days",
     summary="Count the working days of a country in a period, without weekends and public holidays; both ends are included.",
-    openapi_extra={"x-human-replaceable": False},
+    openapi_extra=person_cannot("Counting days over several months, without a country's holidays, is slow and goes wrong."),
 )
 async def count_working_days(
     country_code: CountryCode,
@@ -170,7 +248,7 @@ async def count_working_days(
     "/deadline",
     operation_id="add_working_days",
     summary="Find the date that lies a number of working days after a day, by a country's weekends and public holidays.",
-    openapi_extra={"x-human-replaceable": False},
+    openapi_extra=person_cannot("Counting days over several months, without a country's holidays, is slow and goes wrong."),
 )
 async def add_working_days(
     country_code: CountryCode,
@@ -186,11 +264,13 @@ async def add_working_days(
     "/hijri",
     operation_id="convert_to_hijri",
     summary="Convert a Gregorian date to the Islamic (Umm al-Qura) calendar.",
-    openapi_extra={"x-human-replaceable": False},
+    openapi_extra=person_cannot("The months follow the tables of Umm al-Qura, which few people have."),
 )
 async def convert_to_hijri(
     date: Annotated[dt.date, Query(description="Gregorian date from 1924-08-01 to 2077-11-16, as YYYY-MM-DD.", examples=["2024-03-11"])],
 ) -> HijriDate:
+    from hijridate import Gregorian
+
     try:
         hijri = Gregorian.fromdate(date).to_hijri()
     except OverflowError:
@@ -203,3 +283,19 @@ async def convert_to_hijri(
         year=hijri.year,
         weekday=date.strftime("%A"),
     )
+
+
+@router.get(
+    "/clock-changes",
+    operation_id="list_clock_changes",
+    summary="List when the clocks of a time zone were or will be changed in a year, as for summer time, and by how many minutes.",
+    openapi_extra=person_cannot("The rules of past years are rows of the time zone database.", record=True),
+)
+async def list_clock_changes(
+    timezone: Annotated[str, Query(description="Name in the IANA database.", examples=["Europe/Dublin"], min_length=3, max_length=40)],
+    year: Annotated[int, Query(description="Year.", examples=[2001], ge=1970, le=LAST_YEAR)],
+) -> ClockChanges:
+    name = _zones().get(fold(timezone))
+    if name is None:
+        raise not_found("time zone", timezone, _zones().values(), hint="Give a name such as Europe/Dublin.")
+    return ClockChanges(timezone=name, year=year, changes=_clock_changes(name, year)[:MOST_LISTED])

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/fake-data")
 Country = Literal["France", "Germany", "Italy", "Spain", "United Kingdom", "United States"]
 Network = Literal["American Express", "Diners Club", "Discover", "JCB", "Mastercard", "Mastercard 2-series", "UnionPay", "Visa", "Visa debit"]
 Seed = Annotated[int, Path(description="Any number; the same one always gives the same result.", examples=[1], ge=0, le=1_000_000_000)]
-IN_COUNTRY = Query(description="Country that it looks like it is from.")
+IN_COUNTRY = Query(description="Country that it looks like it is from.", examples=["Spain"])
 DRAWN = "What a seed gives is known only after the draw."
 EARLIEST_BIRTH = date(1945, 1, 1)
 BIRTH_DAYS = 21_900
@@ -204,6 +204,6 @@ async def get_drama_phone_range(
     summary="Get a payment card's number for tests, by network.",
     openapi_extra=person_can("A developer has it in the payment provider's guide to testing."),
 )
-async def get_test_card(network: Annotated[Network, Path(description="Network of the card.")]) -> PaymentCard:
+async def get_test_card(network: Annotated[Network, Path(description="Network of the card.", examples=["Visa"])]) -> PaymentCard:
     row = next(row for row in read_data("fake_data", "test_cards.csv") if row["network"] == network)
     return PaymentCard(network=network, number=row["number"], digits=len(row["number"]), security_code_digits=int(row["security_digits"]))

@@ -1,7 +1,11 @@
-"""Chords, scales and pitches: chord grammar of pychord (MIT); scales, keys and equal temperament are computed here from music theory."""
+"""Chords, scales, pitches and works.
+
+Chords follow the grammar of pychord (MIT); scales, keys and equal temperament are computed here from music theory. Works are from
+werkverzeichnis (CC BY 4.0).
+"""
 
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pychord import Chord, QualityManager, find_chords_from_notes
@@ -10,7 +14,9 @@ from pychord.quality import scale_notes
 from pychord.utils import augment, diminish, note_to_val, transpose_note
 from pydantic import BaseModel
 
-from talm_sim.tools_env.service.lookup import not_found
+from talm_sim.tools_env.service.lookup import fold, not_found
+from talm_sim.tools_env.service.stand_in import person_can, person_cannot
+from talm_sim.tools_env.service.vendored import read_data
 
 __all__ = ["router"]
 
@@ -18,6 +24,7 @@ router = APIRouter(prefix="/music")
 
 LETTERS = "CDEFGAB"
 CHORD_HINT = "Write chords such as Am7, F#m7b5, Bbmaj7 or D/F#."
+MOST_MOVEMENTS = 10
 SPEED_OF_SOUND = 343.2
 """Metres a second, in dry air of 20 degrees Celsius."""
 LOWEST_PIANO_KEY, HIGHEST_PIANO_KEY = 21, 108
@@ -134,6 +141,28 @@ class TransposedChords(BaseModel):
     transposed: str
 
 
+class Movement(BaseModel):
+    """A movement of a work."""
+
+    number: int
+    title: str
+    key: str | None = None
+
+
+class MusicalWork(BaseModel):
+    """A work of a classical composer."""
+
+    composer: str
+    catalogue_numbers: list[str]
+    title: str | None = None
+    form: str
+    key: str | None = None
+    year: int | None = None
+    scoring: str | None = None
+    movement_count: int
+    movements: list[Movement]
+
+
 class Pitch(BaseModel):
     """A note of equal temperament."""
 
@@ -148,7 +177,7 @@ class Pitch(BaseModel):
     "/chord",
     operation_id="get_chord_notes",
     summary="Get the notes of a chord, from the bass up, and their degrees.",
-    openapi_extra={"x-human-replaceable": True},
+    openapi_extra=person_can("Anybody who plays an instrument knows the notes of a chord."),
 )
 async def get_chord_notes(
     chord: Annotated[str, Query(description="Chord symbol.", examples=["Am7"], min_length=1, max_length=16)],
@@ -168,7 +197,7 @@ async def get_chord_notes(
     "/scale",
     operation_id="get_scale_notes",
     summary="Get the notes of a scale or mode in order, starting on its tonic and properly spelled.",
-    openapi_extra={"x-human-replaceable": True},
+    openapi_extra=person_can("Anybody who plays an instrument can play the scale and read off its notes."),
 )
 async def get_scale_notes(
     tonic: Annotated[str, Query(description="First note of the scale, such as D, F# or Eb.", examples=["D"], pattern=NOTE)],
@@ -187,7 +216,7 @@ async def get_scale_notes(
     "/chord-name",
     operation_id="identify_chord",
     summary="Name the chord that a set of notes makes, given from the lowest note up.",
-    openapi_extra={"x-human-replaceable": False},
+    openapi_extra=person_cannot("Naming a chord by ear or by its notes takes training."),
 )
 async def identify_chord(
     notes: Annotated[
@@ -210,7 +239,7 @@ def _usual_name(chord: Chord) -> str:
     "/transposition",
     operation_id="transpose_chords",
     summary="Carry a chord progression from one key to another.",
-    openapi_extra={"x-human-replaceable": False},
+    openapi_extra=person_cannot("Carrying a whole progression over takes training and time."),
 )
 async def transpose_chords(
     chords: Annotated[
@@ -239,7 +268,7 @@ async def transpose_chords(
     "/pitch",
     operation_id="get_note_frequency",
     summary="Compute the frequency, wavelength, MIDI number and piano key of a note in equal temperament.",
-    openapi_extra={"x-human-replaceable": False},
+    openapi_extra=person_cannot("Frequencies are computed, or measured with a device."),
 )
 async def get_note_frequency(
     note: Annotated[
@@ -258,4 +287,60 @@ async def get_note_frequency(
         wavelength_cm=round(100 * SPEED_OF_SOUND / frequency, 1),
         midi_number=midi,
         piano_key=midi - LOWEST_PIANO_KEY + 1 if LOWEST_PIANO_KEY <= midi <= HIGHEST_PIANO_KEY else None,
+    )
+
+
+@lru_cache(maxsize=1)
+def _works() -> dict[tuple[str, str], dict[str, Any]]:
+    """Works by composer and bare number."""
+    return {(work["composer"], _bare(number)): work for work in read_data("music", "works.json.gz") for number in work["numbers"]}
+
+
+def _bare(number: str) -> str:
+    """A catalogue number without its dots, spaces and the words around it: `Op. 18 No. 4` and `op 18/4` are one.
+
+    >>> _bare("Op. 18 No. 4"), _bare("op 18/4"), _bare("KV 331"), _bare("Hob. I:104")
+    ('op18/4', 'op18/4', 'k331', 'hobi:104')
+    """
+    plain = fold(number).replace("opus", "op").replace("kv", "k").replace("hoboken", "hob")
+    plain = plain.replace(", no", "/").replace(" no", "/").replace(" nr", "/")
+    return "".join(char for char in plain if char.isalnum() or char in ":/")
+
+
+def _key_name(key: str) -> str | None:
+    """The key in words; the data write minor keys with a small letter."""
+    return f"{_normalize_name(key)} {'major' if key[0].isupper() else 'minor'}" if key else None
+
+
+@router.get(
+    "/works",
+    operation_id="find_musical_work",
+    summary="Look up a work of Bach, Beethoven, Haydn, Mozart or Schubert by its catalogue number: form, key, year and movements.",
+    response_model_exclude_none=True,
+    openapi_extra=person_cannot("The entries are rows of the catalogues of works.", record=True),
+)
+async def find_musical_work(
+    composer: Annotated[Literal["Bach", "Beethoven", "Haydn", "Mozart", "Schubert"], Query(description="Composer.", examples=["Mozart"])],
+    catalogue_number: Annotated[
+        str, Query(description="Number with its catalogue: BWV, Op., Hob., K. or D.", examples=["K. 331"], min_length=2, max_length=30)
+    ],
+) -> MusicalWork:
+    work = _works().get((composer, _bare(catalogue_number)))
+    if work is None:
+        known = [number for work in read_data("music", "works.json.gz") if work["composer"] == composer for number in work["numbers"]]
+        raise not_found(
+            f"work of {composer}", catalogue_number, known, hint="Give the number with its catalogue, such as K. 331 or Hob. I:104."
+        )
+    dates = work["dates"]
+    movements = [Movement(number=number, title=title[:80], key=_key_name(key)) for number, (title, key) in enumerate(work["movements"], 1)]
+    return MusicalWork(
+        composer=composer,
+        catalogue_numbers=work["numbers"],
+        title=work["title"] or None,
+        form=work["form"],
+        key=_key_name(work["key"]),
+        year=dates.get("composed") or dates.get("premiered") or dates.get("published"),
+        scoring=work["scoring"][:150] or None,
+        movement_count=len(movements),
+        movements=movements[:MOST_MOVEMENTS],
     )

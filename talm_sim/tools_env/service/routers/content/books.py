@@ -14,7 +14,7 @@ __all__ = ["router"]
 
 router = APIRouter(prefix="/books")
 
-TITLE = Path(description="English title of the book.", examples=["Jane Eyre"], min_length=1, max_length=120)
+BOOK = Path(description="English name of the book.", examples=["Jane Eyre"], min_length=1, max_length=120)
 ARTICLES = ("the ", "a ", "an ")
 
 
@@ -83,13 +83,13 @@ class Isbn(BaseModel):
 
 
 @router.get(
-    "/{title}",
+    "/{book}",
     operation_id="get_classic_book",
     summary="Get a classic's author, main character, original title and the year of its first edition.",
     openapi_extra=person_can("A person who has read it knows, and the title page says the rest."),
 )
-async def get_classic_book(title: Annotated[str, TITLE]) -> Book:
-    found = _book(title)
+async def get_classic_book(book: Annotated[str, BOOK]) -> Book:
+    found = _book(book)
     return Book(
         title=found["title"],
         author=found["author"],
@@ -123,13 +123,13 @@ async def get_author(
 
 
 @router.get(
-    "/{title}/ebook",
+    "/{book}/ebook",
     operation_id="get_ebook_number",
     summary="Get the number under which Project Gutenberg keeps a classic as a free e-book.",
     openapi_extra=person_cannot("The number is an entry of a library's catalogue.", record=True),
 )
-async def get_ebook_number(title: Annotated[str, TITLE]) -> Ebook:
-    found = _book(title)
+async def get_ebook_number(book: Annotated[str, BOOK]) -> Ebook:
+    found = _book(book)
     return Ebook(title=found["title"], author=found["author"], ebook_number=int(found["ebook"]))
 
 

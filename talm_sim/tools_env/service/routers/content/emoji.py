@@ -109,7 +109,7 @@ async def find_emoji(name: Annotated[str, NAME]) -> Emoji:
     openapi_extra=person_can("A person who speaks the language reads it on a keyboard set to that language."),
 )
 async def get_emoji_translation(
-    name: Annotated[str, NAME], language: Annotated[Language, Query(description="Language of the name.")]
+    name: Annotated[str, NAME], language: Annotated[Language, Query(description="Language of the name.", examples=["Korean"])]
 ) -> EmojiName:
     found = _entry(name)
     return EmojiName(english_name=found["names"]["en"], emoji=found["emoji"], language=language, name=found["names"][LANGUAGES[language]])

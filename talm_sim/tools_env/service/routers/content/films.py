@@ -16,8 +16,8 @@ __all__ = ["router"]
 router = APIRouter(prefix="/films")
 
 FIRST_YEAR, LAST_YEAR = 1940, 2014
-TITLE = Path(description="Title of the film in English.", examples=["Inception"], min_length=1, max_length=120)
-YEAR = Query(description="Year of release, to tell films of one title apart.", examples=[1999], ge=FIRST_YEAR, le=LAST_YEAR)
+FILM = Path(description="Name of the film in English.", examples=["Vertigo"], min_length=1, max_length=120)
+YEAR = Query(description="Year of release, to tell films of one name apart.", examples=[1958], ge=FIRST_YEAR, le=LAST_YEAR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,52 +148,52 @@ RECORDED_ON = "2026-10-18"
 
 
 @router.get(
-    "/{title}",
+    "/{film}",
     operation_id="get_film",
     summary="Get a film's directors, running time, countries and languages.",
     openapi_extra=person_can("A person reads it on the film's poster or cover."),
 )
-async def get_film(title: Annotated[str, TITLE], year: Annotated[int | None, YEAR] = None) -> FilmDetails:
-    film = _film(title, year)
+async def get_film(film: Annotated[str, FILM], year: Annotated[int | None, YEAR] = None) -> FilmDetails:
+    found = _film(film, year)
     return FilmDetails(
-        title=film.title,
-        year=film.year,
-        directors=film.directors,
-        runtime_minutes=film.runtime,
-        countries=film.countries,
-        languages=film.languages,
+        title=found.title,
+        year=found.year,
+        directors=found.directors,
+        runtime_minutes=found.runtime,
+        countries=found.countries,
+        languages=found.languages,
     )
 
 
 @router.get(
-    "/{title}/reviews",
+    "/{film}/reviews",
     operation_id="get_film_reviews",
     summary="Get how many critics reviewed a film, and which share of them was positive.",
     openapi_extra=person_cannot("The counts are those of one day in a database.", record=True),
 )
-async def get_film_reviews(title: Annotated[str, TITLE], year: Annotated[int | None, YEAR] = None) -> FilmReviews:
-    film = _film(title, year)
+async def get_film_reviews(film: Annotated[str, FILM], year: Annotated[int | None, YEAR] = None) -> FilmReviews:
+    found = _film(film, year)
     return FilmReviews(
-        title=film.title,
-        year=film.year,
-        positive_percent=film.score,
-        review_count=film.reviews,
-        metacritic_score=film.metacritic,
+        title=found.title,
+        year=found.year,
+        positive_percent=found.score,
+        review_count=found.reviews,
+        metacritic_score=found.metacritic,
         recorded_on=RECORDED_ON,
     )
 
 
 @router.get(
-    "/{title}/box-office",
+    "/{film}/box-office",
     operation_id="get_film_box_office",
     summary="Get what a film earned at the box office, in US dollars.",
     openapi_extra=person_cannot("The sum to the dollar is an entry of a database.", record=True),
 )
-async def get_film_box_office(title: Annotated[str, TITLE], year: Annotated[int | None, YEAR] = None) -> BoxOffice:
-    film = _film(title, year)
-    if film.box_office is None:
-        raise HTTPException(404, f"Nobody reported what '{film.title}' ({film.year}) earned.")
-    return BoxOffice(title=film.title, year=film.year, box_office_usd=film.box_office, recorded_on=RECORDED_ON)
+async def get_film_box_office(film: Annotated[str, FILM], year: Annotated[int | None, YEAR] = None) -> BoxOffice:
+    found = _film(film, year)
+    if found.box_office is None:
+        raise HTTPException(404, f"Nobody reported what '{found.title}' ({found.year}) earned.")
+    return BoxOffice(title=found.title, year=found.year, box_office_usd=found.box_office, recorded_on=RECORDED_ON)
 
 
 @router.get(
@@ -234,7 +234,7 @@ async def rank_films_of_year(
     year: Annotated[int, Path(description="Year of release.", examples=[1999], ge=FIRST_YEAR, le=LAST_YEAR)],
     by: Annotated[
         Literal["box_office", "positive_percent", "runtime_minutes", "review_count"],
-        Query(description="What they are ranked by, the highest first."),
+        Query(description="What they are ranked by, the highest first.", examples=["runtime_minutes"]),
     ],
     rank: Annotated[int, Query(description="Rank, 1 for the highest.", examples=[1], ge=1, le=100)],
 ) -> RankedFilm:

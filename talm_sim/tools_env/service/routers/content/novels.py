@@ -14,7 +14,7 @@ __all__ = ["router"]
 router = APIRouter(prefix="/austen")
 
 Novel = Literal["Sense and Sensibility", "Pride and Prejudice", "Mansfield Park", "Emma", "Northanger Abbey", "Persuasion"]
-NOVEL = Path(description="Title of the novel.")
+NOVEL = Path(description="Name of the novel.", examples=["Emma"])
 
 
 class Counts(TypedDict):

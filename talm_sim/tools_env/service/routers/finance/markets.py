@@ -21,7 +21,7 @@ DATED = person_cannot("The prices of a past day are rows of a table that nobody 
 
 Ticker = Annotated[
     Literal["AAPL", "FB", "GOOG", "IBM", "MSFT"],
-    Path(description="Symbol of the stock: Apple, Facebook (from 2012-05-18), Google (from 2004-08-19), IBM or Microsoft."),
+    Path(description="Symbol of the stock: Apple, Facebook (from 2012-05-18), Google (from 2004-08-19), IBM or Microsoft.", examples=["IBM"]),
 ]
 
 

@@ -103,7 +103,7 @@ async def plan_loan(
 )
 async def get_us_economic_quarter(
     year: Annotated[int, Path(description="Calendar year.", examples=[1987], ge=1959, le=2009)],
-    quarter: Annotated[int | None, Query(description="Quarter of the year, counted from January.", ge=1, le=4)] = None,
+    quarter: Annotated[int | None, Query(description="Quarter of the year, counted from January.", examples=[3], ge=1, le=4)] = None,
 ) -> EconomicQuarter:
     found = [row for row in read_data("finance", "us_economy.csv") if int(row["year"]) == year]
     quarters = [int(row["quarter"]) for row in found]

@@ -111,7 +111,8 @@ async def get_name_meaning(
 async def get_anniversary_gift(
     year: Annotated[int, Path(description="Years since the wedding.", examples=[5], ge=1, le=100)],
     list_name: Annotated[
-        Literal["traditional", "modern", "gemstone"] | None, Query(description="Which list of gifts, where they differ.")
+        Literal["traditional", "modern", "gemstone"] | None,
+        Query(description="Which list of gifts, where they differ.", examples=["traditional"]),
     ] = None,
 ) -> Gift:
     rows = {int(row["year"]): row for row in read_data("inspiration", "anniversaries.csv")}

@@ -95,7 +95,7 @@ async def get_drawing_prompt(day: Day) -> DrawingPrompt:
     summary="Get a day's character, setting, object and complication for a story of a genre.",
     openapi_extra=person_cannot("The four are drawn from the decks of the story calendar.", record=True),
 )
-async def get_story_seed(genre: Annotated[Genre, Path(description="Genre of the story.")], day: Day) -> StorySeed:
+async def get_story_seed(genre: Annotated[Genre, Path(description="Genre of the story.", examples=["adventure"])], day: Day) -> StorySeed:
     decks, key = _seeds()["genres"][genre], (genre, day.isoformat())
     return StorySeed(
         day=day.isoformat(),
@@ -116,7 +116,7 @@ async def get_story_seed(genre: Annotated[Genre, Path(description="Genre of the 
 async def suggest_activity(
     day: Day,
     people: Annotated[int, Query(description="How many people take part.", examples=[2], ge=1, le=12)],
-    place: Annotated[Place | None, Query(description="Where; either, if it is left out.")] = None,
+    place: Annotated[Place | None, Query(description="Where; either, if it is left out.", examples=["outdoors"])] = None,
     minutes: Annotated[int, Query(description="How much time there is at most.", examples=[90], ge=20, le=600)] = 90,
 ) -> Activity:
     fitting = [
@@ -137,7 +137,7 @@ async def suggest_activity(
     openapi_extra=person_can("A person who does yoga knows the exercise, and divides the time by its length."),
 )
 async def plan_breathing(
-    exercise: Annotated[Exercise, Path(description="Name of the exercise.")],
+    exercise: Annotated[Exercise, Path(description="Name of the exercise.", examples=["box breathing"])],
     minutes: Annotated[int, Query(description="Length of the session in minutes.", examples=[1], ge=1, le=120)],
 ) -> Breathing:
     inhale, hold, exhale, after = EXERCISES[exercise]

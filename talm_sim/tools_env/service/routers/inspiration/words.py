@@ -130,7 +130,7 @@ async def find_quote(
     openapi_extra=person_cannot("Its place is known to who has the collection.", record=True),
 )
 async def get_topic_quote(
-    topic: Annotated[Topic, Path(description="Topic of the quotation.")],
+    topic: Annotated[Topic, Path(description="Topic of the quotation.", examples=["wisdom"])],
     number: Annotated[int, Path(description="Number under that topic.", examples=[1], ge=1, le=100)],
 ) -> TopicQuote:
     found = [row for row in _quotes() if row["topic"] == topic]
@@ -146,7 +146,7 @@ async def get_topic_quote(
     openapi_extra=person_cannot("Its place is known to who has the collection.", record=True),
 )
 async def get_proverb(
-    language: Annotated[Language, Path(description="Language of the proverb.")],
+    language: Annotated[Language, Path(description="Language of the proverb.", examples=["German"])],
     number: Annotated[int, Path(description="Number within that language.", examples=[1], ge=1, le=100)],
 ) -> NumberedProverb:
     found = [row for row in _proverbs() if row["language"] == language]
@@ -167,7 +167,9 @@ def _proverb(row: dict[str, str]) -> Proverb:
 )
 async def find_proverb(
     about: Annotated[str, Query(description="An English word of its literal meaning.", examples=["apple"], min_length=3, max_length=30)],
-    language: Annotated[Language | None, Query(description="Language of the proverb, to tell several about one thing apart.")] = None,
+    language: Annotated[
+        Language | None, Query(description="Language of the proverb, to tell several about one thing apart.", examples=["German"])
+    ] = None,
 ) -> Proverb:
     wanted = _plain(about)
     found = [row for row in _proverbs() if wanted in _plain(row["literal"])] if wanted.strip() else []
