@@ -253,10 +253,10 @@ async def get_us_unemployment_rate(
     openapi_extra=person_cannot("It is one of 3,200 rows of a table from 2009.", record=True),
 )
 async def get_county_unemployment(
-    county: Annotated[str, Path(description="Name of the county.", examples=["Maricopa County"], min_length=2, max_length=60)],
+    county: Annotated[str, Path(description="Name of the county.", examples=["Ada County"], min_length=2, max_length=60)],
     state: Annotated[
         str | None,
-        Query(description="State by name or postal code, to tell counties of one name apart.", examples=["Arizona"], max_length=30),
+        Query(description="State by name or postal code, to tell counties of one name apart.", examples=["Idaho"], max_length=30),
     ] = None,
 ) -> CountyWork:
     known = _counties().get(fold(county))
