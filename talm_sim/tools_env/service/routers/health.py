@@ -17,6 +17,7 @@ __all__ = ["router"]
 router = APIRouter(prefix="/health")
 
 MOST_LISTED = 10
+SMALL_WORDS = frozenset({"a", "an", "in", "of", "the"})
 PREGNANCY = datetime.timedelta(days=280)
 Sex = Literal["female", "male"]
 Antibiotic = Literal["penicillin", "streptomycin", "neomycin"]
@@ -37,7 +38,7 @@ def _diagnoses() -> list[tuple[str, str, frozenset[str]]]:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset("".join(char if char.isalnum() else " " for char in fold(text)).split())
+    return frozenset("".join(char if char.isalnum() else " " for char in fold(text)).split()) - SMALL_WORDS
 
 
 class Diagnosis(BaseModel):
@@ -138,7 +139,7 @@ async def find_diagnosis_code(
         str,
         Query(
             description="Words of the condition's title.",
-            examples=["type 2 diabetes mellitus without complications"],
+            examples=["carpal tunnel syndrome"],
             min_length=3,
             max_length=120,
         ),

@@ -73,7 +73,7 @@ async def get_pigment(
 async def get_paper_size(
     size: Annotated[str, Path(description="Name of the size.", examples=["A4"], min_length=2, max_length=20)],
     standard: Annotated[
-        Standard | None, Query(description="Which standard defines it, to tell sizes of one name apart.", examples=["ANSI"])
+        Standard | None, Query(description="Which standard defines it, to tell sizes of one name apart.", examples=["ISO"])
     ] = None,
 ) -> PaperSize:
     rows: list[dict[str, str]] = read_data("color", "paper_sizes.csv")
