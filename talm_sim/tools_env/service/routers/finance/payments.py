@@ -7,7 +7,7 @@ Reserve Bank of St. Louis and Bureau of Labor Statistics, as of 2009-12-15).
 import math
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
 from talm_sim.tools_env.service.lookup import fold, not_found

@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter
 
-from talm_sim.tools_env.service.routers.color import studio, web, works
+from talm_sim.tools_env.service.routers.art import studio, web, works
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/color")
+router = APIRouter(prefix="/art")
 for part in (web, works, studio):
     router.include_router(part.router)

@@ -49,7 +49,7 @@ async def get_pigment(
         str, Path(description="Colour Index name, or common name of the pigment.", examples=["PB29"], min_length=2, max_length=60)
     ],
 ) -> Pigment:
-    rows: list[dict[str, str]] = read_data("color", "pigments.csv")
+    rows: list[dict[str, str]] = read_data("art", "pigments.csv")
     code = fold(pigment).replace(" ", "").removeprefix("c.i.")
     for row in rows:
         names = [fold(name) for name in row["names"].split("; ")]
@@ -76,7 +76,7 @@ async def get_paper_size(
         Standard | None, Query(description="Which standard defines it, to tell sizes of one name apart.", examples=["ISO"])
     ] = None,
 ) -> PaperSize:
-    rows: list[dict[str, str]] = read_data("color", "paper_sizes.csv")
+    rows: list[dict[str, str]] = read_data("art", "paper_sizes.csv")
     fitting = [row for row in rows if fold(row["size"]) == fold(size)]
     if not fitting:
         raise not_found("paper size", size, sorted({row["size"] for row in rows}), "Give a name such as A4, C5, Letter or Arch D.")

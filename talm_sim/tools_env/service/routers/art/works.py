@@ -32,7 +32,7 @@ def _has_words(text: str, words: str) -> bool:
 @lru_cache(maxsize=1)
 def _paintings() -> list[tuple[str, Row]]:
     """The paintings with their plain titles, in the order of their accession numbers."""
-    return [(_plain(row["title"]), row) for row in read_data("color", "paintings.csv.gz")]
+    return [(_plain(row["title"]), row) for row in read_data("art", "paintings.csv.gz")]
 
 
 class Painting(BaseModel):
@@ -140,7 +140,7 @@ async def get_painting_palette(
         Query(description="Words of the title, to tell works of one painter apart.", examples=["Water Lilies"], min_length=2, max_length=120),
     ] = None,
 ) -> PaintingPalette:
-    rows: list[Row] = read_data("color", "palettes.csv")
+    rows: list[Row] = read_data("art", "palettes.csv")
     fitting = [row for row in rows if _plain(artist) and _has_words(row["artist"], artist)]
     if not fitting:
         painters = sorted({row["artist"] for row in rows})
