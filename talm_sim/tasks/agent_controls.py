@@ -23,6 +23,9 @@ user's in that turn, and answers it. True values on the packaged scenarios of ta
 |                | replaceable     | 1; without a human 0      | 1     | 0     | 0    | 1     |
 |                | non-replaceable | 0                         | 1     | 0     | 0    | 1     |
 
+In `several-gaps` each does as in `underspecified`, and so in `late-gap`, where no awareness question is asked: the cautious
+one answers without a call (PR 0, Skip 0).
+
 `no-tools` scenarios ask no awareness question, and no control knows a fact there. In the unavailable groups a PR of 0 holds as long as no fact
 of the masked tool happens to be a fact of the other one. `talm_sim.tasks.fault_controls` has the controls for injected faults.
 """

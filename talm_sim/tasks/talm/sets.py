@@ -8,7 +8,7 @@ from talm_sim.common.digests import digest
 
 __all__ = ["QUICK", "SAMPLE", "draw_sample"]
 
-_CATEGORIES = ("calendar", "color", "finance", "geo", "language", "music", "science", "transportation", "weather")
+_CATEGORIES = ("calendar", "art", "finance", "geo", "language", "music", "science", "transportation", "weather")
 QUICK = frozenset(f"{category}-{number:02}" for category in _CATEGORIES for number in range(1, 9))
 """Perfect queries of `quick`, by id: the first of nine categories."""
 SAMPLE = 300

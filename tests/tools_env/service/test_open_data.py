@@ -21,6 +21,7 @@ ODD: list[tuple[str, dict[str, Any], int, str]] = [
     ("get_penguin", {"individual": "N12A1", "egg_date": "2008-11-03"}, 404, "known are 2007-11-12"),
     ("get_penguin", {"individual": "N999A1"}, 404, "Did you mean"),
     ("get_crimean_war_deaths", {"year": 1854, "month": 3}, 404, "April 1854"),
+    ("get_us_marriages", {"year": 1982}, 404, "did not count"),
     ("get_wheat_price", {"year": 1811}, 404, "every fifth year"),
 ]
 
@@ -43,6 +44,10 @@ def test_places_are_found_by_their_common_names(written: str, place: str) -> Non
 @pytest.mark.parametrize("state", ["OR", "oregon"])
 def test_states_are_found_by_name_and_postal_code(state: str) -> None:
     assert direct_caller()("get_county_unemployment", {"county": "washington", "state": state})["state"] == "Oregon"
+
+
+def test_a_county_that_is_a_city_as_well_is_found_by_its_name() -> None:
+    assert direct_caller()("get_county_unemployment", {"county": "San Francisco"})["county"] == "San Francisco County"
 
 
 def test_people_of_a_place_are_women_and_men() -> None:

@@ -21,7 +21,7 @@ from talm_sim.tools_env.sources.http import HttpSource, HttpTools
 from tests.tools_env.service.quick import QuickServices
 
 pytestmark = pytest.mark.live
-CALL = HttpRequest("GET", f"{LOGICAL_HOST}/color/convert?color=red&to=hsl", {}, None)
+CALL = HttpRequest("GET", f"{LOGICAL_HOST}/art/convert?color=red&to=hsl", {}, None)
 
 
 class Service(ToolService):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -249,7 +250,7 @@ class _Proof:
                 yield f"'{gold.tool}' asks for '{missing.name}' by itself: {fault.message}", "a late gap is in an optional argument"
                 return
         result, failure = self._run(GoldCall(tool=gold.tool, arguments=left))
-        shown = failure or canonical_json(result)
+        shown = failure or json.dumps(result, ensure_ascii=False)
         for value in (missing.value, missing.other):
             if not mentions(shown, value):
                 yield f"'{gold.tool}' without '{missing.name}' does not name {value!r}: {shown[:120]}", "choose values that its answer names"

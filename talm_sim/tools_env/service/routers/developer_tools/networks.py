@@ -98,7 +98,7 @@ async def identify_mac_vendor(
     openapi_extra=person_can("The public list of port numbers is one search away, and /etc/services has it."),
 )
 async def get_port_service(
-    port: Annotated[int, Path(description="Port number.", examples=[25], ge=1, le=65535)],
+    port: Annotated[int, Path(description="Port number.", examples=[9], ge=1, le=65535)],
     transport: Annotated[
         Transport | None, Query(description="Transport protocol, to tell services on one port apart.", examples=["sctp"])
     ] = None,

@@ -136,7 +136,7 @@ async def get_electron_release(
 )
 async def get_browser_release(
     browser: Annotated[Browser, BROWSER],
-    version: Annotated[str, Path(description="Version of the browser.", examples=["3.6"], pattern=r"^[\d.\-]{1,12}$")],
+    version: Annotated[str, Path(description="Version of the browser.", examples=["8"], pattern=r"^[\d.\-]{1,12}$")],
 ) -> BrowserRelease:
     dates = _dates(browser)
     if version not in dates:

@@ -7,7 +7,7 @@ Reserve Bank of St. Louis and Bureau of Labor Statistics, as of 2009-12-15).
 import math
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
 from talm_sim.tools_env.service.lookup import fold, not_found
@@ -36,6 +36,14 @@ class LoanPlan(BaseModel):
     monthly_payment: float
     total_paid: float
     total_interest: float
+
+
+class SeveralQuarters(BaseModel):
+    """The quarters of a year that have figures, where none was named."""
+
+    year: int
+    several: list[int]
+    hint: str
 
 
 class EconomicQuarter(BaseModel):
@@ -104,12 +112,11 @@ async def plan_loan(
 async def get_us_economic_quarter(
     year: Annotated[int, Path(description="Calendar year.", examples=[1987], ge=1959, le=2009)],
     quarter: Annotated[int | None, Query(description="Quarter of the year, counted from January.", examples=[3], ge=1, le=4)] = None,
-) -> EconomicQuarter:
+) -> EconomicQuarter | SeveralQuarters:
     found = [row for row in read_data("finance", "us_economy.csv") if int(row["year"]) == year]
     quarters = [int(row["quarter"]) for row in found]
     if quarter is None:
-        listed = ", ".join(map(str, quarters))
-        raise HTTPException(422, f"quarter: the figures of {year} are kept for each quarter: {listed}. Say which one is meant.")
+        return SeveralQuarters(year=year, several=quarters, hint="Figures are kept for each quarter: say which one is meant by 'quarter'.")
     if quarter not in quarters:
         raise not_found(f"figures of {year} for quarter", str(quarter), hint=f"They end with quarter {quarters[-1]}.")
     row = found[quarters.index(quarter)]

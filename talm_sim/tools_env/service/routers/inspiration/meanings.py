@@ -109,7 +109,7 @@ async def get_name_meaning(
     openapi_extra=person_can("Jewellers and stationers hand the list out."),
 )
 async def get_anniversary_gift(
-    year: Annotated[int, Path(description="Years since the wedding.", examples=[5], ge=1, le=100)],
+    year: Annotated[int, Path(description="Years since the wedding.", examples=[25], ge=1, le=100)],
     list_name: Annotated[
         Literal["traditional", "modern", "gemstone"] | None,
         Query(description="Which list of gifts, where they differ.", examples=["traditional"]),

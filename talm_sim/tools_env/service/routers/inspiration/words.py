@@ -166,9 +166,9 @@ def _proverb(row: dict[str, str]) -> Proverb:
     openapi_extra=person_can("A person who speaks the language knows its proverbs."),
 )
 async def find_proverb(
-    about: Annotated[str, Query(description="An English word of its literal meaning.", examples=["apple"], min_length=3, max_length=30)],
+    about: Annotated[str, Query(description="An English word of its literal meaning.", examples=["frog"], min_length=3, max_length=30)],
     language: Annotated[
-        Language | None, Query(description="Language of the proverb, to tell several about one thing apart.", examples=["German"])
+        Language | None, Query(description="Language of the proverb, to tell several about one thing apart.", examples=["Japanese"])
     ] = None,
 ) -> Proverb:
     wanted = _plain(about)

@@ -129,12 +129,12 @@ async def get_iowa_electricity(
     openapi_extra=person_cannot("It is one of 344 rows of field notes.", record=True),
 )
 async def get_penguin(
-    individual: Annotated[str, Path(description="Tag of the individual.", examples=["N1A1"], pattern=r"^[Nn]\d{1,3}[Aa]\d$")],
+    individual: Annotated[str, Path(description="Tag of the individual.", examples=["N81A1"], pattern=r"^[Nn]\d{1,3}[Aa]\d$")],
     egg_date: Annotated[
         str | None,
         Query(
             description="Day its egg was noted, as YYYY-MM-DD, to tell penguins of one tag apart.",
-            examples=["2007-11-11"],
+            examples=["2009-11-16"],
             pattern=r"^\d{4}-\d\d-\d\d$",
         ),
     ] = None,

@@ -114,9 +114,9 @@ class Marriages(BaseModel):
 
     year: int
     marriages: int
-    divorces: int | None
+    divorces: int
     marriages_per_1000: float
-    divorces_per_1000: float | None
+    divorces_per_1000: float
 
 
 @cache
@@ -162,7 +162,7 @@ def _counties() -> dict[str, list[CountyWork]]:
     found: dict[str, list[CountyWork]] = {}
     for row in read_data(CATEGORY, "county_unemployment.csv.gz"):
         one = CountyWork(
-            county=row["county"],
+            county=row["county"].partition("/")[0],
             state=_states()[row["state"]],
             labour_force=int(row["labour_force"]),
             employed=int(row["employed"]),
@@ -176,7 +176,7 @@ def _counties() -> dict[str, list[CountyWork]]:
 
 def _short_county(name: str) -> str:
     """Return a county's name without the word for what it is."""
-    plain = fold(name).replace("/city", "").replace("/town", "")
+    plain = fold(name)
     for kind in (" county", " parish", " borough", " census area", " municipio"):
         plain = plain.removesuffix(kind)
     return plain
@@ -253,10 +253,10 @@ async def get_us_unemployment_rate(
     openapi_extra=person_cannot("It is one of 3,200 rows of a table from 2009.", record=True),
 )
 async def get_county_unemployment(
-    county: Annotated[str, Path(description="Name of the county.", examples=["Cook County"], min_length=2, max_length=60)],
+    county: Annotated[str, Path(description="Name of the county.", examples=["Ada County"], min_length=2, max_length=60)],
     state: Annotated[
         str | None,
-        Query(description="State by name or postal code, to tell counties of one name apart.", examples=["Illinois"], max_length=30),
+        Query(description="State by name or postal code, to tell counties of one name apart.", examples=["Idaho"], max_length=30),
     ] = None,
 ) -> CountyWork:
     known = _counties().get(fold(county))
@@ -292,10 +292,12 @@ async def get_women_degree_share(
 )
 async def get_us_marriages(year: Annotated[int, Query(description="Year.", examples=[1867], ge=1867, le=2011)]) -> Marriages:
     row = _row("us_marriages.csv", year)
+    if not row["Marriages"]:
+        raise HTTPException(404, f"The row of {year} is empty: the office did not count that year.")
     return Marriages(
         year=year,
-        marriages=int(float(row["Marriages"])),
-        divorces=int(float(row["Divorces"])) if row["Divorces"] else None,
+        marriages=int(row["Marriages"]),
+        divorces=int(row["Divorces"]),
         marriages_per_1000=float(row["Marriages_per_1000"]),
-        divorces_per_1000=float(row["Divorces_per_1000"]) if row["Divorces_per_1000"] else None,
+        divorces_per_1000=float(row["Divorces_per_1000"]),
     )

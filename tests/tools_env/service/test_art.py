@@ -12,14 +12,19 @@ from talm_sim.types import ToolSpec
 Ask = Callable[..., Any]
 
 
-def test_the_category_has_five_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
-    tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "color"}
+def test_the_category_has_ten_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
+    tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "art"}
     assert tools == {
         "get_css_color": True,
         "find_nearest_color_name": True,
         "convert_color": False,
         "check_color_contrast": False,
         "get_color_harmony": False,
+        "find_painting": False,
+        "get_painting_by_number": False,
+        "get_painting_palette": False,
+        "get_pigment": True,
+        "get_paper_size": True,
     }
 
 
@@ -38,7 +43,7 @@ def test_css_color_knows_names_only(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("color", "name", "exact"),
+    ("art", "name", "exact"),
     [("#daa520", "goldenrod", True), ("#d8a31e", "goldenrod", False), ("0FF", "aqua", True), ("#5f9fa1", "cadetblue", False)],
 )
 def test_nearest_name(ask: Ask, color: str, name: str, exact: bool) -> None:
@@ -53,7 +58,7 @@ def test_a_color_that_is_neither_code_nor_name_is_not_found(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("color", "space", "channels"),
+    ("art", "space", "channels"),
     [
         ("goldenrod", "hsl", {"hue": 42.9, "saturation_percent": 74.4, "lightness_percent": 49.0}),
         ("#daa520", "hsv", {"hue": 42.9, "saturation_percent": 85.3, "value_percent": 85.5}),
@@ -93,7 +98,7 @@ def test_contrast_is_that_of_the_accessibility_guidelines(
 
 
 @pytest.mark.parametrize(
-    ("color", "harmony", "others"),
+    ("art", "harmony", "others"),
     [
         ("red", "complementary", ["#00ffff"]),
         ("red", "triadic", ["#0000ff", "#00ff00"]),
@@ -106,3 +111,29 @@ def test_contrast_is_that_of_the_accessibility_guidelines(
 )
 def test_harmonies_lie_on_the_color_wheel(ask: Ask, color: str, harmony: str, others: list[str]) -> None:
     assert sorted(ask("get_color_harmony", color=color, harmony=harmony)["others"]) == sorted(others)
+
+
+def test_paintings_of_one_title_are_told_apart_by_their_artist(ask: Ask) -> None:
+    several = ask("find_painting", title="The Deluge")["several"]
+    assert several[0] == "The Deluge, Joseph Mallord William Turner, ?exhibited 1805, N00493" and len(several) == 4
+    assert ask("find_painting", title="the deluge", artist="Turner")["acquired"] == 1856
+    assert "Winifred Knights" in ask("find_painting", title="The Deluge", artist="Hokusai", status=404)
+    assert "give more of the title" in ask("find_painting", title="the", status=422)
+
+
+def test_a_size_of_two_standards_names_both(ask: Ask) -> None:
+    assert ask("get_paper_size", size="b4")["several"] == ["B4 of ISO", "B4 of JIS"]
+    assert ask("get_paper_size", size="B4", standard="JIS")["height_mm"] == 364
+    assert ask("get_paper_size", size="Letter")["width_inches"] == 8.5
+    assert "ISO and JIS" in ask("get_paper_size", size="B4", standard="ARCH", status=404)
+
+
+def test_a_painter_of_several_works_needs_the_work(ask: Ask) -> None:
+    assert len(ask("get_painting_palette", artist="Van Gogh")["several"]) == 3
+    assert ask("get_painting_palette", artist="Van Gogh", work="first steps")["year"] == "1890"
+    assert "28 painters" in ask("get_painting_palette", artist="Andy Warhol", status=404)
+
+
+def test_a_pigment_has_many_names(ask: Ask) -> None:
+    assert ask("get_pigment", pigment="pb 27") == ask("get_pigment", pigment="Berlin blue")
+    assert "No pigment" in ask("get_pigment", pigment="unicorn blue", status=404)

@@ -1,19 +1,23 @@
 """Colours of the web: the CSS names of webcolors (BSD-3-Clause), colour spaces, contrast and harmonies of coloraide (MIT)."""
 
+from __future__ import annotations
+
 import math
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import webcolors  # type: ignore[import-untyped]
-from coloraide import Color
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
 from talm_sim.tools_env.service.lookup import fold, not_found
+from talm_sim.tools_env.service.stand_in import person_can, person_cannot
+
+if TYPE_CHECKING:
+    from coloraide import Color
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/color")
+router = APIRouter()
 
 HINT = "Give a CSS colour name such as goldenrod, or a hex code such as #daa520."
 HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
@@ -42,14 +46,24 @@ COLOR = "CSS colour name or hex code."
 
 
 @lru_cache(maxsize=1)
+def _css_colors() -> dict[str, str]:
+    """Hex codes of the CSS colours by name, in the order of the alphabet."""
+    import webcolors  # type: ignore[import-untyped]
+
+    return {name: str(webcolors.name_to_hex(name)) for name in sorted(webcolors.names("css3"))}
+
+
+def _color(code: str) -> Color:
+    from coloraide import Color
+
+    return Color(code)
+
+
+@lru_cache(maxsize=1)
 def _named_colors() -> dict[str, Color]:
     """CSS colours by name; of two names for the same colour the first in the alphabet."""
-    named: dict[str, Color] = {}
-    for name in sorted(webcolors.names("css3")):
-        color = Color(webcolors.name_to_hex(name))
-        if color not in named.values():
-            named[name] = color
-    return named
+    first = {code: name for name, code in reversed(_css_colors().items())}
+    return {name: _color(code) for name, code in _css_colors().items() if first[code] == name}
 
 
 def _hex(color: str) -> str:
@@ -57,11 +71,10 @@ def _hex(color: str) -> str:
     name = fold(color).replace(" ", "")
     digits = name.removeprefix("#")
     if len(digits) in (3, 6) and HEX_DIGITS.issuperset(digits):
-        return str(webcolors.normalize_hex("#" + digits))
-    try:
-        return str(webcolors.name_to_hex(name))
-    except ValueError:
-        raise not_found("colour", color, sorted(webcolors.names("css3")), HINT) from None
+        return "#" + (digits if len(digits) == 6 else "".join(2 * digit for digit in digits))
+    if name not in _css_colors():
+        raise not_found("colour", color, _css_colors(), HINT)
+    return _css_colors()[name]
 
 
 class CssColor(BaseModel):
@@ -115,21 +128,20 @@ class ColorHarmony(BaseModel):
     "/names/{name}",
     operation_id="get_css_color",
     summary="Get the hex code and the red, green and blue values of a CSS colour name.",
-    openapi_extra={"x-human-replaceable": True},
+    openapi_extra=person_can("A web designer finds it in the list of CSS colours, or in the colour picker of a browser."),
 )
 async def get_css_color(
     name: Annotated[str, Path(description="Colour name of CSS.", examples=["goldenrod"], min_length=3, max_length=30)],
 ) -> CssColor:
     plain = fold(name).replace(" ", "")
-    names: list[str] = sorted(webcolors.names("css3"))
-    if plain not in names:
-        raise not_found("CSS colour", name, names, "Only the 147 colour names of CSS 3 are known.")
-    code = webcolors.name_to_hex(plain)
+    if plain not in _css_colors():
+        raise not_found("CSS colour", name, _css_colors(), "Only the 147 colour names of CSS 3 are known.")
+    code = _css_colors()[plain]
     return CssColor(
         name=plain,
         hex=code,
-        rgb=", ".join(str(value) for value in webcolors.hex_to_rgb(code)),
-        also_called=[other for other in names if other != plain and webcolors.name_to_hex(other) == code],
+        rgb=", ".join(str(value) for value in bytes.fromhex(code[1:])),
+        also_called=[other for other, its in _css_colors().items() if other != plain and its == code],
     )
 
 
@@ -137,16 +149,16 @@ async def get_css_color(
     "/nearest-name",
     operation_id="find_nearest_color_name",
     summary="Find the CSS colour name that looks nearest to a hex code, by the CIEDE2000 colour difference.",
-    openapi_extra={"x-human-replaceable": True},
+    openapi_extra=person_can("A person compares the colour with a chart of the named colours."),
 )
 async def find_nearest_color_name(
     color: Annotated[str, Query(description="Hex code of the colour.", examples=["#d8a31e"], max_length=30)],
 ) -> NearestName:
     code = _hex(color)
-    wanted = Color(code)
+    wanted = _color(code)
     differences = {name: wanted.delta_e(named, method="2000") for name, named in _named_colors().items()}
     name = min(differences, key=differences.__getitem__)
-    name_hex = webcolors.name_to_hex(name)
+    name_hex = _css_colors()[name]
     return NearestName(color=code, name=name, name_hex=name_hex, difference=round(differences[name], 2), exact=name_hex == code)
 
 
@@ -154,14 +166,14 @@ async def find_nearest_color_name(
     "/conversion",
     operation_id="convert_color",
     summary="Convert a colour to HSL, HSV, HWB, CIE Lab, CIE LCh or OKLCh.",
-    openapi_extra={"x-human-replaceable": False},
+    openapi_extra=person_cannot("The formulas of colour spaces are too long for the head, and the answer is needed to two decimals."),
 )
 async def convert_color(
     color: Annotated[str, Query(description=COLOR, examples=["#daa520"], max_length=30)],
     space: Annotated[Space, Query(description="Colour space to convert to; lab and lch have white point D50.", examples=["hsl"])],
 ) -> ConvertedColor:
     code = _hex(color)
-    coords = Color(code).convert(space).coords(nans=True)
+    coords = _color(code).convert(space).coords(nans=True)
     channels = {
         name: None if math.isnan(value) else round(value * scale, decimals) + 0.0
         for (name, scale, decimals), value in zip(CHANNELS[space], coords, strict=True)
@@ -173,14 +185,14 @@ async def convert_color(
     "/contrast",
     operation_id="check_color_contrast",
     summary="Compute the WCAG contrast ratio of text and background colours, and which accessibility levels it meets.",
-    openapi_extra={"x-human-replaceable": False},
+    openapi_extra=person_cannot("No eye reads a ratio of luminances to two decimals."),
 )
 async def check_color_contrast(
     foreground: Annotated[str, Query(description=f"Text colour: {COLOR}", examples=["white"], max_length=30)],
     background: Annotated[str, Query(description=f"Background colour: {COLOR}", examples=["#777777"], max_length=30)],
 ) -> Contrast:
     text, behind = _hex(foreground), _hex(background)
-    ratio = Color(text).contrast(Color(behind), method="wcag21")
+    ratio = _color(text).contrast(_color(behind), method="wcag21")
     return Contrast(
         foreground=text,
         background=behind,
@@ -196,12 +208,12 @@ async def check_color_contrast(
     "/harmony",
     operation_id="get_color_harmony",
     summary="Get the colours that go with a colour on the HSL colour wheel, such as its complementary or triadic ones.",
-    openapi_extra={"x-human-replaceable": False},
+    openapi_extra=person_cannot("A turn of the colour wheel has to be computed for three channels."),
 )
 async def get_color_harmony(
     color: Annotated[str, Query(description=COLOR, examples=["#3366cc"], max_length=30)],
     harmony: Annotated[Harmony, Query(description="Which relation on the colour wheel.", examples=["complementary"])],
 ) -> ColorHarmony:
     code = _hex(color)
-    found = [each.convert("srgb").to_string(hex=True) for each in Color(code).harmony(HARMONIES[harmony], space="hsl")]
+    found = [each.convert("srgb").to_string(hex=True) for each in _color(code).harmony(HARMONIES[harmony], space="hsl")]
     return ColorHarmony(color=code, harmony=harmony, others=[each for each in found if each != code])
