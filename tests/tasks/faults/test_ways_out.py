@@ -21,6 +21,9 @@ from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario
 from tests.in_process import direct_caller
 from tests.tasks.faults.damage import FAULTS, DirectSource, built_in, packaged, register_faults
 
+EVERY, PERSON = 153, 55
+"""Tools of the packaged queries of set quick, each counted once per query, and those that a person can stand in for."""
+NOBODY = EVERY - PERSON
 SCHEDULES = ("http-503:p=0.5", "http-500:times=2", "http-404:after=1", "timeout:call=2", "empty-result:p=0.3", "malformed-body:times=1,seed=4")
 KINDS = [name for name in PERTURBATIONS.names() if PERTURBATIONS.get(name).family != "model"]
 
@@ -70,7 +73,7 @@ def test_what_is_predicted_is_what_the_calls_prove(fault: str) -> None:
         proven = asyncio.run(prove_ways(tools, scenarios, [fault]))
     except PrerequisiteError:
         pytest.skip("it has no default options")
-    assert len(proven) == sum(len({call.tool for call in one.gold_calls}) for one in scenarios) == 48
+    assert len(proven) == sum(len({call.tool for call in one.gold_calls}) for one in scenarios)
     by_id, others = {one.id: one for one in scenarios}, gold_arguments(scenarios)
     # What a fault does to the parts of an answer that hold no fact can only be known from the answer.
     whole = PERTURBATIONS.get(parse_perturbation(fault).name).family not in ("endpoint", "tools")
@@ -84,27 +87,27 @@ def test_what_is_predicted_is_what_the_calls_prove(fault: str) -> None:
 @pytest.mark.parametrize(
     ("fault", "ways"),
     [
-        ("http-500", {"ask": 56, "none": 88}),
-        ("mask", {"ask": 56, "none": 88}),
-        ("http-500:times=2", {"again": 144}),
-        ("http-500:times=3", {"again": 144}),
-        ("http-500:times=4", {"ask": 56, "none": 88}),
-        ("http-500:p=0", {"not needed": 144}),
-        ("http-500:call=2", {"not needed": 144}),
-        ("t-shifted:times=1", {"read": 144}),
-        ("t-lasting-shift", {"ask": 56, "none": 88}),
-        ("t-null", {"ask": 56, "none": 88}),
-        ("t-renamed-fields", {"result": 144}),
-        ("t-renamed-argument", {"again": 144}),
-        ("t-renamed-tool", {"result": 144}),
-        ("t-slow", {"result": 144}),
-        ("t-not-there", {"not applicable": 144}),
+        ("http-500", {"ask": PERSON, "none": NOBODY}),
+        ("mask", {"ask": PERSON, "none": NOBODY}),
+        ("http-500:times=2", {"again": EVERY}),
+        ("http-500:times=3", {"again": EVERY}),
+        ("http-500:times=4", {"ask": PERSON, "none": NOBODY}),
+        ("http-500:p=0", {"not needed": EVERY}),
+        ("http-500:call=2", {"not needed": EVERY}),
+        ("t-shifted:times=1", {"read": EVERY}),
+        ("t-lasting-shift", {"ask": PERSON, "none": NOBODY}),
+        ("t-null", {"ask": PERSON, "none": NOBODY}),
+        ("t-renamed-fields", {"result": EVERY}),
+        ("t-renamed-argument", {"again": EVERY}),
+        ("t-renamed-tool", {"result": EVERY}),
+        ("t-slow", {"result": EVERY}),
+        ("t-not-there", {"not applicable": EVERY}),
     ],
 )
 def test_the_first_way_that_works_is_found(fault: str, ways: dict[str, int]) -> None:
     tools = built_in()
-    replaceable = sum(tools.specs[call.tool].human_replaceable for one in packaged("perfect") for call in one.gold_calls)
-    assert replaceable == 56
+    offered = [tool for one in packaged("perfect") for tool in {call.tool for call in one.gold_calls}]
+    assert (len(offered), sum(tools.specs[tool].human_replaceable for tool in offered)) == (EVERY, PERSON)
     proven = asyncio.run(prove_ways(tools, packaged("perfect"), [fault]))
     assert Counter(one.way.value for one in proven) == ways
 
@@ -114,7 +117,7 @@ def test_a_fault_of_p_is_got_around_exactly_where_it_lets_a_repeated_call_throug
     proven = asyncio.run(prove_ways(built_in(), packaged("perfect"), ["http-500:p=0.5"], seed=3))
     found = Counter(one.way for one in proven)
     struck = len(proven) - found[Way.NOT_NEEDED]
-    assert 50 <= struck <= 94
+    assert 0.35 * EVERY <= struck <= 0.65 * EVERY
     assert found[Way.AGAIN] / struck > 0.75
 
 
