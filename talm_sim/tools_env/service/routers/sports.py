@@ -181,7 +181,8 @@ async def get_club_season(
     openapi_extra=person_cannot("It is a row of the final table of a season long ago.", record=True),
 )
 async def get_club_by_rank(
-    season: Annotated[Season, SEASON], rank: Annotated[int, Path(description="Place in the table, 1 for the champions.", ge=1, le=20)]
+    season: Annotated[Season, SEASON],
+    rank: Annotated[int, Path(description="Place in the table, 1 for the champions.", examples=[14], ge=1, le=20)],
 ) -> TableRow:
     table = _table(season)
     if rank > len(table):
@@ -196,7 +197,7 @@ async def get_club_by_rank(
     openapi_extra=person_can("Any almanac of the Olympic Games lists the medallists with their times."),
 )
 async def get_olympic_sprinter(
-    year: Annotated[int, Query(description="Year of the Games.", ge=1896, le=2012)],
+    year: Annotated[int, Query(description="Year of the Games.", examples=[1936], ge=1896, le=2012)],
     medal: Annotated[Literal["gold", "silver", "bronze"], Query(description="Which medal.")],
 ) -> Medallist:
     rows = read_data("sports", "sprint.csv")

@@ -121,9 +121,9 @@ def _ways(dice: int, sides: int) -> list[int]:
     openapi_extra=person_cannot("It takes counting all the throws of several dice."),
 )
 async def get_dice_odds(
-    dice: Annotated[int, Query(description="How many dice are thrown.", ge=1, le=20)],
-    sides: Annotated[int, Query(description="Sides of each die.", ge=2, le=100)],
-    at_least: Annotated[int, Query(description="Sum to reach.", ge=1, le=2000)],
+    dice: Annotated[int, Query(description="How many dice are thrown.", examples=[9], ge=1, le=20)],
+    sides: Annotated[int, Query(description="Sides of each die.", examples=[12], ge=2, le=100)],
+    at_least: Annotated[int, Query(description="Sum to reach.", examples=[60], ge=1, le=2000)],
 ) -> DiceOdds:
     ways = _ways(dice, sides)
     if at_least > dice * sides:

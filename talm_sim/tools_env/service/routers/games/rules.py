@@ -179,7 +179,7 @@ async def get_equipment(
 )
 async def get_class_level(
     character_class: Annotated[CharacterClass, Path(description="Class of the character.")],
-    level: Annotated[int, Path(description="Level of the character.", ge=1, le=20)],
+    level: Annotated[int, Path(description="Level of the character.", examples=[7], ge=1, le=20)],
 ) -> ClassLevel:
     rows = read_data("games", "levels.json.gz")
     row = next(one for one in rows if fold(one["character_class"]) == character_class and one["level"] == level)

@@ -48,7 +48,7 @@ def _counties() -> dict[str, County]:
 async def get_county_codes(
     county: Annotated[
         str,
-        Path(description="Name of the county, with or without the word county or parish.", examples=["Custer"], min_length=2, max_length=40),
+        Path(description="Name of the county, with or without the word county or parish.", examples=["Latah"], min_length=2, max_length=40),
     ],
     state: Annotated[
         str | None,

@@ -120,7 +120,7 @@ async def get_austrian_postcode(
     openapi_extra=person_cannot("Austria has over 2,200 postcodes.", record=True),
 )
 async def find_austrian_postcodes(
-    place: Annotated[str, Path(description="Name of the place in German.", examples=["Linz"], min_length=2, max_length=60)],
+    place: Annotated[str, Path(description="Name of the place in German.", examples=["Eisenstadt"], min_length=2, max_length=60)],
     state: Annotated[
         str | None,
         Query(description="State that it lies in, in German, to tell places of one name apart.", examples=["Burgenland"], max_length=30),
@@ -145,12 +145,12 @@ async def find_austrian_postcodes(
     openapi_extra=person_can("The region's government prints its holidays, and so does a calendar on the wall."),
 )
 async def get_regional_holiday(
-    country: Annotated[Literal["DE", "ES", "CH", "AU", "CA", "GB"], Path(description="ISO code of the country.")],
+    country: Annotated[Literal["DE", "ES", "CH", "AU", "CA", "GB"], Path(description="ISO code of the country.", examples=["CH"])],
     region: Annotated[
         str, Query(description="Name of the region in its own language, or its code.", examples=["Ticino"], min_length=2, max_length=60)
     ],
-    holiday: Annotated[str, Query(description="Name of the holiday in English.", examples=["Flag Day"], min_length=3, max_length=60)],
-    year: Annotated[int, Query(description="Year.", ge=1990, le=2050)],
+    holiday: Annotated[str, Query(description="Name of the holiday in English.", examples=["Saint Joseph's Day"], min_length=3, max_length=60)],
+    year: Annotated[int, Query(description="Year.", examples=[2003], ge=1990, le=2050)],
 ) -> RegionalHoliday:
     import holidays
 

@@ -31,7 +31,7 @@ async def allocate_seats(
         list[Annotated[int, Query(ge=0, le=10**10)]],
         Query(description="Votes of each party.", examples=[[5400, 3100]], min_length=1, max_length=20),
     ],
-    seats: Annotated[int, Query(description="Seats to share.", ge=1, le=800)],
+    seats: Annotated[int, Query(description="Seats to share.", examples=[44], ge=1, le=800)],
     method: Annotated[Literal["d-hondt", "sainte-lague", "hare"], Query(description="How quotients or remainders are compared.")],
 ) -> Seats:
     total = sum(votes)

@@ -165,7 +165,7 @@ async def find_president(
     summary="Look up an amendment to the Constitution of the United States: its subject, and when it was proposed and ratified.",
     openapi_extra=person_can("It is printed in every pocket edition of the Constitution."),
 )
-async def get_amendment(number: Annotated[int, Path(description="Number of the amendment.", ge=1, le=27)]) -> Amendment:
+async def get_amendment(number: Annotated[int, Path(description="Number of the amendment.", examples=[9], ge=1, le=27)]) -> Amendment:
     row = read_data("government", "amendments.csv")[number - 1]
     return Amendment(
         number=number, subject=row["subject"], proposed=date.fromisoformat(row["proposed"]), ratified=date.fromisoformat(row["ratified"])
@@ -178,7 +178,7 @@ async def get_amendment(number: Annotated[int, Path(description="Number of the a
     summary="Find when a Congress of the United States begins and ends, by its number.",
     openapi_extra=person_can("The website of Congress lists all of them with their dates."),
 )
-async def get_congress_dates(number: Annotated[int, Path(description="Number of the Congress.", ge=1, le=150)]) -> Congress:
+async def get_congress_dates(number: Annotated[int, Path(description="Number of the Congress.", examples=[88], ge=1, le=150)]) -> Congress:
     def begins(congress: int) -> date:
         year = 1787 + 2 * congress
         return date(year, 1, 3) if congress >= FIRST_JANUARY_CONGRESS else date(year, 3, 4)
