@@ -45,7 +45,7 @@ class Built:
 
     job: Job[Any]
     """The job with every value decided."""
-    opened: Opened
+    opened: Opened[Job[Any]]
     scenarios: Sequence[Scenario]
     grader: Grader
     library: CassetteLibrary
@@ -279,7 +279,7 @@ def _recorded_answer(ask: int, event: HumanEvent) -> RecordedAnswer:
     )
 
 
-def _check_wording(opened: Opened, begun_with: Mapping[str, str]) -> None:
+def _check_wording(opened: Opened[Any], begun_with: Mapping[str, str]) -> None:
     """Check that the model would read the same texts: two wordings in one run would be two experiments."""
     if not begun_with:
         return

@@ -170,7 +170,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         return (*(("fault",) if job.options.perturb else ()), *refusal_judges(job.options))
 
     @asynccontextmanager
-    async def open(self, job: Job[AgentTaskOptionsT], shared: Shared) -> AsyncIterator[Opened]:
+    async def open(self, job: Job[AgentTaskOptionsT], shared: Shared) -> AsyncIterator[Opened[Job[Any]]]:
         """Open model and tools."""
         from talm_sim.agent.ask_limits import limits_of
         from talm_sim.agent.episode import Agent

@@ -56,7 +56,7 @@ class AskingTask(Task[OptionsT]):
         """
 
     @asynccontextmanager
-    async def open(self, job: Job[OptionsT], shared: Shared) -> AsyncIterator[Opened]:
+    async def open(self, job: Job[OptionsT], shared: Shared) -> AsyncIterator[Opened[Job[Any]]]:
         """Open the model, and decide how it is asked."""
         from talm_sim.agent.episode import Agent
         from talm_sim.agent.single_step import respond_graph

@@ -314,7 +314,7 @@ class Task(ABC, Generic[OptionsT]):
     # --- the run ----------------------------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def open(self, job: Job[OptionsT], shared: Shared) -> AbstractAsyncContextManager[Opened]:
+    def open(self, job: Job[OptionsT], shared: Shared) -> AbstractAsyncContextManager[Opened[Job[Any]]]:
         """Open what a settled job needs.
 
         Raises:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
     from talm_sim.agent.episode import Agent
-    from talm_sim.tasks.base import Job
     from talm_sim.types import Scenario, ToolSpec
 
 __all__ = ["Opened"]
 
+JobT = TypeVar("JobT")
+
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Generic[JobT]):
     """A job with all it needs opened.
 
     Attributes:
@@ -36,7 +37,7 @@ class Opened:
         warnings: The same of the scenarios that are run.
     """
 
-    job: Job[Any]
+    job: JobT
     agent: Callable[[BaseCheckpointSaver[Any] | None], Agent]
     wording: Mapping[str, str] = field(default_factory=dict)
     in_flight: int | None = None
