@@ -100,7 +100,7 @@ class Paperwork(Task[PaperworkOptions]):
         return _Clerk()
 
     @asynccontextmanager
-    async def open(self, job: Job[PaperworkOptions], shared: Shared) -> AsyncIterator[Opened]:
+    async def open(self, job: Job[PaperworkOptions], shared: Shared) -> AsyncIterator[Opened[Any]]:
         """Compile the graph; questions wait for a person."""
 
         def agent(saver: Any) -> Agent:
