@@ -23,6 +23,29 @@ _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _NEAR = 0.005
 """Numbers that differ by less than this share are one value."""
 
+_UNITS = re.compile(r"_(?:c|cm|f|ft|g|gwh|hpa|k|kelvin|kg|km|km2|km3|kmh|knots|m|mev|metres|mi|miles|mm|ms|nm|ns|percent|u|usd|utc)$")
+"""Words at the end of a field's name that say in what it is measured."""
+_VAGUE = {
+    *("code", "count", "date", "day", "id", "kind", "month", "name", "number"),
+    *("rank", "text", "title", "type", "unit", "value", "weekday", "year"),
+}
+"""Names of fields under which a tool may return anything, so that an answer to the request's values is no answer to the request."""
+_SAME_ARGUMENTS = 2
+"""A tool that requires so many arguments of one name as a needed one works on the same things."""
+_HOLIDAYS = ("find_holiday", "list_month_holidays", "count_working_days", "add_working_days", "check_trading_day")
+_PLACES = ("get_city_details", "get_airport_details", "get_weather_station", "find_city_airports")
+_BY_OTHER_MEANS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(_HOLIDAYS, _HOLIDAYS),
+    **dict.fromkeys((*_PLACES, "get_city_distance", "get_city_direction", "get_flight_distance", "find_nearest_city"), _PLACES),
+    "list_clock_changes": ("get_city_local_time",),
+    "convert_cooking_measure": ("convert_units",),
+    "convert_oven_temperature": ("convert_units",),
+    "compute_molar_mass": ("get_element", "get_isotope"),
+    "convert_to_hijri": ("find_moon_phase",),
+    "find_moon_phase": ("convert_to_hijri",),
+}
+"""Built-in tools, and others whose results lead to what they do: in several calls, or by coordinates. No single call shows it."""
+
 Leaf = tuple[str, Any]
 """A name of a field, and its value."""
 
@@ -59,8 +82,9 @@ class Serving:
     def find(self, original: Scenario, tool: str) -> str:
         """Say what part of a request a tool serves that the request does not need; empty if none is found.
 
-        A tool serves a part if it returns a fact that the request asks for when called with values of the request, or if it returns a field
-        of a fact's name, unless many tools do, or one whose words and the tool's own are those of a fact's field.
+        A tool serves a part if it returns a fact that the request asks for, or a field of its name, when called with values of the request;
+        if it returns a field of a fact's name at all, unless many tools do; if it requires the same arguments as a needed tool; or if its
+        results are known to lead to what a needed tool does.
 
         Args:
             original: The complete scenario.
@@ -72,27 +96,38 @@ class Serving:
         return self._found[key]
 
     def _find(self, original: Scenario, tool: str) -> str:
+        for call in original.gold_calls:
+            shared = _arguments(self._specs[tool]) & _arguments(self._specs[call.tool])
+            if len(shared) >= _SAME_ARGUMENTS:
+                return f"'{tool}' takes the same arguments as '{call.tool}': {', '.join(sorted(shared))}"
+            if tool in _BY_OTHER_MEANS.get(call.tool, ()):
+                return f"'{tool}' leads to what '{call.tool}' does"
         facts = self._asked.get(original.id, ())
         for fact in facts:
             field = _field_of(fact)
-            if field in self._fields.get(tool, ()) and field not in self._common:
-                return f"'{tool}' returns a '{field}', which is asked for"
-            if other := self._find_alike(tool, field):
-                return f"'{tool}' returns a '{other}', like the '{field}' asked for"
+            if found := next(self._alike(tool, field), ""):
+                return f"'{tool}' returns '{found}', like the '{field}' that is asked for"
         for arguments in islice(self._plausible_calls(original, tool), _MOST_CALLS):
             given = list(arguments.values())
-            for key, value in self._result(tool, arguments):
-                for fact in facts:
-                    if value not in given and _is_same(value, fact):
-                        return f"'{tool}' gives the {fact.name}: {key} is {value}"
+            new = [(key, value) for key, value in self._result(tool, arguments) if value not in given]
+            for fact in facts:
+                for key, value in new:
+                    if _is_same(value, fact) or _is_of_one_thing(key, _field_of(fact)):
+                        return f"'{tool}' gives the {fact.name} for values of the request: {key} is {value}"
         return ""
 
-    def _find_alike(self, tool: str, field: str) -> str:
-        """Return a field that has, with the tool's name, all words of another of several words: `code` of `get_currency`, `currency_code`."""
-        wanted = set(field.split("_"))
-        named = set(tool.split("_"))
-        alike = (one for one in sorted(self._fields.get(tool, ())) if wanted <= named | set(one.split("_")) and wanted & set(one.split("_")))
-        return next(alike, "") if len(wanted) > 1 else ""
+    def _alike(self, tool: str, field: str) -> Iterator[str]:
+        """Yield the fields of a tool that are like one asked for.
+
+        The same field, in whatever unit, unless many tools return it; or one that has, with the tool's name, all words of a field of several
+        words: `code` of `get_currency_details` for `currency_code`.
+        """
+        wanted = _words(field)
+        for other in sorted(self._fields.get(tool, ())):
+            words = _words(other)
+            same = words == wanted and field not in self._common and other not in self._common
+            if same or (len(wanted) > 1 and wanted & words and wanted <= words | set(tool.split("_"))):
+                yield other
 
     def _result(self, tool: str, arguments: Mapping[str, Any]) -> list[Leaf]:
         key = canonical_json([tool, arguments])
@@ -166,6 +201,21 @@ def _leaves(result: Any, key: str = "") -> Iterator[Leaf]:
 def _field_of(fact: Fact) -> str:
     """Return the name of the field that a fact is read from; a place in a list belongs to the list's name."""
     return next((part for part in reversed(fact.pointer.split("/")) if part and not part.isdigit()), "")
+
+
+def _words(field: str) -> frozenset[str]:
+    """Return the words of a field's name, without the unit at its end."""
+    return frozenset(_UNITS.sub("", field).split("_"))
+
+
+def _arguments(spec: ToolSpec) -> set[str]:
+    return set(spec.parameters.get("required", ())) - {"seed"}
+
+
+def _is_of_one_thing(field: str, asked: str) -> bool:
+    """Return whether a field that a call returns says the same as one asked for, or says it as a code: `country_code` for `country`."""
+    words, wanted = _words(field) - {"code", "name"}, _words(asked) - {"code", "name"}
+    return bool(wanted) and words == wanted and not wanted <= _VAGUE
 
 
 def _is_same(value: Any, fact: Fact) -> bool:
