@@ -30,7 +30,6 @@ from talm_sim.tasks.awareness.making.toolbench import load_toolbench
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.registry import find_task
-from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.types import Fact, Scenario
 
 __all__ = ["ManipulationMaker"]
@@ -86,6 +85,8 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
 
     def _replace_by_calls(self) -> Manipulator:
         """Replace tools while they can be called: every swap and its check are made here, and each answer is kept."""
+        from talm_sim.tools_env.caller import ToolCaller  # not at the top: it opens the service
+
         with ToolCaller() as call:
             return self._manipulate(self._pool(Serving(call, call.specs, self._asked, [one.scenario for one in self._all])))
 

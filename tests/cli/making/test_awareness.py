@@ -49,7 +49,7 @@ def from_a_few(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> 
 def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("talm_sim.retrieval.find_embedder", lambda name: Words())
-    monkeypatch.setattr("talm_sim.tasks.awareness.maker.ToolCaller", OpenCaller)
+    monkeypatch.setattr("talm_sim.tools_env.caller.ToolCaller", OpenCaller)
     monkeypatch.setattr("talm_sim.tasks.awareness.maker.from_talm", from_a_few)
     Path("own.jsonl").write_text(json.dumps(scenario().model_dump(mode="json")) + "\n")
 
