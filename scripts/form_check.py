@@ -33,8 +33,12 @@ def balanced_accuracy_of_form(texts: Sequence[str], labels: Sequence[str], sourc
         labels: The right answer of each.
         sources: What each was made of.
     """
+    return balanced_accuracy_of(_features(texts), labels, sources)
+
+
+def balanced_accuracy_of(features: Sequence[Features], labels: Sequence[str], sources: Sequence[str]) -> float:
+    """Return the same of other features than those of a text."""
     classes = sorted(set(labels))
-    features = _features(texts)
     folds = [int(digest(source), 16) % FOLDS for source in sources]
     hits: Counter[str] = Counter()
     for fold in range(FOLDS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,14 +22,15 @@ from talm_sim.tasks.awareness.making.loaded import LoadedSource
 from talm_sim.tasks.awareness.making.manipulation import REMOVAL, SERVING, ManipulationOutcome, Manipulator, Original, values_of
 from talm_sim.tasks.awareness.making.options import ManipulateOptions
 from talm_sim.tasks.awareness.making.packaged import from_talm
-from talm_sim.tasks.awareness.making.pool import pool_of
+from talm_sim.tasks.awareness.making.pool import Pool, pool_of
 from talm_sim.tasks.awareness.making.review import ManipulationReviewer
+from talm_sim.tasks.awareness.making.serving import Serving
 from talm_sim.tasks.awareness.making.study import load_study
 from talm_sim.tasks.awareness.making.toolbench import load_toolbench
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.registry import find_task
-from talm_sim.types import Scenario
+from talm_sim.types import Fact, Scenario
 
 __all__ = ["ManipulationMaker"]
 
@@ -44,7 +46,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
 
     options_model = ManipulateOptions
     outcome = ManipulationOutcome
-    rules = 3
+    rules = 4
     reviewer: ClassVar = ManipulationReviewer()
 
     def __init__(self, options: ManipulateOptions) -> None:
@@ -54,6 +56,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         self._manipulated = 0
         self._all: Sequence[Original] = ()
         self._removed: Mapping[str, Scenario] | None = None
+        self._asked: Mapping[str, Sequence[Fact]] = {}
         self._longest = 0
         self._model: Model | None = None
         self._manipulator: Manipulator | None = None
@@ -64,19 +67,37 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
         self.dropped = [DroppedSource(one.where, one.fault) for one in loaded.problems]
         self._all = [Original(one) for one in loaded.scenarios if one.group == "complete"]
         self._removed = loaded.removed
+        self._asked = loaded.asked
         self._manipulated = len(loaded.scenarios) - len(self._all)
         self._longest = max((max_tokens_of(text) for one in self._all for text in one.scenario.shown_tools), default=0)
         return self._all
 
     def open(self, sources: Sequence[Original], open_model: OpenModel) -> None:
-        """Embed the tools of the whole source, even beyond the limit; open the model."""
+        """Embed the tools of the whole source, even beyond the limit, and call those that can be called; open the model."""
+        self._model = None if self._prompts is None else open_model()
+        if "replaced" not in self.options.groups:
+            self._manipulator = self._manipulate(None)
+        elif not self._asked:
+            self._manipulator = self._manipulate(self._pool(None))
+        else:
+            with ThreadPoolExecutor(1) as apart:  # from the event loop of the caller
+                self._manipulator = apart.submit(self._replace_by_calls).result()
+
+    def _replace_by_calls(self) -> Manipulator:
+        """Replace tools while they can be called: every swap and its check are made here, and each answer is kept."""
+        from talm_sim.tools_env.caller import ToolCaller  # not at the top: it opens the service
+
+        with ToolCaller() as call:
+            return self._manipulate(self._pool(Serving(call, call.specs, self._asked, [one.scenario for one in self._all])))
+
+    def _pool(self, serving: Serving | None) -> Pool:
         from talm_sim.retrieval import find_embedder  # not at the top: removing words needs no embeddings
 
-        replaces = "replaced" in self.options.groups
-        pool = pool_of((one.scenario for one in self._all), find_embedder(self.options.embedder)) if replaces else None
-        self._model = None if self._prompts is None else open_model()
+        return pool_of((one.scenario for one in self._all), find_embedder(self.options.embedder), serving)
+
+    def _manipulate(self, pool: Pool | None) -> Manipulator:
         originals = [one.scenario for one in self._all]
-        self._manipulator = Manipulator(self.options, originals, pool, self._model, self._prompts, self._removed)
+        return Manipulator(self.options, originals, pool, self._model, self._prompts, self._removed)
 
     async def make(self, source: Original) -> ManipulationOutcome:
         """Manipulate the scenario in each way asked for."""

@@ -138,6 +138,13 @@ def _substitute_serves(pair: _Pair) -> Iterator[tuple[str, bool]]:
                 yield f"'{api.name}' is like '{one.name}' ({cosine:.2f})", False
 
 
+def _check_no_part_served(pair: _Pair) -> Iterator[tuple[str, bool]]:
+    """Call every tool that is shown, and look for a fact that is asked for."""
+    for api in pair.shown_apis(pair.changed):
+        if pair.pool and (words := pair.pool.find_served_part(pair.original, api)):
+            yield words, False
+
+
 def _check_no_substitute(pair: _Pair) -> Iterator[tuple[str, bool]]:
     """Check that not all needed APIs have one like them in the list: a request is only served if each of them does."""
     needed, left = {api.text for api in pair.needed}, set(pair.changed.shown_tools)
@@ -236,6 +243,7 @@ CHECKS: tuple[Check, ...] = (
     Check("list changed", "each needed API has one substitute, and the other APIs stay as they are", "replaced", _list_changed),
     Check("substitute serves", "no substitute can serve the request (A.2, first criterion)", "replaced", _substitute_serves),
     Check("another API serves", "no API that was not replaced can serve the request (A.2, second criterion)", "replaced", _check_no_substitute),
+    Check("part served", "no tool that is shown returns a fact that is asked for, where it can be called", "replaced", _check_no_part_served),
     Check("value still said", "what was removed can be read nowhere, in any spelling", "removed", _check_value_unsaid),
     Check("still complete", "something that a call requires is gone (A.2, first criterion)", "removed", _check_incomplete),
     Check("served in part", "no call that the request needs can still be made", "removed", _check_served_in_part),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from talm_sim.scenarios.tool_texts import spec_of
-from talm_sim.types import GoldCall, JsonObject, Scenario, Source, Turn, YesNo
+from talm_sim.types import Fact, GoldCall, JsonObject, Scenario, Source, Turn, YesNo
 
 __all__ = ["TASK", "LoadedSource", "SourceProblem", "complete_scenario", "fault_in", "tool_names", "turns_of"]
 
@@ -39,11 +39,13 @@ class LoadedSource:
         scenarios: Its scenarios, in order.
         problems: What could not be used.
         removed: Manipulations that people wrote already, by the id of the complete scenario; where a source has any, rules remove nothing.
+        asked: The facts that a request asks for, by the id of the complete scenario, where built-in tools return them.
     """
 
     scenarios: tuple[Scenario, ...]
     problems: tuple[SourceProblem, ...] = ()
     removed: Mapping[str, Scenario] | None = None
+    asked: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
 
 
 def complete_scenario(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, complete_scenario
 from talm_sim.tasks.awareness.making.remove import BY_PEOPLE, make_removed_scenario
-from talm_sim.types import Scenario, ToolSpec
+from talm_sim.types import Fact, Facts, Scenario, ToolSpec
 
 __all__ = ["from_talm"]
 
@@ -25,6 +25,7 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
     """
     found: list[Scenario] = []
     removed: dict[str, Scenario] = {}
+    asked: dict[str, tuple[Fact, ...]] = {}
     problems: list[SourceProblem] = []
     for scenario in (one for one in scenarios if one.group == "perfect"):
         where = f"scenario '{scenario.id}'"
@@ -40,11 +41,12 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
         except ValueError as err:
             problems.append(SourceProblem(where, str(err)))
             continue
+        asked[found[-1].id] = scenario.target.required if isinstance(scenario.target, Facts) else ()
         variants = (_removed(found[-1], one) for one in scenarios if one.base == scenario.id and one.group in _LEFT_OUT)
         variant = next(filter(None, variants), None)
         if variant is not None:
             removed[found[-1].id] = variant
-    return LoadedSource(tuple(found), tuple(problems), removed)
+    return LoadedSource(tuple(found), tuple(problems), removed, asked)
 
 
 _LEFT_OUT = ("several-gaps", "underspecified")

@@ -10,6 +10,7 @@ from functools import cached_property
 from talm_sim.retrieval import SERVES_LIMIT, Embedder, TextIndex
 from talm_sim.scenarios.question_words import stem
 from talm_sim.scenarios.tool_texts import spec_of
+from talm_sim.tasks.awareness.making.serving import Serving
 from talm_sim.types import Scenario
 
 __all__ = ["SERVES_LIMIT", "UNSURE_LIMIT", "Api", "Pool", "api_of", "is_other_action", "pool_of"]
@@ -83,9 +84,10 @@ class Pool:
     Args:
         apis: The APIs.
         embedder: Compares them.
+        serving: Finds by calls whether one serves a part of a request; None if they cannot be called.
     """
 
-    def __init__(self, apis: Iterable[Api], embedder: Embedder) -> None:
+    def __init__(self, apis: Iterable[Api], embedder: Embedder, serving: Serving | None = None) -> None:
         sources: dict[str, dict[str, Api]] = {}
         for api in apis:
             sources.setdefault(api.source, {}).setdefault(api.text, api)
@@ -93,6 +95,11 @@ class Pool:
         """APIs by source: an API only replaces one of its own source, as others are written differently."""
         self._indices = {source: TextIndex([api.words for api in known], embedder) for source, known in self.apis.items()}
         self._embedder = embedder
+        self._serving = serving
+
+    def find_served_part(self, original: Scenario, api: Api) -> str:
+        """Say what part of a request an API serves, found by calling it; empty if none is found, or it cannot be called."""
+        return self._serving.find(original, api.name) if self._serving else ""
 
     def nearest(self, api: Api) -> Iterable[tuple[Api, float]]:
         """Return the APIs of the same source with their cosine to `api`, nearest first; equally near ones in the order of the pool."""
@@ -114,9 +121,9 @@ class Pool:
         return {(source, api.text): place for source, known in self.apis.items() for place, api in enumerate(known)}
 
 
-def pool_of(scenarios: Iterable[Scenario], embedder: Embedder) -> Pool:
+def pool_of(scenarios: Iterable[Scenario], embedder: Embedder, serving: Serving | None = None) -> Pool:
     """Return all APIs that some scenarios show, in order of appearance."""
-    return Pool((api_of(text, scenario) for scenario in scenarios for text in scenario.shown_tools), embedder)
+    return Pool((api_of(text, scenario) for scenario in scenarios for text in scenario.shown_tools), embedder, serving)
 
 
 def api_of(text: str, scenario: Scenario) -> Api:

@@ -32,7 +32,8 @@ def replace_tools(scenario: Scenario, pool: Pool, limit: float = SERVES_LIMIT, u
 
     A substitute is the nearest API of the pool that is not one of the scenario's own, has neither tool nor name in common with a needed
     one, does not yet replace another needed one, does not search the whole web, and is not near enough to any needed one to do its work,
-    unless its name says that it does something else; and the swap is not used up. There is no draw, so the result is deterministic.
+    unless its name says that it does something else; it gives no part of what is asked for where it can be called; and the swap is not used
+    up. There is no draw, so the result is deterministic.
 
     Args:
         scenario: A complete scenario.
@@ -47,7 +48,7 @@ def replace_tools(scenario: Scenario, pool: Pool, limit: float = SERVES_LIMIT, u
     needed = [api for api in shown if api.name in target.relevant]
     swapped: dict[str, Api] = {}
     for api in needed:
-        substitute = _substitute(api, needed, [*shown, *swapped.values()], pool, limit, used_up)
+        substitute = _substitute(api, needed, [*shown, *swapped.values()], pool, limit, used_up, scenario)
         if substitute is None:
             return Skipped(scenario.id, "no API of the pool is both another one and irrelevant")
         swapped[api.name] = substitute
@@ -63,7 +64,9 @@ def replace_tools(scenario: Scenario, pool: Pool, limit: float = SERVES_LIMIT, u
     )
 
 
-def _substitute(api: Api, needed: list[Api], taken: list[Api], pool: Pool, limit: float, used_up: Collection[Swap]) -> Api | None:
+def _substitute(
+    api: Api, needed: list[Api], taken: list[Api], pool: Pool, limit: float, used_up: Collection[Swap], scenario: Scenario
+) -> Api | None:
     names = {one.name.casefold() for one in taken} | {one.own_name for one in taken}
     tools = {one.tool for one in needed if one.tool}
     for other, _ in pool.nearest(api):
@@ -71,6 +74,8 @@ def _substitute(api: Api, needed: list[Api], taken: list[Api], pool: Pool, limit
             continue
         if (api.name, other.name) in used_up:
             continue
-        if not any(pool.cosine(other, one) >= limit and not is_other_action(other, one) for one in needed):
+        if any(pool.cosine(other, one) >= limit and not is_other_action(other, one) for one in needed):
+            continue
+        if not pool.find_served_part(scenario, other):
             return other
     return None
