@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, ToolError
-from talm_sim.facts.spellings import fold_word
+from talm_sim.facts.spellings import fold_word, month_of
 from talm_sim.tasks import find_task
 from talm_sim.tasks.refusal.data import NOT_NATIVE
 from talm_sim.tasks.talm.making.build import write_scenarios
@@ -133,32 +133,37 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 def _numbers(text: str, language: str) -> list[str]:
     """Every number, with months by name as theirs; a comma or point between thousands left out."""
-    for name, month in _table("months").items():
-        if language == "th" and _SCRIPT["th"].search(name) and "." not in name:
-            text = text.replace(name, month)
     if language == "en":
-        text = re.sub(r"\b[A-Z][a-z]{2,8}\b", lambda match: _table("months").get(match[0].casefold(), match[0]), text)
+        text = re.sub(r"\b[A-Z][a-z]{2,8}\b", lambda match: str(month_of(match[0]) or match[0]), text)
+    if language == "th":
+        text = re.sub(r"[\u0e01-\u0e4e]+", lambda match: _name_months(match[0]), text)
     thousands, point = (".", ",") if language == "vi" else (",", ".")
     return [run.replace(thousands, "").replace(point, ".") for run in re.findall(r"\d+(?:[.,]\d+)*", text)]
+
+
+def _name_months(words: str) -> str:
+    """The number of the months in Thai words, between which there is no space."""
+    found = [month for size in range(5, 11) for place in range(len(words) - size + 1) if (month := month_of(words[place : place + size]))]
+    return " ".join(map(str, found)) or words
 
 
 def _stands(values: Sequence[str], query: str) -> bool:
     """Whether one of the values stands in a query, or a spelling of one of them that the table of spellings has."""
     if any(_holds(query, text) for value in values for text in (value, value.replace("_", " "))):
         return True
-    folded = _fold(query)
-    for kind in ("countries", "currencies", "units"):
-        table = _table(kind)
-        wanted = {value for value in values if value in table.values()} | {table[_fold(value)] for value in values if _fold(value) in table}
-        if any(meaning in wanted and (len(word) > 1 or kind == "countries") and _holds(folded, _fold(word)) for word, meaning in table.items()):
+    for kind, fold in (("countries", _fold), ("currencies", fold_word), ("units", fold_word)):
+        words, meanings = _table(kind)
+        folded = fold(query)
+        wanted = {value for value in values if value in words} | {meanings[fold(value)] for value in values if fold(value) in meanings}
+        if any(_holds(folded, word) for meaning in wanted for word in words[meaning] if len(word) > 2):
             return True
     return False
 
 
 def _holds(text: str, value: str) -> bool:
-    """Whether a value stands in a text as a word or words of its own; Thai words have nothing between them."""
+    """Whether a value stands in a text as a word or words of its own (F is not in F#); Thai words have nothing between them."""
     letter = r"[^\W\u0e00-\u0e7f]"
-    pattern = rf"(?<!{letter}){re.escape(value)}(?!{letter})"
+    pattern = rf"(?<!{letter}){re.escape(value)}(?!{letter}|[#\u266f])"
     return bool(value) and bool(re.search(pattern, text, re.IGNORECASE if len(value) > 2 else 0))
 
 
@@ -167,11 +172,14 @@ def _fold(text: str) -> str:
 
 
 @cache
-def _table(kind: str) -> Mapping[str, str]:
-    """Words in many languages, and what each means."""
+def _table(kind: str) -> tuple[Mapping[str, Sequence[str]], Mapping[str, str]]:
+    """The words for each meaning, in many languages, and what each word means."""
     text = files("talm_sim.facts").joinpath("spellings.json").read_text(encoding="utf-8")
-    found: dict[str, str] = json.loads(text)[kind]
-    return found
+    meanings: dict[str, str] = json.loads(text)[kind]
+    words: dict[str, list[str]] = {}
+    for word, meaning in meanings.items():
+        words.setdefault(meaning, []).append(word)
+    return words, meanings
 
 
 def _runs(text: str, left_out: Sequence[str]) -> set[str]:
