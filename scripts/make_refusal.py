@@ -1,36 +1,48 @@
-"""Make the packaged scenarios of task refusal (talm_sim/tasks/refusal/scenarios/*.jsonl) from those of task talm and `seeds/refusal`.
+"""Make the packaged scenarios of task refusal (talm_sim/tasks/refusal/scenarios/*.jsonl) from set `quick` of task talm and `seeds/refusal`.
 
-Every perfect scenario of talm becomes three: with the two tools it needs and two stand-ins (`fitting`), with the stand-ins alone (`removed`),
-and with two tools of another category (`unrelated`). Equal input gives equal bytes. Each value that is accepted beside the gold one is tried on
-the real tool service: the facts asked for must stand in its result.
+Every perfect scenario of the set becomes three: with the tools it needs and stand-ins (`fitting`), with the stand-ins and what another category
+needs (`removed`), and with the tools of another category alone (`unrelated`). Each shows four tools, sorted by name. Every one of the three is
+also there in Vietnamese and in Thai. Equal input gives equal bytes. Each value that is accepted beside the gold one is tried on the real tool
+service: the facts asked for must stand in its result. Each translation is compared with its English row: the same numbers and values.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, ToolError
+from talm_sim.facts.spellings import fold_word, month_of
 from talm_sim.tasks import find_task
+from talm_sim.tasks.refusal.data import NOT_NATIVE
 from talm_sim.tasks.talm.making.build import write_scenarios
+from talm_sim.tasks.talm.sets import QUICK
 from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.types import AcceptedCall, Calls, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS = ("fitting", "removed", "unrelated")
+LANGUAGES = ("vi", "th")
+SHOWN = 4
+"""Tools of a row, in every group."""
 Call = Callable[[str, Mapping[str, Any]], Any]
 
 
 def main() -> int:
-    """Build, check, write; nothing is written when a value is wrong."""
+    """Build, check, write; nothing is written when a value or a translation is wrong."""
     try:
+        perfect, seeds = read_perfect(), read_seeds()
         with ToolCaller() as call:
-            scenarios = make(find_task("talm").read(["perfect"]), read_seeds(), call.specs)
-            problems = check(find_task("talm").read(["perfect"]), read_seeds(), call.specs, call)
+            problems = [*check_translations(perfect, seeds, call.specs), *check(perfect, seeds, call.specs, call)]
+            scenarios = [] if problems else make(perfect, seeds, call.specs)
     except PrerequisiteError as err:
         print(err, file=sys.stderr)
         return 2
@@ -44,24 +56,137 @@ def main() -> int:
     return 0
 
 
+def read_perfect() -> list[Scenario]:
+    """The packaged queries of set `quick` of task talm."""
+    return [scenario for scenario in find_task("talm").read(["perfect"]) if scenario.id in QUICK]
+
+
 def read_seeds() -> dict[str, Any]:
-    """What was chosen by hand."""
-    return tomllib.loads((ROOT / "seeds" / "refusal" / "scenarios.toml").read_text(encoding="utf-8"))
+    """What was chosen and translated by hand; the translations by language."""
+    folder = ROOT / "seeds" / "refusal"
+    found = {name: tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in ("scenarios", *LANGUAGES)}
+    return {**found.pop("scenarios"), "translated": found}
 
 
 def make(perfect: Sequence[Scenario], seeds: Mapping[str, Any], specs: Mapping[str, ToolSpec]) -> list[Scenario]:
-    """The scenarios of all groups: the English ones, then each language's, of which each query is of one group."""
+    """The scenarios of all groups: the English ones, then each language's."""
     by_id = {scenario.id: scenario for scenario in perfect}
-    found = [_scenario(scenario, group, by_id, seeds, specs) for scenario in perfect for group in GROUPS]
-    made = {scenario.id: scenario for scenario in found}
-    for language, queries in seeds["translated"].items():
-        for number, (name, query) in enumerate(queries.items()):
-            english = made[f"{name}.{GROUPS[number % len(GROUPS)]}"]
-            turn = Turn(messages=({"role": "user", "content": query},))
-            source = english.source.model_copy(update={"name": "talm-sim (translated by its authors)", "base": english.id})
-            update = {"id": f"{english.id}.{language}", "turns": (turn,), "language": language, "source": source}
-            found.append(english.model_copy(update=update))
+    english = [_scenario(scenario, group, by_id, seeds, specs) for scenario in perfect for group in GROUPS]
+    found = [*english]
+    for language in LANGUAGES:
+        queries = seeds["translated"][language]["queries"]
+        for scenario in english:
+            turn = Turn(messages=({"role": "user", "content": queries[scenario.id.rpartition(".")[0]]},))
+            source = scenario.source.model_copy(update={"name": NOT_NATIVE, "base": scenario.id})
+            update = {"id": f"{scenario.id}.{language}", "turns": (turn,), "language": language, "source": source}
+            found.append(scenario.model_copy(update=update))
     return found
+
+
+def check_translations(perfect: Sequence[Scenario], seeds: Mapping[str, Any], specs: Mapping[str, ToolSpec]) -> list[str]:
+    """Compare every translation with its English row; says which differ, and how."""
+    problems: list[str] = []
+    ids = {scenario.id for scenario in perfect}
+    for language in LANGUAGES:
+        queries = seeds["translated"][language]["queries"]
+        place = f"seeds/refusal/{language}.toml: "
+        problems += [f"{place}{name}: not a query of set quick" for name in queries if name not in ids]
+        problems += [f"{place}{name}: has no translation" for name in sorted(ids - {*queries})]
+        for scenario in perfect:
+            if scenario.id in queries:
+                reasons = _differences(scenario, queries[scenario.id], language, seeds, specs)
+                problems += [f"{place}{scenario.id}: {reason}" for reason in reasons]
+    return problems
+
+
+def _differences(scenario: Scenario, query: str, language: str, seeds: Mapping[str, Any], specs: Mapping[str, ToolSpec]) -> Iterator[str]:
+    said = seeds["translated"][language]["said"]
+    if not _SCRIPT[language].search(query):
+        yield f"has no letter that {language} alone has"
+    share = len(query) / len(scenario.query)
+    if not 0.4 <= share <= 2.5:
+        yield f"is {share:.2f} times as long as the English row, not .4 to 2.5 times"
+    values = [value for call in scenario.gold_calls for value in call.arguments.values()]
+    expected, numbers = Counter(_numbers(scenario.query, "en")), Counter(_numbers(query, language))
+    # A small number that the English row says in words (fourth-largest) is a number in a translation.
+    expected.update(str(value) for value in values if type(value) is int and value < 13 and not expected[str(value)])
+    if expected != numbers:
+        yield f"lacks the numbers {sorted((expected - numbers).elements())}, and has {sorted((numbers - expected).elements())} more"
+    for call in scenario.gold_calls:
+        accepted = _accepted(scenario, call, seeds, specs[call.tool])
+        for name, value in call.arguments.items():
+            for one in value if isinstance(value, list) else [value]:
+                others = [other for other in accepted[name] if isinstance(other, str) and other and one == value]
+                if isinstance(one, str) and not _DATE.match(one) and not _stands([one, *others, said.get(one, one)], query):
+                    yield f"does not say {name} {one}"
+    texts = [str(value) for value in values if isinstance(value, str)]
+    same = _runs(scenario.query, texts) & _runs(query, texts)
+    if same:
+        yield f"keeps English words: {min(same)}"
+
+
+_SCRIPT = {"vi": re.compile("[ăđơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]", re.IGNORECASE), "th": re.compile("[\u0e01-\u0e2e]")}
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_ENGLISH_RUN = 5
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def _numbers(text: str, language: str) -> list[str]:
+    """Every number, with months by name as theirs; a comma or point between thousands left out."""
+    if language == "en":
+        text = re.sub(r"\b[A-Z][a-z]{2,8}\b", lambda match: str(month_of(match[0]) or match[0]), text)
+    if language == "th":
+        text = re.sub(r"[\u0e01-\u0e4e]+", lambda match: _name_months(match[0]), text)
+    thousands, point = (".", ",") if language == "vi" else (",", ".")
+    return [run.replace(thousands, "").replace(point, ".") for run in re.findall(r"\d+(?:[.,]\d+)*", text)]
+
+
+def _name_months(words: str) -> str:
+    """The number of the months in Thai words, between which there is no space."""
+    found = [month for size in range(5, 11) for place in range(len(words) - size + 1) if (month := month_of(words[place : place + size]))]
+    return " ".join(map(str, found)) or words
+
+
+def _stands(values: Sequence[str], query: str) -> bool:
+    """Whether one of the values stands in a query, or a spelling of one of them that the table of spellings has."""
+    if any(_holds(query, text) for value in values for text in (value, value.replace("_", " "))):
+        return True
+    for kind, fold in (("countries", _fold), ("currencies", fold_word), ("units", fold_word)):
+        words, meanings = _table(kind)
+        folded = fold(query)
+        wanted = {value for value in values if value in words} | {meanings[fold(value)] for value in values if fold(value) in meanings}
+        if any(_holds(folded, word) for meaning in wanted for word in words[meaning] if len(word) > 2):
+            return True
+    return False
+
+
+def _holds(text: str, value: str) -> bool:
+    """Whether a value stands in a text as a word or words of its own (F is not in F#); Thai words have nothing between them."""
+    letter = r"[^\W\u0e00-\u0e7f]"
+    pattern = rf"(?<!{letter}){re.escape(value)}(?!{letter}|[#\u266f])"
+    return bool(value) and bool(re.search(pattern, text, re.IGNORECASE if len(value) > 2 else 0))
+
+
+def _fold(text: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", fold_word(text)))
+
+
+@cache
+def _table(kind: str) -> tuple[Mapping[str, Sequence[str]], Mapping[str, str]]:
+    """The words for each meaning, in many languages, and what each word means."""
+    text = files("talm_sim.facts").joinpath("spellings.json").read_text(encoding="utf-8")
+    meanings: dict[str, str] = json.loads(text)[kind]
+    words: dict[str, list[str]] = {}
+    for word, meaning in meanings.items():
+        words.setdefault(meaning, []).append(word)
+    return words, meanings
+
+
+def _runs(text: str, left_out: Sequence[str]) -> set[str]:
+    for value in left_out:
+        text = text.replace(value, " 0 ")
+    words = [word.casefold() for word in _WORD.findall(text)]
+    return {" ".join(words[place : place + _ENGLISH_RUN]) for place in range(len(words) - _ENGLISH_RUN + 1)}
 
 
 def check(perfect: Sequence[Scenario], seeds: Mapping[str, Any], specs: Mapping[str, ToolSpec], call: Call) -> list[str]:
@@ -86,13 +211,10 @@ def check(perfect: Sequence[Scenario], seeds: Mapping[str, Any], specs: Mapping[
 def _scenario(
     perfect: Scenario, group: str, by_id: Mapping[str, Scenario], seeds: Mapping[str, Any], specs: Mapping[str, ToolSpec]
 ) -> Scenario:
-    needed = [call.tool for call in perfect.gold_calls]
-    stand_ins = [seeds["stand_in"][name] for name in needed]
-    if len({*needed, *stand_ins}) < 4:
-        raise PrerequisiteError(f"seeds/refusal/scenarios.toml: stand_in: {perfect.id} would show {needed + stand_ins}; choose another one.")
-    category, _, number = perfect.id.rpartition("-")
-    other = by_id[f"{seeds['unrelated'][category]}-{number}"]
-    shown = {"fitting": needed + stand_ins, "removed": stand_ins, "unrelated": [call.tool for call in other.gold_calls]}[group]
+    needed = _needed(perfect)
+    shown = _shown(needed, _needed(by_id[_other(perfect.id, seeds)]), group, seeds["stand_in"])
+    if len({*shown}) < SHOWN or (group != "fitting" and {*needed} & {*shown}):
+        raise PrerequisiteError(f"seeds/refusal/scenarios.toml: {perfect.id}.{group} would show {shown}; choose other stand-ins.")
     calls = tuple(AcceptedCall(name=call.tool, arguments=_accepted(perfect, call, seeds, specs[call.tool])) for call in perfect.gold_calls)
     first = f"{perfect.id}.fitting"
     return Scenario(
@@ -105,6 +227,28 @@ def _scenario(
         missing=(Missing(kind=MissingKind.TOOL, name=", ".join(needed)),) if group == "removed" else (),
         source=Source(name="talm-sim", base="" if group == "fitting" else first, licence="Apache-2.0"),
     )
+
+
+def _needed(perfect: Scenario) -> list[str]:
+    return list(dict.fromkeys(call.tool for call in perfect.gold_calls))
+
+
+def _other(name: str, seeds: Mapping[str, Any]) -> str:
+    """The id of the query of another category whose tools are shown in place of a query's own."""
+    category, _, number = name.rpartition("-")
+    other = seeds["unrelated"][category]
+    size = sum(one.rpartition("-")[0] == other["category"] for one in QUICK)
+    return f"{other['category']}-{(int(number) - 1 + other.get('ahead', 0)) % size + 1:02}"
+
+
+def _shown(needed: Sequence[str], others: Sequence[str], group: str, stand_in: Mapping[str, str]) -> list[str]:
+    """Four tools: over all rows each tool is shown as often where a call is right as where none is."""
+    both = {
+        "fitting": [*needed, *(stand_in[name] for name in needed)],
+        "removed": [*(stand_in[name] for name in needed), *others],
+        "unrelated": [*others, *(stand_in[name] for name in others)],
+    }
+    return both[group][:SHOWN]
 
 
 def _text(spec: ToolSpec) -> str:

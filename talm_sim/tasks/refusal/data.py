@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from talm_sim.tasks.base import Job
     from talm_sim.tasks.refusal.options import RefusalOptions
 
-__all__ = ["load", "read_case"]
+__all__ = ["NOT_NATIVE", "load", "read_case"]
 
 log = logging.getLogger(__name__)
 _TRANSLATION = "bfcl_single_turn_"
+NOT_NATIVE = "talm-sim (translation, not written or read by native speakers)"
+"""Source of our own rows in other languages than English."""
 
 
 def load(job: Job[RefusalOptions]) -> list[Scenario]:

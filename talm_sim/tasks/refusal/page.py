@@ -12,6 +12,7 @@ from talm_sim.tasks.base import RunView
 from talm_sim.tasks.beside import Beside, compare_own
 from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
+from talm_sim.tasks.refusal.data import NOT_NATIVE
 from talm_sim.tasks.refusal.measures import ALL, FORMAT, INTENT
 from talm_sim.tasks.refusal.tools import functions
 from talm_sim.tasks.sections import shorten
@@ -88,6 +89,10 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
 
 
 def _data(run: RunView) -> Iterator[str]:
+    translated = Counter(one.language for one in run.scenarios() if one.source.name == NOT_NATIVE)
+    if translated:
+        counts = " and ".join(f"{count:,} in {language}" for language, count in sorted(translated.items()))
+        yield f"translated rows ({counts}): not written or read by native speakers"
     scenarios = [one for one in run.scenarios() if one.group in SUBSETS]
     sources = dict.fromkeys(one.source.name for one in scenarios if one.source.name)
     if sources:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+import pytest
+
+from talm_sim.cli import main
 from talm_sim.tasks.refusal.page import sections
 from talm_sim.types import AcceptedCall, Calls, Scenario
 from tests.tasks.refusal.crafted import CLOCK, answered, case, tool
@@ -38,3 +42,13 @@ def test_the_functions_shown_and_the_calls_read_stand_beside_them() -> None:
         "Calls read": ['world.clock(city="Hue")'],
     }
     assert page(scenario, "I cannot tell.")["Calls read"] == ["(none)"]
+
+
+def test_a_line_under_the_table_says_that_translated_rows_are_not_of_native_speakers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for language, said in (("th", True), ("en", False)):
+        run = ["run", "--task", "refusal", "--model", "sim/cautious", "--language", language, "--split", "removed", "--limit", "1"]
+        assert main([*run, "--run-dir", str(tmp_path), "--run-id", language]) == 0
+        printed = " ".join(capsys.readouterr().out.split())
+        assert ("translated rows (1 in th): not written or read by native speakers" in printed) == said
