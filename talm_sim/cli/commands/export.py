@@ -161,10 +161,10 @@ def cassettes(target: Path, source: Path | None) -> None:
 @click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Random seed.")
 @click.option(
     "--balance",
-    type=click.Choice(["natural", "paper"]),
+    type=click.Choice(["natural", "paper", "calls"]),
     default="natural",
     show_default=True,
-    help="Keep all classes as they are, or in the paper's proportions.",
+    help="Keep all classes as they are, or in the paper's proportions, or two tool calls to one of the rest.",
 )
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:

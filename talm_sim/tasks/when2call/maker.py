@@ -27,6 +27,7 @@ from talm_sim.tasks.when2call.making import (
     source_questions,
 )
 from talm_sim.tasks.when2call.making.checks import RULES_VERSION
+from talm_sim.tasks.when2call.making.items import MANY
 from talm_sim.tasks.when2call.making.report import make_report
 from talm_sim.tasks.when2call.making.review import ItemReviewer
 from talm_sim.tasks.when2call.published import TASK, LineKind, kind_of
@@ -88,6 +89,9 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         asked = told + max(max_tokens_of(source.question), written) + max_tokens_of(source.spec.model_dump_json())
         texts = 2 + 9
         requests = 2 * (texts * self.options.attempts + (self.options.tool_use == "model"))
+        if self.options.judge == "model":
+            requests += 2 * 3
+            asked += sum(max_tokens_of(spec.model_dump_json()) for spec in source.others[:MANY])
         # A text that is cut off is written once more with twice as many tokens.
         return Bound(0, requests, requests * asked, requests // 2 * (self.options.max_new_tokens + written))
 
@@ -116,7 +120,10 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         lost = len(report["sources"]["not_derived"])
         shown = report["rows"]["tools_shown"]
         parts = ", ".join(f"{number:,} with {name} tool{'' if name == '1' else 's'}" for name, number in shown.items()) or "none"
+        read, unreadable = report["judged"]["read"], report["judged"]["unreadable"]
+        by_judge = f"the judge answered on {read + unreadable:,} items; {unreadable:,} of its answers could not be read, and rejected nothing"
         return [
+            *([by_judge] if read + unreadable else []),
             *([f"{lost:,} scenario{'' if lost == 1 else 's'} could not be split"] if lost else []),
             f"{report['rows']['total']:,} rows: {parts}; {report['rejected_texts']['total']:,} texts rejected",
             *(f"dropped {number}: {reason}" for reason, number in report["sources"]["dropped"].items()),

@@ -12,7 +12,7 @@ from talm_sim.scenarios.making.options import MakingOptions
 __all__ = ["GenerateOptions"]
 
 _TOOL_USE = "Who decides whether a request needs a tool: the model, or the gold call (which every request has)."
-_ORDER = ("model", "model_options", "tool_use", "labels", "prompts", "seed", "temperature", "top_p", "max_new_tokens", "attempts")
+_ORDER = ("model", "model_options", "tool_use", "labels", "prompts", "seed", "temperature", "top_p", "max_new_tokens", "attempts", "judge")
 """Of the settings, as the reports have them."""
 
 
@@ -27,6 +27,7 @@ class GenerateOptions(MakingOptions):
     unable: Literal["removed", "written", "both"] = option(
         "removed", GEN, "Requests that cannot be served: the tool is removed, another request is written, or both."
     )
+    judge: Literal["none", "model"] = option("none", GEN, "Who looks for faults that rules cannot see: nobody, or the model.")
     variants: Literal["all", "one"] = option("all", GEN, "Rows per item: one for every set of tools, or one.")
 
     @property
@@ -38,4 +39,5 @@ class GenerateOptions(MakingOptions):
         """See `MakingOptions.settings`; `tool_use` is `call` where no model can say it, and `labels` stands for the tool format."""
         found = super().settings(wording)
         found |= {"tool_use": "call" if self.by_rules else self.tool_use, "labels": "constrained" if self.constrained else "plain"}
+        found["judge"] = "none" if self.by_rules else self.judge
         return {name: found[name] for name in (*_ORDER, "unable", "variants")}
