@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import runpy
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,9 +22,7 @@ from talm_sim.common.digests import derive_seed
 from talm_sim.tasks.when2call.making.review import faults_of_row
 from talm_sim.tasks.when2call.published import scenario_of
 
-sys.path.insert(0, str(Path(__file__).parent))
-from form_check import MOST, measures
-
+_FORM = runpy.run_path(str(Path(__file__).with_name("form_check.py")))
 CLASSES = ("tool_call", "request_for_info", "cannot_answer")
 _Row = dict[str, Any]
 
@@ -54,8 +53,8 @@ def find_faults(rows: Sequence[_Row], at_least: int) -> list[str]:
     if not rows:
         return found
     found += [f"{row['source_id']}, {row['correct_answer']}: {fault}" for row in rows for fault in faults_of_row(row)]
-    for what, accuracy, chance in measures([scenario_of(row) for row in rows]):
-        if accuracy > chance + MOST:
+    for what, accuracy, chance in _FORM["measures"]([scenario_of(row) for row in rows]):
+        if accuracy > chance + _FORM["MOST"]:
             found.append(f"the form of {what} tells the class: balanced accuracy {accuracy:.2f}, chance {chance:.2f}")
     return found
 

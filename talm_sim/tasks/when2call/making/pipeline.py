@@ -74,7 +74,7 @@ class ItemOutcome(Outcome):
 
 
 async def make_items(
-    source: SourceQuestion, writer: Writer, *, seed: int, attempts: int = 1, every: bool = True, unable: str = "both"
+    source: SourceQuestion, writer: Writer, *, seed: int, attempts: int = 1, every: bool = True, unable: str = "removed"
 ) -> ItemOutcome:
     """Make the items of one source question (When2Call, section 2.2).
 
@@ -156,7 +156,7 @@ class _Maker:
 
     async def judge(self, item: Item, options: Mapping[Behaviour, str], rows: Sequence[JsonObject]) -> bool:
         """Whether the judge finds no fault; an answer that cannot be read rejects nothing and is counted."""
-        tools = max((row["tools"] for row in rows), key=len, default=[])
+        tools: Sequence[str] = max((row["tools"] for row in rows), key=len, default=[])
         written = await self._writer.judge(item, options, tools)
         if written is None:
             return True

@@ -1,7 +1,7 @@
 """The paper's quality list (Table 6, 20 kinds of faults): what looks for each, a rule or the judge; and the judge's answer.
 
-Rules keep to what words show: lengths, schemas, a value that is still there, a name that was not. Whether a follow-up is irrelevant or a request
-can be served is a matter of meaning, which one prompt (`[judge]` of `prompts.toml`) puts to a model: it names the worst fault or none.
+Rules keep to what words show: lengths, schemas, a value that is still there, a name that was not. Whether a follow-up is irrelevant or a
+request can be served is a matter of meaning, which one prompt (`[judge]` of `prompts.toml`) puts to a model: it names the worst fault or none.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ KINDS: tuple[FaultKind, ...] = (
 
 
 def judged_kinds(item: Item) -> tuple[FaultKind, ...]:
-    """Return the faults of meaning that an item may have: a wrong follow-up may ask for anything, and a question that is unchanged was read before.
+    """Return the faults of meaning that an item may have. A wrong follow-up may ask for anything, and a question that is unchanged has none.
 
     A removed tool leaves one question open, whether another tool that is shown can serve the request.
     """

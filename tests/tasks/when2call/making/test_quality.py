@@ -1,0 +1,110 @@
+"""The paper's quality list: a rule or the judge for every row, and what the judge is shown and answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.cli import main
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS
+from talm_sim.tasks.when2call.making.items import Item
+from talm_sim.tasks.when2call.making.pipeline import make_items
+from talm_sim.tasks.when2call.making.quality import KINDS, NONE, FaultKind, judge_choices, judged_kinds, read_fault
+from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
+from talm_sim.types import Behaviour
+from tests.models.loopback import chat_answer, loopback
+from tests.tasks.when2call.making.toys import QUESTION, Teller, item, lacking, source
+
+REMOVED = Item(source(), Behaviour.CANNOT_ANSWER, QUESTION, removed=True)
+BEYOND = item(Behaviour.CANNOT_ANSWER, "Which bank in Oslo is open now?")
+
+
+def test_every_row_has_a_rule_in_use_or_the_judge() -> None:
+    used = {check.__name__ for table in (OPTION_CHECKS, QUESTION_CHECKS) for row in table.values() for check in row}
+    assert len(KINDS) == len({kind.name for kind in KINDS}) == 20
+    assert {kind.check for kind in KINDS if kind.check} <= used
+    asked = {kind.name for one in (lacking(), BEYOND, REMOVED, item()) for kind in judged_kinds(one)}
+    assert asked == {kind.name for kind in KINDS if not kind.check}
+    assert len(asked) == 13
+
+
+def test_the_judge_is_asked_for_faults_that_an_item_can_have() -> None:
+    assert [kind.name for kind in judged_kinds(REMOVED)] == ["tool_can_answer"]
+    assert judged_kinds(item()) == ()
+    assert judge_choices(REMOVED) == ('{"fault": "none"}', '{"fault": "tool_can_answer"}')
+    assert "unrelated" in {kind.name for kind in judged_kinds(BEYOND)}
+
+
+@pytest.mark.parametrize(
+    ("reply", "named"),
+    [
+        ('{"fault": "none"}', NONE),
+        ('The item is bad.\n```json\n{"fault": "Asks for format"}\n```', "asks_for_format"),
+        ('<think>{"fault": "none"}</think>{"fault": "vague_value"}', "vague_value"),
+        ('{"fault": "none"} {"fault": "vague_value"}', None),
+        ('{"fault": "unrelated"}', None),
+        ('{"fault": 3}', None),
+        ("There is no fault.", None),
+        ("", None),
+    ],
+)
+def test_an_answer_names_one_fault_of_the_item_or_is_unreadable(reply: str, named: str | None) -> None:
+    found = read_fault(reply, lacking())
+    assert (found.name if isinstance(found, FaultKind) else found) == named
+
+
+@given(st.text(max_size=80) | st.lists(st.sampled_from(['{"fault":', '"none"', "}", "{", "vague", '"'])).map("".join))
+def test_whatever_is_written_is_read_or_unreadable(reply: str) -> None:
+    found = read_fault(reply, lacking())
+    assert found is None or found == NONE or found in judged_kinds(lacking())
+
+
+@pytest.mark.parametrize(
+    ("says", "given_up", "judged"),
+    [
+        ('{"fault": "none"}', [], {"read": 3}),
+        ("I see no fault.", [], {"unreadable": 3}),
+        ('{"fault": "tool_can_answer"}', ["cannot_answer"], {"read": 1, "unreadable": 2}),
+        ('{"fault": "asks_for_given"}', ["request_for_info"], {"read": 1, "unreadable": 2}),
+    ],
+)
+async def test_a_fault_costs_the_item_and_an_unreadable_answer_is_counted(says: str, given_up: list[str], judged: dict[str, int]) -> None:
+    outcome = await make_items(source(), Teller({"judge": says}), seed=0, unable="removed")
+    assert (outcome.given_up, outcome.judged) == (given_up, judged)
+    assert [(one["check"], one["item"]) for one in outcome.rejected] == [
+        (kind.name, kind_item) for kind_item in given_up for kind in KINDS if f'"{kind.name}"' in says
+    ]
+    assert {row["correct_answer"] for row in outcome.rows} == {"tool_call", "request_for_info", "cannot_answer"} - set(given_up)
+
+
+def _answers(asked: Any) -> str:
+    """A writer that answers plainly, and a judge that says something else each time."""
+    said = asked["messages"][-1]["content"]
+    if "Which fault" in said:
+        return '{"fault": "tool_can_answer"}' if "tool_can_answer" in said else "No idea."
+    return "x"
+
+
+def test_a_model_behind_a_server_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    file = Path(__file__).parents[4] / "talm_sim/tasks/talm/scenarios/perfect.jsonl"
+    texts = ["The holiday is on 5 May 2030.", "Which calendar should I use?", "I'm sorry, but I can't find that out."]
+    script = [chat_answer(text) for text in [*texts, *texts, '```json\n{"fault": "tool_can_answer"}\n```']]
+    with loopback(*script) as server:
+        command = ["scenarios", "generate", "--out", str(tmp_path / "made"), "--from", str(file), "--limit", "1", "--tool-use", "call"]
+        command += ["--model", "openai-api/test/toy", "-M", f"base_url={server.url}", "--judge", "model", "--max-connections", "1"]
+        main((*command, "--live"))
+    report = json.loads((tmp_path / "made/report.json").read_text())
+    assert report["judged"] == {"read": 1, "unreadable": 0}, capsys.readouterr()
+    (one,) = [json.loads(line) for line in (tmp_path / "made/rejected.jsonl").read_text().splitlines()]
+    assert (one["check"], one["item"]) == ("tool_can_answer", "cannot_answer")
+    asked = server.seen[-1].body["messages"]
+    assert '{"fault": "none"}' in asked[0]["content"]
+    shown = asked[-1]["content"]
+    assert "tool_can_answer: the question that cannot be served can be served with a tool that is shown" in shown
+    assert "I'm sorry, but I can't find that out." in shown and "On which date" in shown
