@@ -21,7 +21,9 @@ class GenerateOptions(MakingOptions):
 
     not_asked: ClassVar = frozenset({"variants"})
 
-    file: Path | None = option(None, OPE, "Scenarios with gold calls, or When2Call rows. Default: packaged.", flag="--from", metavar="FILE")
+    file: Path | None = option(
+        None, OPE, "Scenarios with gold calls, or rows of When2Call, BFCL or xLAM-60k. Default: packaged.", flag="--from", metavar="FILE"
+    )
     tool_use: Literal["model", "call"] = option("model", GEN, _TOOL_USE)
     tool_format: Literal["auto", "native", "constrained"] = option("auto", GEN, "How labels are read from answers.")
     unable: Literal["removed", "written", "both"] = option(

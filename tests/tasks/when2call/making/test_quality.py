@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,7 @@ from talm_sim.tasks.when2call.making.pipeline import make_items
 from talm_sim.tasks.when2call.making.quality import KINDS, NONE, FaultKind, judge_choices, judged_kinds, read_fault
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.types import Behaviour
-from tests.models.loopback import chat_answer, loopback
+from tests.models.loopback import Answer, Seen, chat_answer, loopback
 from tests.tasks.when2call.making.toys import QUESTION, Teller, item, lacking, source
 
 REMOVED = Item(source(), Behaviour.CANNOT_ANSWER, QUESTION, removed=True)
@@ -82,29 +81,36 @@ async def test_a_fault_costs_the_item_and_an_unreadable_answer_is_counted(says: 
     assert {row["correct_answer"] for row in outcome.rows} == {"tool_call", "request_for_info", "cannot_answer"} - set(given_up)
 
 
-def _answers(asked: Any) -> str:
-    """A writer that answers plainly, and a judge that says something else each time."""
-    said = asked["messages"][-1]["content"]
-    if "Which fault" in said:
-        return '{"fault": "tool_can_answer"}' if "tool_can_answer" in said else "No idea."
-    return "x"
+def _answer(seen: Seen) -> Answer:
+    """A writer that answers plainly, and a judge that finds a fault of one kind of item and writes nothing readable of the other."""
+    system, user = seen.body["messages"][0]["content"], seen.body["messages"][-1]["content"]
+    if "tool_can_answer" in user:
+        return chat_answer('```json\n{"fault": "tool_can_answer"}\n```')
+    if "asks_for_format" in user:
+        return chat_answer("I see none.")
+    if "as if you knew" in system:
+        return chat_answer("The holiday is on 5 May 2030.")
+    return chat_answer("Which year do you mean?" if "Ask them" in system or "ask them" in system else "I'm sorry, but I can't find that out.")
 
 
 def test_a_model_behind_a_server_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    file = Path(__file__).parents[4] / "talm_sim/tasks/talm/scenarios/perfect.jsonl"
-    texts = ["The holiday is on 5 May 2030.", "Which calendar should I use?", "I'm sorry, but I can't find that out."]
-    script = [chat_answer(text) for text in [*texts, *texts, '```json\n{"fault": "tool_can_answer"}\n```']]
-    with loopback(*script) as server:
-        command = ["scenarios", "generate", "--out", str(tmp_path / "made"), "--from", str(file), "--limit", "1", "--tool-use", "call"]
-        command += ["--model", "openai-api/test/toy", "-M", f"base_url={server.url}", "--judge", "model", "--max-connections", "1"]
-        main((*command, "--live"))
+    monkeypatch.setenv("TEST_API_KEY", "none")
+    command = ["scenarios", "generate", "--out", str(tmp_path / "made"), "--limit", "1-4", "--tool-use", "call", "--live"]
+    with loopback(chat_answer("")) as server:
+        server.reply = _answer
+        monkeypatch.setenv("TEST_BASE_URL", server.url)
+        assert main((*command, "--model", "openai-api/test/toy", "--judge", "model", "--max-connections", "1")) == 0
+    said = capsys.readouterr()
     report = json.loads((tmp_path / "made/report.json").read_text())
-    assert report["judged"] == {"read": 1, "unreadable": 0}, capsys.readouterr()
-    (one,) = [json.loads(line) for line in (tmp_path / "made/rejected.jsonl").read_text().splitlines()]
-    assert (one["check"], one["item"]) == ("tool_can_answer", "cannot_answer")
-    asked = server.seen[-1].body["messages"]
-    assert '{"fault": "none"}' in asked[0]["content"]
-    shown = asked[-1]["content"]
+    judged = report["judged"]
+    assert judged["read"] > 0
+    assert f"the judge answered on {sum(judged.values())} items; {judged['unreadable']} of its answers could not be read" in said.out + said.err
+    rejected = [json.loads(line) for line in (tmp_path / "made/rejected.jsonl").read_text().splitlines()]
+    assert len([one for one in rejected if one["check"] == "tool_can_answer"]) == judged["read"]
+    assert report["items"]["cannot_answer"]["made"] == 0
+    system, shown = next(
+        (m[0]["content"], m[-1]["content"]) for m in (seen.body["messages"] for seen in server.seen) if "Faults:" in m[-1]["content"]
+    )
+    assert '{"fault": "none"}' in system
     assert "tool_can_answer: the question that cannot be served can be served with a tool that is shown" in shown
-    assert "I'm sorry, but I can't find that out." in shown and "On which date" in shown
+    assert "I'm sorry, but I can't find that out." in shown and "Request: " in shown and '{"name": ' in shown

@@ -76,8 +76,16 @@ async def test_a_prompt_beyond_the_context_is_a_reason_and_no_crash() -> None:
 
 @pytest.mark.parametrize(
     ("said", "label"),
-    [("real_time", "real_time"), ("Real-time data.", "real_time"), ("database. Reason: calculator", "database"), ("Label: calculator", "none")]
-    + [("Public data", "none"), ("Specialised tool", "other"), ("specialized_tool", "other"), ("realtime", "real_time")],
+    [
+        ("real_time", "real_time"),
+        ("Real-time data.", "real_time"),
+        ("database. Reason: calculator", "database"),
+        ("Label: calculator", "none"),
+        ("Public data", "none"),
+        ("Specialised tool", "other"),
+        ("specialized_tool", "other"),
+        ("realtime", "real_time"),
+    ],
 )
 async def test_a_label_is_read(said: str, label: str) -> None:
     labeller = Model(said)
