@@ -11,6 +11,7 @@ from talm_sim.scenarios.making.options import MakingOptions
 
 __all__ = ["GenerateOptions"]
 
+_FROM = "Scenarios with gold calls, or rows of When2Call, BFCL or xLAM-60k. Default: packaged."
 _TOOL_USE = "Who decides whether a request needs a tool: the model, or the gold call (which every request has)."
 _ORDER = ("model", "model_options", "tool_use", "labels", "prompts", "seed", "temperature", "top_p", "max_new_tokens", "attempts", "judge")
 """Of the settings, as the reports have them."""
