@@ -20,7 +20,7 @@ from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_spec
 from talm_sim.tasks.when2call.published import read_rows, row_of
 from talm_sim.types import Behaviour, GoldCall, Missing, MissingKind
 
-__all__ = ["ItemReviewer", "faults_of_row"]
+__all__ = ["ItemReviewer", "alarms_of_row", "faults_of_row"]
 
 _ANSWERS = (Behaviour.DIRECT, Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
 _TEXTS = ("source", "item", "text_of", "check", "reason", "text", "question")
@@ -78,15 +78,20 @@ class ItemReviewer:
 
 def faults_of_row(row: Mapping[str, Any], names: Iterable[str] = (_QUESTION, *_ANSWERS)) -> list[str]:
     """Return what the checks say of texts of a row: of those named, by default of all."""
+    return [reason for _, reason in alarms_of_row(row, names)]
+
+
+def alarms_of_row(row: Mapping[str, Any], names: Iterable[str] = (_QUESTION, *_ANSWERS)) -> list[tuple[str, str]]:
+    """Return name and reason of every check that a text of a row fails."""
     item = _item(row)
     if item is None:
-        return ["the row does not say which tool it was made for, so the checks cannot look at it"]
-    found: list[str] = []
+        return [("readable", "the row does not say which tool it was made for, so the checks cannot look at it")]
+    found: list[tuple[str, str]] = []
     for name in names:
         text = row["question"] if name == _QUESTION else row["answers"][name]
         checks = question_checks(item) if name == _QUESTION else OPTION_CHECKS[Behaviour(name)]
         others = [] if name == _QUESTION else [other for kind, other in row["answers"].items() if kind != name]
-        found += [reason for _, reason in failures(text, item, checks)] + [same for same in [differs(text, others)] if same]
+        found += failures(text, item, checks) + [("differs", same) for same in [differs(text, others)] if same]
     return found
 
 
