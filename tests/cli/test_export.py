@@ -45,6 +45,16 @@ def test_a_set_is_written_with_its_card(rows: Path, tmp_path: Path, talm: Talm) 
     assert sorted(path.name for path in out.parent.iterdir()) == ["pref.json", "pref.jsonl"]
 
 
+def test_a_sample_of_each_class_is_exported_and_said_in_the_card(rows: Path, tmp_path: Path, talm: Talm) -> None:
+    out = tmp_path / "sample.jsonl"
+    command = ("export", "when2call", str(rows), "--kind", "mcq", "--out", str(out), "--by", "class,tools", "--sample")
+    assert talm(*command, "2")[0] == 0
+    described = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
+    assert (described["rows"], described["sample"], described["by"]) == (6, 2, "class,tools")
+    code, _, told = talm(*command, "50", "--force")
+    assert code == 2 and "50 of each class are asked for" in told
+
+
 def test_nothing_is_written_over_without_force(rows: Path, tmp_path: Path, talm: Talm) -> None:
     out = tmp_path / "a.jsonl"
     export = ("export", "when2call", str(rows), "--out", str(out), "--kind")

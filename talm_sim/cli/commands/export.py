@@ -161,11 +161,13 @@ def cassettes(target: Path, source: Path | None) -> None:
 @click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Random seed.")
 @click.option(
     "--balance",
-    type=click.Choice(["natural", "paper"]),
+    type=click.Choice(["natural", "paper", "calls"]),
     default="natural",
     show_default=True,
-    help="Keep all classes as they are, or in the paper's proportions.",
+    help="Keep all classes as they are, or in the paper's proportions, or two tool calls to one of the rest.",
 )
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Use N scenarios of each class.")
+@click.option("--by", metavar="KEYS", default="class", show_default=True, help="Draw --sample by class, or by class,tools.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
     """Write a test or training set from multiple-choice scenarios.
@@ -178,6 +180,7 @@ def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
     from talm_sim.scenarios.hub import local_file
     from talm_sim.tasks import find_task
     from talm_sim.tasks.when2call.published import TASK
+    from talm_sim.tasks.when2call.training.sampling import draw_sample
     from talm_sim.tasks.when2call.training.sets import build_set, card
 
     beside = out.with_suffix(".json")
@@ -187,6 +190,8 @@ def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
     task = find_task(TASK)
     found = local_file(scenarios, task.hub_file)
     read = task.read(task.splits["all"], found)
+    if options["sample"]:
+        read = draw_sample(read, options["sample"], options["by"], options["seed"])
     made = build_set(read, options["kind"], options["form"], seed=options["seed"], balance=options["balance"])
     text = made.text().encode()
     described = card(
@@ -196,6 +201,8 @@ def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
         command=command_line(),
         seed=options["seed"],
         balance=options["balance"],
+        sample=options["sample"],
+        by=options["by"] if options["sample"] else None,
         sha256=hashlib.sha256(text).hexdigest(),
     )
     write_atomically(out, text)

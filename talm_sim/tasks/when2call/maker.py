@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from talm_sim.common.plain_files import LARGEST_DATA, read_text
+from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.hub import local_file
-from talm_sim.scenarios.jsonl import json_lines
+from talm_sim.scenarios.jsonl import json_lines, parse
 from talm_sim.scenarios.load import load_scenarios
 from talm_sim.scenarios.making.prompts import WriterPrompts, load_writer_prompts
 from talm_sim.scenarios.making.state import FixedSettings
@@ -27,6 +29,8 @@ from talm_sim.tasks.when2call.making import (
     source_questions,
 )
 from talm_sim.tasks.when2call.making.checks import RULES_VERSION
+from talm_sim.tasks.when2call.making.items import MANY
+from talm_sim.tasks.when2call.making.other_rows import is_other_row, read_other_rows
 from talm_sim.tasks.when2call.making.report import make_report
 from talm_sim.tasks.when2call.making.review import ItemReviewer
 from talm_sim.tasks.when2call.published import TASK, LineKind, kind_of
@@ -59,7 +63,12 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         """Take the scenarios apart; see `source_questions`."""
         from talm_sim.tools_env.service.described import built_in_tools  # not at the top: it opens the service
 
-        self._all, self.dropped = source_questions(_scenarios(self.options.file), built_in_tools().specs)
+        file = self.options.file
+        if file is not None and is_other_row(_first_line(file)):
+            found, self.dropped = read_other_rows(local_file(file))
+        else:
+            found, self.dropped = source_questions(_scenarios(file), built_in_tools().specs)
+        self._all = found
         return self._all
 
     def open(self, sources: Sequence[SourceQuestion], open_model: OpenModel) -> None:
@@ -88,6 +97,9 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         asked = told + max(max_tokens_of(source.question), written) + max_tokens_of(source.spec.model_dump_json())
         texts = 2 + 9
         requests = 2 * (texts * self.options.attempts + (self.options.tool_use == "model"))
+        if self.options.judge == "model":
+            requests += 2 * 3
+            asked += sum(max_tokens_of(spec.model_dump_json()) for spec in source.others[:MANY])
         # A text that is cut off is written once more with twice as many tokens.
         return Bound(0, requests, requests * asked, requests // 2 * (self.options.max_new_tokens + written))
 
@@ -116,7 +128,10 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
         lost = len(report["sources"]["not_derived"])
         shown = report["rows"]["tools_shown"]
         parts = ", ".join(f"{number:,} with {name} tool{'' if name == '1' else 's'}" for name, number in shown.items()) or "none"
+        read, unreadable = report["judged"]["read"], report["judged"]["unreadable"]
+        by_judge = f"the judge answered on {read + unreadable:,} items; {unreadable:,} of its answers could not be read, and rejected nothing"
         return [
+            *([by_judge] if read + unreadable else []),
             *([f"{lost:,} scenario{'' if lost == 1 else 's'} could not be split"] if lost else []),
             f"{report['rows']['total']:,} rows: {parts}; {report['rejected_texts']['total']:,} texts rejected",
             *(f"dropped {number}: {reason}" for reason, number in report["sources"]["dropped"].items()),
@@ -132,10 +147,21 @@ def _scenarios(file: Path | None) -> list[Scenario]:
     """Return the scenarios with gold calls: plain ones, or multiple-choice items, as the first line of `file` shows."""
     if file is None:
         return find_task("talm").read(_GROUPS)
-    _, first = next(json_lines(local_file(file, find_task(TASK).hub_file)), ("", None))
+    first = _first_line(file)
     if kind_of(first) is LineKind.ROW or _is_item(first):
         return find_task(TASK).read((Behaviour.TOOL_CALL.value,), file)
     return load_scenarios(_GROUPS, file, task="talm", hub_file=find_task(TASK).hub_file, read=read_line)
+
+
+def _first_line(file: Path) -> Any:
+    """Return the first value of a file, a line or a whole list."""
+    local = local_file(file, find_task(TASK).hub_file)
+    if local.suffix == ".json" and (text := read_text(local, LARGEST_DATA, "utf-8-sig").lstrip()).startswith("["):
+        try:
+            return parse(text)
+        except ValueError as err:
+            raise PrerequisiteError(f"{file}: not JSON ({err}); give the collection's own file.") from None
+    return next(json_lines(local), ("", None))[1]
 
 
 def _is_item(line: Any) -> bool:

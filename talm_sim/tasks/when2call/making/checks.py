@@ -16,11 +16,13 @@ from talm_sim.scenarios.missing import question_is_about
 from talm_sim.scenarios.tool_texts import required_of
 from talm_sim.schemas import NotChecked, Schema, fault_of_schema
 from talm_sim.tasks.when2call.making.items import Item
+from talm_sim.tasks.when2call.making.splitting import mentions_value
 from talm_sim.tasks.when2call.making.wording import (
     asks,
     declines,
     find_confirmation,
     find_disclaimer,
+    find_request_for_details,
     find_tool_talk,
     is_english,
     names_new_things,
@@ -28,21 +30,22 @@ from talm_sim.tasks.when2call.making.wording import (
 )
 from talm_sim.types import Behaviour, Missing, MissingKind
 
-__all__ = ["LIMITS", "OPTION_CHECKS", "RULES_VERSION", "Check", "differs", "failures"]
+__all__ = ["LIMITS", "OPTION_CHECKS", "RULES_VERSION", "Check", "asks_for_given", "differs", "failures"]
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """One more whenever a check, a fixed phrasing or the taking apart of a question changes: a generation that was begun keeps to one set."""
 
 Check = Callable[[str, Item], str]
 """Looks at a text of an item; returns what is wrong with it, or an empty text. Its name is the function's."""
 LIMITS = {Behaviour.DIRECT: 50, Behaviour.REQUEST_FOR_INFO: 50, Behaviour.CANNOT_ANSWER: 40}
 """Most words of an option (appendix C)."""
-_PREAMBLE = re.compile(
-    r"^\W*(?:sure|certainly|of course|okay|ok|here(?:'s| is| are))\b[^.?!]*:|^\W*(?:\w+ ){0,2}(?:question|answer|response|request|follow-up"
-    r"|user|assistant|rewritten|refusal)\s*:|\b(?:rewritten|rephrased) (?:question|request|version)\b"
-    r"|\bit (?:can|cannot) serve\s*:|[.?!]\W{1,20}(?:it lacks|leave out|new request|request|answer|question)\s*:",
-    re.IGNORECASE,
+_LABEL = (
+    r"^\W*(?:\w+ ){0,2}(?:question|answer|response|request|follow-up|user|assistant|rewritten|refusal)\s*:"
+    r"|\b(?:rewritten|rephrased) (?:question|request|version)\b|\bit (?:can|cannot) serve\s*:"
+    r"|[.?!]\W{1,20}(?:it lacks|leave out|new request|request|answer|question|user|assistant)\s*:"
 )
+_LABELS = re.compile(_LABEL, re.IGNORECASE)
+_PREAMBLE = re.compile(r"^\W*(?:sure|certainly|of course|okay|ok|here(?:'s| is| are))\b[^.?!]*:|" + _LABEL, re.IGNORECASE)
 _MARKUP = re.compile(r'\{\s*"|"\s*:\s*[{\["]|</?[A-Za-z_]\w*>|<\|\w*')
 
 
@@ -59,6 +62,12 @@ def is_the_text_alone(text: str, item: Item) -> str:
     return f"it announces the text ('{match[0].strip()[:40]}')" if match else ""
 
 
+def direct_has_no_label(text: str, item: Item) -> str:
+    """A direct answer may open with "Sure, here are three:", which announces what follows; a label is no part of an answer."""
+    match = _LABELS.search(text)
+    return f"it announces the text ('{match[0].strip()[:40]}')" if match and match[0] not in item.source.question else ""
+
+
 def is_in_words(text: str, item: Item) -> str:
     """No JSON, no tags: a call, or a piece of the prompt, is no answer in words."""
     found = _MARKUP.search(text)
@@ -66,8 +75,8 @@ def is_in_words(text: str, item: Item) -> str:
 
 
 def is_in_english(text: str, item: Item) -> str:
-    """The language of the question."""
-    return "" if is_english(text) else "it is not English"
+    """The language of the question: English, where that is English."""
+    return "" if is_english(text) or not is_english(item.source.question) else "it is not English"
 
 
 def speaks_of_no_tool(text: str, item: Item) -> str:
@@ -98,7 +107,7 @@ def _length_fault(text: str, behaviour: Behaviour) -> str:
 
 def direct_asks_nothing(text: str, item: Item) -> str:
     """A direct answer answers."""
-    found = asks(text, request=True)
+    found = find_request_for_details(text)
     return f"it asks or requests ('{found}')" if found else ""
 
 
@@ -125,18 +134,20 @@ def follow_up_asks_for_the_missing(text: str, item: Item) -> str:
     return f"it does not ask for the missing '{item.missing.name}'"
 
 
-def follow_up_asks_for_nothing_given(text: str, item: Item) -> str:
-    """The paper's commonest fault: the follow-up has values confirmed that the user gave."""
-    if not _is_question(text):
-        return ""
+def follow_up_confirms_nothing(text: str, item: Item) -> str:
+    """The paper's commonest fault: a right follow-up has values confirmed that the user gave. In words, the value itself must be there."""
     confirming = find_confirmation(text)
-    on_target = item.missing is not None and question_is_about(text, item.missing, item.argument_description(item.missing.name))
+    if item.gold is not Behaviour.REQUEST_FOR_INFO or not confirming:
+        return ""
+    given = next((name for name, value in item.given.items() if mentions_value(item.question, value) and _names(text, value)), "")
+    return f"it has the given '{given}' confirmed ('{confirming}')" if given else ""
+
+
+def asks_for_given(text: str, item: Item) -> str:
+    """Return the first argument that a follow-up asks for though the question gives its value; empty where there is none."""
     for name, value in item.given.items():
-        if confirming and _names(text, value):
-            return f"it has the given '{name}' confirmed ('{confirming}')"
-        given = Missing(kind=MissingKind.ARGUMENT, name=name, value=value)
-        if not on_target and question_is_about(text, given, item.argument_description(name)):
-            return f"it asks for '{name}', which is given"
+        if question_is_about(text, Missing(kind=MissingKind.ARGUMENT, name=name, value=value), item.argument_description(name)):
+            return name
     return ""
 
 
@@ -192,9 +203,10 @@ def _names(text: str, value: Any) -> bool:
     return not isinstance(value, bool) and mentions(text, value)
 
 
-_ALWAYS: tuple[Check, ...] = (says_something, is_the_text_alone, is_in_words, is_in_english)
+_WORDS: tuple[Check, ...] = (says_something, is_in_words, is_in_english)
+_ALWAYS: tuple[Check, ...] = (*_WORDS, is_the_text_alone)
 OPTION_CHECKS: dict[Behaviour, tuple[Check, ...]] = {
-    Behaviour.DIRECT: (*_ALWAYS, direct_is_short, direct_asks_nothing, direct_has_no_disclaimer, direct_is_no_echo),
+    Behaviour.DIRECT: (*_WORDS, direct_has_no_label, direct_is_short, direct_asks_nothing, direct_has_no_disclaimer, direct_is_no_echo),
     Behaviour.TOOL_CALL: (says_something, call_is_complete),
     Behaviour.REQUEST_FOR_INFO: (
         *_ALWAYS,
@@ -202,7 +214,7 @@ OPTION_CHECKS: dict[Behaviour, tuple[Check, ...]] = {
         follow_up_is_short,
         follow_up_is_a_question,
         follow_up_asks_for_the_missing,
-        follow_up_asks_for_nothing_given,
+        follow_up_confirms_nothing,
     ),
     Behaviour.CANNOT_ANSWER: (
         *_ALWAYS,

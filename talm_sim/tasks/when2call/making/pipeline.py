@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from talm_sim.common.digests import derive_seed
@@ -11,11 +11,12 @@ from talm_sim.scenarios.making.asking import WrittenText
 from talm_sim.scenarios.making.outcome import Outcome
 from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, differs, failures
 from talm_sim.tasks.when2call.making.items import Item, rows_of, tool_call_text
+from talm_sim.tasks.when2call.making.quality import FaultKind, read_fault
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.tasks.when2call.making.splitting import mentions_value
 from talm_sim.tasks.when2call.making.writers import TOOL_USES, Writer
-from talm_sim.types import Behaviour, Missing, MissingKind
+from talm_sim.types import Behaviour, JsonObject, Missing, MissingKind
 
 __all__ = ["ItemOutcome", "Rejection", "make_items"]
 
@@ -57,11 +58,13 @@ class ItemOutcome(Outcome):
         tool_use: Why it needs a tool.
         not_tried: Gold behaviour to the reason why no item of it was tried.
         given_up: Gold behaviours whose item was given up.
+        judged: How many of its items the judge answered on (`read`), and how many of its answers could not be read (`unreadable`).
     """
 
     tool_use: str = ""
     not_tried: dict[str, str] = field(default_factory=dict)
     given_up: list[str] = field(default_factory=list)
+    judged: dict[str, int] = field(default_factory=dict)
 
     @property
     def summary_text(self) -> str:
@@ -71,7 +74,7 @@ class ItemOutcome(Outcome):
 
 
 async def make_items(
-    source: SourceQuestion, writer: Writer, *, seed: int, attempts: int = 1, every: bool = True, unable: str = "both"
+    source: SourceQuestion, writer: Writer, *, seed: int, attempts: int = 1, every: bool = True, unable: str = "removed"
 ) -> ItemOutcome:
     """Make the items of one source question (When2Call, section 2.2).
 
@@ -100,10 +103,11 @@ async def make_items(
         if item is None:
             continue
         options = await maker.options(item)
-        if options is None:
+        rows = list(rows_of(item, options, writer=writer.name, tool_use=label.text, seed=seed, every=every)) if options else []
+        if options is None or not await maker.judge(item, options, rows):
             outcome.given_up.append(gold.value)
         else:
-            outcome.rows += rows_of(item, options, writer=writer.name, tool_use=label.text, seed=seed, every=every)
+            outcome.rows += rows
     return outcome
 
 
@@ -149,6 +153,23 @@ class _Maker:
                     kept[behaviour] = written.text
                     break
         return kept if len(kept) == len(_WRITTEN) + 1 else None
+
+    async def judge(self, item: Item, options: Mapping[Behaviour, str], rows: Sequence[JsonObject]) -> bool:
+        """Whether the judge finds no fault; an answer that cannot be read rejects nothing and is counted."""
+        tools: Sequence[str] = max((row["tools"] for row in rows), key=len, default=[])
+        written = await self._writer.judge(item, options, tools)
+        if written is None:
+            return True
+        fault = None if written.problem else read_fault(written.text, item)
+        judged = "unreadable" if fault is None else "read"
+        self._outcome.judged[judged] = self._outcome.judged.get(judged, 0) + 1
+        if not isinstance(fault, FaultKind):
+            return True
+        text_of, text = ("request_for_info", options[item.gold]) if fault.part == "follow-up" else ("question", item.question)
+        reason = f"the {fault.part} {fault.about}, says the judge"
+        one = Rejection(self._source.id, item.gold.value, text_of, fault.name, reason, text, item.question if text_of != "question" else "")
+        self._outcome.rejected.append({name: getattr(one, name) for name in Rejection.__slots__})
+        return False
 
     async def _write_question(self, blank: Item, write: Callable[[int], Awaitable[WrittenText]]) -> Item | None:
         for attempt in range(self._attempts):

@@ -12,7 +12,7 @@ from talm_sim.tasks.when2call.making.splitting import mentions_value
 from talm_sim.tasks.when2call.making.wording import asks, find_placeholder, find_vague_words, names_new_things, words
 from talm_sim.types import Behaviour
 
-__all__ = ["QUESTION_CHECKS"]
+__all__ = ["QUESTION_CHECKS", "question_checks"]
 
 _EXTRA_WORDS = 20
 """Words a rewritten question may have beyond its source."""
@@ -148,10 +148,15 @@ def _is_conjunction(before: str, match: re.Match[str]) -> bool:
     }
 
 
-_ALWAYS: tuple[Check, ...] = (says_something, is_the_text_alone, is_in_english, speaks_of_no_tool, asks_something, is_changed, is_not_long)
+_ALWAYS: tuple[Check, ...] = (says_something, is_the_text_alone, is_in_english, speaks_of_no_tool, is_changed, is_not_long)
 QUESTION_CHECKS: dict[Behaviour, tuple[Check, ...]] = {
     Behaviour.TOOL_CALL: (says_something, is_in_english),
     Behaviour.REQUEST_FOR_INFO: (*_ALWAYS, leaks_nothing, hides_the_gap, keeps_the_rest, puts_nothing_in_its_place),
-    Behaviour.CANNOT_ANSWER: (*_ALWAYS, stays_on_topic, is_out_of_reach, is_not_vague, refers_to_nothing_unsaid),
+    Behaviour.CANNOT_ANSWER: (*_ALWAYS, asks_something, stays_on_topic, is_out_of_reach, is_not_vague, refers_to_nothing_unsaid),
 }
 """The checks of each kind of item's question, in the order in which they are made."""
+
+
+def question_checks(item: Item) -> tuple[Check, ...]:
+    """Return the checks of an item's question; one whose tool is removed is the source question as it is."""
+    return QUESTION_CHECKS[Behaviour.TOOL_CALL if item.removed else item.gold]

@@ -52,6 +52,7 @@ def make_report(
             "tools_shown": _count_values(_tool_count_label(row) for row in rows),
             "tool_use": _count_values(row["tool_use"] for row in rows),
         },
+        "judged": {name: sum(outcome.judged.get(name, 0) for outcome in done) for name in ("read", "unreadable")},
         "rejected_texts": {
             "total": len({(one["source"], one["item"], one["text_of"], one["attempt"]) for one in rejected}),
             "why": [

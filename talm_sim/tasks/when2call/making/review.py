@@ -15,12 +15,12 @@ from talm_sim.scenarios.making.review import Entry, Part
 from talm_sim.scenarios.tool_texts import spec_of
 from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, differs, failures
 from talm_sim.tasks.when2call.making.items import Item
-from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
+from talm_sim.tasks.when2call.making.question_checks import question_checks
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_spec
 from talm_sim.tasks.when2call.published import read_rows, row_of
 from talm_sim.types import Behaviour, GoldCall, Missing, MissingKind
 
-__all__ = ["ItemReviewer"]
+__all__ = ["ItemReviewer", "alarms_of_row", "faults_of_row"]
 
 _ANSWERS = (Behaviour.DIRECT, Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
 _TEXTS = ("source", "item", "text_of", "check", "reason", "text", "question")
@@ -63,16 +63,7 @@ class ItemReviewer:
         """What the checks say of the new texts; of a row that names no call and tool, that they cannot be made."""
         if not entry.rows:
             return []
-        row = self._replace_texts(entry.rows[0], texts)
-        item = _item(row)
-        if item is None:
-            return ["the row does not say which tool it was made for, so the checks cannot look at it"]
-        found: list[str] = []
-        for name, text in texts.items():
-            checks = QUESTION_CHECKS[item.gold] if name == _QUESTION else OPTION_CHECKS[Behaviour(name)]
-            others = [] if name == _QUESTION else [other for kind, other in row["answers"].items() if kind != name]
-            found += [reason for _, reason in failures(text, item, checks)] + [same for same in [differs(text, others)] if same]
-        return found
+        return faults_of_row(self._replace_texts(entry.rows[0], texts), texts)
 
     def edited(self, entry: Entry, texts: Mapping[str, str], by: str) -> Iterable[Mapping[str, Any]]:
         """See `Reviewer.edited`; `source` says who edited."""
@@ -83,6 +74,25 @@ class ItemReviewer:
     def _replace_texts(row: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
         answers = {name: texts.get(name, text) for name, text in row["answers"].items()}
         return {**row, "question": texts.get(_QUESTION, row["question"]), "answers": answers}
+
+
+def faults_of_row(row: Mapping[str, Any], names: Iterable[str] = (_QUESTION, *_ANSWERS)) -> list[str]:
+    """Return what the checks say of texts of a row: of those named, by default of all."""
+    return [reason for _, reason in alarms_of_row(row, names)]
+
+
+def alarms_of_row(row: Mapping[str, Any], names: Iterable[str] = (_QUESTION, *_ANSWERS)) -> list[tuple[str, str]]:
+    """Return name and reason of every check that a text of a row fails."""
+    item = _item(row)
+    if item is None:
+        return [("readable", "the row does not say which tool it was made for, so the checks cannot look at it")]
+    found: list[tuple[str, str]] = []
+    for name in names:
+        text = row["question"] if name == _QUESTION else row["answers"][name]
+        checks = question_checks(item) if name == _QUESTION else OPTION_CHECKS[Behaviour(name)]
+        others = [] if name == _QUESTION else [other for kind, other in row["answers"].items() if kind != name]
+        found += failures(text, item, checks) + [("differs", same) for same in [differs(text, others)] if same]
+    return found
 
 
 def _parts(row: Mapping[str, Any]) -> Iterable[Part]:
@@ -117,7 +127,10 @@ def _item(row: Mapping[str, Any]) -> Item | None:
     held = row.get("held_out_param")
     missing = Missing(kind=MissingKind.ARGUMENT, name=held, value=call.arguments.get(held)) if held else None
     source = SourceQuestion(row.get("source_id", ""), row.get("orig_question") or row["question"], call, spec)
-    return Item(source, Behaviour(row["correct_answer"]), row["question"], missing)
+    gold = Behaviour(row["correct_answer"])
+    # The published data and ours name the first request of one that was written anew; where there is none, the tool was removed.
+    removed = gold is Behaviour.CANNOT_ANSWER and not row.get("orig_question")
+    return Item(source, gold, row["question"], missing, removed)
 
 
 def _read_rejected(file: Path) -> list[Entry]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.scenarios.invention import invent
 from talm_sim.scenarios.making.asking import WrittenText
-from talm_sim.tasks.when2call.making.checks import follow_up_asks_for_nothing_given
+from talm_sim.tasks.when2call.making.checks import asks_for_given
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.tasks.when2call.making.writers import tool_use_of_call
@@ -27,20 +27,25 @@ __all__ = ["RuleWriter"]
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FOLLOW_UPS = (
-    "Could you tell me the {name}?",
-    "What is the {name}?",
-    "Which {name} do you mean?",
-    "Please give me the {name}.",
-    "What {name} should I go by?",
-    "May I ask for the {name}?",
-    "I still need the {name}. Which one is it?",
-    "Can you also give me the {name}, please?",
-    "Before I start: what is the {name}?",
-    "Could you specify the {name} for me?",
-    "Which {name} is it about, please?",
-    "To be exact, I would need the {name}. Could you add it?",
+    "Could you tell me {what}?",
+    "Please tell me {what}.",
+    "Can you let me know {what}, please?",
+    "I still need to know {what}. Could you add it?",
+    "Before I start, may I know {what}?",
+    "To go on, I need to know {what}.",
+    "Would you mind telling me {what}?",
+    "One thing is open: could you say {what}?",
+    "May I know {what} first, please?",
+    "Please let me know {what}, so that I can begin.",
+    "Can you tell me {what} before I go ahead?",
+    "I can begin once you tell me {what}. Could you say it?",
 )
 """The same whatever is right, so that the wording does not give it away: only what is asked for does."""
+_CLAUSE = re.compile(r"[,;:.(]|\s(?:as|in the form)\s")
+_CLAUSE_OPENS = re.compile(r"(?:how|what|which|when|where|whether|who|whose|the|an?|one|this|your)\b", re.IGNORECASE)
+_PROPER = re.compile(r"(?:English|European|American|British|German|Gregorian|Roman|Latin|Unicode|Greek|French)\b")
+_LONGEST = 9
+"""Words of a description that are taken for the name of what it describes."""
 _REFUSALS = (
     "I'm sorry, but I can't find that out for you.",
     "Unfortunately I'm unable to help with this request, as I have no way to look it up.",
@@ -69,6 +74,12 @@ class RuleWriter:
         for source in sources:
             for fact in source.facts:
                 self._values[source.spec.name, fact.pointer, fact.complete].append(fact)
+        self._gaps: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for source in sources:
+            if source.removal:
+                gap = Item(source, Behaviour.REQUEST_FOR_INFO, "", source.removal.missing)
+                name = source.removal.missing.name
+                self._gaps[source.spec.category].append((name, _describe(name, gap.argument_description(name))))
 
     async def tool_use(self, source: SourceQuestion) -> WrittenText:
         """By the gold call; see `tool_use_of_call`."""
@@ -91,7 +102,8 @@ class RuleWriter:
         """A fixed phrasing, the made-up answer apart."""
         by_hand = item.gold is Behaviour.CANNOT_ANSWER and not item.removed
         known = _handwritten_requests().get(item.source.spec.name, {}) if by_hand else {}
-        draw = random.Random(derive_seed(self._seed, item.source.id, item.gold.value, behaviour.value, attempt))
+        # Not by the gold behaviour: the items of one source have the same wordings.
+        draw = random.Random(derive_seed(self._seed, item.source.id, "by hand" if by_hand else "", behaviour.value, attempt))
         match behaviour:
             case Behaviour.CANNOT_ANSWER:
                 return WrittenText(draw.choice(_REFUSALS))
@@ -102,12 +114,38 @@ class RuleWriter:
             case _ if known:
                 return WrittenText(known["follow_up"])
             case _ if item.missing:
-                return WrittenText(_follow_up(item.missing.name, draw))
+                name = item.missing.name
+                return WrittenText(draw.choice(_FOLLOW_UPS).format(what=_describe(name, item.argument_description(name))))
             case _:
-                return _needless_follow_up(item, draw)
+                return self._needless_follow_up(item, draw)
+
+    async def judge(self, item: Item, options: Mapping[Behaviour, str], tools: Sequence[str]) -> None:
+        """Judge nothing: rules understand no text."""
+        return
 
     async def aclose(self) -> None:
         """Do nothing: the rules hold nothing."""
+
+    def _needless_follow_up(self, item: Item, draw: random.Random) -> WrittenText:
+        """Ask for a parameter that the request need not give: one that is missing elsewhere, an optional one, or one of a tool beside it.
+
+        What right follow-ups of the category ask for comes first, so that what is asked for says no more than how.
+        """
+        wording = draw.choice(_FOLLOW_UPS)
+        source = item.source
+        own = source.spec.parameters.get("properties", {})
+        gaps = [(name, what) for name, what in self._gaps[source.spec.category] if name not in own]
+        rest = [(name, _describe(name, item.argument_description(name))) for name in own if name not in (*source.spec.required, *item.given)]
+        for spec in source.others:
+            beside = spec.parameters.get("properties", {})
+            rest += [(name, _describe(name, str(beside.get(name, {}).get("description", "")))) for name in spec.required if name not in own]
+        draw.shuffle(gaps)
+        draw.shuffle(rest)
+        for _, what in gaps + rest:
+            text = wording.format(what=what)
+            if not asks_for_given(text, item):
+                return WrittenText(text)
+        return WrittenText("", "the rules know no parameter to ask for that is not given")
 
     def _write_invented(self, source: SourceQuestion, draw: random.Random) -> WrittenText:
         """A sentence for each fact, with a value that is not the true one."""
@@ -135,22 +173,22 @@ class RuleWriter:
         return invent({}, fact.value) if _DATE.match(fact.value) else None
 
 
-def _follow_up(parameter: str, draw: random.Random) -> str:
-    return draw.choice(_FOLLOW_UPS).format(name=parameter.replace("_", " "))
+def _describe(name: str, description: str) -> str:
+    """Return what a parameter is, as the object of "tell me": the beginning of its description, or its name.
 
-
-def _needless_follow_up(item: Item, draw: random.Random) -> WrittenText:
-    """Ask for a parameter that the request need not give: an optional one of the tool, or one of a tool beside it."""
-    own = item.source.spec.parameters.get("properties", {})
-    optional = [name for name in own if name not in item.source.spec.required and name not in item.given]
-    others = [name for spec in item.source.others for name in spec.required if name not in own]
-    names = [*dict.fromkeys(others), *optional]
-    draw.shuffle(names)
-    for name in names:
-        text = _follow_up(name, draw)
-        if not follow_up_asks_for_nothing_given(text, item):
-            return WrittenText(text)
-    return WrittenText("", "the rules know no parameter to ask for that is not given")
+    >>> _describe("start", "Day to count from, not counted itself, as YYYY-MM-DD.")
+    'the day to count from'
+    >>> _describe("working_days", "How many working days to add.")
+    'how many working days to add'
+    >>> _describe("to_key", "")
+    'the to key'
+    """
+    said = _CLAUSE.split(description.strip(), maxsplit=1)[0].strip()
+    if not said or len(said.split()) > _LONGEST:
+        said = name.replace("_", " ")
+    if not said[:2].isupper() and not _PROPER.match(said):
+        said = said[0].lower() + said[1:]
+    return said if _CLAUSE_OPENS.match(said) else f"the {said}"
 
 
 @lru_cache(maxsize=1)

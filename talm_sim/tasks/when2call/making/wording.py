@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from talm_sim.scenarios.leaks import tokens
 
@@ -13,6 +13,7 @@ __all__ = [
     "find_confirmation",
     "find_disclaimer",
     "find_placeholder",
+    "find_request_for_details",
     "find_tool_talk",
     "find_vague_words",
     "is_english",
@@ -28,7 +29,7 @@ _FUNCTION = re.compile(
 )
 _REQUEST = re.compile(
     r"\?|\b(?:could|can|would|will) you\b|\b(?:please|kindly) (?:provide|specify|tell|give|share|clarify|confirm|let|state|enter)\b"
-    r"|\blet me know\b|\b(?:i|we) (?:would |will |'ll |'d )?(?:need|require)\b",
+    r"|\blet me know\b|\b(?:i|we)(?: would| will|'ll|'d|\u2019ll)?(?: still| also)? (?:need|require)\b",
     re.IGNORECASE,
 )
 _ASKS = re.compile(
@@ -48,14 +49,26 @@ _DECLINES = re.compile(
     re.IGNORECASE,
 )
 _DISCLAIMS = re.compile(
-    r"\b(?:as an ai|language model|i(?:'m| am) (?:not sure|sorry|afraid|unable|not able)|i (?:cannot|can't|do not|don't|am unable|could not)"
-    r"|i couldn't|sorry|unfortunately|please note|note that|keep in mind|may vary|might vary|can vary|may not be (?:accurate|exact|up to date)"
-    r"|estimate only|check (?:the|an?) (?:official|latest|current)|consult|verify|real-time|up-to-date|hypothetical|made-up|fictional"
+    r"\b(?:as an ai|language model|i(?:'m| am) (?:not sure|unable|not able) |i (?:do not|don't) (?:have|know)\b"
+    r"|check (?:the|an?) (?:official|latest|current)|hypothetical|made-up|fictional"
+    r"|may not be (?:accurate|exact|up to date)|estimate only"
     r"|(?:it is|it's) (?:not possible|impossible) to|there (?:is|'s) no way to|(?:cannot|can't) be (?:determined|known|found|said))\b",
     re.IGNORECASE,
 )
+"""What takes an answer back whatever it says besides; a regret or a hint at what may vary does not."""
+_DETAILS = re.compile(
+    r"\b(?:could|can|would|will) you (?:please |kindly |also )*(?:provide|specify|tell|give|share|clarify|confirm|let|state|enter)\b"
+    r"|\b(?:please|kindly) (?:provide|specify|tell me|give me|share|clarify|confirm|state|enter|let me know)\b"
+    r"|\b(?:i|we)(?: would|'ll|'d| will| still| also)* (?:need|require) (?:to know|your|the|more)\b"
+    r"|\blet me know (?:which|what|when|where|how|your)\b"
+    r"|(?:^|[.!?,:]\s+)(?:but |and |so |for )*(?:what|which|where|when|who|how (?:many|much|old|long)|do you (?:mean|want|prefer|have))\b"
+    r"[^.!?]*\?\s*$",
+    re.IGNORECASE,
+)
 _TOOLS = re.compile(
-    r"\b(?:apis?|the functions?|this function|function calls?|tools?|tool calls?|endpoints?|plug-?ins?|parameters?|arguments?|json|schema)\b",
+    r"\b(?:apis?|the functions?|this function|function calls?|(?:the|this|these|my|any|available|provided|given) tools?"
+    r"|tools? (?:available|provided|given)"
+    r"|tool calls?|endpoints?|plug-?ins?|parameters?|arguments?|schema)\b",
     re.IGNORECASE,
 )
 _GAP = re.compile(
@@ -69,6 +82,7 @@ _VAGUE = re.compile(
     r"|information (?:about|on) (?:it|this|that|them))\b",
     re.IGNORECASE,
 )
+_SUFFIX = re.compile(r"(?:['\u2019]s|(?<=[A-Z])s)$")
 _SENTENCE = re.compile(r"(?<=[.?!:])\s+")
 
 
@@ -91,6 +105,11 @@ def asks(text: str, *, request: bool = False) -> str:
     return match[0].strip() if match else ""
 
 
+def find_request_for_details(text: str) -> str:
+    """The words with which a text asks the user for information; an offer ("Would you like to see them?") asks for none."""
+    return _first_match(_DETAILS, text)
+
+
 def find_confirmation(text: str) -> str:
     """The words with which a text asks whether what was said is right."""
     return _first_match(_CONFIRMS, text)
@@ -108,7 +127,8 @@ def find_disclaimer(text: str) -> str:
 
 def find_tool_talk(text: str, name: str, allowed: str) -> str:
     """The words with which a text speaks of the machinery; `allowed` is a text whose words a user may use."""
-    if name and name.lower() in text.lower():
+    # A tool may be called by a plain word ("segment"), which anyone may say.
+    if not name.isalpha() and name and name.lower() in text.lower():
         return name
     known = set(tokens(allowed))
     found: list[str] = _TOOLS.findall(text)
@@ -125,13 +145,15 @@ def find_vague_words(text: str) -> str:
     return _first_match(_VAGUE, text)
 
 
-def names_new_things(text: str, known: Iterable[str]) -> str:
+def names_new_things(text: str, known: Sequence[str]) -> str:
     """The first name or number of `text` that none of the `known` texts holds. A sentence's first word may be capitalized for its place."""
     there = {token for one in known for token in tokens(one)}
+    run = "".join(tokens(" ".join(known)))
     for sentence in _SENTENCE.split(text):
         for index, word in enumerate(_WORD.findall(sentence)):
             named = word[0].isupper() and index > 0 and word != "I" and not word.startswith(("I'", "I\u2019"))
-            if named and not set(tokens(word)) <= there:
+            plain = _SUFFIX.sub("", word)
+            if named and plain not in ("AI", "ID") and not set(tokens(plain)) <= there and "".join(tokens(plain)) not in run:
                 return str(word)
     numbers = (token for token in tokens(text) if token[0].isdigit())
     return next((number for number in numbers if number not in there), "")

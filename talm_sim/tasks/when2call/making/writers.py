@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from talm_sim.common.digests import derive_seed
@@ -13,6 +14,7 @@ from talm_sim.scenarios.making.asking import WrittenText, ask
 from talm_sim.scenarios.making.prompts import WriterPrompts
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.options import GenerateOptions
+from talm_sim.tasks.when2call.making.quality import judge_choices, judged_kinds
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.types import Behaviour, Missing
 
@@ -20,8 +22,15 @@ __all__ = ["TOOL_USES", "ModelWriter", "Writer", "tool_use_of_call"]
 
 TOOL_USES = ("real_time", "database", "other")
 """Why a request needs a tool; `none` is a fourth label, with which it is dropped."""
-_LABELS = (*TOOL_USES, "none")
-_LABEL = re.compile(r"real[ _-]?time|database|other|none", re.IGNORECASE)
+_LABELS = {
+    "public_data": "none",
+    "calculator": "none",
+    "specialized_tool": "other",
+    "real_time": "real_time",
+    "database": "database",
+}
+"""The labels that a model is asked for (Table 9), and what each means: whether a tool is needed, and which of `TOOL_USES`."""
+_LABEL = re.compile(r"public[ _-]?data|calculator|speciali[sz]ed[ _-]?tool|real[ _-]?time|database", re.IGNORECASE)
 _LOOKS_UP = ("get", "find", "list", "check", "search", "lookup", "fetch")
 _LEAD = re.compile(
     r"^(?:(?:a|the|your|my|new|here is (?:a|the|your)) )*(?:related |follow-up |rewritten )?(?:request|question|answer|response|label)"
@@ -60,6 +69,10 @@ class Writer(Protocol):
         """Write an answer to an item's question that shows `behaviour`; never a tool call, which comes from the gold call."""
         ...
 
+    async def judge(self, item: Item, options: Mapping[Behaviour, str], tools: Sequence[str]) -> WrittenText | None:
+        """Name the worst fault of meaning that an item has (`quality.judged_kinds`), as a JSON object; None where nobody judges."""
+        ...
+
     async def aclose(self) -> None:
         """Release what the writer holds."""
         ...
@@ -88,12 +101,12 @@ class ModelWriter:
         """Ask for the label; see `Writer.tool_use`."""
         if self._options.tool_use == "call":
             return tool_use_of_call(source)
-        written = await self._ask("tool_use", source.id, 0, {"question": source.question}, _LABELS)
+        written = await self._ask("tool_use", source.id, 0, {"question": source.question}, tuple(_LABELS))
         if written.problem:
             return written
-        found = [re.sub(r"[ -]", "_", match.lower()) for match in _LABEL.findall(written.text.split("Reason:")[0])]
-        labels = {"real_time" if label == "realtime" else label for label in found}
-        return WrittenText(labels.pop()) if len(labels) == 1 else WrittenText(written.text, "it names no label, or more than one")
+        plain = {name.replace("_", ""): meant for name, meant in _LABELS.items()}
+        found = {re.sub(r"[ _-]", "", match.lower()).replace("ised", "ized") for match in _LABEL.findall(written.text.split("Reason:")[0])}
+        return WrittenText(plain[found.pop()]) if len(found) == 1 else WrittenText(written.text, "it names no label, or more than one")
 
     async def rewrite(self, source: SourceQuestion, missing: Missing, attempt: int) -> WrittenText:
         """Ask for the shorter question; see `Writer.rewrite`."""
@@ -111,14 +124,28 @@ class ModelWriter:
         )
 
     async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> WrittenText:
-        """Ask for an answer; see `Writer.option`. No answer but the follow-up question to a known gap is told what the tool takes."""
+        """Ask for an answer; see `Writer.option`. Only follow-up questions are written with the tool in sight."""
         where, asked = f"{item.source.id}/{item.gold.value}", {"question": item.question}
         if behaviour is not Behaviour.REQUEST_FOR_INFO:
             return await self._ask(behaviour.value, where, attempt, asked)
         if item.missing is None:
-            return await self._ask("request_for_info_any", where, attempt, asked)
+            return await self._ask("request_for_info_any", where, attempt, asked | {"tool": tool_text(item.source.spec)})
         lacks = {"parameter": item.missing.name.replace("_", " "), "description": item.argument_description(item.missing.name)}
         return await self._ask("request_for_info", where, attempt, asked | lacks)
+
+    async def judge(self, item: Item, options: Mapping[Behaviour, str], tools: Sequence[str]) -> WrittenText | None:
+        """Ask for the worst fault; see `Writer.judge`. A model that is held to labels names one of the item's faults or none."""
+        if self._options.judge == "none" or not judged_kinds(item):
+            return None
+        values = {
+            "tools": "\n".join(tools) or "(none)",
+            "question": item.question,
+            "answer": options[item.gold],
+            "faults": "\n".join(f"{kind.name}: the {kind.part} {kind.about}" for kind in judged_kinds(item)),
+        }
+        where = f"{item.source.id}/{item.gold.value}{'/removed' if item.removed else ''}"
+        seed = derive_seed(self._options.seed, "judge", where)
+        return await ask(self._labeller, self._prompts.messages("judge", **values), self._options, seed, judge_choices(item))
 
     async def aclose(self) -> None:
         """Close the model."""

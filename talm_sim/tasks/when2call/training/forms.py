@@ -20,6 +20,8 @@ __all__ = ["FORMS", "Answer", "Example", "Form", "function_tool"]
 Form = Literal["when2call", "trl"]
 Answer = str | tuple[JsonObject, ...]
 """A response: words, or tool calls."""
+CHOSEN_REWARD, REJECTED_REWARD = 1.0, 0.0
+"""Of every preference row, for reward-aware preference optimization (section 3.3.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ def _as_when2call(example: Example) -> JsonObject:
     if example.rejected is None:
         row["messages"].append(_marked_message(example.chosen))
         return row
-    return row | {"chosen_response": _marked_message(example.chosen), "rejected_response": _marked_message(example.rejected)}
+    row |= {"chosen_response": _marked_message(example.chosen), "rejected_response": _marked_message(example.rejected)}
+    return row | {"chosen_reward": CHOSEN_REWARD, "rejected_reward": REJECTED_REWARD}
 
 
 def _as_trl(example: Example) -> JsonObject:
@@ -65,7 +68,8 @@ def _as_trl(example: Example) -> JsonObject:
     tools = json.dumps([function_tool(tool) for tool in example.tools], ensure_ascii=False) if example.tools else None
     if example.rejected is None:
         return {"messages": [*said, _call_message(example.chosen)], "tools": tools}
-    return {"prompt": said, "chosen": [_call_message(example.chosen)], "rejected": [_call_message(example.rejected)], "tools": tools}
+    row: JsonObject = {"prompt": said, "chosen": [_call_message(example.chosen)], "rejected": [_call_message(example.rejected)]}
+    return row | {"tools": tools, "chosen_reward": CHOSEN_REWARD, "rejected_reward": REJECTED_REWARD}
 
 
 FORMS: dict[str, Callable[[Example], JsonObject]] = {"when2call": _as_when2call, "trl": _as_trl}

@@ -25,7 +25,7 @@ from talm_sim.types import Behaviour, Choice, JsonObject, Scenario
 __all__ = ["BALANCES", "Balance", "Kind", "TrainingSet", "build_set", "card"]
 
 Kind = Literal["mcq", "sft", "preference"]
-Balance = Literal["natural", "paper"]
+Balance = Literal["natural", "paper", "calls"]
 BALANCES: dict[str, dict[Behaviour, int]] = {
     "sft": {Behaviour.TOOL_CALL: 1, Behaviour.REQUEST_FOR_INFO: 1, Behaviour.CANNOT_ANSWER: 1},
     "preference": {Behaviour.TOOL_CALL: 3, Behaviour.REQUEST_FOR_INFO: 2, Behaviour.CANNOT_ANSWER: 2},
@@ -33,6 +33,8 @@ BALANCES: dict[str, dict[Behaviour, int]] = {
 """Shares of the classes in the paper's sets: 2,000 each, and 4,500 to 3,000 to 3,000. In a preference set, the half of wrong behaviour
 has them; in the other half every right answer is a tool call.
 """
+_CALLS_TO_REST = {Behaviour.TOOL_CALL: 4, Behaviour.REQUEST_FOR_INFO: 1, Behaviour.CANNOT_ANSWER: 1}
+"""Twice as many tool calls as all the rest: the blend of section 3.3.1 that worked best."""
 _NOT_DRAWN = "not drawn, to keep the balance"
 _LONGEST_LIST = 20
 
@@ -64,7 +66,9 @@ def build_set(
         kind: `mcq`: the scenarios as published rows, all of them; `sft`; `preference`.
         form: The format: `when2call`, or `trl` for TRL's trainers (not for `mcq`).
         seed: Seed of all draws.
-        balance: `natural`: the classes as they come; `paper`: in the paper's shares, as many as the scarcest class allows.
+        balance: `natural`: the classes as they come; `paper`: in the shares of the paper's sets, as many as the scarcest class allows;
+            `calls`: two right tool calls to one of the rest, as in the paper's blend for SFT. In a preference set, the half of wrong
+            behaviour has these shares.
 
     Raises:
         PrerequisiteError: No row can be made, or the set cannot be balanced.
@@ -175,15 +179,17 @@ def _draw_balanced(usable: Sequence[Scenario], kind: Kind, seed: int, balance: B
     if balance == "natural":
         kept = rng.sample(list(usable), limit)
     else:
-        shares = BALANCES[kind]
+        shares = BALANCES[kind] if balance == "paper" else _CALLS_TO_REST
         classes = {gold: [one for one in usable if _choice(one).gold is gold] for gold in shares}
         empty = [gold.value for gold, members in classes.items() if not members]
         if empty:
-            raise PrerequisiteError(f"--balance paper: no scenario whose right answer is {empty[0]}; give some, or choose --balance natural.")
+            raise PrerequisiteError(
+                f"--balance {balance}: no scenario whose right answer is {empty[0]}; give some, or choose --balance natural."
+            )
         unit = min(limit // sum(shares.values()), *(len(members) // shares[gold] for gold, members in classes.items()))
         if unit == 0:
             raise PrerequisiteError(
-                f"--balance paper: needs at least {' to '.join(map(str, shares.values()))} scenarios of {', '.join(shares)}; "
+                f"--balance {balance}: needs at least {' to '.join(map(str, shares.values()))} scenarios of {', '.join(shares)}; "
                 "give more, or choose --balance natural."
             )
         kept = [one for gold, members in classes.items() for one in rng.sample(members, unit * shares[gold])]

@@ -34,12 +34,13 @@ OPTIONS: list[tuple[Check, Item, str, str]] = [
     (checks.speaks_of_no_tool, PLAIN, "Which currency do you mean?", "Which value should the API take?"),
     (checks.speaks_of_no_tool, PLAIN, "I can't do that.", "I can't, as convert_money is down."),
     (checks.speaks_of_no_tool, PLAIN, "I can't do that.", "Which of the parameters is it?"),
+    (checks.direct_has_no_label, PLAIN, "Sure, here it is: 230 francs.", "Answer: 230 francs."),
     (checks.direct_is_short, PLAIN, "You get 230 francs.", LONG),
     (checks.follow_up_is_short, PLAIN, "Which currency?", LONG),
     (checks.refusal_is_short, PLAIN, "I can't.", "well " * 41),
-    (checks.direct_asks_nothing, PLAIN, "You get 230 francs.", "You get 230 francs. Is that all?"),
+    (checks.direct_asks_nothing, PLAIN, "You get 230 francs. Would you like them now?", "You get 230 francs. What is your bank?"),
     (checks.direct_asks_nothing, PLAIN, "You get 230 francs.", "Please provide the amount."),
-    (checks.direct_has_no_disclaimer, PLAIN, "You get 230 francs.", "About 230 francs, but rates may vary."),
+    (checks.direct_has_no_disclaimer, PLAIN, "You get 230 francs.", "About 230 francs, but that may not be accurate."),
     (checks.direct_has_no_disclaimer, PLAIN, "You get 230 francs.", "As an AI I have no access to rates."),
     (checks.direct_has_no_disclaimer, PLAIN, "You get 230 francs.", "It is not possible to determine that."),
     (checks.direct_has_no_disclaimer, PLAIN, "You get 230 francs.", "There is no way to know this."),
@@ -49,10 +50,9 @@ OPTIONS: list[tuple[Check, Item, str, str]] = [
     (checks.direct_is_no_echo, PLAIN, "You get 230 francs.", "how much are 250 dollars in francs"),
     (checks.follow_up_is_a_question, LACKING, "Which currency would you like?", "The currency is the franc."),
     (checks.follow_up_asks_for_the_missing, LACKING, "Which currency should I convert it to?", "How old are you?"),
-    (checks.follow_up_asks_for_nothing_given, PLAIN, "What do you need it for?", "You said 250 dollars, is that correct?"),
-    (checks.follow_up_asks_for_nothing_given, PLAIN, "What do you need it for?", "Which amount of money should I convert?"),
+    (checks.follow_up_confirms_nothing, LACKING, "Which currency do you mean?", "You said 250 dollars, is that correct?"),
     (
-        checks.follow_up_asks_for_nothing_given,
+        checks.follow_up_confirms_nothing,
         LACKING,
         "Into which currency should I convert the 250 dollars?",
         "Please confirm that you mean dollars.",
@@ -65,7 +65,7 @@ OPTIONS: list[tuple[Check, Item, str, str]] = [
     (checks.call_is_complete, PLAIN, CALL, "convert_money(250)"),
 ]
 QUESTIONS: list[tuple[Check, Item, str, str]] = [
-    (question_checks.asks_something, LACKING, REWRITTEN, "Dollars are nice."),
+    (question_checks.asks_something, BEYOND, REWRITTEN, "Dollars are nice."),
     (question_checks.is_changed, LACKING, REWRITTEN, QUESTION.upper()),
     (question_checks.is_not_long, LACKING, REWRITTEN, LONG),
     (question_checks.leaks_nothing, LACKING, REWRITTEN, "How much are 250 dollars in Francs, please?"),
@@ -160,3 +160,9 @@ def test_what_a_question_refers_to_is_looked_for_in_step_with_its_length(piece: 
 )
 def test_what_was_said_before_may_be_referred_to(text: str, unsaid: str) -> None:
     assert unsaid in refers_to_nothing_unsaid(text, BEYOND) and bool(unsaid) is bool(refers_to_nothing_unsaid(text, BEYOND))
+
+
+def test_a_wrong_follow_up_may_ask_for_what_is_given_or_confirm_it() -> None:
+    assert checks.follow_up_confirms_nothing("You said 250 dollars, is that correct?", PLAIN) == ""
+    assert checks.asks_for_given("Which amount of money should I convert?", PLAIN) == "amount"
+    assert checks.asks_for_given("What do you need it for?", PLAIN) == ""

@@ -239,7 +239,7 @@ def test_a_folder_of_other_rules_is_not_gone_on_with(tmp_path: Path, monkeypatch
     before = files(tmp_path / "a")
     with monkeypatch.context() as patch:
         patch.setattr(ToyMaker, "rules", RULES_VERSION + 1)
-        with pytest.raises(PrerequisiteError, match=r"version 1 of the checks.* version 2; finish it with .* or choose another --out"):
+        with pytest.raises(PrerequisiteError, match=r"version 3 of the checks.* version 4; finish it with .* or choose another --out"):
             run(tmp_path / "a")
     assert files(tmp_path / "a") == before
     first, *rest = state_file.read_text().splitlines()
@@ -257,7 +257,7 @@ def test_a_folder_of_other_rules_is_not_gone_on_with(tmp_path: Path, monkeypatch
 
 def test_rules_that_change_get_another_version() -> None:
     """Where this fails, add one to `RULES_VERSION` if a text may now be judged or made otherwise, and write the new digest here."""
-    own = ("checks", "items", "pipeline", "question_checks", "rules", "splitting", "wording", "writers")
+    own = ("checks", "items", "pipeline", "quality", "question_checks", "rules", "splitting", "wording", "writers")
     files = [
         *(Path(making.__file__).parent / f"{name}.py" for name in own),
         Path(making.__file__).parent / "unanswerable.toml",
@@ -275,7 +275,7 @@ def test_the_report_counts_what_was_made_and_why_the_rest_was_not(tmp_path: Path
     assert report["provenance"]["command"] == "it"
     assert report["licence"].startswith("Apache-2.0")
     whole = run(tmp_path / "b", sources=SOURCES[:2])
-    assert whole["rows"]["tools_shown"] == {"0": 2, "1": 6, "2+": 6}
+    assert whole["rows"]["tools_shown"] == {"0": 2, "1": 4, "2+": 6}
     assert whole["rows"]["tool_use"] == {"database": 14}
     assert json.loads((tmp_path / "b" / "report.json").read_text()) == whole
 

@@ -42,6 +42,8 @@ def test_the_settings_of_the_shipped_recording_are_what_they_were() -> None:
         ("top_p", 0.95),
         ("max_new_tokens", 96),
         ("attempts", 1),
+        ("judge", "none"),
+        ("unable", "removed"),
         ("variants", "one"),
     ]
     assert options(**RECORDED).conversations(wording) == RECORDED_DIGEST

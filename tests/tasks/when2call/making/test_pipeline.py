@@ -13,8 +13,10 @@ from talm_sim.types import Behaviour, GoldCall
 from tests.tasks.when2call.making.toys import GOOD, QUESTION, REWRITTEN, Teller, source, spec
 
 
-async def made(says: dict[str, Any] | None = None, *, attempts: int = 1, every: bool = True, **changes: Any) -> ItemOutcome:
-    return await make_items(source(**changes), Teller(says), seed=0, attempts=attempts, every=every)
+async def made(
+    says: dict[str, Any] | None = None, *, attempts: int = 1, every: bool = True, unable: str = "written", **changes: Any
+) -> ItemOutcome:
+    return await make_items(source(**changes), Teller(says), seed=0, attempts=attempts, every=every, unable=unable)
 
 
 def rejected(outcome: ItemOutcome) -> set[tuple[str, str, str]]:
@@ -49,6 +51,25 @@ async def test_where_nothing_can_answer_the_many_tools_are_others() -> None:
         else:
             assert "convert_money" in names
             assert json.loads(row["target_tool"])["name"] == "convert_money"
+
+
+async def test_a_removed_tool_leaves_the_question_and_shows_what_was_beside_it() -> None:
+    rows = (await made(unable="removed")).rows
+    beyond = [row for row in rows if row["correct_answer"] == "cannot_answer"]
+    assert [row["question"] for row in beyond] == [QUESTION, QUESTION]
+    teller = Teller()
+    await make_items(source(), teller, seed=0, unable="removed")
+    assert "unanswerable" not in teller.asked
+    by_call = {len(row["tools"]): row for row in rows if row["correct_answer"] == "tool_call"}
+    for row in beyond:
+        assert row["tools"] == [tool for tool in row["orig_tools"] if json.loads(tool)["name"] != "convert_money"]
+        assert row["orig_tools"] == by_call[len(row["orig_tools"])]["tools"]
+
+
+async def test_both_ways_make_items_that_cannot_be_served() -> None:
+    rows = [row for row in (await made(unable="both")).rows if row["correct_answer"] == "cannot_answer"]
+    assert {row["question"] for row in rows} == {QUESTION, GOOD["unanswerable"]}
+    assert len({row["uuid"] for row in rows}) == len(rows) == 5
 
 
 async def test_one_row_an_item_where_one_set_of_tools_is_asked_for() -> None:

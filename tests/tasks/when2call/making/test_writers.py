@@ -76,16 +76,25 @@ async def test_a_prompt_beyond_the_context_is_a_reason_and_no_crash() -> None:
 
 @pytest.mark.parametrize(
     ("said", "label"),
-    [("real_time", "real_time"), ("Real-time data.", "real_time"), ("database. Reason: other", "database"), ("Label: none", "none")],
+    [
+        ("real_time", "real_time"),
+        ("Real-time data.", "real_time"),
+        ("database. Reason: calculator", "database"),
+        ("Label: calculator", "none"),
+        ("Public data", "none"),
+        ("Specialised tool", "other"),
+        ("specialized_tool", "other"),
+        ("realtime", "real_time"),
+    ],
 )
 async def test_a_label_is_read(said: str, label: str) -> None:
     labeller = Model(said)
     written = await writer(Model(), labeller).tool_use(source())
     assert (written.text, written.problem) == (label, "")
-    assert labeller.asked[0][1].choices == ("real_time", "database", "other", "none")
+    assert labeller.asked[0][1].choices == ("public_data", "calculator", "specialized_tool", "real_time", "database")
 
 
-@pytest.mark.parametrize("said", ["", "I don't know.", "database or other"])
+@pytest.mark.parametrize("said", ["", "I don't know.", "database or calculator"])
 async def test_a_label_that_is_not_clear_is_a_problem(said: str) -> None:
     assert (await writer(Model(said)).tool_use(source())).problem
 
@@ -117,6 +126,13 @@ async def test_only_what_a_step_may_know_stands_in_its_prompt() -> None:
     assert "to currency" in follow_up and "francs" not in follow_up
     assert "convert_money" in beyond
     assert "francs" in rewritten and "Currency to convert to." in rewritten
+
+
+async def test_the_writer_of_a_needless_follow_up_is_shown_the_tool() -> None:
+    model = Model("x")
+    await writer(model).option(Behaviour.REQUEST_FOR_INFO, item(), 0)
+    (messages, _) = model.asked[0]
+    assert "convert_money" in messages[1] and "Currency to convert to." in messages[1]
 
 
 async def test_every_request_has_its_own_seed_and_attempts_differ() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from talm_sim.scenarios.making.asking import WrittenText
@@ -88,6 +88,9 @@ class Teller:
     async def option(self, behaviour: Behaviour, item: Item, attempt: int) -> WrittenText:
         lacks = "/lacking" if behaviour is Behaviour.REQUEST_FOR_INFO and item.missing else ""
         return self._say(behaviour.value + lacks, attempt)
+
+    async def judge(self, item: Item, options: Mapping[Behaviour, str], tools: Sequence[str]) -> WrittenText | None:
+        return self._say("judge") if "judge" in self._says else None
 
     async def aclose(self) -> None:
         self.closed = True

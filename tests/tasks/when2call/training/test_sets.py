@@ -9,7 +9,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.when2call.published import PreferenceRow, SftRow, read_rows, read_training
-from talm_sim.tasks.when2call.training.forms import function_tool
+from talm_sim.tasks.when2call.training.forms import Form, function_tool
 from talm_sim.tasks.when2call.training.sets import TrainingSet, build_set, card
 from talm_sim.types import Behaviour, Choice, Scenario
 from tests.tasks.when2call.choices import CALL, OTHER, TOOL, mixture, scenario
@@ -140,6 +140,22 @@ def test_an_answer_equal_to_the_right_one_is_never_rejected() -> None:
         assert row["chosen_response"] != row["rejected_response"]
 
 
+def test_two_tool_calls_to_one_of_the_rest() -> None:
+    made = build_set(mixture(12), "sft", balance="calls")
+    assert made.counts == {"right": {"tool_call": 12, "request_for_info": 3, "cannot_answer": 3}}
+    half = build_set(mixture(12), "preference", balance="calls").counts["right, wrong behaviour"]
+    assert half["tool_call"] == 2 * (half["request_for_info"] + half["cannot_answer"]) > 0
+    with pytest.raises(PrerequisiteError, match="--balance calls: needs at least 4 to 1 to 1 scenarios"):
+        build_set(mixture(3), "sft", balance="calls")
+
+
+@pytest.mark.parametrize("form", ["when2call", "trl"])
+def test_preference_rows_have_the_rewards_of_the_paper(form: Form) -> None:
+    rows = build_set(mixture(), "preference", form).rows
+    assert rows and {(row["chosen_reward"], row["rejected_reward"]) for row in rows} == {(1.0, 0.0)}
+    assert not any("chosen_reward" in row for row in build_set(mixture(), "sft", form).rows)
+
+
 def test_what_cannot_be_balanced_is_refused() -> None:
     with pytest.raises(
         PrerequisiteError, match="0 tool calls of 6 scenarios can be damaged, which is too few: they make up half of a preference set"
@@ -171,7 +187,7 @@ def test_multiple_choice_rows_are_read_back_as_they_were(tmp_path: Path) -> None
 def test_trl_rows() -> None:
     rows = build_set(mixture(), "preference", "trl").rows
     for row in rows:
-        assert list(row) == ["prompt", "chosen", "rejected", "tools"]
+        assert list(row) == ["prompt", "chosen", "rejected", "tools", "chosen_reward", "rejected_reward"]
         assert [message["role"] for message in row["prompt"]] == ["user"]
         assert [message["role"] for side in ("chosen", "rejected") for message in row[side]] == ["assistant", "assistant"]
         assert {tool["type"] for tool in json.loads(row["tools"])} == {"function"}
