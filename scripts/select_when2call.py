@@ -14,7 +14,7 @@ import json
 import runpy
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,14 +59,14 @@ def find_faults(rows: Sequence[_Row], at_least: int) -> list[str]:
     return found
 
 
-def _write(rows: Sequence[_Row], out: Path) -> Mapping[str, int]:
+def _write(rows: Sequence[_Row], out: Path) -> Iterator[str]:
+    """Write the files; yield each one's line of the data card."""
     out.mkdir(parents=True, exist_ok=True)
-    counts = {}
     for name in CLASSES:
-        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows if row["correct_answer"] == name]
-        (out / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-        counts[name] = len(lines)
-    return counts
+        own = [row for row in rows if row["correct_answer"] == name]
+        (out / f"{name}.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in own), encoding="utf-8")
+        shown = [sum(min(2, len(row["tools"])) == number for row in own) for number in (0, 1, 2)]
+        yield f"| {name}.jsonl | {len(own)} | {' / '.join(map(str, shown))} |"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,8 +84,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if faults:
         print(f"{len(faults)} faults; nothing was written", file=sys.stderr)
         return 1
-    for name, number in _write(rows, options.out).items():
-        print(f"{number} {options.out / name}.jsonl")
+    for line in _write(rows, options.out):
+        print(line)
     return 0
 
 
