@@ -45,7 +45,10 @@ def test_what_form_tells_or_a_check_rejects_is_not_packaged(items: list[dict[str
         if row["correct_answer"] == "tool_call":
             row["answers"]["request_for_info"] = "What will you use my answer for?"
     rows[0]["answers"]["cannot_answer"] = "The answer is 5."
+    bad = next(row for row in rows if row["correct_answer"] == "cannot_answer")
+    bad["tools"] = bad["orig_tools"]
     faults = SCRIPT["find_faults"](rows, 60)
+    assert any("may serve it, and it is said that nothing can" in fault for fault in faults)
     assert any("it does not say that it cannot be done" in fault for fault in faults)
     assert any("the form of option request_for_info tells the class" in fault for fault in faults)
 
