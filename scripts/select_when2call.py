@@ -14,12 +14,15 @@ import json
 import runpy
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from talm_sim.common.digests import derive_seed
-from talm_sim.tasks.when2call.making.review import faults_of_row
+from talm_sim.scenarios.tool_texts import spec_of
+from talm_sim.tasks.when2call.making.items import is_kin
+from talm_sim.tasks.when2call.making.review import faults_of_row, item_of
+from talm_sim.tasks.when2call.making.sources import tool_spec
 from talm_sim.tasks.when2call.published import scenario_of
 
 _FORM = runpy.run_path(str(Path(__file__).with_name("form_check.py")))
@@ -42,7 +45,17 @@ def select(rows: Sequence[_Row], most: int) -> list[_Row]:
 
 
 def _draw_variant(rows: Sequence[_Row], source: str) -> _Row:
+    rows = [row for row in rows if not _find_kin(row)]
     return rows[derive_seed(0, source, rows[0]["correct_answer"], "tools shown") % len(rows)]
+
+
+def _find_kin(row: _Row) -> str:
+    """Return the name of a shown tool that may serve a request whose tool is removed; empty where there is none."""
+    if row["correct_answer"] != "cannot_answer":
+        return ""
+    item = item_of(row)
+    shown = (tool_spec(spec_of(text)) for text in row["tools"])
+    return next((spec.name for spec in shown if item is None or is_kin(spec, item.source)), "")
 
 
 def find_faults(rows: Sequence[_Row], at_least: int) -> list[str]:
@@ -53,20 +66,21 @@ def find_faults(rows: Sequence[_Row], at_least: int) -> list[str]:
     if not rows:
         return found
     found += [f"{row['source_id']}, {row['correct_answer']}: {fault}" for row in rows for fault in faults_of_row(row)]
+    found += [f"{row['source_id']}: '{name}' may serve it, and it is said that nothing can" for row in rows if (name := _find_kin(row))]
     for what, accuracy, chance in _FORM["measures"]([scenario_of(row) for row in rows]):
         if accuracy > chance + _FORM["MOST"]:
             found.append(f"the form of {what} tells the class: balanced accuracy {accuracy:.2f}, chance {chance:.2f}")
     return found
 
 
-def _write(rows: Sequence[_Row], out: Path) -> Mapping[str, int]:
+def _write(rows: Sequence[_Row], out: Path) -> Iterator[str]:
+    """Write the files; yield each one's line of the data card."""
     out.mkdir(parents=True, exist_ok=True)
-    counts = {}
     for name in CLASSES:
-        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows if row["correct_answer"] == name]
-        (out / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-        counts[name] = len(lines)
-    return counts
+        own = [row for row in rows if row["correct_answer"] == name]
+        (out / f"{name}.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in own), encoding="utf-8")
+        shown = [sum(min(2, len(row["tools"])) == number for row in own) for number in (0, 1, 2)]
+        yield f"| {name}.jsonl | {len(own)} | {' / '.join(map(str, shown))} |"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,8 +98,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if faults:
         print(f"{len(faults)} faults; nothing was written", file=sys.stderr)
         return 1
-    for name, number in _write(rows, options.out).items():
-        print(f"{number} {options.out / name}.jsonl")
+    for line in _write(rows, options.out):
+        print(line)
     return 0
 
 

@@ -78,7 +78,7 @@ def test_the_command_measures_a_file_and_refuses_what_form_gives_away(
     texts, labels, sources = _texts({"a": ("Could",), "b": ("What",)})
     golds = {"a": "tool_call", "b": "cannot_answer"}
     answers = {"direct": "Yes.", "tool_call": "{}", "cannot_answer": "I cannot."}
-    rows: list[Any] = [
+    rows: list[dict[str, object]] = [
         {"uuid": str(number), "source_id": source, "question": "Tea?", "correct_answer": golds[label]}
         | {"answers": answers | {"request_for_info": text}, "tools": [], "target_tool": None}
         for number, (text, label, source) in enumerate(zip(texts, labels, sources, strict=True))

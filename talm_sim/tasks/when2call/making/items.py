@@ -14,7 +14,7 @@ from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.tasks.when2call.published import row_of, scenario_of
 from talm_sim.types import Behaviour, Missing, ToolSpec
 
-__all__ = ["MANY", "VARIANTS", "Item", "rows_of", "tool_call_text", "without_tool"]
+__all__ = ["MANY", "VARIANTS", "Item", "is_kin", "rows_of", "tool_call_text", "without_tool"]
 
 VARIANTS = ("zero", "one", "many")
 MANY = 4
@@ -67,6 +67,15 @@ def without_tool(tools: Sequence[ToolSpec], name: str) -> list[ToolSpec]:
     return [tool for tool in tools if tool.name != name]
 
 
+def is_kin(spec: ToolSpec, source: SourceQuestion) -> bool:
+    """Tell whether a tool may serve a request in the place of the right one: the request gives at least half of what it requires.
+
+    With a list of a month's holidays one finds a holiday, and working days that are counted also say where they end.
+    """
+    given = sum(name in source.call.arguments for name in spec.required)
+    return 2 * given >= len(spec.required)
+
+
 def rows_of(
     item: Item, options: Mapping[Behaviour, str], *, writer: str, tool_use: str, seed: int, every: bool = True
 ) -> Iterator[dict[str, Any]]:
@@ -74,7 +83,8 @@ def rows_of(
 
     `zero` (only where the gold answer is "cannot answer": there, and only there, a tool call would be made out of nothing) shows no tool, `one`
     the tool of the source question, `many` further tools of its category: beside it, or, where nothing can answer, in its place. Where the
-    tool is removed, `zero` and `many` show what the same request shows of which the call is right, without the tool.
+    tool is removed, `zero` and `many` show what was beside it, and of that nothing that may take its place (`is_kin`) as long as there is
+    something else.
 
     Args:
         item: The item.
@@ -87,7 +97,9 @@ def rows_of(
     source, out_of_reach = item.source, item.gold is Behaviour.CANNOT_ANSWER
     draw = random.Random(derive_seed(seed, source.id, Behaviour.TOOL_CALL.value if item.removed else item.gold.value))
     lacks = out_of_reach and not item.removed
-    others = draw.sample(source.others, min(MANY if lacks else MANY - 1, len(source.others)))
+    beside = [spec for spec in source.others if not is_kin(spec, source)] if item.removed else []
+    beside = beside or list(source.others)
+    others = draw.sample(beside, min(MANY if lacks else MANY - 1, len(beside)))
     together = [*others] if lacks else [source.spec, *others]
     draw.shuffle(together)
     shown: dict[str, list[ToolSpec]] = {"zero": [], "one": [source.spec], "many": together}

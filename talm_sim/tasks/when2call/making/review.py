@@ -20,7 +20,7 @@ from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_spec
 from talm_sim.tasks.when2call.published import read_rows, row_of
 from talm_sim.types import Behaviour, GoldCall, Missing, MissingKind
 
-__all__ = ["ItemReviewer", "alarms_of_row", "faults_of_row"]
+__all__ = ["ItemReviewer", "alarms_of_row", "faults_of_row", "item_of"]
 
 _ANSWERS = (Behaviour.DIRECT, Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
 _TEXTS = ("source", "item", "text_of", "check", "reason", "text", "question")
@@ -83,7 +83,7 @@ def faults_of_row(row: Mapping[str, Any], names: Iterable[str] = (_QUESTION, *_A
 
 def alarms_of_row(row: Mapping[str, Any], names: Iterable[str] = (_QUESTION, *_ANSWERS)) -> list[tuple[str, str]]:
     """Return name and reason of every check that a text of a row fails."""
-    item = _item(row)
+    item = item_of(row)
     if item is None:
         return [("readable", "the row does not say which tool it was made for, so the checks cannot look at it")]
     found: list[tuple[str, str]] = []
@@ -115,8 +115,8 @@ def _tool(text: str) -> str:
         return text
 
 
-def _item(row: Mapping[str, Any]) -> Item | None:
-    """The item a row was written from, as far as the checks look at it."""
+def item_of(row: Mapping[str, Any]) -> Item | None:
+    """Return the item a row was written from, as far as the checks look at it; None where the row does not say which tool it calls."""
     tools = [row.get("target_tool"), *(row.get("orig_tools") or ()), *row["tools"]]
     try:
         call = GoldCall.model_validate({"tool": (said := json.loads(row["answers"]["tool_call"]))["name"], "arguments": said["arguments"]})

@@ -22,7 +22,7 @@ RECORDED: dict[str, Any] = {
     "max_new_tokens": 96,
     "variants": "one",
 }
-RECORDED_DIGEST = "dc907c95657d"
+RECORDED_DIGEST = "3d9f9c050b0f"
 
 
 def options(**given: Any) -> GenerateOptions:
@@ -36,7 +36,7 @@ def test_the_settings_of_the_shipped_recording_are_what_they_were() -> None:
         ("model_options", {}),
         ("tool_use", "call"),
         ("labels", "constrained"),
-        ("prompts", "22b629595c6e"),
+        ("prompts", "e129c88eb50c"),
         ("seed", 0),
         ("temperature", 0.6),
         ("top_p", 0.95),
@@ -53,7 +53,7 @@ def test_the_settings_of_the_shipped_recording_are_what_they_were() -> None:
 
 def test_the_digest_of_other_settings_is_what_it_was() -> None:
     given: dict[str, Any] = {"model": "openai-api/a/b", "model_options": {"base_url": "x"}, "seed": 3, "temperature": 0.5, "top_p": 0.9}
-    assert options(**given, max_new_tokens=128, attempts=2).conversations("p") == "0f1f6634d15d"
+    assert options(**given, max_new_tokens=128, attempts=2).conversations("p") == "eac3a22793ad"
 
 
 def test_where_it_goes_and_how_it_is_run_decides_no_text() -> None:

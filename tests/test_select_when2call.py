@@ -1,0 +1,62 @@
+"""What is packaged for task when2call: as many of every class, from sources with all three items, and nothing where a check fails."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.cli import main
+
+SCRIPT = runpy.run_path(str(Path(__file__).parents[1] / "scripts/select_when2call.py"))
+CLASSES = ("tool_call", "request_for_info", "cannot_answer")
+
+
+@pytest.fixture(scope="module")
+def items(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    out = tmp_path_factory.mktemp("items") / "made"
+    assert main(("scenarios", "generate", "--out", str(out), "--unable", "removed")) == 0
+    return [json.loads(line) for line in (out / "items.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_every_source_gives_one_row_of_every_class_and_categories_take_turns(items: list[dict[str, Any]]) -> None:
+    rows = SCRIPT["select"](items, 600)
+    sources = {name: {row["source_id"] for row in rows if row["correct_answer"] == name} for name in CLASSES}
+    assert sources["tool_call"] == sources["request_for_info"] == sources["cannot_answer"]
+    assert len(rows) == 3 * len(sources["tool_call"]) >= 60
+    few = SCRIPT["select"](items, 24)
+    assert Counter(row["correct_answer"] for row in few) == dict.fromkeys(CLASSES, 8)
+    assert len({row["source_id"].split("-")[0] for row in few}) == len({row["source_id"].split("-")[0] for row in rows}) >= 8
+
+
+def test_the_form_of_what_is_packaged_tells_nothing_and_every_check_passes(items: list[dict[str, Any]]) -> None:
+    rows = SCRIPT["select"](items, 600)
+    assert SCRIPT["find_faults"](rows, 60) == []
+    assert SCRIPT["find_faults"](rows, 5000) == [f"{len(rows)} items, fewer than 5000: give more scenarios, or --at-least"]
+
+
+def test_what_form_tells_or_a_check_rejects_is_not_packaged(items: list[dict[str, Any]]) -> None:
+    rows = [json.loads(json.dumps(row)) for row in SCRIPT["select"](items, 600)]
+    for row in rows:
+        if row["correct_answer"] == "tool_call":
+            row["answers"]["request_for_info"] = "What will you use my answer for?"
+    rows[0]["answers"]["cannot_answer"] = "The answer is 5."
+    bad = next(row for row in rows if row["correct_answer"] == "cannot_answer")
+    bad["tools"] = bad["orig_tools"]
+    faults = SCRIPT["find_faults"](rows, 60)
+    assert any("may serve it, and it is said that nothing can" in fault for fault in faults)
+    assert any("it does not say that it cannot be done" in fault for fault in faults)
+    assert any("the form of option request_for_info tells the class" in fault for fault in faults)
+
+
+def test_nothing_is_replaced_where_something_is_wrong(items: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "items.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in items), encoding="utf-8")
+    assert SCRIPT["main"]([str(file), str(tmp_path / "out"), "--at-least", "5000"]) == 1
+    assert not (tmp_path / "out").exists() and "nothing was written" in capsys.readouterr().err
+    assert SCRIPT["main"]([str(file), str(tmp_path / "out"), "--at-least", "60"]) == 0
+    assert {path.stem for path in (tmp_path / "out").iterdir()} == set(CLASSES)
