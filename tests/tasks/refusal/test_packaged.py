@@ -67,8 +67,9 @@ def test_number_order_and_names_of_the_tools_do_not_tell_whether_one_fits(packag
         assert all(one == sorted(set(one)) and len(one) == 4 for one in lists)
     counts = {group: Counter(name for one in lists for name in one) for group, lists in shown.items()}
     assert counts["fitting"] == counts["unrelated"] and sorted(shown["fitting"]) == sorted(shown["unrelated"])
-    # Two queries need three tools, so that one or two of the tools and stand-ins are not in the four of one group.
-    assert sum(((counts["fitting"] - counts["removed"]) + (counts["removed"] - counts["fitting"])).values()) <= 30
+    # Some queries need three tools, so that one or two of the tools and stand-ins are not in the four of one group.
+    differing = ((counts["fitting"] - counts["removed"]) + (counts["removed"] - counts["fitting"])).total()
+    assert differing <= 0.1 * counts["fitting"].total()
 
 
 def test_nothing_shown_where_no_call_is_right_is_a_neighbour_that_could_help(packaged: list[Scenario]) -> None:
@@ -140,17 +141,17 @@ def test_every_number_and_value_of_a_request_stands_in_its_translations(maker: M
 @pytest.mark.parametrize(
     ("language", "name", "old", "new", "reason"),
     [
-        ("vi", "calendar-04", "17 tháng 7", "18 tháng 7", "lacks the numbers ['17'], and has ['18'] more"),
+        ("vi", "calendar-04", "30 tháng 11", "29 tháng 11", "lacks the numbers ['30'], and has ['29'] more"),
         ("vi", "finance-01", "86.400", "86,400", "lacks the numbers ['86400'], and has ['86.400'] more"),
-        ("th", "calendar-04", "กรกฎาคม", "สิงหาคม", "lacks the numbers ['7'], and has ['8'] more"),
-        ("th", "geography-02", "อันดับ 4", "อันดับสี่", "lacks the numbers ['4'], and has [] more"),
+        ("th", "calendar-04", "พฤศจิกายน", "สิงหาคม", "lacks the numbers ['11'], and has ['8'] more"),
+        ("th", "geo-02", "อันดับ 4", "อันดับสี่", "lacks the numbers ['4'], and has [] more"),
         ("vi", "calendar-04", "Ấn Độ", "Thái Lan", "does not say country_code IN"),
         ("th", "finance-01", "ฟรังก์สวิส", "บาท", "does not say to_currency CHF"),
         ("th", "science-03", "เป็นเมตร", "เป็นหลา", "does not say to_unit metre"),
         ("vi", "weather-01", "trăng tròn", "trăng khuyết", "does not say phase full_moon"),
         ("vi", "music-02", "C G Am F", "C G Am E", "does not say chords F"),
         ("th", "language-06", "Schwarzenegger", "ชวาร์เซเน็กเกอร์", "does not say name Schwarzenegger"),
-        ("vi", "geography-03", "Có bao nhiêu người sống", "How many people live in", "keeps English words: how many people live in"),
+        ("vi", "geo-03", "Có bao nhiêu người sống", "How many people live in", "keeps English words: how many people live in"),
         ("th", "language-08", "สำหรับงานคัดข้อมูลซ้ำ", "คำ" * 400, "times as long as the English row"),
     ],
 )
