@@ -30,10 +30,10 @@ def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_generate_prints_what_was_made_and_what_was_not(talm: Talm) -> None:
-    code, out, err = talm(*GENERATE, "--limit", "3")
+    code, out, err = talm(*GENERATE, "--limit", "12")
     assert code == 0
     assert "tool_call" in out and "Given up" in out and "written" in out
-    assert "[3/3]" in err and "s left" in err and "written to made" in err
+    assert "[12/12]" in err and "s left" in err and "written to made" in err
     assert {path.name for path in Path("made").iterdir()} == {"items.jsonl", "rejected.jsonl", "report.json", "state.jsonl"}
     rows = find_task("when2call").read(("tool_call", "request_for_info", "cannot_answer"), Path("made/items.jsonl"))
     assert rows and all(isinstance(row.target, Choice) and len(row.target.options) == 4 for row in rows)
@@ -217,7 +217,7 @@ def test_a_folder_without_items_says_how_to_make_some(talm: Talm, tmp_path: Path
 
 
 def test_why_is_offered_only_where_the_checks_rejected(talm: Talm) -> None:
-    talm(*GENERATE)
+    talm(*GENERATE, "--limit", "20-24")
     assert "w why rejected" not in " ".join(reviewed(Path("made"), "q")[0].split())
     rejected = " ".join(reviewed(Path("made"), *["s"] * 400, rejected=True)[0].split())
     assert "w why rejected" in rejected

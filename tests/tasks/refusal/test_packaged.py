@@ -151,7 +151,7 @@ def test_every_number_and_value_of_a_request_stands_in_its_translations(maker: M
         ("vi", "weather-01", "trăng tròn", "trăng khuyết", "does not say phase full_moon"),
         ("vi", "music-02", "C G Am F", "C G Am E", "does not say chords F"),
         ("th", "language-06", "Schwarzenegger", "ชวาร์เซเน็กเกอร์", "does not say name Schwarzenegger"),
-        ("vi", "geo-03", "Có bao nhiêu người sống", "How many people live in", "keeps English words: how many people live in"),
+        ("vi", "geo-03", "có bao nhiêu người sống", "How many people live in", "keeps English words: how many people live in"),
         ("th", "language-08", "สำหรับงานคัดข้อมูลซ้ำ", "คำ" * 400, "times as long as the English row"),
     ],
 )

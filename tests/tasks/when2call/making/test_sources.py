@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talm_sim.recordings import CassetteLibrary
 from talm_sim.tasks import find_task
 from talm_sim.tasks.when2call.making import SourceQuestion, source_questions
 from talm_sim.tasks.when2call.making.splitting import Split, split_query, tidy_request
 from talm_sim.types import Behaviour, Choice, GoldCall, Missing, MissingKind, Option, Scenario, Source, ToolSpec, Turn
 from tests.growth import check_growth
+from tests.in_process import direct_caller
 from tests.tasks.when2call.making.toys import spec
 
 WEATHER = ToolSpec(
@@ -115,10 +115,10 @@ def test_a_tool_call_row_is_a_source_question() -> None:
 
 
 def test_the_packaged_scenarios_give_many_source_questions() -> None:
-    found, dropped = source_questions(find_task("talm").read(("perfect", "underspecified")), CassetteLibrary().tool_specs())
-    assert (len(found), len(dropped)) == (88, 28)
-    assert len({one.id for one in found}) == len({one.digest for one in found}) == 88
-    assert sum(one.removal is not None and len(one.spec.required) > 1 for one in found) == 28
+    found, dropped = source_questions(find_task("talm").read(("perfect", "underspecified")), direct_caller().specs)
+    assert (len(found), len(dropped)) == (557, 293)
+    assert len({one.id for one in found}) == len({one.digest for one in found}) == 557
+    assert sum(one.removal is not None and len(one.spec.required) > 1 for one in found) == 130
     for one in found:
         assert isinstance(one, SourceQuestion)
         assert one.question[-1] in ".?!"
