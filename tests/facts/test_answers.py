@@ -12,8 +12,8 @@ import pytest
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.reference import ReferenceJudge
-from talm_sim.tasks import find_task
 from talm_sim.types import Episode, Facts, HumanEvent, ModelTurn, Scenario, Termination, Turn
+from tests.labelled_scenarios import labelled_scenarios
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*.jsonl"))
@@ -21,7 +21,7 @@ FILES = sorted(HERE.glob("*.jsonl"))
 
 @cache
 def packaged() -> dict[str, Scenario]:
-    return {scenario.id: scenario for scenario in find_task("talm").read(["perfect", "underspecified"])}
+    return labelled_scenarios()
 
 
 def rows(file: Path) -> list[dict[str, Any]]:

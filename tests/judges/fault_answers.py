@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from talm_sim.tasks.talm.task import TalmTask
 from talm_sim.types import (
     Episode,
     HumanEvent,
@@ -19,6 +18,7 @@ from talm_sim.types import (
     ToolCall,
     ToolEvent,
 )
+from tests.labelled_scenarios import labelled_scenarios
 
 FILE = Path(__file__).with_name("fault_answers.jsonl")
 
@@ -33,7 +33,7 @@ class Labelled(NamedTuple):
 
 
 def labelled_answers() -> Iterator[Labelled]:
-    packaged = {one.id: one for one in TalmTask().read(TalmTask.splits["all"])}
+    packaged = labelled_scenarios()
     for line in FILE.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
         scenario = Scenario.model_validate(record["own"]) if "own" in record else packaged[record["scenario"]]

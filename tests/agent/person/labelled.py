@@ -10,9 +10,9 @@ from typing import Any
 
 from talm_sim.agent.person.faults import find_faults
 from talm_sim.agent.person.knowledge import Knowledge, knowledge_of
-from talm_sim.tasks.talm.task import TalmTask
 from talm_sim.tools_env.service.described import built_in_tools
 from talm_sim.types import Scenario, ToolSpec
+from tests.labelled_scenarios import labelled_scenarios
 
 FILE = Path(__file__).with_name("answers.jsonl")
 
@@ -23,7 +23,7 @@ def records(file: Path = FILE) -> list[dict[str, Any]]:
 
 @cache
 def scenarios() -> dict[str, Scenario]:
-    return {one.id: one for one in TalmTask().read(TalmTask.splits["all"])}
+    return labelled_scenarios()
 
 
 @cache
