@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from talm_sim.config import DEFAULT_MODEL
+
 if TYPE_CHECKING:
     from talm_sim.recordings import CassetteLibrary
     from talm_sim.types import ToolSpec
@@ -32,8 +34,9 @@ class Recorded:
     opened: Mapping[str, ToolSpec] = field(default_factory=dict)
 
     def model(self, model: str) -> bool:
-        """Return whether `model` was recorded on all groups."""
-        return self.known and self.library.has_model(model, self.first)
+        """Return whether `model` was recorded on all groups; the model of the shipped recording, which is not asked live by itself, on any."""
+        enough = any if model == DEFAULT_MODEL else all
+        return self.known and enough(self.library.has_model(model, [group]) for group in self.first)
 
     def conversation(self, model: str, key: str) -> bool:
         """Return whether there is a conversation of `model` with the settings whose digest is `key`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import NotRecordedError, PrerequisiteError
 from talm_sim.runs.api import run
 from talm_sim.tasks import find_task
 from talm_sim.tasks.registry import job_of
@@ -44,6 +45,16 @@ def test_split_limit_category_and_scenario_select_within_a_set() -> None:
     assert [one.id for one in chosen(split="replaceable,perfect", limit="1")] == [chosen(split=one)[0].id for one in ("perfect", "replaceable")]
     with pytest.raises(PrerequisiteError, match=r"scenario 'games-99' in split all of task talm, set quick \(set=.full. has all\)"):
         run(scenario=("games-99",), progress=False)
+
+
+@pytest.mark.parametrize(("options", "words"), [({"set": "full"}, "--set full"), ({"set": "full", "split": "late-gap,perfect"}, "--set full")])
+def test_a_set_of_which_some_is_recorded_is_refused_with_the_live_command(tmp_path: Path, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(NotRecordedError) as refused:
+        run(**options, run_dir=tmp_path, progress=False)
+    said = str(refused.value)
+    assert re.search(r"[\d,]+ of [\d,]+ scenarios are recorded in ", said)
+    assert words in said and said.endswith("--model openai-api/vllm/smollm2-135m --live")
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_set_of_the_user_s_own_file_is_refused(tmp_path: Path) -> None:
