@@ -306,7 +306,7 @@ def test_a_task_brings_its_data_judge_proof_and_names_to_complete(tmp_path: Path
     (tmp_path / "whole_data" / "one.jsonl").write_text(json.dumps(line) + "\n")
     assert [one["id"] for one in json.loads(beside.run("whole", "scenarios", "list", "--task", "whole", "--json"))] == ["a"]
     (problem,) = json.loads(beside.run("whole", "scenarios", "check", "--task", "whole", "--json", code=1))
-    assert problem == {"scenario": "a", "what": "it asks 45 tools", "fix": "ask fewer"}
+    assert problem == {"scenario": "a", "what": "it asks 205 tools", "fix": "ask fewer"}
     beside.run("whole", "run", "--task", "whole", "--agent", "short:act", "--display", "none", "--run-id", "r")
     (row,) = csv.DictReader(io.StringIO(beside.run("whole", "report", "r", "--rows", "--csv")))
     assert row["brief"] == "True"

@@ -99,10 +99,13 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def _without_visible(self, job: Job[AgentTaskOptionsT], every: list[Scenario]) -> list[Scenario]:
         """What is played of all: everything if nothing would be left."""
+        own = self._sees_all(job)
+        return every if own is None else [one for one in every if can_hide_missing(one, own)] or every
+
+    def _sees_all(self, job: Job[AgentTaskOptionsT]) -> OwnAgent | None:
+        """The user's agent, if tools are built into it, and the run is of all scenarios and not of some that were named."""
         own = None if job.options.agent is None else own_agent(job)
-        if own is None or not own.built_in or job.config.split != "all" or job.config.scenario:
-            return every
-        return [one for one in every if can_hide_missing(one, own)] or every
+        return own if own is not None and own.built_in and job.config.split == "all" and not job.config.scenario else None
 
     def _asked_groups(self, job: Job[AgentTaskOptionsT]) -> tuple[str, ...]:
         asked = tuple(group for group in job.groups if self.questions(group))
@@ -210,7 +213,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
             stack.push_async_callback(made.aclose)
             return made
 
-        every = [] if own is None else self._read_all(job)
+        every = [] if self._sees_all(job) is None else self._read_all(job)
         said = AgentNotes(own, job, tools, len(every) - len(self._without_visible(job, every)), waits=waits)
         async with stack:
             yield Opened(

@@ -5,7 +5,18 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, StrictBool, Tag, TypeAdapter, field_serializer, field_validator, model_validator
+from pydantic import (
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    Tag,
+    TypeAdapter,
+    field_serializer,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from talm_sim.types.base import FrozenModel
 from talm_sim.types.tools import GoldCall, ToolCall
@@ -197,6 +208,12 @@ class Missing(FrozenModel):
     """A natural answer of a person asked for it; None if no person could help."""
     other: Any = None
     """Set where the gap shows only after a call: another value that fits. The tool's answer without the argument names both."""
+
+    @model_serializer(mode="wrap")
+    def _write(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out `other` where it is not set: the digest of a scenario is the one it always had."""
+        written: dict[str, Any] = write(self)
+        return written if self.other is not None else {name: value for name, value in written.items() if name != "other"}
 
 
 _CALLS: TypeAdapter[tuple[ToolCall, ...]] = TypeAdapter(tuple[ToolCall, ...])
