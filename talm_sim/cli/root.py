@@ -28,7 +28,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Look around": {
         "tasks": (_AT + "tasks:command", "The tasks: list, show."),
-        "tools": (_AT + "tools:command", "The tools: list, show, check, serve."),
+        "tools": (_AT + "tools:command", "The tools: list, show, check, build, licences, serve."),
         "perturbations": (_AT + "perturbations:command", "The perturbations: list, show."),
         "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, stats, init, check, generate, review."),
         "models": (_AT + "models:command", "The model providers and local models: list, get."),

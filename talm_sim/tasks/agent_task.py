@@ -80,9 +80,11 @@ class AgentTask(Task[AgentTaskOptionsT]):
         Raises:
             PrerequisiteError: They cannot be read, or none is left.
         """
-        every, file = self._read_all(job), str(job.config.scenarios or "")
+        file = str(job.config.scenarios or "")
         if job.options.stop_after is not None:
-            return select(every, self._asked_groups(job), job.config.limit, file, self.name)
+            asked = self._asked_groups(job)
+            return select(self._read_all(job), asked, job.config.limit, file, self.name)
+        every = self._read_all(job)
         played = self._without_visible(job, every)
         return select(played, list(dict.fromkeys(one.group for one in played)), job.config.limit, file, self.name)
 

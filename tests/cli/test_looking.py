@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox, network_files
 
 Talm = Callable[..., tuple[int, str, str]]
@@ -38,7 +39,7 @@ def test_doctor_says_what_a_live_run_needs(talm: Talm) -> None:
     report = json.loads(talm("doctor", "--json")[1])
     assert report["tools"]["tools"] >= 40
     assert report["tools"]["categories"] >= 6
-    assert set(report["scenarios"]) == {"perfect", "underspecified", "replaceable", "non-replaceable", "no-tools"}
+    assert set(report["scenarios"]) == {*GROUPS}
     assert None not in report["packages"].values()
     assert report["terminal"].startswith("none: ") and "terminal none: answers and verdicts are read as lines" in text
     assert report["sandbox"] == (explain_no_sandbox() or "works")

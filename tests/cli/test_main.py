@@ -121,7 +121,7 @@ def test_shell_completion_knows_the_commands() -> None:
         (["ablate", "--over", "split"], "is not FIELD=V1,V2"),
         (["ablate", "--over", "perturb=[1"], "not a JSON list"),
         (["tools", "show", "cuntry"], "unknown tool 'cuntry'"),
-        (["tools", "list", "--category", "geo"], "--category: unknown category 'geo'"),
+        (["tools", "list", "--category", "geography"], "--category: unknown category 'geography'"),
         (["scenarios", "list", "--split", "perfct"], "unknown split 'perfct' of task talm. Did you mean 'perfect'?"),
         (["scenarios", "list", "--task", "talmm"], "unknown task 'talmm'. Did you mean 'talm'?"),
         (["scenarios", "show", "nothing"], "unknown scenario 'nothing'."),

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from talm_sim.common.digests import digest
 
-__all__ = ["QUICK", "SAMPLE", "draw_sample"]
+__all__ = ["CATEGORIES", "QUICK", "SAMPLE", "draw_sample"]
 
-_CATEGORIES = ("calendar", "art", "finance", "geo", "language", "music", "science", "transportation", "weather")
-QUICK = frozenset(f"{category}-{number:02}" for category in _CATEGORIES for number in range(1, 9))
+CATEGORIES = ("calendar", "art", "finance", "geo", "language", "music", "science", "transportation", "weather")
+"""The categories of `quick`, which come first among the packaged scenarios."""
+QUICK = frozenset(f"{category}-{number:02}" for category in CATEGORIES for number in range(1, 9))
 """Perfect queries of `quick`, by id: the first of nine categories."""
 SAMPLE = 300
 """Perfect queries of `sample`: the interval of a rate over them is at most .12 wide."""

@@ -43,7 +43,7 @@ def test_css_color_knows_names_only(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("art", "name", "exact"),
+    ("color", "name", "exact"),
     [("#daa520", "goldenrod", True), ("#d8a31e", "goldenrod", False), ("0FF", "aqua", True), ("#5f9fa1", "cadetblue", False)],
 )
 def test_nearest_name(ask: Ask, color: str, name: str, exact: bool) -> None:
@@ -58,7 +58,7 @@ def test_a_color_that_is_neither_code_nor_name_is_not_found(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("art", "space", "channels"),
+    ("color", "space", "channels"),
     [
         ("goldenrod", "hsl", {"hue": 42.9, "saturation_percent": 74.4, "lightness_percent": 49.0}),
         ("#daa520", "hsv", {"hue": 42.9, "saturation_percent": 85.3, "value_percent": 85.5}),
@@ -98,7 +98,7 @@ def test_contrast_is_that_of_the_accessibility_guidelines(
 
 
 @pytest.mark.parametrize(
-    ("art", "harmony", "others"),
+    ("color", "harmony", "others"),
     [
         ("red", "complementary", ["#00ffff"]),
         ("red", "triadic", ["#0000ff", "#00ff00"]),

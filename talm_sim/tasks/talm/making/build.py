@@ -12,6 +12,7 @@ from jsonpointer import JsonPointerException, resolve_pointer
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.tasks.talm.groups import GROUPS as KNOWN
 from talm_sim.tasks.talm.making.seeds import Gap, Seed, load_seeds
+from talm_sim.tasks.talm.sets import CATEGORIES
 from talm_sim.types import Calls, Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
 __all__ = ["GROUPS", "LICENCE", "CallTool", "build_scenarios", "short_form", "write_scenarios"]
@@ -33,13 +34,14 @@ def build_scenarios(seeds_dir: Path, specs: Mapping[str, ToolSpec], call: CallTo
         call: Executes the gold calls.
 
     Returns:
-        Scenarios by group, ordered by category and number.
+        Scenarios by group, ordered by category and number; the categories of set `quick` come first.
 
     Raises:
         PrerequisiteError: A seed is broken, or a gold call fails; the message names file and scenario.
     """
     groups: dict[str, list[Scenario]] = {group: [] for group in GROUPS}
-    for file in sorted(seeds_dir.glob("*.toml")):
+    places = {category: place for place, category in enumerate(CATEGORIES)}
+    for file in sorted(seeds_dir.glob("*.toml"), key=lambda file: (places.get(file.stem, len(places)), file.stem)):
         for number, seed in enumerate(load_seeds(file), 1):
             try:
                 for scenario in _derive(f"{file.stem}-{number:02}", seed, specs, call):
