@@ -6,13 +6,13 @@ import datetime as dt
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated
-from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel
 
 from talm_sim.tools_env.service.lookup import fold, not_found
 from talm_sim.tools_env.service.stand_in import person_can, person_cannot
+from talm_sim.tools_env.service.zones import time_zone
 
 if TYPE_CHECKING:
     from astral import LocationInfo
@@ -119,7 +119,7 @@ async def get_sun_times(
         raise not_found("city", city, [known.name for known in _cities().values()], hint="Only capitals and large cities are known.")
     if not 1950 <= date.year <= 2050:
         raise HTTPException(422, "date: must lie in the years 1950 to 2050")
-    zone = ZoneInfo(location.timezone)
+    zone = time_zone(location.timezone)
     rise, fall = (moment(location.observer, date=date, tzinfo=zone) for moment in (sunrise, sunset))
     if fall < rise:  # in a northern summer the sun sets after midnight
         fall = sunset(location.observer, date=date + dt.timedelta(days=1), tzinfo=zone)
