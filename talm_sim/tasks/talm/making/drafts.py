@@ -126,7 +126,7 @@ def draft_scenarios(tried: Sequence[CalledTool], specs: Mapping[str, ToolSpec], 
     """
     now = now or datetime.now(UTC)
     asked = set[tuple[str, ...]]()
-    drafts = [_draft(one, offered, now, asked) for one, offered in zip(tried, _offered_tools(tried), strict=True)]
+    drafts = [_draft(one, _offered_tools(tried, place), now, asked) for place, one in enumerate(tried)]
     answers = {one.spec.name: one.answers[0] for one in tried}
     scenarios = [scenario for draft in drafts for scenario in draft.scenarios]
     problems = {problem.scenario: problem.what for problem in check_scenarios(scenarios, specs, lambda tool, _: answers[tool])}
@@ -142,16 +142,15 @@ def can_leave_out(tried: CalledTool, others: Sequence[CalledTool], now: datetime
         now: The time.
     """
     place = next(number for number, one in enumerate(others) if one.spec.name == tried.spec.name)
-    offered = _offered_tools(others)[place]
+    offered = _offered_tools(others, place)
     return any(_leave_argument_out(tried, request, offered)[0] for request in _requests(tried, now or datetime.now(UTC)))
 
 
-def _offered_tools(tried: Sequence[CalledTool]) -> list[tuple[ToolSpec, ...]]:
-    """Return the tools that each one's scenarios offer."""
-    specs = [one.spec for one in tried]
-    windows = [(specs[number:] + specs[:number])[:MOST_OFFERED] for number in range(len(specs))]
+def _offered_tools(tried: Sequence[CalledTool], place: int) -> tuple[ToolSpec, ...]:
+    """Return the tools that the scenarios of the tool at `place` offer: it and those that follow."""
     # In their own order: the place of the needed one must not give it away.
-    return [tuple(spec for spec in specs if spec in window) for window in windows]
+    places = sorted((place + after) % len(tried) for after in range(min(len(tried), MOST_OFFERED)))
+    return tuple(tried[one].spec for one in places)
 
 
 def _keep_proved(draft: Draft, problems: Mapping[str, str]) -> Draft:
