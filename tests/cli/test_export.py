@@ -234,7 +234,7 @@ def test_the_harness_averages_f1_as_here(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_harness_without_rows_of_ones_own_gets_the_bundled_ones(tmp_path: Path, talm: Talm) -> None:
     code, _, told = talm("export", "lm-eval", "--out", str(tmp_path), "--template", "hermes")
-    assert (code, told) == (0, "task talm_sim_when2call: 138 rows, template hermes\n")
+    assert (code, told) == (0, "task talm_sim_when2call: 354 rows, template hermes\n")
     code, _, told = talm("export", "lm-eval", "--out", str(tmp_path), "--template", "chat", "--force")
     assert code == 2 and "-M tokenizer=DIR" in told
 

@@ -11,7 +11,7 @@ def test_the_bare_run_replays_every_packaged_scenario(tmp_path: Path) -> None:
     played = run(task="awareness", run_dir=tmp_path)
     assert played.job.config.models == "replay"
     episodes = list(played.episodes())
-    assert len(episodes) == 72 + 72 + 48
+    assert len(episodes) == 340
     assert {episode.termination.value for episode in episodes} == {"answered"}
     assert all(len(episode.model_turns[0].first_tokens) == 20 for episode in episodes)
     groups = {summary.group: {measure.name: measure for measure in summary.measures} for summary in played.summary()}

@@ -62,7 +62,7 @@ TOOL_LISTS = {
     "distractors": ListCase(
         "distractors:n=2",
         ("get_element", "get_isotope"),
-        ("get_particle", "get_element", "get_isotope", "compute_molar_mass"),
+        ("get_ionic_radius", "get_ionization_energy", "get_element", "get_isotope"),
         "Get",
     ),
     "rename": ListCase("rename", ("romanize_text", "get_plural"), ("romanize_text_v2", "fetch_plural"), "Write a text of any script"),

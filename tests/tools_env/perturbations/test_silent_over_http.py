@@ -193,7 +193,7 @@ def test_a_distractor_and_a_replacement_answer_truly(tools: Tools) -> None:
         case: ListCase = TOOL_LISTS[kind]
         episode = open_episode(tools, case.perturb, offered=case.tools)
         added = next(name for name in case.names if name not in case.tools)
-        arguments = {"get_particle": {"name": "K+"}, "get_scale_notes": {"tonic": "C", "scale": "major"}}[added]
+        arguments = {"get_ionic_radius": {"element": "Na"}, "get_scale_notes": {"tonic": "C", "scale": "major"}}[added]
         assert call(episode, added, arguments).ok
         gone = [name for name in case.tools if name not in case.names]
         assert [call(episode, name, {}).error for name in gone] == ["unknown_tool"] * len(gone)
