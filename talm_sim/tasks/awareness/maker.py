@@ -46,7 +46,7 @@ class ManipulationMaker(Maker[ManipulateOptions, Original, ManipulationOutcome])
 
     options_model = ManipulateOptions
     outcome = ManipulationOutcome
-    rules = 4
+    rules = 5
     reviewer: ClassVar = ManipulationReviewer()
 
     def __init__(self, options: ManipulateOptions) -> None:

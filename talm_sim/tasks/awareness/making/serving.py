@@ -32,17 +32,24 @@ _VAGUE = {
 """Names of fields under which a tool may return anything, so that an answer to the request's values is no answer to the request."""
 _SAME_ARGUMENTS = 2
 """A tool that requires so many arguments of one name as a needed one works on the same things."""
-_HOLIDAYS = ("find_holiday", "list_month_holidays", "count_working_days", "add_working_days", "check_trading_day")
+_HOLIDAYS = ("find_holiday", "list_month_holidays", "count_working_days", "add_working_days", "check_trading_day", "get_regional_holiday")
+_CLOCKS = ("list_clock_changes", "get_city_local_time", "get_arrival_time", "convert_to_unix_time")
 _PLACES = ("get_city_details", "get_airport_details", "get_weather_station", "find_city_airports")
 _BY_OTHER_MEANS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_HOLIDAYS, _HOLIDAYS),
     **dict.fromkeys((*_PLACES, "get_city_distance", "get_city_direction", "get_flight_distance", "find_nearest_city"), _PLACES),
-    "list_clock_changes": ("get_city_local_time",),
+    **dict.fromkeys(_CLOCKS, _CLOCKS),
+    "list_clock_changes": (*_CLOCKS, "get_sun_times"),
+    "get_arrival_time": (*_CLOCKS, "get_airport_details", "get_city_details", "get_sun_times"),
     "convert_cooking_measure": ("convert_units",),
     "convert_oven_temperature": ("convert_units",),
+    "get_scale_notes": ("transpose_chords",),
     "compute_molar_mass": ("get_element", "get_isotope"),
     "convert_to_hijri": ("find_moon_phase",),
     "find_moon_phase": ("convert_to_hijri",),
+    "get_chord_notes": ("get_scale_notes", "identify_chord"),
+    "identify_chord": ("get_chord_notes",),
+    "transpose_chords": ("get_scale_notes",),
 }
 """Built-in tools, and others whose results lead to what they do: in several calls, or by coordinates. No single call shows it."""
 

@@ -170,3 +170,37 @@ def test_built_in_tools_that_a_person_would_use_instead_are_found() -> None:
     serving = Serving(call, call.specs, {"one": (COUNTRY,)}, [made])
     assert serving.find(made, "get_airport_details")
     assert not serving.find(made, "get_chord_notes")
+
+
+@pytest.mark.parametrize(
+    ("needed", "arguments", "shown", "leads"),
+    [
+        ("add_working_days", {"country_code": "DE", "start": "2025-03-03", "working_days": 45}, "get_regional_holiday", True),
+        ("get_us_state", {"state": "Texas"}, "get_regional_holiday", False),
+        ("list_clock_changes", {"timezone": "Pacific/Fiji", "year": 2015}, "get_sun_times", True),
+        ("list_clock_changes", {"timezone": "Pacific/Fiji", "year": 2015}, "get_arrival_time", True),
+        ("list_clock_changes", {"timezone": "Pacific/Fiji", "year": 2015}, "get_city_details", False),
+        ("get_scale_notes", {"tonic": "E", "scale": "major pentatonic"}, "transpose_chords", True),
+        ("get_arrival_time", {"origin": "SFO", "destination": "HND"}, "get_airport_details", True),
+        ("transpose_chords", {"chords": ["E", "A", "B7"], "from_key": "E", "to_key": "Db"}, "get_scale_notes", True),
+        ("get_note_frequency", {"note": "E1"}, "transpose_chords", False),
+    ],
+)
+def test_built_in_tools_that_lead_to_an_answer_are_found(needed: str, arguments: dict[str, Any], shown: str, leads: bool) -> None:
+    call = direct_caller()
+    one = GoldCall(tool=needed, arguments=arguments)
+    said = [{"role": "user", "content": "Please look it up."}]
+    made = complete_scenario("one", said, [call.specs[needed].model_dump()], [needed], Source(), [one])
+    assert bool(Serving(call, call.specs, {}, [made]).find(made, shown)) is leads
+
+
+def test_such_tools_do_lead_to_the_answer() -> None:
+    """Sunrise in Fiji jumps by an hour where its clocks went back; and C major pentatonic, carried to E, is E major pentatonic."""
+    call = direct_caller()
+    rises = [call("get_sun_times", {"city": "Suva", "date": f"2015-01-{day}"})["sunrise"] for day in (17, 18)]
+    (changed,) = (
+        one for one in call("list_clock_changes", {"timezone": "Pacific/Fiji", "year": 2015})["changes"] if one["minutes_forward"] < 0
+    )
+    assert [rise[:2] for rise in rises] == ["06", "05"] and changed["date"] == "2015-01-18"
+    carried = call("transpose_chords", {"chords": ["C", "D", "E", "G", "A"], "from_key": "C", "to_key": "E"})
+    assert carried["transposed"].split() == call("get_scale_notes", {"tonic": "E", "scale": "major pentatonic"})["notes"].split()
