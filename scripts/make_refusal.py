@@ -119,6 +119,8 @@ def _differences(scenario: Scenario, query: str, language: str, seeds: Mapping[s
                 others = [other for other in accepted[name] if isinstance(other, str) and other and one == value]
                 if isinstance(one, str) and not _DATE.match(one) and not _stands([one, *others, said.get(one, one)], query):
                     yield f"does not say {name} {one}"
+                if isinstance(one, str) and len(one) > 2 and _holds(query, one) and not _holds(scenario.query, one):
+                    yield f"gives away {name} {one}, which the English row does not say"
     texts = [str(value) for value in values if isinstance(value, str)]
     same = _runs(scenario.query, texts) & _runs(query, texts)
     if same:
@@ -191,7 +193,7 @@ def _runs(text: str, left_out: Sequence[str]) -> set[str]:
 
 def check(perfect: Sequence[Scenario], seeds: Mapping[str, Any], specs: Mapping[str, ToolSpec], call: Call) -> list[str]:
     """Try every accepted value on the tools; says which do not give the facts asked for."""
-    problems: list[str] = []
+    problems = [f"seeds/refusal/scenarios.toml: also.{name} {value}: no query needs it" for name, value in _unused(perfect, seeds)]
     for scenario in perfect:
         for number, gold in enumerate(scenario.gold_calls):
             facts = [fact for fact in scenario.target.required if fact.call == number] if isinstance(scenario.target, Facts) else []
@@ -206,6 +208,12 @@ def check(perfect: Sequence[Scenario], seeds: Mapping[str, Any], specs: Mapping[
                     if json.dumps(fact.value, ensure_ascii=False) not in result
                 ]
     return problems
+
+
+def _unused(perfect: Sequence[Scenario], seeds: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The values with others beside them that no gold call has: a query was changed, and its new value may have none."""
+    needed = {(name, value) for one in perfect for gold in one.gold_calls for name, value in gold.arguments.items() if isinstance(value, str)}
+    return [(name, value) for name, others in seeds["also"].items() for value in others if (name, value) not in needed]
 
 
 def _scenario(

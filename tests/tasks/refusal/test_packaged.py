@@ -42,6 +42,16 @@ def test_every_accepted_value_gives_the_facts_asked_for(maker: ModuleType) -> No
     assert maker.check(maker.read_perfect(), maker.read_seeds(), call.specs, call) == []
 
 
+def test_other_values_of_a_value_that_no_query_has_are_named(maker: ModuleType) -> None:
+    seeds = maker.read_seeds()
+    seeds["also"]["from_unit"]["furlong"] = ["furlongs"]
+    perfect = [one for one in maker.read_perfect() if one.id == "science-03"]
+    call = direct_caller()
+    found = [line for line in maker.check(perfect, seeds, call.specs, call) if "from_unit" in line]
+    assert "seeds/refusal/scenarios.toml: also.from_unit furlong: no query needs it" in found
+    assert not any("from_unit yard" in line for line in found)
+
+
 def names(scenario: Scenario) -> list[str]:
     return [json.loads(text)["name"] for text in scenario.shown_tools]
 
@@ -151,6 +161,8 @@ def test_every_number_and_value_of_a_request_stands_in_its_translations(maker: M
         ("vi", "weather-01", "trăng tròn", "trăng khuyết", "does not say phase full_moon"),
         ("vi", "music-02", "C G Am F", "C G Am E", "does not say chords F"),
         ("th", "language-06", "Schwarzenegger", "ชวาร์เซเน็กเกอร์", "does not say name Schwarzenegger"),
+        ("vi", "calendar-04", "ở Tehran", "ở Tehran (Asia/Tehran)", "gives away timezone Asia/Tehran, which the English row does not say"),
+        ("th", "finance-07", "ปอนด์สเตอร์ลิง", "ปอนด์สเตอร์ลิง (GBP) ", "gives away to_currency GBP, which the English row does not say"),
         ("vi", "geo-03", "có bao nhiêu người sống", "How many people live in", "keeps English words: how many people live in"),
         ("th", "language-08", "สำหรับงานคัดข้อมูลซ้ำ", "คำ" * 400, "times as long as the English row"),
     ],
