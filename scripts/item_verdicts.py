@@ -22,15 +22,15 @@ from talm_sim.tasks import find_task
 from talm_sim.types import Scenario
 
 VERDICTS = Path(__file__).resolve().parent.parent / "seeds" / "verdicts"
-TASKS = ("talm", "when2call", "awareness", "refusal")
 DRAWN = 150
-DRAW = 2
+DRAWS = {"talm": 2, "when2call": 2, "awareness": 3, "refusal": 3}
+"""The number of each task's last draw, which is its seed."""
 
 
 def draw(task: str) -> list[Scenario]:
     """Return the items drawn: a larger or changed package keeps most of them."""
     found = find_task(task)
-    return sorted(found.read(found.splits["all"]), key=lambda one: digest([DRAW, one.id]))[:DRAWN]
+    return sorted(found.read(found.splits["all"]), key=lambda one: digest([DRAWS[task], one.id]))[:DRAWN]
 
 
 def digest_of(item: Scenario) -> str:
@@ -45,23 +45,23 @@ def verdicts(task: str) -> list[dict[str, Any]]:
 
 
 def without_verdict(task: str) -> Iterator[Scenario]:
-    """Yield the drawn items that nobody has read as they are now."""
-    read = {(one["id"], one["digest"]) for one in verdicts(task)}
+    """Yield the items of the last draw that nobody has read as they are now."""
+    read = {(one["id"], one["digest"]) for one in verdicts(task) if one["draw"] == DRAWS[task]}
     yield from (item for item in draw(task) if (item.id, digest_of(item)) not in read)
 
 
 def main(words: list[str]) -> int:
     """Draw or count."""
-    if len(words) == 2 and words[0] == "draw" and words[1] in TASKS:
+    if len(words) == 2 and words[0] == "draw" and words[1] in DRAWS:
         for item in without_verdict(words[1]):
             print(json.dumps({"digest": digest_of(item), **item.model_dump(mode="json", exclude_defaults=True)}, ensure_ascii=False))
         return 0
     if words == ["count"]:
-        for task in TASKS:
+        for task in DRAWS:
             for number in sorted({one["draw"] for one in verdicts(task)}):
                 counts = Counter(one["sound"] for one in verdicts(task) if one["draw"] == number)
                 print(f"{task}, draw {number}: {counts[True]} of {counts.total()} sound ({counts[True] / counts.total():.3f})")
-            print(f"{task}: {len([*without_verdict(task)])} of the {DRAWN} items of draw {DRAW} not read as they are now")
+            print(f"{task}: {len([*without_verdict(task)])} of the {DRAWN} items of draw {DRAWS[task]} not read as they are now")
         return 0
     print(__doc__, file=sys.stderr)
     return 2
