@@ -57,11 +57,11 @@ def main(words: list[str]) -> int:
             print(json.dumps({"digest": digest_of(item), **item.model_dump(mode="json", exclude_defaults=True)}, ensure_ascii=False))
         return 0
     if words == ["count"]:
-        for task in DRAWS:
+        for task, last in DRAWS.items():
             for number in sorted({one["draw"] for one in verdicts(task)}):
                 counts = Counter(one["sound"] for one in verdicts(task) if one["draw"] == number)
                 print(f"{task}, draw {number}: {counts[True]} of {counts.total()} sound ({counts[True] / counts.total():.3f})")
-            print(f"{task}: {len([*without_verdict(task)])} of the {DRAWN} items of draw {DRAWS[task]} not read as they are now")
+            print(f"{task}: {len([*without_verdict(task)])} of the {DRAWN} items of draw {last} not read as they are now")
         return 0
     print(__doc__, file=sys.stderr)
     return 2
