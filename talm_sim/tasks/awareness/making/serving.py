@@ -41,6 +41,7 @@ _BY_OTHER_MEANS: Mapping[str, tuple[str, ...]] = {
     "convert_cooking_measure": ("convert_units",),
     "convert_oven_temperature": ("convert_units",),
     "compute_molar_mass": ("get_element", "get_isotope"),
+    "get_currency_details": ("get_country_facts",),
     "convert_to_hijri": ("find_moon_phase",),
     "find_moon_phase": ("convert_to_hijri",),
 }
