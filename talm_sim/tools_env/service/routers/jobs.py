@@ -160,7 +160,7 @@ async def get_sector_employment(
 @router.get(
     "/industries/{industry}/unemployment",
     operation_id="get_industry_unemployment",
-    summary="Get how many people of an industry were unemployed in the United States in a month from January 2000 to February 2010.",
+    summary="Get how many were unemployed in an industry of the United States, and the rate, in a month from January 2000 to February 2010.",
     openapi_extra=person_cannot("It is one cell of a monthly survey of households.", record=True),
 )
 async def get_industry_unemployment(

@@ -104,6 +104,18 @@ def test_a_tool_that_gives_a_part_is_found_and_another_is_not(fact: Fact, tool: 
     assert (words in found) if words else found == ""
 
 
+def test_facts_of_a_country_lead_to_its_currency() -> None:
+    call = direct_caller()
+    one = GoldCall(tool="get_currency_details", arguments={"currency": "CFA franc BCEAO"})
+    said = [{"role": "user", "content": "How many countries use the CFA franc BCEAO?"}]
+    made = complete_scenario("one", said, [call.specs[one.tool].model_dump()], [one.tool], Source(), [one])
+    serving = Serving(call, call.specs, {}, [made])
+    assert serving.find(made, "get_country_facts") == "'get_country_facts' leads to what 'get_currency_details' does"
+    assert serving.find(made, "get_country_figures") == ""
+    countries = call(one.tool, one.arguments)["countries"]
+    assert {call("get_country_facts", {"country": country})["currency_code"] for country in countries} == {"XOF"}
+
+
 def test_the_parts_of_a_date_and_numbers_that_are_said_are_tried() -> None:
     flood = (Fact(name="event", value="flood", call=0, pointer="/what"),)
     for query, arguments in (("Back then?", {"code": "2014-03-11"}), ("In 2014?", {"code": "x"})):
