@@ -106,7 +106,7 @@ class PhysicalConstant(BaseModel):
 def _units() -> Any:
     import pint
 
-    registry = pint.UnitRegistry()
+    registry = pint.UnitRegistry(on_redefinition="ignore")
     for unit in INTERNATIONAL:
         registry.define(unit)
     return registry
