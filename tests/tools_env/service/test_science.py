@@ -78,6 +78,13 @@ def test_particles_by_common_and_by_table_name(ask: Ask) -> None:
     assert ask("get_particle", name="t")["charge"] == 0.666667
 
 
+@pytest.mark.parametrize(
+    ("name", "spin"), [("Lambda(c)(2595)+", "1/2"), ("Lambda(c)(2625)+", "3/2"), ("Xi(c)(2790)+", "1/2"), ("Xi(c)(2815)~0", "3/2")]
+)
+def test_spins_of_charmed_baryons_are_the_measured_ones(ask: Ask, name: str, spin: str) -> None:
+    assert ask("get_particle", name=name)["spin"] == spin
+
+
 def test_unknown_particle_suggests_a_near_one(ask: Ask) -> None:
     assert "Did you mean 'proton'?" in ask("get_particle", 404, name="protom")
 
@@ -90,6 +97,8 @@ def test_unknown_particle_suggests_a_near_one(ask: Ask) -> None:
         (5, "miles per hour", "m/s", 2.2352),
         (1, "light_year", "parsec", 0.306601),
         (9.81, "m/s^2", "ft/s^2", 32.185),
+        (14, "furlong", "metre", 2816.35),
+        (8, "fathom", "foot", 48),
     ],
 )
 def test_convert_units(ask: Ask, value: float, from_unit: str, to_unit: str, result: float) -> None:

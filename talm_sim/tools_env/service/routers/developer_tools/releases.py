@@ -131,7 +131,7 @@ async def get_electron_release(
 @router.get(
     "/browsers/{browser}/releases/{version}",
     operation_id="get_browser_release",
-    summary="Get the date on which a version of a browser was released.",
+    summary="Get the date on which a version of a browser was released, by the tables of caniuse.com.",
     openapi_extra=person_cannot("The dates of hundreds of browser versions are in a table that nobody learns.", record=True),
 )
 async def get_browser_release(
@@ -147,8 +147,8 @@ async def get_browser_release(
 @router.get(
     "/browsers/{browser}/support",
     operation_id="get_browser_support",
-    summary="Find the first version of a browser that fully supports a web feature, with its release date.",
-    openapi_extra=person_cannot("The support tables have hundreds of features by browser and version.", record=True),
+    summary="Find the first version of a browser that fully supports a web feature, with its release date, by the tables of caniuse.com.",
+    openapi_extra=person_cannot("The support tables have hundreds of features by browser and version."),
 )
 async def get_browser_support(
     browser: Annotated[Browser, BROWSER],

@@ -110,7 +110,7 @@ async def get_story_seed(genre: Annotated[Genre, Path(description="Genre of the 
 @router.get(
     "/activities/{day}",
     operation_id="suggest_activity",
-    summary="Suggest an activity for a day, by the size of the group, the place and the time there is.",
+    summary="Get the activity that the collection suggests for a day, by the size of the group, the place and the time there is.",
     openapi_extra=person_cannot("The suggestion of a day is drawn from a collection of activities.", record=True),
 )
 async def suggest_activity(

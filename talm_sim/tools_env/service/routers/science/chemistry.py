@@ -188,7 +188,7 @@ async def get_ionic_radius(
 @router.get(
     "/ionization-energy/{element}/{electron}",
     operation_id="get_ionization_energy",
-    summary="Get the energy that removes an element's first, second or further electron.",
+    summary="Get the energy that removes an element's first, second or further electron, by the tables of NIST.",
     openapi_extra=person_cannot("The evaluated values of higher steps are rows of a spectroscopist's table.", record=True),
 )
 async def get_ionization_energy(

@@ -60,7 +60,7 @@ def _number(row: dict[str, str], column: str, otherwise: str = "") -> float | No
     operation_id="get_mineral",
     response_model_exclude_none=True,
     summary="Get a mineral's or gem's hardness, specific gravity, refractive index, dispersion, crystal system and formula.",
-    openapi_extra=person_cannot("A gemmologist measures them; they are rows of a specialist's table.", record=True),
+    openapi_extra=person_cannot("A gemmologist measures them; they are rows of a specialist's table."),
 )
 async def get_mineral(
     name: Annotated[str, Path(description="English name of the mineral or gem.", examples=["malachite"], min_length=2, max_length=40)],

@@ -47,6 +47,8 @@ DECAYS = {
     "2B-": "double beta minus",
 }
 MOST_ISOTOPES = 12
+SPINS = {104122: "3/2", 104312: "3/2", 104322: "3/2", 104314: "1/2", 104324: "1/2"}
+"""Spins of charmed baryons that differ from the last digit of their Particle Data Group number, from which the package takes them."""
 
 
 class IsotopeProperties(BaseModel):
@@ -114,7 +116,7 @@ def _particles() -> dict[str, Particle]:
     "/isotopes/{element}/{mass_number}",
     operation_id="get_isotope",
     summary="Get the exact mass and the natural abundance of an element's isotope.",
-    openapi_extra=person_cannot("Exact masses and abundances are rows of a specialist's table.", record=True),
+    openapi_extra=person_cannot("Exact masses and abundances are rows of a specialist's table."),
 )
 async def get_isotope(
     element: Annotated[str, Path(description="Symbol or English name of the element.", examples=["C"], max_length=20)],
@@ -174,7 +176,7 @@ async def get_radioisotope(
     "/particle",
     operation_id="get_particle",
     summary="Get a subatomic particle's mass, charge, spin, mean lifetime and quark content.",
-    openapi_extra=person_cannot("Measured masses and lifetimes are rows of the Particle Data Group's tables.", record=True),
+    openapi_extra=person_cannot("Measured masses and lifetimes are rows of the Particle Data Group's tables."),
 )
 async def get_particle(
     name: Annotated[str, Query(description="Common name or Particle Data Group name.", examples=["muon", "K+", "D0"], max_length=30)],
@@ -188,7 +190,7 @@ async def get_particle(
         pdg_id=int(found.pdgid),
         mass_mev=None if found.mass is None else figures(found.mass, 7),
         charge=figures(float(found.charge or 0)),
-        spin=str(found.J),
+        spin=SPINS.get(abs(int(found.pdgid)), str(found.J)),
         lifetime_ns=None if unknown_lifetime else figures(found.lifetime or 0),
         quark_content=found.quarks or None,
         antiparticle=found.invert().name,

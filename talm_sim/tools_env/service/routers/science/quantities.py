@@ -76,6 +76,13 @@ CONSTANTS: dict[ConstantName, tuple[str, str]] = {
     "Wien displacement constant": ("wien_wavelength_displacement_law_constant", "m K"),
 }
 """By its name, what pint calls a constant and the unit in which it is given."""
+INTERNATIONAL = (
+    "fathom = 6 * foot",
+    "rod = 16.5 * foot = rd = pole = perch",
+    "league = 3 * mile",
+    "acre_foot = acre * foot = _ = acre_feet",
+)
+"""Units that pint derives from the survey foot, which the United States gave up in 2022; furlong, chain and acre follow from the rod."""
 
 
 class ConvertedQuantity(BaseModel):
@@ -99,7 +106,10 @@ class PhysicalConstant(BaseModel):
 def _units() -> Any:
     import pint
 
-    return pint.UnitRegistry()
+    registry = pint.UnitRegistry(on_redefinition="ignore")
+    for unit in INTERNATIONAL:
+        registry.define(unit)
+    return registry
 
 
 def _unit(name: str) -> Any:

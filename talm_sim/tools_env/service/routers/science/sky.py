@@ -71,7 +71,7 @@ def _check_year(date: dt.date, name: str) -> None:
 @router.get(
     "/stars/{name}",
     operation_id="get_star",
-    summary="Get a bright star's magnitude, position, proper motion and constellation.",
+    summary="Get a bright star's magnitude, position, proper motion and constellation, by the Hipparcos catalogue.",
     openapi_extra=person_cannot("The measured values are rows of a star catalogue.", record=True),
 )
 async def get_star(
