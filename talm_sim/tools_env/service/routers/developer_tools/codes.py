@@ -12,8 +12,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel
 
-from talm_sim.tools_env.service.lookup import not_found
-from talm_sim.tools_env.service.several import several_fit
+from talm_sim.tools_env.service.lookup import not_found, several_fit
 from talm_sim.tools_env.service.stand_in import person_can, person_cannot
 from talm_sim.tools_env.service.zones import time_zone, time_zone_names
 
@@ -138,7 +137,7 @@ async def convert_to_unix_time(
     if not found:
         raise not_found(f"reading of {local_time}", abbreviation or "", hint=f"There it is {' or '.join(str(one.tzname()) for one in real)}.")
     if len(found) > 1:
-        raise several_fit(f"moments with that clock time in {area.key}", [str(one.tzname()) for one in found], "abbreviation")
+        raise several_fit("moments", f"{local_time} in {area.key}", (str(one.tzname()) for one in found), "abbreviation")
     moment = found[0]
     return UnixTime(
         zone=area.key,

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
-from talm_sim.tools_env.service.several import several_fit
+from talm_sim.tools_env.service.lookup import several_fit
 from talm_sim.tools_env.service.stand_in import person_can, person_cannot
 from talm_sim.tools_env.service.vendored import read_data
 
@@ -110,7 +110,7 @@ async def get_port_service(
         hint = f" It has one over {', '.join(one.transport for one in known)}." if known else ""
         raise HTTPException(404, f"Port {port}{where} has no assigned service.{hint}")
     if len({one.service for one in found}) > 1:
-        raise several_fit(f"services on port {port}", [f"{one.transport} ({one.service})" for one in found], "transport")
+        raise several_fit("services", f"port {port}", (f"{one.transport} ({one.service})" for one in found), "transport")
     return found[0]
 
 

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
-from talm_sim.tools_env.service.lookup import fold, not_found
-from talm_sim.tools_env.service.several import several_fit
+from talm_sim.tools_env.service.lookup import fold, not_found, several_fit
 from talm_sim.tools_env.service.stand_in import person_can, person_cannot
 from talm_sim.tools_env.service.vendored import read_data
 
@@ -75,7 +74,7 @@ async def get_extension_language(
         assert language is not None
         raise not_found(f"language with the extension {key}", language, hint=f"Known are {', '.join(one['name'] for one in known)}.")
     if len(found) > 1:
-        raise several_fit(f"languages with the extension {key}", [one["name"] for one in found], "language")
+        raise several_fit("languages", key, (one["name"] for one in found), "language")
     one = found[0]
     return ExtensionLanguage(
         extension=key,

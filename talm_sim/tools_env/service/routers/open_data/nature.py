@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
-from talm_sim.tools_env.service.lookup import not_found
-from talm_sim.tools_env.service.several import several_fit
+from talm_sim.tools_env.service.lookup import not_found, several_fit
 from talm_sim.tools_env.service.stand_in import person_can, person_cannot
 from talm_sim.tools_env.service.vendored import read_data
 
@@ -146,5 +145,5 @@ async def get_penguin(
     if not found:
         raise HTTPException(404, f"No penguin {individual} has an egg of {egg_date}; known are {', '.join(one.egg_date for one in known)}.")
     if len(found) > 1:
-        raise several_fit(f"penguins with the tag {individual}", [f"{one.egg_date} ({one.species})" for one in found], "egg_date")
+        raise several_fit("penguins", individual, (f"{one.egg_date} ({one.species})" for one in found), "egg_date")
     return found[0]

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
-from talm_sim.tools_env.service.lookup import fold, not_found
-from talm_sim.tools_env.service.several import several_fit
+from talm_sim.tools_env.service.lookup import fold, not_found, several_fit
 from talm_sim.tools_env.service.stand_in import person_can, person_cannot
 from talm_sim.tools_env.service.vendored import read_data
 
@@ -267,7 +266,7 @@ async def get_county_unemployment(
     if not found:
         raise not_found(f"{known[0].county} in the state", state or "", hint=f"There is one in {', '.join(one.state for one in known)}.")
     if len({one.state for one in found}) > 1:
-        raise several_fit("counties of that name", [one.state for one in found], "state")
+        raise several_fit("counties", known[0].county, (one.state for one in found), "state")
     return found[0]
 
 
