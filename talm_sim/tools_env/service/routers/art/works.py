@@ -131,7 +131,7 @@ async def get_painting_by_number(
     "/palettes",
     operation_id="get_painting_palette",
     summary="Get the palette of a painter's work in the Metropolitan Museum of Art, New York: title, year and hex codes, as in MetBrewer.",
-    openapi_extra=person_cannot("The hex codes were picked from the picture by one designer.", record=True),
+    openapi_extra=person_cannot("One designer picked the hex codes from the picture, and only a package lists them."),
 )
 async def get_painting_palette(
     artist: Annotated[str, Query(description="Name of the painter.", examples=["Claude Monet"], min_length=3, max_length=60)],

@@ -126,7 +126,7 @@ async def get_author(
     "/{book}/ebook",
     operation_id="get_ebook_number",
     summary="Get the number under which Project Gutenberg keeps a classic as a free e-book.",
-    openapi_extra=person_cannot("The number is an entry of a library's catalogue.", record=True),
+    openapi_extra=person_can("A person finds the book on the site of Project Gutenberg and reads its number there."),
 )
 async def get_ebook_number(book: Annotated[str, BOOK]) -> Ebook:
     found = _book(book)

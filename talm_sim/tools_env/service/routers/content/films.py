@@ -168,7 +168,7 @@ async def get_film(film: Annotated[str, FILM], year: Annotated[int | None, YEAR]
 @router.get(
     "/{film}/reviews",
     operation_id="get_film_reviews",
-    summary="Get how many critics reviewed a film, and which share of them was positive.",
+    summary="Get how many critics reviewed a film, and which share of them was positive, as Wikidata had it in October 2026.",
     openapi_extra=person_cannot("The counts are those of one day in a database.", record=True),
 )
 async def get_film_reviews(film: Annotated[str, FILM], year: Annotated[int | None, YEAR] = None) -> FilmReviews:
@@ -186,7 +186,7 @@ async def get_film_reviews(film: Annotated[str, FILM], year: Annotated[int | Non
 @router.get(
     "/{film}/box-office",
     operation_id="get_film_box_office",
-    summary="Get what a film earned at the box office, in US dollars.",
+    summary="Get what a film earned at the box office, in US dollars, as Wikidata had it in October 2026.",
     openapi_extra=person_cannot("The sum to the dollar is an entry of a database.", record=True),
 )
 async def get_film_box_office(film: Annotated[str, FILM], year: Annotated[int | None, YEAR] = None) -> BoxOffice:
@@ -199,7 +199,7 @@ async def get_film_box_office(film: Annotated[str, FILM], year: Annotated[int | 
 @router.get(
     "/by-director/{director}",
     operation_id="get_director_films",
-    summary="Count a director's films in the catalogue, and name the earliest, the longest and the best reviewed.",
+    summary="Count a director's films in a catalogue of films from 1940 to 2014, and name the earliest, the longest and the best reviewed.",
     openapi_extra=person_cannot("It takes a look at every film of a catalogue.", record=True),
 )
 async def get_director_films(

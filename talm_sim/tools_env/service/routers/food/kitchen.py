@@ -6,7 +6,7 @@ from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
 from talm_sim.tools_env.service.lookup import fold, not_found
-from talm_sim.tools_env.service.stand_in import person_can, person_cannot
+from talm_sim.tools_env.service.stand_in import person_can
 from talm_sim.tools_env.service.vendored import read_data
 
 __all__ = ["router"]
@@ -235,7 +235,7 @@ async def translate_allergen(
     "/beer-styles/{style}",
     operation_id="get_beer_style",
     summary="Get the range of alcohol, bitterness and colour of a beer style, by the judges' guidelines (BJCP) of 2015.",
-    openapi_extra=person_cannot("The ranges are in the judges' guidelines.", record=True),
+    openapi_extra=person_can("The guidelines are free to read, and brewers and judges have them."),
 )
 async def get_beer_style(
     style: Annotated[str, Path(description="Style of beer, in English.", examples=["american ipa"], min_length=3, max_length=40)],

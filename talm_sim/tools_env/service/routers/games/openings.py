@@ -42,8 +42,8 @@ def _by_variation() -> dict[str, list[ChessOpening]]:
 @router.get(
     "/{variation}",
     operation_id="get_chess_variation",
-    summary="Look up a named variation of a chess opening: its code in the Encyclopaedia of Chess Openings, its catalogue code and its moves.",
-    openapi_extra=person_cannot("The catalogue has over a thousand named variations, and their codes are not printed on a board.", record=True),
+    summary="Look up a named variation of a chess opening: its ECO code, its catalogue code (OCN, of Club d'Escacs Figueres) and its moves.",
+    openapi_extra=person_cannot("The catalogue has over a thousand variations, and hardly anyone knows its codes.", record=True),
 )
 async def get_chess_variation(
     variation: Annotated[

@@ -7,7 +7,7 @@ from fastapi import APIRouter, HTTPException, Path, Query
 from pydantic import BaseModel
 
 from talm_sim.tools_env.service.lookup import fold, not_found, several_fit
-from talm_sim.tools_env.service.stand_in import person_cannot
+from talm_sim.tools_env.service.stand_in import person_can
 from talm_sim.tools_env.service.vendored import read_data
 
 __all__ = ["router"]
@@ -98,7 +98,7 @@ def _dragon_name(name: str, age: str) -> str:
     "/monsters/{monster}",
     operation_id="get_monster",
     summary="Look up a monster of the open role-playing rules: armor class, hit points, abilities, speed and challenge rating.",
-    openapi_extra=person_cannot("The rules describe over three hundred monsters, and nobody knows their figures without them.", record=True),
+    openapi_extra=person_can("Whoever plays has the rulebook on the table and looks the monster up."),
 )
 async def get_monster(
     monster: Annotated[str, Path(description="Name of the monster in English.", examples=["Owlbear"], min_length=2, max_length=60)],
@@ -128,7 +128,7 @@ async def get_monster(
     "/spells/{spell}",
     operation_id="get_spell",
     summary="Look up a spell of the open role-playing rules: level, school, casting time, range, duration and components.",
-    openapi_extra=person_cannot("The rules describe over three hundred spells, and nobody knows their figures without them.", record=True),
+    openapi_extra=person_can("Whoever plays has the rulebook or spell cards on the table."),
 )
 async def get_spell(
     spell: Annotated[str, Path(description="Name of the spell in English.", examples=["Thunderwave"], min_length=2, max_length=60)],
@@ -152,7 +152,7 @@ def _by_noun() -> dict[str, list[tuple[str, str]]]:
     "/equipment/{item}",
     operation_id="get_equipment",
     summary="Look up an article of the open role-playing rules: price, weight, and a weapon's damage or an armor's class.",
-    openapi_extra=person_cannot("The price lists of the rules have over two hundred articles, which nobody knows by heart.", record=True),
+    openapi_extra=person_can("Whoever plays has the rulebook on the table and reads its price lists."),
 )
 async def get_equipment(
     item: Annotated[str, Path(description="Name of the article in English.", examples=["Longbow"], min_length=2, max_length=60)],
@@ -175,7 +175,7 @@ async def get_equipment(
     "/classes/{character_class}/levels/{level}",
     operation_id="get_class_level",
     summary="Look up what a character of a class has at a level of the open role-playing rules: proficiency bonus, features, spell slots.",
-    openapi_extra=person_cannot("It stands in one of 220 rows of the tables of eleven classes.", record=True),
+    openapi_extra=person_can("Whoever plays has the rulebook on the table and reads the table of the class."),
 )
 async def get_class_level(
     character_class: Annotated[CharacterClass, Path(description="Class of the character.")],
