@@ -107,7 +107,7 @@ class RestingEnergy(BaseModel):
     "/diagnoses/{code}",
     operation_id="get_diagnosis_title",
     summary="Get the title of a diagnosis by its ICD-10-CM code.",
-    openapi_extra=person_cannot("There are some ten thousand codes, which clinics look up.", record=True),
+    openapi_extra=person_can("A search for the code shows its title."),
 )
 async def get_diagnosis_title(
     code: Annotated[
@@ -132,7 +132,7 @@ async def get_diagnosis_title(
     "/diagnoses",
     operation_id="find_diagnosis_code",
     summary="Find the ICD-10-CM code of a condition.",
-    openapi_extra=person_cannot("There are some ten thousand codes, which clinics look up.", record=True),
+    openapi_extra=person_can("A search for the condition shows its code in the list that clinics use."),
 )
 async def find_diagnosis_code(
     condition: Annotated[
@@ -169,7 +169,7 @@ async def find_diagnosis_code(
     "/antibiotics/{antibiotic}",
     operation_id="get_antibiotic_potency",
     summary="Get the least concentration of an antibiotic that stopped a bacterium, in Will Burtin's table of 1951.",
-    openapi_extra=person_cannot("The measurements are in one table of 1951.", record=True),
+    openapi_extra=person_can("Books on graphics, and many pages about them, reprint the table."),
 )
 async def get_antibiotic_potency(
     antibiotic: Annotated[Antibiotic, Path(description="The antibiotic.", examples=["penicillin"])],

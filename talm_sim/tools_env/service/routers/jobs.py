@@ -81,7 +81,7 @@ class SectorJobs(BaseModel):
 
 
 class IndustryUnemployment(BaseModel):
-    """How many people of an industry were out of work in a month."""
+    """How many people of an industry were out of work in a month, not seasonally adjusted."""
 
     industry: str
     year: int
@@ -145,7 +145,7 @@ def _sectors() -> dict[str, str]:
 @router.get(
     "/sectors/{sector}",
     operation_id="get_sector_employment",
-    summary="Get the number of jobs in a sector of the United States in a month from January 2006 to December 2015.",
+    summary="Get the number of jobs in a US sector in a month of January 2006 to December 2015, seasonally adjusted.",
     openapi_extra=person_cannot("It is one cell of a monthly survey of employers.", record=True),
 )
 async def get_sector_employment(
@@ -160,7 +160,7 @@ async def get_sector_employment(
 @router.get(
     "/industries/{industry}/unemployment",
     operation_id="get_industry_unemployment",
-    summary="Get how many were unemployed in an industry of the United States, and the rate, in a month from January 2000 to February 2010.",
+    summary="Get the number and rate of unemployed in a US industry in a month of January 2000 to February 2010, not seasonally adjusted.",
     openapi_extra=person_cannot("It is one cell of a monthly survey of households.", record=True),
 )
 async def get_industry_unemployment(

@@ -240,7 +240,7 @@ async def get_arrival_time(
 @router.get(
     "/countries/{country_code}/airports",
     operation_id="get_country_airports",
-    summary="Count a country's airports and name its highest and lowest one.",
+    summary="Count a country's airports with an IATA code and name its highest and lowest one.",
     openapi_extra=person_cannot("It counts and compares the rows of a table of airports.", record=True),
 )
 async def get_country_airports(

@@ -70,7 +70,7 @@ class LocalTime(BaseModel):
 @router.get(
     "/cities/{city}",
     operation_id="get_city_details",
-    summary="Get a city's population, coordinates and time zone.",
+    summary="Get a city's population, coordinates and time zone by a gazetteer.",
     openapi_extra=person_cannot("Population and coordinates are rows of a gazetteer that nobody knows by heart.", record=True),
 )
 async def get_city_details(
@@ -93,7 +93,7 @@ async def get_city_details(
 @router.get(
     "/countries/{country}/ranked-city",
     operation_id="get_city_by_rank",
-    summary="Find the city of a given rank by population in a country: 1 is the largest.",
+    summary="Find which city of a country a gazetteer ranks at a given place by population: 1 is the largest.",
     openapi_extra=person_cannot("It ranks the rows of a gazetteer by their population.", record=True),
 )
 async def get_city_by_rank(
@@ -110,7 +110,7 @@ async def get_city_by_rank(
 @router.get(
     "/namesakes/{name}",
     operation_id="find_namesake_cities",
-    summary="Find the cities of one name over the world: how many there are, in which countries, and how many people live in each.",
+    summary="Find the cities of one name in a gazetteer: how many there are, in which countries, and how many people live in each.",
     openapi_extra=person_cannot("It counts the rows of a gazetteer of 25,000 cities.", record=True),
 )
 async def find_namesake_cities(

@@ -16,6 +16,17 @@ router = APIRouter()
 
 KOSOVO = frozenset({"KOS", "XKX"})
 """Codes under which its neighbours list Kosovo, which has no ISO code and no entry of its own."""
+CORRECTIONS = {
+    "CHN": ((), ("NPL",)),
+    "IND": (("AFG", "LKA"), ()),
+    "KWT": (("IRN",), ("IRQ",)),
+    "LKA": (("IND",), ()),
+    "MMR": (("BTN",), ("IND",)),
+    "SRB": (("ALB",), ()),
+    "SUR": (("FRA",), ()),
+    "TCD": (("SSD",), ("SDN",)),
+}
+"""Neighbours that countryinfo 1.0.1 gives a country wrongly, and those that it leaves out."""
 ZONES = ("1", "7")
 """Calling codes that several countries share, each with digits of its own behind them."""
 COUNTY_KINDS = ("", " county", " parish", " borough", " census area", " city")
@@ -109,7 +120,9 @@ async def get_country_borders(country: Country) -> CountryBorders:
 
 def _neighbours(info: Any) -> set[str]:
     """Return the names of a country's neighbours."""
-    return {"Kosovo" if code in KOSOVO else country_called(code)["name"] for code in info.get("borders", [])}
+    wrong, left_out = CORRECTIONS.get(info["ISO"]["alpha3"], ((), ()))
+    codes = {*info.get("borders", []), *left_out}.difference(wrong)
+    return {"Kosovo" if code in KOSOVO else country_called(code)["name"] for code in codes}
 
 
 @router.get(
@@ -185,7 +198,7 @@ def _figures() -> dict[str, Any]:
     "/us-counties/{county}",
     operation_id="get_us_county_code",
     summary="Get the five-digit FIPS code of a county of the United States.",
-    openapi_extra=person_cannot("The code is a row of a table of three thousand counties.", record=True),
+    openapi_extra=person_cannot("The code is a row of a table of three thousand counties."),
 )
 async def get_us_county_code(
     county: Annotated[str, Path(description="Name of the county, or parish.", examples=["Los Angeles County"], min_length=2, max_length=60)],

@@ -94,7 +94,7 @@ async def get_city_direction(
 @router.get(
     "/nearest-city",
     operation_id="find_nearest_city",
-    summary="Find the city that lies nearest to a point on the map, with its distance and population.",
+    summary="Find the city that lies nearest to a point on the map, with its distance and population by a gazetteer.",
     openapi_extra=person_cannot("It measures the way to every row of a gazetteer of 25,000 cities.", record=True),
 )
 async def find_nearest_city(

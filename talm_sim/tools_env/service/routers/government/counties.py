@@ -72,8 +72,8 @@ async def get_county_codes(
 @router.get(
     "/county-codes/{fips_code}",
     operation_id="find_county_by_code",
-    summary="Find which county of the United States has a five-digit FIPS code.",
-    openapi_extra=person_cannot("The Census Bureau's table has over 3,100 rows.", record=True),
+    summary="Find which county of the United States has a five-digit FIPS code, and its GNIS identifier.",
+    openapi_extra=person_cannot("The Census Bureau's table has over 3,100 rows, and its identifiers have no order.", record=True),
 )
 async def find_county_by_code(
     fips_code: Annotated[str, Path(description="FIPS code of five digits.", examples=["16037"], pattern=r"^[0-9]{5}$")],
@@ -88,7 +88,7 @@ async def find_county_by_code(
     "/employer-numbers/{prefix}",
     operation_id="get_employer_number_campus",
     summary="Look up which campus of the Internal Revenue Service assigns employer identification numbers that begin with two digits.",
-    openapi_extra=person_cannot("The tax authority's list of prefixes has no order that a person could work out.", record=True),
+    openapi_extra=person_cannot("The tax authority's list of prefixes has no order that a person could work out."),
 )
 async def get_employer_number_campus(
     prefix: Annotated[str, Path(description="First two digits of the number.", examples=["83"], pattern=r"^[0-9]{2}$")],

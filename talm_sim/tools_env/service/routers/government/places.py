@@ -67,7 +67,7 @@ def _subdivisions() -> dict[str, list[Subdivision]]:
     "/subdivisions/{name}",
     operation_id="get_region_code",
     summary="Look up the ISO 3166-2 code of a province, canton, department, prefecture or state of one of eighteen countries.",
-    openapi_extra=person_cannot("The standard's list for these countries has over 400 codes, many of them mere numbers.", record=True),
+    openapi_extra=person_cannot("The standard's list for these countries has over 400 codes, many of them mere numbers."),
 )
 async def get_region_code(
     name: Annotated[
