@@ -160,7 +160,7 @@ async def get_iban_format(
 @router.get(
     "/banks",
     operation_id="find_bank",
-    summary="Find the BIC and the national bank codes of a bank in Belgium, the Czech Republic or New Zealand by its name.",
+    summary="Find a bank's BIC and its national bank codes by its name.",
     openapi_extra=person_can("A customer of the bank reads its BIC and its code on any statement of account."),
 )
 async def find_bank(
