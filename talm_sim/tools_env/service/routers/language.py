@@ -241,7 +241,7 @@ async def romanize_text(
 @router.get(
     "/words/{word}",
     operation_id="define_word",
-    summary="Look an English word up in a dictionary: its meanings, how many there are, and synonyms of each.",
+    summary="Look an English word up in the dictionary WordNet: its meanings, how many there are, and synonyms of each.",
     response_model_exclude_none=True,
     openapi_extra=person_can("A dictionary on the shelf gives it."),
 )

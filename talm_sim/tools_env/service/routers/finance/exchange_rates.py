@@ -122,7 +122,7 @@ async def convert_currency(
 @router.get(
     "/rate-range",
     operation_id="get_exchange_rate_range",
-    summary="Find the highest and the lowest exchange rate of two currencies within a period of up to one year.",
+    summary="Find the highest and the lowest reference rate of the European Central Bank for two currencies within a period of up to one year.",
     openapi_extra=DATED,
 )
 async def get_exchange_rate_range(
@@ -152,7 +152,7 @@ async def get_exchange_rate_range(
 @router.get(
     "/rate-comparison",
     operation_id="compare_exchange_rates",
-    summary="Compare how much of a currency one euro, or one unit of another currency, bought on two days.",
+    summary="Compare how much of a currency one euro, or one unit of another one, bought on two days at the European Central Bank's rates.",
     openapi_extra=DATED,
 )
 async def compare_exchange_rates(

@@ -133,7 +133,10 @@ async def check_trading_day(
 @router.get(
     "/stocks/{ticker}/days/{date}",
     operation_id="get_stock_prices",
-    summary="Get the opening, highest, lowest and closing price of a US stock on a day from March 2000 to February 2013, and its volume.",
+    summary=(
+        "Get a US stock's opening, highest, lowest and closing price and its volume on a day from March 2000 to February "
+        "2013, not adjusted for later splits."
+    ),
     openapi_extra=DATED,
 )
 async def get_stock_prices(
@@ -151,7 +154,7 @@ async def get_stock_prices(
 @router.get(
     "/stocks/{ticker}/years/{year}",
     operation_id="get_stock_year",
-    summary="Find a US stock's highest and lowest closing price of a year, its busiest day and its last close.",
+    summary="Find a US stock's highest and lowest closing price of a year, its busiest day and its last close, not adjusted for later splits.",
     openapi_extra=DATED,
 )
 async def get_stock_year(

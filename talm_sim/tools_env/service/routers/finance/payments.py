@@ -47,7 +47,7 @@ class SeveralQuarters(BaseModel):
 
 
 class EconomicQuarter(BaseModel):
-    """Figures of the United States in one quarter."""
+    """Figures of the United States in one quarter, as they were known in 2009."""
 
     year: int
     quarter: int
@@ -106,7 +106,10 @@ async def plan_loan(
 @router.get(
     "/us-economy/{year}",
     operation_id="get_us_economic_quarter",
-    summary="Get figures of the US economy in a quarter from 1959 to 2009: output, prices, unemployment, Treasury bills, money and population.",
+    summary=(
+        "Get US real GDP (annual rate), unemployment and population of a quarter from 1959 to 2009, and prices, Treasury "
+        "bills and money at the turn to the next."
+    ),
     openapi_extra=person_cannot("Statistics of a past quarter are rows of a table that nobody knows by heart.", record=True),
 )
 async def get_us_economic_quarter(

@@ -81,7 +81,7 @@ def _penguins() -> dict[str, list[Penguin]]:
 @router.get(
     "/carbon-dioxide",
     operation_id="get_co2_concentration",
-    summary="Get the carbon dioxide concentration measured on Mauna Loa in a month from March 1958 to April 2020.",
+    summary="Get the carbon dioxide concentration that Scripps measured on Mauna Loa in a month from March 1958 to April 2020.",
     openapi_extra=person_can("The Keeling curve is a public chart with a download beside it."),
 )
 async def get_co2_concentration(

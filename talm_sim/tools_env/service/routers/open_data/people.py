@@ -90,7 +90,7 @@ class UnemploymentRate(BaseModel):
 
 
 class CountyWork(BaseModel):
-    """The workforce of a county in 2009."""
+    """The workforce of a county in September 2009, not seasonally adjusted."""
 
     county: str
     state: str
@@ -109,7 +109,7 @@ class DegreeShare(BaseModel):
 
 
 class Marriages(BaseModel):
-    """Marriages and divorces of a year in the United States."""
+    """Marriages and divorces of a year in the United States; what there were in all from 1974 to 1994 follows from the rounded rates."""
 
     year: int
     marriages: int
@@ -197,7 +197,7 @@ def _row(name: str, year: int) -> dict[str, str]:
 @router.get(
     "/countries/{country}/indicators",
     operation_id="get_country_indicators",
-    summary="Get Gapminder's life expectancy, population and income per person of a country in a year.",
+    summary="Get Gapminder's life expectancy, population and income per person, in dollars of 2005, of a country in a year.",
     openapi_extra=person_can("Gapminder shows them as a public chart that anyone can point at."),
 )
 async def get_country_indicators(
@@ -215,7 +215,9 @@ async def get_country_indicators(
 @router.get(
     "/population/{place}",
     operation_id="get_place_population",
-    summary="Get the population of a country, region or the world by sex and broad age, as the United Nations estimate or project it.",
+    summary=(
+        "Get the population of a country, region or the world by sex and broad age, as the United Nations estimated or projected it in 2024."
+    ),
     openapi_extra=person_can("The United Nations publish the figures, and every almanac prints them."),
 )
 async def get_place_population(
@@ -234,7 +236,9 @@ async def get_place_population(
 @router.get(
     "/us-unemployment",
     operation_id="get_us_unemployment_rate",
-    summary="Get the unemployment rate of the United States in a month from 1948 to 2016, and the average of its year.",
+    summary=(
+        "Get the unemployment rate of the United States in a month from 1948 to 2016, not seasonally adjusted, and the average of its year."
+    ),
     openapi_extra=person_can("The series of the Bureau of Labor Statistics is the best-known chart of its website."),
 )
 async def get_us_unemployment_rate(
@@ -248,8 +252,8 @@ async def get_us_unemployment_rate(
 @router.get(
     "/counties/{county}/work",
     operation_id="get_county_unemployment",
-    summary="Get the labour force and unemployment of a county of the United States in 2009.",
-    openapi_extra=person_cannot("It is one of 3,200 rows of a table from 2009.", record=True),
+    summary="Get the labour force and unemployment of a county of the United States in September 2009, not seasonally adjusted.",
+    openapi_extra=person_cannot("It is one of 3,200 rows of a table for one month of 2009.", record=True),
 )
 async def get_county_unemployment(
     county: Annotated[str, Path(description="Name of the county.", examples=["Ada County"], min_length=2, max_length=60)],
@@ -286,7 +290,10 @@ async def get_women_degree_share(
 @router.get(
     "/us-marriages",
     operation_id="get_us_marriages",
-    summary="Get the marriages and divorces of the United States in a year from 1867 to 2011, in all and per 1,000 inhabitants.",
+    summary=(
+        "Get the marriages and divorces of the United States in a year from 1867 to 2011, per 1,000 inhabitants and in all; "
+        "totals of 1974 to 1994 are estimates."
+    ),
     openapi_extra=person_cannot("It is one row of a table that starts in 1867.", record=True),
 )
 async def get_us_marriages(year: Annotated[int, Query(description="Year.", examples=[1867], ge=1867, le=2011)]) -> Marriages:
