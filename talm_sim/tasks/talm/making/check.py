@@ -98,7 +98,7 @@ class _Proof:
         yield from self._alternatives(scenario, scenario.target.required)
         yield from self._compare_with_base(scenario, scenario.target.required)
         if scenario.group in _GAPS:
-            yield from self._underspecified(scenario)
+            yield from self._underspecified(scenario, scenario.target.required)
         elif scenario.group in {"replaceable", "non-replaceable"}:
             yield from self._unavailable(scenario, scenario.target.required)
         elif scenario.missing:
@@ -220,7 +220,7 @@ class _Proof:
             if scenario.gold_calls != left or scenario.tools != base.tools or len(left) == len(base.gold_calls):
                 yield "its gold calls are not its base's without the masked tool", "copy `tools`; keep the gold calls that remain possible"
 
-    def _underspecified(self, scenario: Scenario) -> Iterator[Finding]:
+    def _underspecified(self, scenario: Scenario, facts: Sequence[Fact]) -> Iterator[Finding]:
         if not scenario.missing or any(one.kind is not MissingKind.ARGUMENT for one in scenario.missing):
             yield "it does not say which argument is missing", "set `missing` with kind argument"
             return
@@ -232,10 +232,10 @@ class _Proof:
         if scenario.group == "several-gaps" and len(scenario.missing) < 2:
             yield "only one thing is missing", "move it to underspecified"
         if scenario.group == "late-gap":
-            yield from self._late(scenario)
+            yield from self._late(scenario, facts)
 
-    def _late(self, scenario: Scenario) -> Iterator[Finding]:
-        """Check by execution that the gap shows only in a tool's answer: the call is right without it, names both values, and they differ."""
+    def _late(self, scenario: Scenario, facts: Sequence[Fact]) -> Iterator[Finding]:
+        """Check by execution that the gap shows only in a tool's answer: the call is right without it, names both values, and facts differ."""
         (missing, *more) = scenario.missing
         users = [one for one in scenario.gold_calls if one.arguments.get(missing.name, ...) == missing.value]
         if more or missing.other is None or missing.other == missing.value:
@@ -258,7 +258,9 @@ class _Proof:
         here, there = self._run(gold), self._run(GoldCall(tool=gold.tool, arguments={**gold.arguments, missing.name: missing.other}))
         if there[1]:
             yield f"'{gold.tool}' fails with {missing.other!r}: {there[1]}", "choose another value that fits"
-        elif here == there:
+            return
+        asked = [fact.pointer for fact in facts if fact.call is not None and scenario.gold_calls[fact.call] == gold]
+        if here == there or (asked and all(resolve_pointer(here[0], one, None) == resolve_pointer(there[0], one, None) for one in asked)):
             yield f"'{gold.tool}' gives the same with {missing.other!r}", "choose another value that leads to other facts"
 
     def _missing_argument(self, scenario: Scenario, missing: Missing) -> Iterator[Finding]:

@@ -129,6 +129,15 @@ def test_values_that_lead_to_the_same_facts_are_no_gap(tmp_path: Path) -> None:
     assert "gives the same with 'Missouri'" in str(check_scenarios([same], SPECS, both))
 
 
+def test_other_values_must_lead_to_other_values_of_what_is_asked(tmp_path: Path) -> None:
+    (late,) = build(tmp_path)["late-gap"]
+
+    def alike(_: str, arguments: Mapping[str, Any]) -> Any:
+        return {"people": 58_662, "state": arguments["state"]} if "state" in arguments else {"several": [*TOWNS]}
+
+    assert "gives the same with 'Illinois'" in str(check_scenarios([late], SPECS, alike))
+
+
 def test_one_gap_is_not_several(tmp_path: Path) -> None:
     (several,) = build(tmp_path)["several-gaps"]
     one = several.model_copy(update={"missing": several.missing[:1]})
