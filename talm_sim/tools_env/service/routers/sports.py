@@ -164,7 +164,7 @@ async def get_football_match(
     "/football/{season}/clubs/{club}",
     operation_id="get_club_season",
     summary="Look up a club's place in the final table of a football season: points, wins, draws, losses and goals.",
-    openapi_extra=person_cannot("It is a row of the final table of a season long ago.", record=True),
+    openapi_extra=person_cannot("It is a row of the final table of a season long ago."),
 )
 async def get_club_season(
     season: Annotated[Season, SEASON],
@@ -178,7 +178,7 @@ async def get_club_season(
     "/football/{season}/places/{rank}",
     operation_id="get_club_by_rank",
     summary="Find which club finished a football season at a place of the table, and with how many points.",
-    openapi_extra=person_cannot("It is a row of the final table of a season long ago.", record=True),
+    openapi_extra=person_cannot("It is a row of the final table of a season long ago."),
 )
 async def get_club_by_rank(
     season: Annotated[Season, SEASON],
