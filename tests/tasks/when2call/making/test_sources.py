@@ -94,7 +94,7 @@ def test_an_indirect_question_keeps_the_words_that_it_hangs_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["Tell me when the sun rises in Oslo.", "When does the sun rise in Oslo, and", "Say when the sun rises in Oslo, and"]
+    "first", ["Tell me when the sun rises in Oslo.", "When does the sun rise in Oslo, and", "Tell me when the sun rises in Oslo, and"]
 )
 def test_a_direct_question_gets_no_other_words_before_it(first: str) -> None:
     found, _ = source_questions([scenario(f"{first} how much do 250 dollars make in francs?", SUN, CASH)], SPECS)
