@@ -3,8 +3,10 @@
     scripts/select_when2call.py ITEMS OUT [--at-least 300] [--most 600]
 
 A source counts where all three of its items were made, so that question and options differ between classes in nothing but what makes the
-class; categories take turns. Which tools a row shows is drawn from its source's id. Nothing is written where the selection is too small, a row
-fails a check of `scenarios check`, or the form of a text tells the right answer (`form_check.py`).
+class; categories take turns. A model may do the work of some tools in its head: where one of these would be removed, a question of like form
+whose tool gives a record takes its place among the rows whose right answer is that it cannot be done. Which tools a row shows is drawn from its
+source's id. Nothing is written where the selection is too small, a row fails a check of `scenarios check`, or the form of a text tells the
+right answer (`form_check.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import json
 import runpy
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,24 +26,103 @@ from talm_sim.tasks.when2call.making.items import is_kin
 from talm_sim.tasks.when2call.making.review import faults_of_row, item_of
 from talm_sim.tasks.when2call.making.sources import tool_spec
 from talm_sim.tasks.when2call.published import scenario_of
+from talm_sim.tools_env.service.described import built_in_tools
 
 _FORM = runpy.run_path(str(Path(__file__).with_name("form_check.py")))
 CLASSES = ("tool_call", "request_for_info", "cannot_answer")
+LEFT_OUT = {
+    "developer_tools-20.2": "'its file name' is that of a thing in the other part of the query",
+    "developer_tools-35.2": "it asks for two things, and one of them belongs to the other part",
+    "developer_tools-30.2": "what it asks for is said in the other part",
+    "geo-05.2": "'second question' is one of two, and a tool that is shown may serve it",
+    "government-12.1": "a tool beside it finds it the other way round",
+    "health-01.2": "the code is widely known",
+    "health-05.2": "'his' is that of a person in the other part",
+    "health-14.2": "'her lecture' is that of a person in the other part",
+    "inspiration-04.2": "any suggestion is as right as the tool's",
+    "inspiration-12.1": "any suggestion is as right as the tool's",
+    "inspiration-14.1": "any suggestion is as right as the tool's",
+    "inspiration-38.1": "any suggestion is as right as the tool's",
+    "language-12.2": "'it' is the census in the other part",
+    "open_data-27.2": "'the neighbour' is that of a country which only the whole query places",
+    "open_data-28.2": "what it asks for is said in the other part",
+    "science-18.2": "'its old tag' is that of a thing in the other part",
+    "science-23.2": "'it' is an eclipse in the other part",
+    "sports-07.2": "the rivals of Betis can be guessed",
+}
+"""Sources that a reader found to give no sound items, and why."""
+WITHOUT_A_TOOL = {
+    *("convert_units", "get_dice_odds", "allocate_seats", "score_cribbage_hand", "count_knight_moves", "convert_color", "get_color_harmony"),
+    *("convert_to_unix_time", "find_next_cron_run", "get_city_local_time", "get_arrival_time"),
+    *("add_working_days", "count_working_days", "check_trading_day", "get_regional_holiday"),
+    *("translate_allergen", "get_emoji_translation", "get_region_code", "get_electoral_votes"),
+    *("get_class_level", "get_equipment", "get_monster", "get_spell"),
+}
+"""Tools whose result takes a few steps of arithmetic, clock or calendar, or is widely known: without them a right answer is still possible."""
 _Row = dict[str, Any]
 
 
 def select(rows: Sequence[_Row], most: int) -> list[_Row]:
-    """Return at most `most` rows, a multiple of three: sources in the turn of their categories, each with a row of every class."""
+    """Return at most `most` rows, a multiple of three: sources in the turn of their categories, each with a row of every class.
+
+    The last class has other sources in place of those whose tool is not needed.
+    """
     variants: dict[str, dict[str, list[_Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        variants[row["source_id"]][row["correct_answer"]].append(row)
+        if row["source_id"] not in LEFT_OUT:
+            variants[row["source_id"]][row["correct_answer"]].append(row)
     whole = {source: classes for source, classes in variants.items() if len(classes) == len(CLASSES)}
+    chosen = sorted(_in_turn(whole)[: most // len(CLASSES)])
+    unable = _beyond_knowledge(variants, chosen)
+    drawn = [(name, source) for name in CLASSES[:-1] for source in chosen] + [(CLASSES[-1], source) for source in unable]
+    return [_draw_variant(variants[source][name], source) for name, source in drawn]
+
+
+def _in_turn(every: Iterable[str]) -> list[str]:
+    """Return sources in the turn of their categories."""
     turns: dict[str, list[str]] = defaultdict(list)
-    for source in sorted(whole, key=lambda one: derive_seed(0, one)):
-        turns[source.rsplit("-", 1)[0]].append(source)
+    for source in sorted(every, key=lambda one: derive_seed(0, one)):
+        turns[_category_of(source)].append(source)
     in_turn = [(place, category, source) for category, sources in turns.items() for place, source in enumerate(sources)]
-    chosen = sorted(source for _, _, source in sorted(in_turn)[: most // len(CLASSES)])
-    return [_draw_variant(whole[source][name], source) for name in CLASSES for source in chosen]
+    return [source for _, _, source in sorted(in_turn)]
+
+
+def _category_of(source: str) -> str:
+    return source.rsplit("-", 1)[0]
+
+
+def _beyond_knowledge(variants: Mapping[str, Mapping[str, list[_Row]]], chosen: Sequence[str]) -> list[str]:
+    """Return the sources of the rows that cannot be answered: those chosen that need their tool, and for each of the rest its like."""
+    specs = built_in_tools().specs
+    tools = {one: _tool_of(classes) for one, classes in variants.items() if CLASSES[-1] in classes}
+    found = [one for one in chosen if tools[one] not in WITHOUT_A_TOOL]
+    spare = {one: _form_of(variants[one]) for one, tool in tools.items() if specs[tool].is_record and tool not in WITHOUT_A_TOOL}
+    for source in chosen:
+        spare.pop(source, None)
+    for source in sorted(set(chosen) - set(found), key=lambda one: derive_seed(0, one)):
+        form = _form_of(variants[source])
+        if spare:
+            found.append(min(spare, key=lambda one: (_distance(form, spare[one]), one)))
+            del spare[found[-1]]
+    return sorted(found)
+
+
+def _form_of(classes: Mapping[str, list[_Row]]) -> tuple[list[Any], list[float]]:
+    """What is compared of two sources: first word and mark of the question, and the lengths of it, twice, and of two options."""
+    row = classes[CLASSES[-1]][0]
+    question, *options = (_FORM["form_of"](text) for text in (row["question"], row["answers"]["direct"], row["answers"]["tool_call"]))
+    return [question["first"], question["mark"]], [one["characters"] for one in (question, question, *options)]
+
+
+def _distance(one: tuple[list[Any], list[float]], other: tuple[list[Any], list[float]]) -> tuple[int, float]:
+    """How unlike two forms are: first by the question's first word and mark, then by the lengths."""
+    unlike = sum(mine != theirs for mine, theirs in zip(one[0], other[0], strict=True))
+    return unlike, sum(abs(mine - theirs) for mine, theirs in zip(one[1], other[1], strict=True))
+
+
+def _tool_of(classes: Mapping[str, list[_Row]]) -> str:
+    row = next(iter(classes.values()))[0]
+    return str(json.loads(row["answers"]["tool_call"])["name"])
 
 
 def _draw_variant(rows: Sequence[_Row], source: str) -> _Row:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from talm_sim.cli import main
+from talm_sim.tools_env.service.described import built_in_tools
 
 SCRIPT = runpy.run_path(str(Path(__file__).parents[1] / "scripts/select_when2call.py"))
 CLASSES = ("tool_call", "request_for_info", "cannot_answer")
@@ -26,12 +27,22 @@ def items(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 def test_every_source_gives_one_row_of_every_class_and_categories_take_turns(items: list[dict[str, Any]]) -> None:
     rows = SCRIPT["select"](items, 600)
     sources = {name: {row["source_id"] for row in rows if row["correct_answer"] == name} for name in CLASSES}
-    assert sources["tool_call"] == sources["request_for_info"] == sources["cannot_answer"]
-    assert len(rows) == 3 * len(sources["tool_call"]) >= 60
-    categories = len({row["source_id"].split("-")[0] for row in rows})
+    assert sources["tool_call"] == sources["request_for_info"]
+    assert len(rows) == 3 * len(sources["tool_call"]) == 3 * len(sources["cannot_answer"]) >= 60
+    assert not (sources["tool_call"] | sources["cannot_answer"]) & set(SCRIPT["LEFT_OUT"])
+    categories = len({one.split("-")[0] for one in sources["tool_call"]})
     few = SCRIPT["select"](items, 3 * categories)
     assert Counter(row["correct_answer"] for row in few) == dict.fromkeys(CLASSES, categories)
-    assert len({row["source_id"].split("-")[0] for row in few}) == categories >= 8
+    assert len({row["source_id"].split("-")[0] for row in few if row["correct_answer"] == "tool_call"}) == categories >= 8
+
+
+def test_no_tool_is_removed_whose_work_a_model_can_do(items: list[dict[str, Any]]) -> None:
+    rows = SCRIPT["select"](items, 600)
+    needed = {row["source_id"] for row in rows if json.loads(row["answers"]["tool_call"])["name"] not in SCRIPT["WITHOUT_A_TOOL"]}
+    unable = {row["source_id"] for row in rows if row["correct_answer"] == "cannot_answer"}
+    chosen = {row["source_id"] for row in rows if row["correct_answer"] == "tool_call"}
+    assert unable <= needed and chosen & needed == chosen & unable
+    assert set(SCRIPT["WITHOUT_A_TOOL"]) <= set(built_in_tools().specs)
 
 
 def test_the_form_of_what_is_packaged_tells_nothing_and_every_check_passes(items: list[dict[str, Any]]) -> None:

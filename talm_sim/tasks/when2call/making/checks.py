@@ -32,7 +32,7 @@ from talm_sim.types import Behaviour, Missing, MissingKind
 
 __all__ = ["LIMITS", "OPTION_CHECKS", "RULES_VERSION", "Check", "asks_for_given", "differs", "failures"]
 
-RULES_VERSION = 3
+RULES_VERSION = 4
 """One more whenever a check, a fixed phrasing or the taking apart of a question changes: a generation that was begun keeps to one set."""
 
 Check = Callable[[str, Item], str]

@@ -10,12 +10,12 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from functools import lru_cache
 from typing import Any
 
 from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml
-from talm_sim.scenarios.invention import invent
 from talm_sim.scenarios.making.asking import WrittenText
 from talm_sim.tasks.when2call.making.checks import asks_for_given
 from talm_sim.tasks.when2call.making.items import Item
@@ -41,11 +41,18 @@ _FOLLOW_UPS = (
     "I can begin once you tell me {what}. Could you say it?",
 )
 """The same whatever is right, so that the wording does not give it away: only what is asked for does."""
-_CLAUSE = re.compile(r"[,;:.(]|\s(?:as|in the form)\s")
+_CLAUSE = re.compile(r"[,;:(]|\.(?=\s|$)|\s(?:as|in the form)\s|\s(?:from|on) whose\s")
 _CLAUSE_OPENS = re.compile(r"(?:how|what|which|when|where|whether|who|whose|the|an?|one|this|your)\b", re.IGNORECASE)
-_PROPER = re.compile(r"(?:English|European|American|British|German|Gregorian|Roman|Latin|Unicode|Greek|French)\b")
+_PROPER = re.compile(
+    r"(?:English|European|American|British|German|Gregorian|Roman|Latin|Unicode|Greek|French|Colour Index|Electron|Node\.js)\b"
+)
 _LONGEST = 9
 """Words of a description that are taken for the name of what it describes."""
+_YEARS = (1500, 2100)
+"""Whole numbers that may be years: one that is told for them lies near."""
+_WEEKS = timedelta(days=31)
+_LATE = 25
+"""Day of a month after which an earlier one is told for it."""
 _REFUSALS = (
     "I'm sorry, but I can't find that out for you.",
     "Unfortunately I'm unable to help with this request, as I have no way to look it up.",
@@ -155,22 +162,49 @@ class RuleWriter:
         unknown = [name for name, value in values if value is None]
         if unknown:
             return WrittenText("", f"the rules know no other value for '{unknown[0]}'")
-        said = " ".join(f"{name.replace('_', ' ')}: {value}." for name, value in values)
+        said = " ".join(f"{name.replace('_', ' ')}: {str(value).rstrip('.')}." for name, value in values)
         return WrittenText(said[0].upper() + said[1:])
 
     def _wrong_value(self, source: SourceQuestion, fact: Fact, draw: random.Random) -> Any:
-        """Another question's value of the same kind, else one beside the true one; None where that would be no word."""
+        """A value written by hand, another question's, or one beside the true one; None where that would be no word."""
         true = {str(value).casefold() for value in (fact.value, *fact.accepted)}
         others = [one.value for one in self._values[source.spec.name, fact.pointer, fact.complete] if str(one.value).casefold() not in true]
-        if others:
-            return draw.choice(others)
-        if isinstance(fact.value, bool):
-            return None
-        if isinstance(fact.value, float):
-            return round(fact.value * 1.07, 2)
-        if isinstance(fact.value, int):
-            return fact.value + max(2, abs(fact.value) // 9)
-        return invent({}, fact.value) if _DATE.match(fact.value) else None
+        other = draw.choice(others) if others else None
+        by_hand = _handwritten_values().get(source.spec.name, {}).get(str(fact.value))
+        if by_hand is not None:
+            return by_hand
+        if other is not None and _are_alike(fact.value, other):
+            return other
+        return _beside(fact.value)
+
+
+def _beside(true: bool | int | float | str) -> Any:
+    """Return a value near a number or a date; None of anything else."""
+    if isinstance(true, bool):
+        return None
+    if isinstance(true, str):
+        return _shift_date(true) if _DATE.match(true) else None
+    if isinstance(true, float):
+        return round(true * (0.93 if 93 < true <= 100 else 1.07), 2 if abs(true) >= 1 else 6)
+    return true - 4 if _YEARS[0] <= true <= _YEARS[1] else true + max(2, abs(true) // 9)
+
+
+def _shift_date(true: str) -> str:
+    """A day near the true one, in the same month: what the request says of the time still fits.
+
+    >>> _shift_date("2008-11-20"), _shift_date("2025-09-29T05:05")
+    ('2008-11-22', '2025-09-27T05:05')
+    """
+    day = int(true[8:10])
+    return f"{true[:8]}{day + 2 if day <= _LATE else day - 2:02}{true[10:]}"
+
+
+def _are_alike(true: Any, other: Any) -> bool:
+    """Whether a value may be taken for another: a day of the weeks around it, or a number of about its size."""
+    if isinstance(true, str):
+        days = [date.fromisoformat(one[:10]) for one in (true, other) if _DATE.match(one)]
+        return len(days) < 2 or abs(days[0] - days[1]) <= _WEEKS
+    return isinstance(true, bool) or (true * other > 0 and 2 * abs(true) <= 3 * abs(other) <= 4.5 * abs(true))
 
 
 def _describe(name: str, description: str) -> str:
@@ -182,13 +216,20 @@ def _describe(name: str, description: str) -> str:
     'how many working days to add'
     >>> _describe("to_key", "")
     'the to key'
+    >>> _describe("feature", "A web feature by its caniuse.com name.")
+    'a web feature by its caniuse.com name'
     """
     said = _CLAUSE.split(description.strip(), maxsplit=1)[0].strip()
-    if not said or len(said.split()) > _LONGEST:
+    if not said or said.startswith("Every ") or len(said.split()) > _LONGEST:
         said = name.replace("_", " ")
-    if not said[:2].isupper() and not _PROPER.match(said):
+    if said.startswith("A ") or not (said[:2].isupper() or _PROPER.match(said)):
         said = said[0].lower() + said[1:]
     return said if _CLAUSE_OPENS.match(said) else f"the {said}"
+
+
+@lru_cache(maxsize=1)
+def _handwritten_values() -> dict[str, dict[str, str]]:
+    return packaged_toml("talm_sim.tasks.when2call.making", "wrong_values.toml")
 
 
 @lru_cache(maxsize=1)

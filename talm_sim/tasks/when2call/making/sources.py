@@ -11,7 +11,7 @@ from talm_sim.common.digests import digest
 from talm_sim.scenarios.making.outcome import DroppedSource
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.scenarios.turns import fault_in_question
-from talm_sim.tasks.when2call.making.splitting import Split, split_query, tidy_request
+from talm_sim.tasks.when2call.making.splitting import Split, find_lead, split_query, tidy_request
 from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, JsonObject, Missing, Scenario, ToolSpec
 
 __all__ = ["Removal", "SourceQuestion", "source_questions", "tool_spec", "tool_text"]
@@ -125,18 +125,20 @@ def _parts(scenario: Scenario, variants: Sequence[Scenario], specs: Mapping[str,
 
 
 def _cut(query: str, split: Split, place: int) -> str:
-    return tidy_request(query[split.start :] if place else query[: split.end], capital=query[:1].isupper())
+    if place == 0:
+        return tidy_request(query[: split.end], capital=query[:1].isupper())
+    return tidy_request(query[split.start :], capital=query[:1].isupper(), lead=find_lead(query[: split.end]))
 
 
 def _rewritten_part(query: str, variant: str, split: Split, place: int) -> str:
     """The part of the rewritten query that replaces part `place`; empty where the other part was changed, too."""
     if place == 0 and variant.endswith(query[split.end :]):
-        part = variant[: len(variant) - len(query) + split.end]
+        part, lead = variant[: len(variant) - len(query) + split.end], ""
     elif place == 1 and variant.startswith(query[: split.start]):
-        part = variant[split.start :]
+        part, lead = variant[split.start :], find_lead(query[: split.end])
     else:
         return ""
-    return tidy_request(part, capital=query[:1].isupper())
+    return tidy_request(part, capital=query[:1].isupper(), lead=lead)
 
 
 def _question(

@@ -16,7 +16,7 @@ from talm_sim.scenarios.leaks import mentions
 from talm_sim.scenarios.question_words import content_stems
 from talm_sim.types import GoldCall, ToolSpec
 
-__all__ = ["Split", "mentions_value", "split_query", "tidy_request"]
+__all__ = ["Split", "find_lead", "mentions_value", "split_query", "tidy_request"]
 
 _OPENER = (
     r"(?:how|what|what's|which|when|where|who|whose|(?:at|on|by|in|to) (?:how|what|which)|tell me|give me|show me|name|list|find|look up"
@@ -34,6 +34,13 @@ _ALSO = re.compile(r"\balso\s+|(?:,|(?<!\s))\s++as well(?=[.?!,;]|$)", re.IGNORE
 _BARE_PLEASE = re.compile(r"^please (?=(?:the|a|an)\b)", re.IGNORECASE)
 _LAST_SENTENCE = re.compile(r"(?:.*[.?!:]\s)?(.*)$", re.DOTALL)
 _INTERROGATIVE = re.compile(r"^\W*(?:how|what|which|when|where|who|(?:at|on|by|in) (?:how|what|which))\b", re.IGNORECASE)
+
+_LEAD = re.compile(
+    r"(?:(?:can|could|would) you (?:please )?|please )?(?:tell me|say|see|find out|look up|check)\b|can i ask\b|i(?:'d like| want) to know\b",
+    re.IGNORECASE,
+)
+"""What "how it goes" hangs on: alone, such words are no question."""
+_INVERTED = re.compile(r"\b(?:do|does|did)\b", re.IGNORECASE)
 
 _MOST_READ, _MOST_BOUNDARIES = 2_000, 12
 """Characters of a query that is split, and places where it may be: both parts are read anew at each."""
@@ -148,14 +155,29 @@ def _position(text: str, value: Any) -> int:
     return next((end for end in ends if mentions_value(text[:end], value)), len(text))
 
 
-def tidy_request(part: str, *, capital: bool) -> str:
-    """A part of a query as a request of its own: without the words that led over from the first ask, and with an end.
+def find_lead(first: str) -> str:
+    """The words of a first part on which an indirect question in the second hangs as well; empty where a new sentence begins.
+
+    >>> find_lead("Hello! Can you say how long it is")
+    'Can you say'
+    """
+    last = _LAST_SENTENCE.match(first)
+    found = _LEAD.match(last[1]) if last and first[-1:] not in ".?!" else None
+    return found[0] if found else ""
+
+
+def tidy_request(part: str, *, capital: bool, lead: str = "") -> str:
+    """A part of a query as a request of its own: without the words that led over from the first ask, with its lead, and with an end.
 
     >>> tidy_request("And how long is it as well", capital=True)
     'How long is it?'
+    >>> tidy_request("and how long it is?", capital=True, lead="Can you say")
+    'Can you say how long it is?'
     """
     text = _ALSO.sub("", _LEADS_OVER.sub("", part.strip())).strip().rstrip(",;")
     text = _BARE_PLEASE.sub("please give me ", text)
+    if lead and _INTERROGATIVE.search(text) and not _INVERTED.search(text):
+        text = f"{lead} {text[0].lower()}{text[1:]}"
     if capital and text:
         text = text[0].upper() + text[1:]
     if text and text[-1] not in ".?!":

@@ -239,7 +239,7 @@ def test_a_folder_of_other_rules_is_not_gone_on_with(tmp_path: Path, monkeypatch
     before = files(tmp_path / "a")
     with monkeypatch.context() as patch:
         patch.setattr(ToyMaker, "rules", RULES_VERSION + 1)
-        with pytest.raises(PrerequisiteError, match=r"version 3 of the checks.* version 4; finish it with .* or choose another --out"):
+        with pytest.raises(PrerequisiteError, match=r"version 4 of the checks.* version 5; finish it with .* or choose another --out"):
             run(tmp_path / "a")
     assert files(tmp_path / "a") == before
     first, *rest = state_file.read_text().splitlines()
@@ -260,10 +260,10 @@ def test_rules_that_change_get_another_version() -> None:
     own = ("checks", "items", "pipeline", "quality", "question_checks", "rules", "splitting", "wording", "writers")
     files = [
         *(Path(making.__file__).parent / f"{name}.py" for name in own),
-        Path(making.__file__).parent / "unanswerable.toml",
+        *(Path(making.__file__).parent / name for name in ("unanswerable.toml", "wrong_values.toml")),
         *(Path(scenarios.__file__).parent / name for name in ("making/asking.py", "leaks.py", "missing.py", "question_words.py")),
     ]
-    assert (RULES_VERSION, digest([file.read_text(encoding="utf-8") for file in files])) == (3, "f2d55bdb7f80")
+    assert (RULES_VERSION, digest([file.read_text(encoding="utf-8") for file in files])) == (4, "43cd3b1c1aa8")
 
 
 def test_the_report_counts_what_was_made_and_why_the_rest_was_not(tmp_path: Path) -> None:

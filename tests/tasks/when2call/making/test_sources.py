@@ -83,6 +83,24 @@ def test_a_human_checked_rewriting_belongs_to_the_ask_that_it_changes() -> None:
     assert found[1].removal.question == "I need to know how much 250 dollars are at home."
 
 
+def test_an_indirect_question_keeps_the_words_that_it_hangs_on() -> None:
+    query = "Can you tell me when the sun rises in Oslo and how much 250 dollars are in francs?"
+    missing = Missing(kind=MissingKind.ARGUMENT, name="to_currency", value="francs", removed_text="francs")
+    shorter = scenario(query.replace("in francs", "at home"), name="u", group="underspecified", missing=missing)
+    found, _ = source_questions([scenario(query, SUN, CASH), shorter], SPECS)
+    assert found[0].question == "Can you tell me when the sun rises in Oslo."
+    assert found[1].question == "Can you tell me how much 250 dollars are in francs?"
+    assert found[1].removal is not None and found[1].removal.question == "Can you tell me how much 250 dollars are at home?"
+
+
+@pytest.mark.parametrize(
+    "first", ["Tell me when the sun rises in Oslo.", "When does the sun rise in Oslo, and", "Tell me when the sun rises in Oslo, and"]
+)
+def test_a_direct_question_gets_no_other_words_before_it(first: str) -> None:
+    found, _ = source_questions([scenario(f"{first} how much do 250 dollars make in francs?", SUN, CASH)], SPECS)
+    assert found[1].question == "How much do 250 dollars make in francs?"
+
+
 def test_a_rewriting_that_changes_both_asks_is_not_used() -> None:
     missing = Missing(kind=MissingKind.ARGUMENT, name="to_currency", value="francs", removed_text="francs")
     other = "When does it get light in Oslo? I also need to know how much 250 dollars are at home."

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
+from talm_sim.common.toml_files import packaged_toml
 from talm_sim.errors import ContextOverflowError, PrerequisiteError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.scenarios.making.prompts import load_writer_prompts
@@ -193,6 +194,38 @@ async def test_rules_never_give_the_true_answer() -> None:
     told = await RuleWriter([own.source], 0).option(Behaviour.DIRECT, own, 0)
     assert told.text.startswith("Amount: 237")
     assert "221.5" not in told.text and "2025-04-07" not in told.text
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "told"),
+    [
+        (250.0, 260.0, "260.0"),
+        (250.0, 5638.8, "267.5"),
+        (100.0, 3.0, "93.0"),
+        (1989, 3, "1985"),
+        (40, 400, "44"),
+        ("2008-11-20", "2008-12-01", "2008-12-01"),
+        ("2008-11-20", "2024-03-15", "2008-11-22"),
+        ("Bern", "Ulm", "Ulm"),
+    ],
+)
+async def test_a_value_of_another_question_is_told_where_it_might_be_this_one_s(value: Any, other: Any, told: str) -> None:
+    own, others = (source(facts=(Fact(name="answer", value=one, call=0, pointer="/a"),)) for one in (value, other))
+    written = await RuleWriter([own, others], 0).option(Behaviour.DIRECT, Item(own, Behaviour.TOOL_CALL, "What?"), 0)
+    assert written.text == f"Answer: {told}."
+
+
+async def test_a_made_up_value_may_be_written_by_hand() -> None:
+    spec = source().spec.model_copy(update={"name": "get_proverb"})
+    own, other = (source(spec=spec, facts=(Fact(name="proverb", value=one, call=0),)) for one in ("Manus manum lavat", "Morgenstund"))
+    written = await RuleWriter([own, other], 0).option(Behaviour.DIRECT, Item(own, Behaviour.TOOL_CALL, "What?"), 0)
+    assert written.text == "Proverb: Festina lente."
+
+
+def test_no_value_written_by_hand_is_the_true_one() -> None:
+    tables = packaged_toml("talm_sim.tasks.when2call.making", "wrong_values.toml")
+    assert set(tables) <= set(built_in_tools().specs)
+    assert all(true.casefold() != made_up.casefold() for table in tables.values() for true, made_up in table.items())
 
 
 async def test_rules_say_what_they_cannot_do() -> None:
