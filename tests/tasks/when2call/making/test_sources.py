@@ -134,9 +134,9 @@ def test_a_tool_call_row_is_a_source_question() -> None:
 
 def test_the_packaged_scenarios_give_many_source_questions() -> None:
     found, dropped = source_questions(find_task("talm").read(("perfect", "underspecified")), direct_caller().specs)
-    assert (len(found), len(dropped)) == (557, 293)
-    assert len({one.id for one in found}) == len({one.digest for one in found}) == 557
-    assert sum(one.removal is not None and len(one.spec.required) > 1 for one in found) == 130
+    assert len(found) > 500 > len(dropped) > 0
+    assert len({one.id for one in found}) == len({one.digest for one in found}) == len(found)
+    assert sum(one.removal is not None and len(one.spec.required) > 1 for one in found) > 100
     for one in found:
         assert isinstance(one, SourceQuestion)
         assert one.question[-1] in ".?!"
