@@ -191,16 +191,16 @@ def test_episodes_that_wait_are_listed_with_what_they_ask(talm: Talm, tmp_path: 
 
 def test_the_awareness_question_and_the_prompt_are_told(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    talm("run", "--split", "underspecified", "--limit", "4-4", "--run-id", "one", "--display", "none")
-    short, full = (" ".join(talm("show", "one:calendar-04.underspecified", *more)[1].split()) for more in ((), ("--full",)))
+    talm("run", "--split", "underspecified", "--scenario", "language-02.underspecified", "--run-id", "one", "--display", "none")
+    short, full = (" ".join(talm("show", "one:language-02.underspecified", *more)[1].split()) for more in ((), ("--full",)))
     for text in (short, full):
         assert "Start with Yes, No or IDK." in text and "Prompt [system] You help a person with a request." in text
         assert "the simulated person, recorded: does not know" in text
     assert "use --full to see everything" in short and "use --full to see everything" not in full
-    assert "Count the working days of a country in a period" in full and "Count the working days" not in short
-    document = json.loads(talm("show", "one:calendar-04.underspecified", "--json")[1])
-    assert document["query"].startswith("How many days") and document["episode"]["awareness"][0]["question"].startswith(
-        "Request: How many days"
+    assert "Get the Soundex, NYSIIS and match rating codes" in full and "Get the Soundex, NYSIIS" not in short
+    document = json.loads(talm("show", "one:language-02.underspecified", "--json")[1])
+    assert document["query"].startswith("I'm filling in") and document["episode"]["awareness"][0]["question"].startswith(
+        "Request: I'm filling in"
     )
 
 
