@@ -199,7 +199,7 @@ async def get_film_box_office(film: Annotated[str, FILM], year: Annotated[int | 
 @router.get(
     "/by-director/{director}",
     operation_id="get_director_films",
-    summary="Count a director's films in a catalogue of films from 1940 to 2014, and name the earliest, the longest and the best reviewed.",
+    summary="Count a catalogue's films of a director, 1940 to 2014; get the earliest, the best reviewed, the longest and its running time.",
     openapi_extra=person_cannot("It takes a look at every film of a catalogue.", record=True),
 )
 async def get_director_films(
