@@ -46,6 +46,7 @@ _BY_OTHER_MEANS: Mapping[str, tuple[str, ...]] = {
     "get_scale_notes": ("transpose_chords",),
     "compute_molar_mass": ("get_element", "get_isotope"),
     "get_currency_details": ("get_country_facts",),
+    **dict.fromkeys(("get_food_nutrition", "get_vitamin_or_mineral"), ("find_richest_food",)),
     "convert_to_hijri": ("find_moon_phase",),
     "find_moon_phase": ("convert_to_hijri",),
     "get_chord_notes": ("get_scale_notes", "identify_chord"),
