@@ -31,6 +31,7 @@ from talm_sim.tools_env.service.described import built_in_tools
 _FORM = runpy.run_path(str(Path(__file__).with_name("form_check.py")))
 CLASSES = ("tool_call", "request_for_info", "cannot_answer")
 LEFT_OUT = {
+    "content-28.2": "the score is widely known",
     "developer_tools-20.2": "'its file name' is that of a thing in the other part of the query",
     "developer_tools-35.2": "it asks for two things, and one of them belongs to the other part",
     "developer_tools-30.2": "what it asks for is said in the other part",
@@ -57,6 +58,7 @@ WITHOUT_A_TOOL = {
     *("add_working_days", "count_working_days", "check_trading_day", "get_regional_holiday"),
     *("translate_allergen", "get_emoji_translation", "get_region_code", "get_electoral_votes"),
     *("get_class_level", "get_equipment", "get_monster", "get_spell"),
+    *("plan_breathing", "find_common_neighbours", "get_film_box_office"),
 }
 """Tools whose result takes a few steps of arithmetic, clock or calendar, or is widely known: without them a right answer is still possible."""
 _Row = dict[str, Any]

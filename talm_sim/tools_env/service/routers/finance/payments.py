@@ -107,8 +107,8 @@ async def plan_loan(
     "/us-economy/{year}",
     operation_id="get_us_economic_quarter",
     summary=(
-        "Get US real GDP (annual rate), unemployment and population of a quarter from 1959 to 2009, and prices, Treasury "
-        "bills and money at the turn to the next."
+        "Get US real GDP (annual rate), unemployment and the average Treasury bill rate of a quarter from 1959 to 2009, and "
+        "prices, money and population at its end."
     ),
     openapi_extra=person_cannot("Statistics of a past quarter are rows of a table that nobody knows by heart.", record=True),
 )

@@ -89,7 +89,7 @@ async def count_knight_moves(
 @router.get(
     "/tile-score",
     operation_id="score_tiles",
-    summary="Add up the points of a word in the letter tiles of the club set, with the bonus of its squares and of using seven tiles.",
+    summary="Add up the points of a word in the letter tiles of the club set, with the bonus of its squares.",
     openapi_extra=person_can("The points are printed on the tiles: a person who has them on the table adds them up."),
 )
 async def score_tiles(
