@@ -254,7 +254,7 @@ def test_a_run_is_stored_judged_and_shown(tmp_path: Path, capsys: pytest.Capture
     assert "fitting, en" in printed and "H-I" in printed
     assert main(["show", f"{tmp_path / 'r'}:calendar-01.removed"]) == 0
     page = capsys.readouterr().out
-    assert "no call: no function shown serves" in page and "compute_molar_mass" in page
+    assert "no call: no function shown serves" in page and "compute_molar_mass()" in page
 
 
 def test_a_control_writes_calls_as_they_are_asked_for(tmp_path: Path) -> None:
