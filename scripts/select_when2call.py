@@ -33,7 +33,6 @@ CLASSES = ("tool_call", "request_for_info", "cannot_answer")
 LEFT_OUT = {
     "content-28.2": "the score is widely known",
     "developer_tools-20.2": "'its file name' is that of a thing in the other part of the query",
-    "developer_tools-35.2": "it asks for two things, and one of them belongs to the other part",
     "developer_tools-30.2": "what it asks for is said in the other part",
     "geo-05.2": "'second question' is one of two, and a tool that is shown may serve it",
     "government-12.1": "a tool beside it finds it the other way round",

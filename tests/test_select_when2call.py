@@ -30,6 +30,7 @@ def test_every_source_gives_one_row_of_every_class_and_categories_take_turns(ite
     assert sources["tool_call"] == sources["request_for_info"]
     assert len(rows) == 3 * len(sources["tool_call"]) == 3 * len(sources["cannot_answer"]) >= 60
     assert not (sources["tool_call"] | sources["cannot_answer"]) & set(SCRIPT["LEFT_OUT"])
+    assert set(SCRIPT["LEFT_OUT"]) <= {row["source_id"] for row in items}
     categories = len({one.split("-")[0] for one in sources["tool_call"]})
     few = SCRIPT["select"](items, 3 * categories)
     assert Counter(row["correct_answer"] for row in few) == dict.fromkeys(CLASSES, categories)
