@@ -7,8 +7,8 @@
 #   scripts/record_shipped.sh [RECORDINGS]      default: recordings/
 #
 # Needs a development environment (scripts/setup.sh) and the server (scripts/local_vllm.sh, talm-sim models get,
-# scripts/serve_smollm2.sh --max-model-len 8192). About three hours on two quiet cores. Running it again goes on where it stopped: what is recorded
-# is played. Then scripts/update_documents.py prints again what README and docs/ show.
+# scripts/serve_smollm2.sh --max-model-len 8192 --dtype bfloat16). About three hours on two quiet cores. Running it again goes on where it stopped:
+# what is recorded is played. Then scripts/update_documents.py prints again what README and docs/ show.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 recordings=${1:-recordings}
@@ -30,7 +30,7 @@ run --task when2call --model "$model" --record --max-connections 1
 
 "$bin/python" -m talm_sim.recordings "$recordings" cassettes --command "scripts/record_shipped.sh" \
     --licence "Apache-2.0 (scenarios, model, its output); tool answers: see talm_sim/tasks/talm/scenarios/LICENCE.md" \
-    --notes "Real traffic of SmolLM2-135M-Instruct behind vLLM, constrained tool format, temperature 1.0, seed 0. Human answers are the scenarios' own."
+    --notes "Real traffic of SmolLM2-135M-Instruct behind vLLM, constrained tool format, bfloat16 weights, temperature 1.0, seed 0. Human answers are the scenarios' own."
 
 # Apart, because its index names the command that plays it.
 write="scenarios generate --out made --model $model --tool-use call --max-new-tokens 96 --limit 30 --variants one --record --cassettes recordings"
