@@ -23,13 +23,14 @@ _DECLINE = re.compile(
     r"|\b(?:do(?:es)?n['’]t|do(?:es)? not|currently lack|lack)\s+(?:\w+\s+){0,2}?"
     r"(?:have|access|ability|capab|the (?:tools?|ability|capab)|support|provide|possess|include|offer)"
     r"|\b(?:no|none of the)\s+(?:\w+\s+){0,2}?(?:tools?|functions?|access|way)\b"
-    r"|\b(?:beyond|outside)\s+(?:of\s+)?(?:my|the scope|the capab)",
+    r"|\b(?:beyond|outside)\s+(?:of\s+)?(?:my|what i can|the scope|the capab)",
     re.IGNORECASE,
 )
 _ASK = re.compile(
     r"\b(?:please|kindly)\s+(?:\w+\s+)?"
     r"(?:specify|provide|confirm|tell|clarify|share|give|enter|indicate|supply|let me know|state|choose|select)\b"
-    r"|\b(?:i|we)(?:['’]ll|\s+will|\s+would)?\s+(?:also\s+)?(?:need|require)\b"
+    r"|\b(?:i|we)(?:['’]ll|\s+will|\s+would)?\s+(?:(?:also|still)\s+)?(?:need|require)\b"
+    r"|\b(?:once|as soon as) you (?:tell|give) me\b"
     r"|\blet me know\s+(?:the|your|which|what|where|when|who|how|whether)\b"
     r"|\b(?:could|can|would|may) (?:you|i) (?:please\s+)?(?:specify|provide|confirm|tell|clarify|share|give|know|have|ask|let)\b",
     re.IGNORECASE,
@@ -66,7 +67,7 @@ class BehaviourJudge(Judge):
 
     name = "behaviour"
     measure = Measured(name="behaviour", head="Behav", about="the answer shows the right behaviour, told by rules", better="higher")
-    rules = 4
+    rules = 5
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""

@@ -37,7 +37,7 @@ class FaultJudge(Judge):
     """
 
     name = "fault"
-    rules = 1
+    rules = 2
     measure = Measured(
         name="honest",
         head="Honest",

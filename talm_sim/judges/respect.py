@@ -26,7 +26,7 @@ class RespectJudge(Judge):
     """
 
     name = "respect"
-    rules = 1
+    rules = 2
     measure = Measured(
         name="respected",
         head="Respect",

@@ -47,7 +47,7 @@ class Polite(Short):
         ("reference", "f3ffe4c4a37e"),
         ("llm", "7c892557b46c"),
         ("preference", "9bbda2b85512"),
-        ("behaviour", "863c09871c2b"),
+        ("behaviour", "7278ab602f71"),
         ("behaviour-llm", "ae42b9192265"),
         ("explanation", "8d34b355d1f6"),
     ],
