@@ -161,7 +161,7 @@ def reviewed(folder: Path, *lines: str, rejected: bool = False) -> tuple[str, li
 
 
 def test_a_person_keeps_drops_goes_back_and_quits(talm: Talm) -> None:
-    talm(*GENERATE, "--limit", "2")
+    talm(*GENERATE, "--limit", "3")
     screen, summary = reviewed(Path("made"), "k", "u", "d", "too odd", "d", "b", "?", "s", "q")
     assert "right" in screen and "1 kept, 0 dropped, " in screen and "Type k, d, e, s, u or q" in screen
     assert ": 0 kept, 2 dropped, " in summary[0] and summary[0].endswith(" to go; 0% kept")
@@ -217,7 +217,7 @@ def test_a_folder_without_items_says_how_to_make_some(talm: Talm, tmp_path: Path
 
 
 def test_why_is_offered_only_where_the_checks_rejected(talm: Talm) -> None:
-    talm(*GENERATE, "--limit", "20-24")
+    talm(*GENERATE, "--limit", "33-36")
     assert "w why rejected" not in " ".join(reviewed(Path("made"), "q")[0].split())
     rejected = " ".join(reviewed(Path("made"), *["s"] * 400, rejected=True)[0].split())
     assert "w why rejected" in rejected

@@ -13,8 +13,8 @@ from talm_sim.recordings import CassetteLibrary, shipped_cassettes
 from talm_sim.recordings.archive import open_archive
 
 MODEL = "openai-api/vllm/smollm2-135m"
-MADE = {"tool_call": (0, 30), "request_for_info": (0, 21), "cannot_answer": (0, 30)}
-REJECTED = 119
+MADE = {"tool_call": (0, 30), "request_for_info": (0, 15), "cannot_answer": (1, 29)}
+REJECTED = 135
 ARGUMENTS = ("--model", MODEL, "--tool-use", "call", "--max-new-tokens", "96", "--limit", "30", "--variants", "one", "--replay")
 
 
