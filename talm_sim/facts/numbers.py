@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, InvalidOpe
 
 from talm_sim.facts.spellings import convert, normalize_answer, scale_of, unit_of
 
-__all__ = ["WrittenNumber", "find_numbers", "is_negated", "number_is_stated", "states_number"]
+__all__ = ["WrittenNumber", "find_numbers", "is_more_exact", "is_negated", "number_is_stated", "states_number"]
 
 _POINT = frozenset({"en", "ja", "zh", "other"})
 """Languages that write a decimal point; `other`, for scripts that are not read, because most of them do."""
@@ -198,6 +198,32 @@ def states_number(number: WrittenNumber, value: int | float | Decimal, unit: str
         near = number.significant >= 3 and abs(number.value - Decimal(repr(converted))) <= Decimal(1).scaleb(number.step, _CONTEXT)
         return near or _states_value(number, Decimal(repr(converted)), least)
     return any(_states_value(number, form, least) for form in forms)
+
+
+def is_more_exact(number: WrittenNumber, value: int | float | Decimal, unit: str = "") -> bool:
+    """Return whether a number gives more decimals than a value, and gives the value when it is rounded to the value's own.
+
+    The value must have decimals and three digits: a tool rounds 17.4567 to 17.46, but nothing tells that 17 was rounded. An amount of money
+    is exact to the hundredth.
+
+    >>> is_more_exact(find_numbers("17.4567")[0], 17.46), is_more_exact(find_numbers("17.4567")[0], 17)
+    (True, False)
+    """
+    wanted = unit_of(unit)
+    given = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    same_unit = not wanted or not number.unit or bool(set(wanted.split()) & set(number.unit.split()))
+    if not given.is_finite() or given == given.to_integral_value() or not same_unit:
+        return False
+    digits, exponent = given.normalize(_CONTEXT).as_tuple()[1:]
+    if len(digits) < 3 or not isinstance(exponent, int):
+        return False
+    step = min(exponent, -2) if wanted.isupper() else exponent
+    if number.step >= step:
+        return False
+    try:
+        return number.value.quantize(Decimal(1).scaleb(step, _CONTEXT), ROUND_HALF_UP, _CONTEXT) == given
+    except InvalidOperation:
+        return False
 
 
 def _states_value(number: WrittenNumber, value: Decimal, least: int) -> bool:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from talm_sim.facts.dates import ClockTime, WrittenDate, WrittenTime, find_dates, find_times, iso_parts, time_is_stated
 from talm_sim.facts.names import Words, colors, countries, find_spelled_number, normalize, places_of
-from talm_sim.facts.numbers import WrittenNumber, find_numbers, is_negated, states_number
+from talm_sim.facts.numbers import WrittenNumber, find_numbers, is_more_exact, is_negated, states_number
 from talm_sim.facts.sentences import Sentences, cues_of, language_of
 from talm_sim.facts.spellings import convert, country_of, normalize_answer, unit_of
 from talm_sim.facts.topics import StatedFact, is_about_opposite, is_about_other_fact, topics_of
@@ -160,7 +160,7 @@ class AnswerText:
             )
             if repeated:
                 continue
-            if states_number(one, number, fact.unit):
+            if states_number(one, number, fact.unit) or is_more_exact(one, number, fact.unit):
                 yield Value(one.start, one.end, True)
             elif self._may_be(one, wanted) and not states_number(one, number, fact.unit, least=1):
                 if any(value is not None and states_number(one, value, other.unit) for other, value in others):

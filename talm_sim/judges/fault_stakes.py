@@ -91,9 +91,9 @@ def find_stakes(episode: Episode, scenario: Scenario, log: PerturbationLog, plac
 def _of_calls(scenario: Scenario, required: Sequence[Fact], hits: Sequence[Hit]) -> Iterator[Stake]:
     """Yield the facts that rest on struck calls, each with what was injected for it."""
     gold = scenario.gold_calls
-    struck = {index for index, call in enumerate(gold) if any(is_gold_call(call, event) for event, _ in hits)}
+    struck = {index for index in range(len(gold)) if any(is_gold_call(scenario, index, event) for event, _ in hits)}
     # Calls that mean no gold call are tries at those of the same tool.
-    tried = {event.name for event, _ in hits if not any(is_gold_call(call, event) for call in gold)}
+    tried = {event.name for event, _ in hits if not any(is_gold_call(scenario, index, event) for index in range(len(gold)))}
     struck |= {index for index, call in enumerate(gold) if call.tool in tried}
     for fact in required:
         injected = tuple(_injected(fact, hits, gold))

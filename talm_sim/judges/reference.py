@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from talm_sim.common.json_values import same_value
+from talm_sim.common.json_values import read_json, same_value, value_at
 from talm_sim.facts.statements import AnswerText, stated_last
 from talm_sim.judges.base import Judge
 from talm_sim.judges.user_messages import messages_to_user
-from talm_sim.types import Episode, Facts, GoldCall, Measured, Scenario, ToolEvent, Verdict
+from talm_sim.types import Episode, Fact, Facts, GoldCall, Measured, MissingKind, Scenario, ToolEvent, Verdict
 
-__all__ = ["ReferenceJudge", "gold_call_made", "is_gold_call", "user_text"]
+__all__ = ["ReferenceJudge", "is_gold_call", "user_text"]
 
 
 class ReferenceJudge(Judge):
     """Passes an episode by its scenario's required facts and gold calls. It does not apply to a scenario without facts (imported outputs)."""
 
     name = "reference"
-    rules = 4
+    rules = 5
     measure = Measured(name="reference", head="Ref", about="the required facts stand in the answer, no gold call is missing", better="higher")
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
@@ -35,8 +35,10 @@ class ReferenceJudge(Judge):
         texts = [AnswerText(text, request, facts) for text in messages_to_user(episode, scenario)]
         lacking = [f"fact '{fact.name}' ({fact.value}) is not in the answer" for fact in facts if not stated_last(fact, texts)]
         events = episode.tool_events
-        unmade = [call for call in scenario.gold_calls if not any(gold_call_made(call, event) for event in events)]
-        lacking += [f"gold call {_format_call(call)} {_explain_failed_call(call, events)}" for call in unmade]
+        for index, call in enumerate(scenario.gold_calls):
+            tried = [event for event in events if is_gold_call(scenario, index, event)]
+            if not any(event.ok for event in tried):
+                lacking.append(f"gold call {_format_call(call)} {_explain_failed_call(tried)}")
         if lacking:
             return False, "; ".join(lacking)
         return True, f"all facts ({len(facts)}) stand in the answer and all gold calls ({len(scenario.gold_calls)}) were made"
@@ -48,21 +50,38 @@ def user_text(scenario: Scenario) -> str:
     return "\n".join([*said, *(one.human_answer or "" for one in scenario.missing)])
 
 
-def gold_call_made(gold: GoldCall, event: ToolEvent) -> bool:
-    """Return whether a tool event is the gold call: it worked, it is the same tool, and the gold arguments are among its own."""
-    return event.ok and is_gold_call(gold, event)
+def is_gold_call(scenario: Scenario, index: int, event: ToolEvent) -> bool:
+    """Return whether a tool event means a gold call, whether it worked or not: the same tool, with the gold arguments among its own.
+
+    A value may also be written in another way (`ISK` for the krona of Iceland) if the call returned every fact of the gold call, in its place.
+    Not so an argument that is missing from the request: what the agent guesses is not the user's value.
+
+    Args:
+        scenario: Whose gold call it is.
+        index: Which one.
+        event: The call that was made.
+    """
+    gold = scenario.gold_calls[index]
+    if event.name != gold.tool:
+        return False
+    others = {name for name, value in gold.arguments.items() if name not in event.arguments or not same_value(value, event.arguments[name])}
+    if not others:
+        return True
+    missing = {one.name for one in scenario.missing if one.kind is MissingKind.ARGUMENT}
+    if not event.ok or others & missing or not isinstance(scenario.target, Facts):
+        return False
+    facts = [fact for fact in scenario.target.required if fact.call == index and fact.pointer]
+    result = read_json(event.result)
+    return any(map(_is_telling, facts)) and all(same_value(fact.value, value_at(result, fact.pointer)) for fact in facts)
 
 
-def is_gold_call(gold: GoldCall, event: ToolEvent) -> bool:
-    """Return whether a tool event means the gold call, whether it worked or not: the same tool, and the gold arguments among its own."""
-    return event.name == gold.tool and all(
-        name in event.arguments and same_value(value, event.arguments[name]) for name, value in gold.arguments.items()
-    )
+def _is_telling(fact: Fact) -> bool:
+    """Return whether a call with other arguments would hardly return the fact by chance."""
+    return not isinstance(fact.value, bool) and len(str(fact.value)) > 2
 
 
-def _explain_failed_call(gold: GoldCall, events: Sequence[ToolEvent]) -> str:
+def _explain_failed_call(tried: Sequence[ToolEvent]) -> str:
     """Explain a gold call that never worked: whether the agent tried it at all."""
-    tried = [event for event in events if is_gold_call(gold, event)]
     if not tried:
         return "was not made"
     errors = ", ".join(dict.fromkeys(event.error for event in tried if event.error))

@@ -85,9 +85,10 @@ def agent_calls(episode: Episode, scenario: Scenario, options: TaskOptions, seed
     if not isinstance(options, AgentOptions) or episode.termination is Termination.ASSESSED:
         return None
     hidden = _hidden_tools(scenario, episode.epoch, options.perturb, seed) if scenario.gold_calls else frozenset()
-    gold, events = [call for call in scenario.gold_calls if call.tool not in hidden], episode.tool_events
+    gold, events = [index for index, call in enumerate(scenario.gold_calls) if call.tool not in hidden], episode.tool_events
     made = [MadeCall(event.name, not event.ok, event.error != "unknown_tool") for event in events]
-    return EpisodeCalls([call.tool for call in gold], made, lambda wanted, place: is_gold_call(gold[wanted], events[place]))
+    tools = [scenario.gold_calls[index].tool for index in gold]
+    return EpisodeCalls(tools, made, lambda wanted, place: is_gold_call(scenario, gold[wanted], events[place]))
 
 
 def _hidden_tools(scenario: Scenario, epoch: int, perturb: Sequence[str], seed: int) -> frozenset[str]:

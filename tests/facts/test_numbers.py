@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.facts.numbers import find_numbers, number_is_stated, states_number
+from talm_sim.facts.numbers import find_numbers, is_more_exact, number_is_stated, states_number
 from tests.growth import check_growth
 
 
@@ -157,6 +157,31 @@ def test_rounding_to_three_or_more_digits_states_a_decimal(value: Decimal, place
     rounded = round(value, places)
     significant = len(str(abs(rounded)).replace(".", "").lstrip("0"))
     assert states(f"about {rounded:f} units", value) == (significant >= 3 or rounded == value)
+
+
+@given(st.integers(1, 10**6).filter(lambda n: n % 10), st.integers(1, 5), st.integers(-999, 999).filter(lambda n: n % 500))
+def test_a_more_exact_number_states_what_it_rounds_to(steps: int, places: int, beyond: int) -> None:
+    exact = (steps + Decimal(beyond) / 1000).scaleb(-places)
+    (number,) = find_numbers(f"about {exact:f} units")
+    assert is_more_exact(number, Decimal(steps).scaleb(-places)) is (steps >= 100 and abs(beyond) < 500)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit", "right"),
+    [
+        ("178.234 g/mol", 178.23, "g/mol", True),
+        ("178.234 g/mol", 178.24, "g/mol", False),
+        ("48.1", 48, "", False),
+        ("4.81", 4.8, "", False),
+        ("23.41", 23.4, "", True),
+        ("1,500.52 euros", 1500.5, "EUR", False),
+        ("1,500.503 euros", 1500.5, "EUR", True),
+        ("178.234 km", 178.23, "miles", False),
+        ("178.234", 1e300, "", False),
+    ],
+)
+def test_how_exact_a_number_may_be(text: str, value: float, unit: str, right: bool) -> None:
+    assert is_more_exact(find_numbers(text)[0], value, unit) is right
 
 
 @given(st.text(max_size=200))

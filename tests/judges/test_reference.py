@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.judges.base import JudgeContext
-from talm_sim.judges.reference import ReferenceJudge, gold_call_made
-from talm_sim.types import Episode, Fact, Facts, GoldCall, Scenario, Target, Termination, ToolEvent, Turn
+from talm_sim.judges.reference import ReferenceJudge, is_gold_call
+from talm_sim.types import Episode, Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Target, Termination, ToolEvent, Turn
 
 ELEVATION = Fact(name="elevation", value=39)
 NAME = Fact(name="name", value="Noi Bai")
@@ -96,7 +96,33 @@ async def test_a_scenario_without_facts_is_not_applicable() -> None:
     ],
 )
 def test_arguments_compare_by_value(gold: dict[str, object], made: dict[str, object], same: bool) -> None:
-    assert gold_call_made(GoldCall(tool="t", arguments=gold), ToolEvent(turn=0, call_id="1", name="t", arguments=made, ok=True)) is same
+    call = ToolEvent(turn=0, call_id="1", name="t", arguments=made, ok=True)
+    assert is_gold_call(scenario(None, GoldCall(tool="t", arguments=gold)), 0, call) is same
+
+
+KRONA = GoldCall(tool="rate", arguments={"currency": "krona", "country": "Iceland"})
+
+
+@pytest.mark.parametrize(
+    ("made", "result", "same"),
+    [
+        ({"currency": "ISK"}, '{"rate": 90.31, "listed": true}', True),
+        ({"currency": "ISK"}, '{"rate": 90.32, "listed": true}', False),
+        ({"currency": "ISK"}, '{"rate": 90.31}', False),
+        ({"currency": "ISK"}, "not JSON", False),
+        ({"currency": "krona", "country": "ICELAND"}, "{}", True),
+    ],
+)
+def test_a_value_may_be_written_otherwise_where_the_call_returns_the_facts(made: dict[str, object], result: str, same: bool) -> None:
+    facts = (Fact(name="rate", value=90.31, call=0, pointer="/rate"), Fact(name="listed", value=True, call=0, pointer="/listed"))
+    call = ToolEvent(turn=0, call_id="1", name="rate", arguments=made, ok=True, result=result)
+    asked = scenario(Facts(required=facts), KRONA)
+    assert is_gold_call(asked, 0, call) is same
+    value, _ = ReferenceJudge(JudgeContext()).judge(episode("Yes, it is listed, at 90.31.", call), asked)
+    assert value is same
+    assert not is_gold_call(scenario(Facts(required=facts[1:]), KRONA), 0, call.model_copy(update={"arguments": {}})), "true is no proof"
+    missing = asked.model_copy(update={"missing": (Missing(kind=MissingKind.ARGUMENT, name="currency", value="krona"),)})
+    assert is_gold_call(missing, 0, call) is ("country" in made), "a guess is not the user's value"
 
 
 JSON = st.recursive(
@@ -109,9 +135,11 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=4), st.dictionaries(st.text(max_size=5), JSON, max_size=4))
 def test_a_call_holds_its_own_arguments_whatever_else_it_holds(gold: dict[str, object], more: dict[str, object]) -> None:
     made = ToolEvent(turn=0, call_id="1", name="t", arguments=more | gold, ok=True)
-    assert gold_call_made(GoldCall(tool="t", arguments=gold), made)
-    assert not gold_call_made(GoldCall(tool="u", arguments=gold), made)
-    assert not gold_call_made(GoldCall(tool="t", arguments=gold), made.model_copy(update={"ok": False}))
+    asked = scenario(Facts(required=()), GoldCall(tool="t", arguments=gold))
+    assert is_gold_call(asked, 0, made) and not is_gold_call(asked, 0, made.model_copy(update={"name": "u"}))
+    judge = ReferenceJudge(JudgeContext())
+    assert judge.judge(episode("", made), asked)[0] is True
+    assert judge.judge(episode("", made.model_copy(update={"ok": False})), asked)[0] is False
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=5, unique=True))

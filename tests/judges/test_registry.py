@@ -44,7 +44,7 @@ class Polite(Short):
 @pytest.mark.parametrize(
     ("name", "digest"),
     [
-        ("reference", "f3ffe4c4a37e"),
+        ("reference", "aebbb3d24ba4"),
         ("llm", "7c892557b46c"),
         ("preference", "9bbda2b85512"),
         ("behaviour", "7278ab602f71"),
