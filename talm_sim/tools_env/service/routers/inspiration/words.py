@@ -126,7 +126,7 @@ async def find_quote(
 @router.get(
     "/quotes/topics/{topic}/{number}",
     operation_id="get_topic_quote",
-    summary="Get a quotation of the collection by its topic and number.",
+    summary="Get a quotation of the collection by its topic and number, with its author and its work.",
     openapi_extra=person_cannot("Its place is known to who has the collection.", record=True),
 )
 async def get_topic_quote(
