@@ -122,7 +122,7 @@ async def convert_currency(
 @router.get(
     "/rate-range",
     operation_id="get_exchange_rate_range",
-    summary="Find the highest and the lowest reference rate of the European Central Bank for two currencies within a period of up to one year.",
+    summary="Find the highest and the lowest reference rate of the European Central Bank for two currencies within up to one year, with their days.",
     openapi_extra=DATED,
 )
 async def get_exchange_rate_range(

@@ -93,7 +93,7 @@ async def get_city_details(
 @router.get(
     "/countries/{country}/ranked-city",
     operation_id="get_city_by_rank",
-    summary="Find which city of a country a gazetteer ranks at a given place by population: 1 is the largest.",
+    summary="Find which city of a country a gazetteer ranks at a given place by population, and its population: 1 is the largest.",
     openapi_extra=person_cannot("It ranks the rows of a gazetteer by their population.", record=True),
 )
 async def get_city_by_rank(
