@@ -49,6 +49,7 @@ LEFT_OUT = {
     "science-18.2": "'its old tag' is that of a thing in the other part",
     "science-23.2": "'it' is an eclipse in the other part",
     "sports-07.2": "the rivals of Betis can be guessed",
+    "weather-09.1": "a tool beside it gives the rain of each day",
 }
 """Sources that a reader found to give no sound items, and why."""
 WITHOUT_A_TOOL = {
@@ -58,6 +59,7 @@ WITHOUT_A_TOOL = {
     *("translate_allergen", "get_emoji_translation", "get_region_code", "get_electoral_votes"),
     *("get_class_level", "get_equipment", "get_monster", "get_spell"),
     *("plan_breathing", "find_common_neighbours", "get_film_box_office"),
+    *("estimate_kidney_function", "compute_wind_chill"),
 }
 """Tools whose result takes a few steps of arithmetic, clock or calendar, or is widely known: without them a right answer is still possible."""
 _Row = dict[str, Any]
