@@ -60,6 +60,7 @@ WITHOUT_A_TOOL = {
     *("translate_allergen", "get_emoji_translation", "get_region_code", "get_electoral_votes"),
     *("get_class_level", "get_equipment", "get_monster", "get_spell"),
     *("plan_breathing", "find_common_neighbours", "get_film_box_office"),
+    *("estimate_kidney_function", "compute_wind_chill"),
 }
 """Tools whose result takes a few steps of arithmetic, clock or calendar, or is widely known: without them a right answer is still possible."""
 _Row = dict[str, Any]
