@@ -35,6 +35,7 @@ LEFT_OUT = {
     "content-28.2": "the score is widely known",
     "developer_tools-20.2": "'its file name' is that of a thing in the other part of the query",
     "developer_tools-30.2": "what it asks for is said in the other part",
+    "food-01.1": "the calories of leeks are widely known",
     "geo-05.2": "'second question' is one of two, and a tool that is shown may serve it",
     "government-12.1": "a tool beside it finds it the other way round",
     "health-01.2": "the code is widely known",
@@ -60,7 +61,8 @@ WITHOUT_A_TOOL = {
     *("translate_allergen", "get_emoji_translation", "get_region_code", "get_electoral_votes"),
     *("get_class_level", "get_equipment", "get_monster", "get_spell"),
     *("plan_breathing", "find_common_neighbours", "get_film_box_office"),
-    *("estimate_kidney_function", "compute_wind_chill"),
+    *("estimate_kidney_function", "compute_wind_chill", "build_iban"),
+    *("find_county_by_code", "get_us_county_code"),
 }
 """Tools whose result takes a few steps of arithmetic, clock or calendar, or is widely known: without them a right answer is still possible."""
 _SEEDS = 20
