@@ -24,9 +24,16 @@ _NEXT_WORD = re.compile(r"\. ([^\W\d_]+)")
 _BREAK = r",(?= )|:(?= )|[()\u3001\uff0c\uff1a]| - "
 _BEFORE, _BEHIND = 300, 200
 """Characters of a sentence that are read around a value; so an answer of any length is read in linear time."""
+_QUOTATION = re.compile(
+    '(?<!\\w)"(?=\\S)[^"\n]{1,300}"|\u201c[^\u201c\u201d\n]{1,300}\u201d|\u201e[^\u201e\u201c\n]{1,300}\u201c|\u00ab[^\u00ab\u00bb\n]{1,300}\u00bb'
+)
+"""A whole quotation; the marks in `5" by 6"` are inches."""
+_OPENED = re.compile('\\S.*["\u201c\u201e\u00ab][^"\u201c\u201d\u201e\u00ab\u00bb]*\\Z')
+"""A quotation that begins within a sentence and has not ended."""
 _WORD = re.compile(r"[^\W\d_]+")
 _KANA, _HAN = re.compile("[\u3040-\u30ff]"), re.compile("[\u4e00-\u9fff]")
 _SAMPLE = 4000
+_CLOSING = frozenset({'"', "\u201d", "\u201c", "\u00bb"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +135,7 @@ class Sentences:
         ends = [match for match in _END.finditer(text) if match[0] != "." or self._is_end(match.start())]
         self._starts = [0, *(match.end() for match in ends)]
         self._ends = [*(match.start() for match in ends), len(text)]
-        self._marks = [*(match[0].strip() for match in ends), ""]
+        self._marks = [*(self._own_mark(*span) for span in zip(self._starts, self._ends, strict=True))]
 
     def _is_end(self, place: int) -> bool:
         """Return whether a point ends a sentence: not one of "approx.", "H. W." and "26. September"."""
@@ -137,6 +144,12 @@ class Sentences:
         if _DAY_BEFORE.search(before) and following and month_of(following[1]):
             return False
         return not _NO_END.search(before)
+
+    def _own_mark(self, start: int, end: int) -> str:
+        """Return the mark that ends a sentence; none where it is the mark of a title or another quotation within it."""
+        mark, behind = self.text[end : end + 1], self.text[end + 1 : end + 2]
+        quoted = behind in _CLOSING and _OPENED.match(self.text[max(start, end - _BEFORE) : end].strip())
+        return "" if quoted else mark
 
     def number_at(self, place: int) -> int:
         """Return the index of the sentence at a place."""
@@ -153,32 +166,37 @@ class Sentences:
         """Return the part of its sentence, between commas and words that open another, that contains a value."""
         first, last = self.span(self.number_at(start))
         before, behind = max(first, start - _BEFORE), min(last, end + _BEHIND)
-        breaks = [match.end() for match in self.cues.breaks.finditer(self.text, before, start)]
-        after = self.cues.breaks.search(self.text, end, behind)
-        return breaks[-1] if breaks else before, after.start() if after else behind
+        breaks = [before + match.end() for match in self.cues.breaks.finditer(self._without_quotations(before, start))]
+        after = self.cues.breaks.search(self._without_quotations(end, behind))
+        return breaks[-1] if breaks else before, end + after.start() if after else behind
+
+    def _without_quotations(self, start: int, end: int) -> str:
+        """Return a part of the text in which whole quotations are blank: their words are not the speaker's."""
+        return _QUOTATION.sub(lambda match: " " * len(match[0]), self.text[start:end])
 
     def affirms(self, start: int, end: int) -> bool:
         """Return whether the sentence says that the text from `start` to `end` is so."""
         first, last = self.span(number := self.number_at(start))
         begin, stop = self.clause(start, end)
         before, behind = max(first, start - _BEFORE), min(last, end + _BEHIND)
-        if self._is_denied(begin, start) or self.cues.after.search(self.text, end, min(stop, end + 60)):
+        if self._is_denied(begin, start) or self.cues.after.search(self._without_quotations(end, min(stop, end + 60))):
             return False
         if any(not self.text[bound.end() : start].strip() for bound in self.cues.bounds.finditer(self.text, max(first, start - 24), start)):
             return False
-        if self._is_doubted(before, start) or self.cues.doubts_behind.search(self.text, end, behind):
+        if self._is_doubted(before, start) or self.cues.doubts_behind.search(self._without_quotations(end, behind)):
             return False
         return not (self._marks[number] in {"?", "\uff1f"} and stop >= last)
 
     def _is_denied(self, begin: int, start: int) -> bool:
-        clause = self.text[begin:start]
+        clause = self._without_quotations(begin, start)
         return bool(self.cues.denies.search(self.cues.idioms.sub("", clause)))
 
     def _is_doubted(self, before: int, start: int) -> bool:
         """Return whether a doubt applies to the value: it does unless another part of the sentence begins between them."""
-        for match in self.cues.doubts.finditer(self.text, before, start):
-            between = self.text[match.end() : start]
-            lead = self.cues.contrast.search(self.text, before, match.start())
+        said = self._without_quotations(before, start)
+        for match in self.cues.doubts.finditer(said):
+            between = said[match.end() :]
+            lead = self.cues.contrast.search(said, 0, match.start())
             ended = re.search(r", (?:and|so|et|und|y|e|i|the|it|die|der|das)\b", between) or (lead and "," in between)
             # "You asked whether it is more than three: it is 6."
             ended = ended or (match[0].lower().endswith("whether") and ": " in between)

@@ -242,3 +242,23 @@ def test_a_long_answer_is_read_in_linear_time(piece: str) -> None:
 )
 def test_bounds_and_questions_are_told_from_what_is_said(answer: str, stated: bool) -> None:
     assert states(answer, 6) is stated
+
+
+@pytest.mark.parametrize(
+    ("answer", "stated"),
+    [
+        ('The line "Stone walls do not a prison make" dates from 1649.', True),
+        ("The line \u201cStone walls do not a prison make\u201d dates from 1649.", True),
+        ('"You see, but you do not observe" is of 1649.', True),
+        ('"Perhaps I cannot confirm it" is the title, and the year is 1649.', True),
+        ('1649 is the year of "It Is Not True", a novel.', True),
+        ('It is from 1649, as in "What Is Enlightenment?"', True),
+        ('The line "Stone walls do not a prison make" does not date from 1649.', False),
+        ('"It does not date from 1649."', False),
+        ('It is 5" wide, not 6" wide, and not 1649.', False),
+        ('Is it "the year 1649"?', False),
+        ("Is it from 1649?", False),
+    ],
+)
+def test_the_words_of_a_quotation_deny_nothing(answer: str, stated: bool) -> None:
+    assert states(answer, 1649) is stated

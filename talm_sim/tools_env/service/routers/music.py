@@ -315,7 +315,7 @@ def _key_name(key: str) -> str | None:
 @router.get(
     "/works",
     operation_id="find_musical_work",
-    summary="Look up a work of Bach, Beethoven, Haydn, Mozart or Schubert by its catalogue number: form, key, year, and the movements with tempo and key.",
+    summary="Look up a work of Bach, Beethoven, Haydn, Mozart or Schubert by catalogue number: form, key, year, movements with tempo and key.",
     response_model_exclude_none=True,
     openapi_extra=person_cannot("The entries are rows of the catalogues of works.", record=True),
 )

@@ -122,7 +122,7 @@ async def convert_currency(
 @router.get(
     "/rate-range",
     operation_id="get_exchange_rate_range",
-    summary="Find the highest and the lowest reference rate of the European Central Bank for two currencies within up to one year, with their days.",
+    summary="Find the highest and the lowest reference rate of the European Central Bank for two currencies in up to a year, with the days.",
     openapi_extra=DATED,
 )
 async def get_exchange_rate_range(
