@@ -63,6 +63,8 @@ WITHOUT_A_TOOL = {
     *("estimate_kidney_function", "compute_wind_chill"),
 }
 """Tools whose result takes a few steps of arithmetic, clock or calendar, or is widely known: without them a right answer is still possible."""
+SERVED_BESIDE = {"get_city_by_rank": ("find_namesake_cities", "get_city_details")}
+"""Tools beside a removed one that serve its request in several calls: they tell the population of each city that may have the rank."""
 _Row = dict[str, Any]
 
 
@@ -140,7 +142,8 @@ def _find_kin(row: _Row) -> str:
         return ""
     item = item_of(row)
     shown = (tool_spec(spec_of(text)) for text in row["tools"])
-    return next((spec.name for spec in shown if item is None or is_kin(spec, item.source)), "")
+    beside = SERVED_BESIDE.get(_tool_of({row["correct_answer"]: [row]}), ())
+    return next((spec.name for spec in shown if item is None or spec.name in beside or is_kin(spec, item.source)), "")
 
 
 def find_faults(rows: Sequence[_Row], at_least: int) -> list[str]:
