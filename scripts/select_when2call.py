@@ -62,9 +62,11 @@ WITHOUT_A_TOOL = {
     *("get_class_level", "get_equipment", "get_monster", "get_spell"),
     *("plan_breathing", "find_common_neighbours", "get_film_box_office"),
     *("estimate_kidney_function", "compute_wind_chill", "build_iban"),
-    *("find_county_by_code", "get_us_county_code"),
+    *("find_county_by_code", "get_us_county_code", "find_moon_phase"),
 }
 """Tools whose result takes a few steps of arithmetic, clock or calendar, or is widely known: without them a right answer is still possible."""
+SERVED_BESIDE = {"get_city_by_rank": ("find_namesake_cities", "get_city_details")}
+"""Tools beside a removed one that serve its request in several calls: they tell the population of each city that may have the rank."""
 _SEEDS = 20
 _FORM_TELLS = "the form of"
 _Row = dict[str, Any]
@@ -144,7 +146,8 @@ def _find_kin(row: _Row) -> str:
         return ""
     item = item_of(row)
     shown = (tool_spec(spec_of(text)) for text in row["tools"])
-    return next((spec.name for spec in shown if item is None or is_kin(spec, item.source)), "")
+    beside = SERVED_BESIDE.get(_tool_of({row["correct_answer"]: [row]}), ())
+    return next((spec.name for spec in shown if item is None or spec.name in beside or is_kin(spec, item.source)), "")
 
 
 def find_faults(rows: Sequence[_Row], at_least: int) -> list[str]:
