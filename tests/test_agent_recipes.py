@@ -27,7 +27,7 @@ RECIPES = {"openai_loop": "openai", "openai_agents": "agents", "pydantic_agent":
 """Name of each file, to the module that it needs."""
 SCENARIO = "calendar-01.underspecified"
 HOLIDAY: dict[str, Any] = {"country_code": "VN", "year": 2025, "name": "Hung Kings' Commemoration Day"}
-ANSWER = "The holiday is on 2025-04-07; she was born in Ramadan 1414."
+ANSWER = "The holiday is on 2025-04-07; she was born on 29 Ramadan 1414."
 
 
 def calling(*calls: tuple[str, dict[str, Any]]) -> Answer:

@@ -27,7 +27,7 @@ def act(messages: Sequence[AnyMessage], tools: Sequence[BaseTool]) -> list[AnyMe
     for _ in range(3):
         found = json.loads(by_name["convert_to_hijri"].invoke({"date": date[0]}))
         if "error" not in found:
-            return [*messages, AIMessage(f"{date[0]} is in {found['month_name']} {found['year']}.")]
+            return [*messages, AIMessage(f"{date[0]} is {found['day']} {found['month_name']} {found['year']}.")]
         if re.search("HTTP 4", found["error"]):
             break
     return [*messages, AIMessage(f"I could not look it up: {found['error']}")]

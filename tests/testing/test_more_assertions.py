@@ -22,7 +22,7 @@ from talm_sim.types import PerturbationLog, ToolEvent
 
 SCENARIO = "calendar-01.underspecified"
 HOLIDAY: dict[str, Any] = {"country_code": "VN", "year": 2025, "name": "Hung Kings' Commemoration Day"}
-ANSWER = "The holiday is on 2025-04-07, and she was born in Ramadan 1414."
+ANSWER = "The holiday is on 2025-04-07, and she was born on 29 Ramadan 1414."
 
 
 @pytest.fixture

@@ -89,10 +89,10 @@ async def test_the_recoverer_finds_every_way_out_and_otherwise_says_what_failed(
 async def test_the_recoverer_names_what_failed_in_plain_words() -> None:
     first = packaged("perfect")[0]
     answer, events = await play("recoverer", first, built_in(), ("http-500:tool=convert_to_hijri",))
-    assert answer == "holiday: 2025-04-07\nconvert_to_hijri failed (HTTP 500), so hijri month and hijri year could not be found."
+    assert answer == "holiday: 2025-04-07\nconvert_to_hijri failed (HTTP 500), so hijri day and hijri month and hijri year could not be found."
     assert [event.name for event in events] == ["find_holiday", *["convert_to_hijri"] * 4]
     answer, _ = await play("recoverer", first, built_in(), ("mask:tool=convert_to_hijri",))
-    assert answer.endswith("\nThere is no tool convert_to_hijri, so hijri month and hijri year could not be found.")
+    assert answer.endswith("\nThere is no tool convert_to_hijri, so hijri day and hijri month and hijri year could not be found.")
     answer, _ = await play("recoverer", first, built_in(), ("timeout:tool=convert_to_hijri",))
     assert "convert_to_hijri failed (The tool did not answer in time), so" in answer
     answer, _ = await play("recoverer", first, built_in(), ("t-lasting-shift:tool=convert_to_hijri",))
