@@ -103,13 +103,13 @@ def gives_other(text: AnswerText, fact: Fact, known: str = "", is_no_claim: Call
         return text.find_claim(fact) is False
     if _is_name(fact):
         return _gives_other_name(text, fact, known, is_no_claim)
-    values = _values(text, fact)
+    values, taken = _values(text, fact), _values_of_others(text, fact)
     for value in values:
         clause = _clause(text.text, value.start)
         if value.right or is_rejected(text, value, values) or _is_aside(text, fact, value) or is_no_claim(clause):
             continue
-        beside = _is_beside(clause, fact)
-        if beside or (_is_new(text, value, known) and (value.end - value.start > 1 or len(clause.split()) <= _BARE)):
+        new = _is_new(text, value, known) and not _is_within(value.start, taken)
+        if _is_beside(clause, fact) or (new and (value.end - value.start > 1 or len(clause.split()) <= _BARE)):
             return True
     return kind_of(fact) == "number" and any(_counts_otherwise(text, fact, *place, is_no_claim) for place in _clauses(text.text))
 
@@ -132,13 +132,24 @@ def _gives_other_name(text: AnswerText, fact: Fact, known: str, is_no_claim: Cal
     for first, last in sentences_about(text, fact):
         if not is_no_claim(text.text[first:last]) and _names_something(text, fact, first, last, known, (_NAME, _MARKED, _SAID_OF_IT)):
             return True
-    told = is_no_claim(text.text)
+    told, taken = is_no_claim(text.text), _values_of_others(text, fact)
     for first, last in _clauses(text.text) if told else ():
         clause = text.text[first:last]
-        if not is_no_claim(clause) and not _ADVICE.search(clause) and _names_something(text, fact, first, last, known, (_GIVEN_NAME,)):
+        if is_no_claim(clause) or _ADVICE.search(clause):
+            continue
+        if _names_something(text, fact, first, last, known, (_GIVEN_NAME,), taken):
             return True
     short = len(text.text.split()) <= _BARE and not told and not _OPENING.match(text.text) and not _ADVICE.search(text.text)
     return short and _names_something(text, fact, 0, len(text.text), known, (_ANY_NAME,))
+
+
+def _values_of_others(text: AnswerText, fact: Fact) -> list[Value]:
+    """Return where a text has the right values of other facts."""
+    return [value for one in text.facts if one != fact for value in text.values(one) if value.right]
+
+
+def _is_within(place: int, values: Sequence[Value]) -> bool:
+    return any(value.start <= place < value.end for value in values)
 
 
 def _clauses(text: str) -> Iterator[tuple[int, int]]:
@@ -189,12 +200,11 @@ def _counts_otherwise(text: AnswerText, fact: Fact, first: int, last: int, is_no
         return True
     if is_no_claim(clause) or not (_is_beside(clause, fact) or len(clause.split()) <= _FEW_WORDS):
         return False
-    own = [value for one in text.facts or (fact,) for value in text.values(one) if value.right]
+    own = [*(value for value in text.values(fact) if value.right), *_values_of_others(text, fact)]
     asked = set(normalize(text.request).split())
     for match in _NUMBER_WORD.finditer(clause):
         start = first + match.start()
-        inside = any(value.start <= start < value.end for value in own)
-        if not inside and match[0].lower() not in asked and text.sentences.affirms(start, start + len(match[0])):
+        if not _is_within(start, own) and match[0].lower() not in asked and text.sentences.affirms(start, start + len(match[0])):
             return True
     return False
 
@@ -270,12 +280,16 @@ def _is_name(fact: Fact) -> bool:
     return kind_of(fact) == "text"
 
 
-def _names_something(text: AnswerText, fact: Fact, first: int, last: int, known: str, forms: Sequence[re.Pattern[str]]) -> bool:
-    """Whether a sentence about the fact affirms something that may be its value and that the user did not say."""
+def _names_something(
+    text: AnswerText, fact: Fact, first: int, last: int, known: str, forms: Sequence[re.Pattern[str]], taken: Sequence[Value] = ()
+) -> bool:
+    """Whether a sentence affirms something that may be the fact's value, that the user did not say, and that is not `taken` by other facts."""
     sentence = text.text[first:last]
     own = {word for topic in topics_of(fact) for word in normalize(topic).split()} | _NO_VALUE
     said = _word_set(f"{text.request} {known}")
     named = [next(filter(None, match.groups()), match[0]) for form in forms for match in form.finditer(sentence)]
     new = [name for name in named if not {*normalize(name).split()} - own <= said and not _is_unit(name, sentence)]
     places = [first + sentence.find(name) for name in new]
-    return any(text.sentences.affirms(place, place + len(name)) for place, name in zip(places, new, strict=True))
+    return any(
+        text.sentences.affirms(place, place + len(name)) and not _is_within(place, taken) for place, name in zip(places, new, strict=True)
+    )
