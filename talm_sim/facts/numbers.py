@@ -217,7 +217,7 @@ def is_more_exact(number: WrittenNumber, value: int | float | Decimal, unit: str
     digits, exponent = given.normalize(_CONTEXT).as_tuple()[1:]
     if len(digits) < 3 or not isinstance(exponent, int):
         return False
-    step = min(exponent, -2) if wanted.isupper() else exponent
+    step = min(exponent, -2) if wanted.isupper() else exponent  # codes of currencies alone are capitals
     if number.step >= step:
         return False
     try:

@@ -150,7 +150,7 @@ class AnswerText:
     def _number_values(self, fact: Fact, number: Decimal | int | float) -> Iterator[Value]:
         wanted = unit_of(fact.unit)
         others = [(one, _number_of(one.value)) for one in self.facts if one is not fact]
-        numbers = self.numbers if len(self.numbers) < 2000 else [one for one in self.numbers if states_number(one, number, fact.unit)][:_MANY]
+        numbers = self.numbers if len(self.numbers) < 2000 else [one for one in self.numbers if _gives_number(one, number, fact.unit)][:_MANY]
         for one in numbers:
             # A quantity of the request that is to be converted is not an answer if it is only repeated.
             repeated = (
@@ -160,10 +160,10 @@ class AnswerText:
             )
             if repeated:
                 continue
-            if states_number(one, number, fact.unit) or is_more_exact(one, number, fact.unit):
+            if _gives_number(one, number, fact.unit):
                 yield Value(one.start, one.end, True)
             elif self._may_be(one, wanted) and not states_number(one, number, fact.unit, least=1):
-                if any(value is not None and states_number(one, value, other.unit) for other, value in others):
+                if any(value is not None and _gives_number(one, value, other.unit) for other, value in others):
                     continue
                 if not any(one.value == asked.value for asked in self._question_numbers):
                     yield Value(one.start, one.end, False)
@@ -352,6 +352,11 @@ def split_fact(fact: Fact) -> list[Fact]:
         return [fact]
     day, time = str(fact.value).strip()[:10], str(fact.value).strip()[11:]
     return [fact.model_copy(update={"value": day}), fact.model_copy(update={"value": re.sub(r"(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?$", "", time)})]
+
+
+def _gives_number(number: WrittenNumber, value: Decimal | int | float, unit: str) -> bool:
+    """Return whether a number is a value's, as it is, rounded, or more exact."""
+    return states_number(number, value, unit) or is_more_exact(number, value, unit)
 
 
 def _number_of(value: str | int | float) -> Decimal | int | float | None:
