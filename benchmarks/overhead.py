@@ -30,6 +30,7 @@ from typing import Any
 import talm_sim
 from talm_sim import RunConfig, run
 from talm_sim.tasks import find_task
+from talm_sim.tasks.talm.sets import draw_sample
 from talm_sim.types import Facts
 
 IN_FLIGHT = 64
@@ -42,14 +43,19 @@ ORACLE: dict[str, Any] = {"one_call": True, "split": "underspecified", "model": 
 
 
 def _one_call_scenarios(file: Path) -> None:
-    """Write packaged under-specified scenarios cut down to their first gold call."""
-    lines = []
-    for scenario in find_task("talm").read(["underspecified"])[:SCENARIOS]:
+    """Write packaged under-specified scenarios, of which the first gold call lacks something, cut down to that call."""
+    lines: list[str] = []
+    recorded = draw_sample(one.id for one in find_task("talm").read(["perfect"]))
+    for scenario in find_task("talm").read(["underspecified"]):
         turn = scenario.turns[0]
         assert isinstance(scenario.target, Facts)
+        if scenario.base not in recorded or any(turn.gold_calls[0].arguments.get(gap.name) != gap.value for gap in scenario.missing):
+            continue
         facts = Facts(required=tuple(fact for fact in scenario.target.required if fact.call == 0))
         cut = scenario.model_copy(update={"turns": (turn.model_copy(update={"gold_calls": turn.gold_calls[:1]}),), "target": facts})
         lines.append(cut.model_dump_json())
+        if len(lines) == SCENARIOS:
+            break
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -92,7 +98,8 @@ def _apart(python: str = sys.executable, environ: Mapping[str, str] | None = Non
     command = [python, __file__, "--worker", json.dumps(options)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
     if done.returncode:
-        sys.exit(done.stderr)
+        print(done.stderr, file=sys.stderr)
+        sys.exit(2)
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
 
@@ -136,7 +143,7 @@ def _line(what: str, figure: str, limit: str, kept: bool) -> bool:
 
 
 def main() -> int:
-    """Print each figure beside its limit; exit 1 if one is missed."""
+    """Print each figure beside its limit; exit 1 if one is missed, 2 if it could not be measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="leave the run of 10,000 episodes out")
     parser.add_argument("--against", metavar="PYTHON", help="compare with the version that this interpreter has installed")

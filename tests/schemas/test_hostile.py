@@ -13,6 +13,9 @@ import pytest
 from talm_sim.schemas import NotChecked, Schema, fault_of_schema, unchecked_patterns
 from tests.schemas.hostile import HOSTILE
 
+MOST_SECONDS = 3
+"""A checker that does not count takes minutes or years; one that does takes 0.7 s on a quiet machine."""
+
 
 def seconds(check: Callable[[], object]) -> float:
     """What a check takes of the processor: the least of a few tries, as whoever shares the machine can make one longer."""
@@ -22,23 +25,23 @@ def seconds(check: Callable[[], object]) -> float:
         with suppress(NotChecked):
             check()
         least = min(least, time.thread_time() - began)
-        if least < 0.5:
+        if least < MOST_SECONDS:
             break
     return least
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_check_is_over_within_a_second(name: str) -> None:
+def test_a_check_is_over_within_seconds(name: str) -> None:
     schema, value = HOSTILE[name]
-    assert seconds(lambda: fault_of_schema(schema)) < 1
-    assert seconds(lambda: Schema(schema).fault(value)) < 1
+    assert seconds(lambda: fault_of_schema(schema)) < MOST_SECONDS
+    assert seconds(lambda: Schema(schema).fault(value)) < MOST_SECONDS
 
 
 def test_patterns_are_named_without_being_made() -> None:
     patterns = [rf"^\p{{L}}{{80}}{n}$" for n in range(1_000)]
     began = time.thread_time()
     assert list(unchecked_patterns({"allOf": [{"pattern": one} for one in patterns]})) == []
-    assert time.thread_time() - began < 1
+    assert time.thread_time() - began < MOST_SECONDS
 
 
 def test_a_part_with_an_identity_of_its_own_is_checked() -> None:

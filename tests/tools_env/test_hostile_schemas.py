@@ -65,7 +65,7 @@ async def test_other_episodes_go_on(name: str) -> None:
     environment = Environment(Tools([Source(of_argument(schema))]))
     scenario = Scenario(id="a", group="perfect", turns=(Turn(messages=({"role": "user", "content": "Go."},)),), tools=("t",))
     call = asyncio.ensure_future(environment.open(scenario).call(ToolCall(id="1", name="t", arguments={"v": value}), 0))
-    assert await longest_wait(call) < 1
+    assert await longest_wait(call) < 3
     assert call.result().error in {"", "invalid_arguments"}
 
 
