@@ -59,6 +59,7 @@ def _of_environment(rng: random.Random) -> Iterator[Planted]:
         ("ftp_proxy", "http://me:{}@proxy:1"),
         ("DATABASE_URL", "postgres://me:{}@db/x"),
         ("OTHER_BASE_URL", "http://h/v1?api_key={}"),
+        ("MANY_BASE_URL", "http://h/v1,http://me:{}@i/v1"),
     ):
         value = _token(rng, 14)
         yield Planted(f"address in {name}", value, ((name, form.format(value)),))

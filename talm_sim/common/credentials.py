@@ -169,8 +169,9 @@ def credentials_in_environment(environ: Mapping[str, str] | None = None) -> tupl
     for name, value in variables.items():
         if name not in {"PWD", "OLDPWD"} and names_credential(name):
             found.add(value.strip())
-        if "://" in value and len(value) < 4096:
-            found.update(credentials_in_url(value))
+        if "://" in value:
+            urls = {value, *value.split(",")}  # one address, whose password may contain a comma, or several
+            found.update(one for url in urls if "://" in url and len(url) < 4096 for one in credentials_in_url(url.strip()))
     return tuple(sorted(filter(is_distinctive, found), key=lambda value: (-len(value), value)))
 
 

@@ -14,7 +14,7 @@ from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
 from talm_sim.models.parsing import parse_calls, replace_surrogates, split_reasoning
-from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_fields, check_headers, required_key, server_url
+from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_fields, check_headers, required_key, server_urls
 from talm_sim.types import ModelTurn, ToolSpec
 
 __all__ = ["AnthropicMessages", "open_anthropic"]
@@ -39,7 +39,7 @@ class AnthropicMessages:
     Args:
         name: `provider/name`, as given by the user.
         model: The server's name of the model.
-        endpoint: The connection to the server.
+        endpoint: The connection to the servers.
         client: The SDK's client, on the endpoint's HTTP client.
         fields: Further fields of every request body.
     """
@@ -54,7 +54,7 @@ class AnthropicMessages:
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
         body = self._body(messages, tools, settings)
-        send = self._endpoint.call(lambda: self._client.post("/v1/messages", body=body, cast_to=object))
+        send = self._endpoint.call(lambda base: self._client.post(f"{base}/v1/messages", body=body, cast_to=object))
         return read(self.name, await send, lambda answer: self._turn(answer, messages))
 
     async def aclose(self) -> None:
@@ -97,15 +97,15 @@ class AnthropicMessages:
 
 
 def open_anthropic(request: ModelRequest) -> Model:
-    """Open `anthropic/<model>`; reads ANTHROPIC_API_KEY and, if set, ANTHROPIC_BASE_URL."""
-    if request.replay:
-        url, key = LOGICAL_HOST, REPLAY_KEY
-    else:
-        url = server_url("ANTHROPIC_BASE_URL", request.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL)
+    """Open `anthropic/<model>`; reads ANTHROPIC_API_KEY and, if set, ANTHROPIC_BASE_URL, which may name several servers."""
+    urls: tuple[str, ...] = (LOGICAL_HOST,)
+    key = REPLAY_KEY
+    if not request.replay:
+        urls = server_urls("ANTHROPIC_BASE_URL", request.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL)
         key = required_key(request, "ANTHROPIC_API_KEY")
         check_headers(request, "ANTHROPIC_AUTH_TOKEN")
-    endpoint = Endpoint.of(request, url, variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"))
-    client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=request.timeout, http_client=endpoint.client)
+    endpoint = Endpoint.of(request, urls, variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"))
+    client = AsyncAnthropic(api_key=key, base_url=urls[0], max_retries=0, timeout=endpoint.client.timeout, http_client=endpoint.client)
     return AnthropicMessages(request.name, request.model, endpoint, client, fields=body_fields(request.name, request.options, _RESERVED))
 
 

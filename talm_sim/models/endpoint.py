@@ -1,4 +1,4 @@
-"""The connection to one model server: an HTTP client, a limit of requests in flight, retries, and failures in words.
+"""The connection to a model's servers: an HTTP client, a limit of requests in flight, retries, and failures in words.
 
 The SDKs' own retries are off: they know neither the limit nor the clock.
 """
@@ -10,10 +10,9 @@ import json
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
-from urllib.parse import urlsplit
+from typing import Any, Literal, Self
 
 import anyio
 import httpx2
@@ -23,6 +22,7 @@ from talm_sim.errors import CassetteMissError, ContextOverflowError, Prerequisit
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.retries import Retry, RetryPolicy, is_retryable, is_retryable_code, on_retry
 from talm_sim.models.server_client import ServerClient, UnfitAnswerError
+from talm_sim.models.servers import Server, Servers, Turn
 
 __all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "provider_failure"]
 
@@ -30,6 +30,8 @@ LOGICAL_HOST = "http://model.invalid"
 LOGICAL_URL = "talm_sim.logical_url"
 """Request extension with the URL under which a recording files the request, whatever the server's base URL is."""
 MAX_MESSAGE_CHARS = 300
+MOST_CONNECT_S = 10.0
+"""Seconds in which a server must take a connection, where others can be asked instead."""
 _MOST_READ = 10_000
 _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|maximum context length|context (?:window|length|size|limit)|prompt is too long|"
@@ -56,27 +58,29 @@ class _Failure:
     code: str = ""
     hint: str = ""
     """What the user should check if the very first requests fail, as `Endpoint` words it; empty if the failure may pass."""
+    kind: Literal["", "unreachable", "broken", "slow"] = ""
+    """What became of the connection: none was made, it broke, or no answer came in time; empty where there is an answer."""
 
 
 class Endpoint:
-    """Sends requests through a limit, with retries.
+    """Sends requests through a limit, with retries, to one server or to several in turn.
 
     Args:
         name: The model's `provider/name`, for messages.
-        base_url: The server's address, as given to the SDK client.
-        logical_base: What replaces `base_url` in recordings, whatever the server's path; see `LOGICAL_URL`.
+        base_urls: The servers' addresses.
+        logical_base: What replaces a base URL in recordings, whichever server is asked; see `LOGICAL_URL`.
         transport: Carries the requests; None for the network.
         retries: When to try again.
         max_connections: Requests in flight.
         timeout: Seconds one attempt may take.
         fail_fast: Whether to end the run if requests are turned away before any was answered.
-        variables: Names of the environment variables that hold the server's address and its key.
+        variables: Names of the environment variables that hold the servers' addresses and their key.
     """
 
     def __init__(
         self,
         name: str,
-        base_url: str,
+        base_urls: Sequence[str],
         *,
         logical_base: str = LOGICAL_HOST,
         transport: httpx2.AsyncBaseTransport | None = None,
@@ -89,25 +93,28 @@ class Endpoint:
         self.name = name
         self.retries = retries or RetryPolicy()
         self.timeout = timeout
-        self._base, self._logical_base = base_url.rstrip("/"), logical_base
-        self._host = urlsplit(base_url).netloc.rpartition("@")[2]
-        self._untried = fail_fast
+        self.servers = Servers(name, base_urls)
+        self._several = len(base_urls) > 1
+        self._logical_base = logical_base
+        self._fail_fast = fail_fast
         self._variables = variables
         self._slots = asyncio.Semaphore(max_connections)
         self.client = httpx2.AsyncClient(
             transport=transport or ServerClient(model=name),
-            timeout=httpx2.Timeout(timeout),
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, MOST_CONNECT_S) if self._several else timeout),
             limits=httpx2.Limits(max_connections=max_connections, max_keepalive_connections=max_connections),
             follow_redirects=True,
             event_hooks={"request": [self._name_logically]},
         )
 
     @classmethod
-    def of(cls, request: ModelRequest, base_url: str, *, logical_base: str = LOGICAL_HOST, variables: tuple[str, str] = ("", "")) -> Self:
+    def of(
+        cls, request: ModelRequest, base_urls: Sequence[str], *, logical_base: str = LOGICAL_HOST, variables: tuple[str, str] = ("", "")
+    ) -> Self:
         """Return the connection that `request` asks for."""
         return cls(
             request.name,
-            base_url,
+            base_urls,
             logical_base=logical_base,
             transport=request.transport_factory() if request.transport_factory else None,
             retries=RetryPolicy(max_retries=0 if request.replay else request.max_retries),
@@ -117,61 +124,102 @@ class Endpoint:
             variables=variables,
         )
 
-    async def call(self, send: Callable[[], Awaitable[object]]) -> dict[str, Any]:
+    async def call(self, send: Callable[[str], Awaitable[object]]) -> dict[str, Any]:
         """Send a request until it is answered.
 
+        A server that fails is left out, and the request is sent to another one at once, with retries of its own.
+
         Args:
-            send: Makes one attempt and returns the answer's JSON.
+            send: Makes one attempt at the server with this base URL and returns the answer's JSON.
 
         Raises:
             ContextOverflowError: The conversation is longer than the model's context.
-            ProviderError: The server failed permanently.
+            ProviderError: The servers failed permanently.
             CassetteMissError: A replay met an unrecorded request.
             RefusedError: The server turned the request away and has answered none so far, and this is set to end the run.
         """
-        retries, waited = 0, 0.0
-        while True:
-            try:
-                async with self._slots, asyncio.timeout(self.timeout):
-                    answer = await send()
-                error: Exception | None = None
-            except Exception as err:
-                answer, error = None, err
-            failure = _failure_of(error) if error else _failure_in(answer)
-            if failure is None and isinstance(answer, dict):
-                self._untried = False
-                return answer
-            failure = failure or _not_json_failure(answer)
-            del answer, error  # what is raised below keeps alive whatever is here
-            if self._untried and failure.hint:
-                raise RefusedError(self._line(failure, first=True))
-            retries += 1
-            wait = self.retries.wait_before(retries, failure.headers, waited) if failure.retryable else None
-            if wait is None:
-                raise self._final_error(failure, retries - 1, waited)
-            waited += wait
-            self._report_retry(failure, wait, retries)
-            await self.retries.sleep(wait)
+        turn = self.servers.next_turn() or self.servers.any_turn()
+        tried, retries, sent, waited = {turn.server}, 0, 0, 0.0
+        try:
+            while True:
+                failure = await self._attempt(send, turn)
+                if not isinstance(failure, _Failure):
+                    return failure
+                retries, sent = retries + 1, sent + 1
+                wait = self.retries.wait_before(retries, failure.headers, waited) if failure.retryable else None
+                other = self._turn_elsewhere(failure, turn, tried, retries, wait)
+                if other is not None:
+                    retries = 0
+                    self._report_retry(failure, turn.server, 0.0, sent)
+                else:
+                    if self._is_refused(failure, turn):
+                        raise RefusedError(self._line(failure, turn.server, first=True))
+                    if wait is None:
+                        raise self._final_error(failure, turn.server, sent - 1, waited)
+                    waited += wait
+                    self._report_retry(failure, turn.server, wait, sent)
+                    await self.retries.sleep(wait)
+                    other = self._turn_after_wait(turn, tried)
+                turn = other
+                tried.add(turn.server)
+        finally:
+            self.servers.release(turn)
+
+    async def _attempt(self, send: Callable[[str], Awaitable[object]], turn: Turn) -> dict[str, Any] | _Failure:
+        try:
+            async with self._slots, asyncio.timeout(self.timeout):
+                answer = await send(turn.server.base)
+            error: Exception | None = None
+        except Exception as err:
+            answer, error = None, err
+        failure = _failure_of(error) if error else _failure_in(answer)
+        if failure is None and isinstance(answer, dict):
+            self.servers.note_answer(turn)
+            return answer
+        return failure or _not_json_failure(answer)
+
+    def _turn_elsewhere(self, failure: _Failure, turn: Turn, tried: set[Server], retries: int, wait: float | None) -> Turn | None:
+        """Return the turn at another server where a failure is this one's; a server that has answered others meanwhile is not left out."""
+        if not self._several:
+            return None
+        failed_test = turn.is_test and bool(failure.retryable or failure.hint)
+        broken = failure.kind == "unreachable" or (failure.kind == "broken" and retries > 1)
+        hung = failure.kind == "slow" and turn.is_silent
+        outlasting = failure.retryable and wait is None
+        if not (failed_test or broken or hung or outlasting):
+            return None
+        if failed_test or broken or turn.is_silent:
+            self.servers.leave_out(turn, _clean_line(failure.message))
+        return self.servers.next_turn(tried)
+
+    def _turn_after_wait(self, turn: Turn, tried: set[Server]) -> Turn:
+        """Return the same server's turn, or another one's if it has been left out by now."""
+        return (turn if not turn.server.pause_s else self.servers.next_turn(tried)) or self.servers.any_turn()
+
+    def _is_refused(self, failure: _Failure, turn: Turn) -> bool:
+        """Whether a failure is the user's to fix: nothing was answered before, by this server or, if none can be reached, by any."""
+        before = self.servers.have_answered if failure.kind == "unreachable" else turn.server.answers > 0
+        return self._fail_fast and bool(failure.hint) and not before
 
     async def aclose(self) -> None:
         """Close the client and its transport."""
         await self.client.aclose()
 
-    def _final_error(self, failure: _Failure, retries: int, waited: float) -> ProviderError:
+    def _final_error(self, failure: _Failure, server: Server, retries: int, waited: float) -> ProviderError:
         waits = f", {waited:.0f} s of waiting" if waited >= 1 else ""
         tried = f" (after {retries} {'retry' if retries == 1 else 'retries'}{waits})" if retries else ""
-        message = self._line(failure) + tried
+        message = self._line(failure, server) + tried
         return (ContextOverflowError if _is_overflow(failure) else ProviderError)(message)
 
-    def _report_retry(self, failure: _Failure, wait: float, number: int) -> None:
+    def _report_retry(self, failure: _Failure, server: Server, wait: float, number: int) -> None:
         reason = _clean_line(failure.message)
-        log.info("%s at %s: %s; retry %d in %.1f s", self.name, self._host, reason, number, wait)
+        log.info("%s at %s: %s; retry %d in %.1f s", self.name, server.place, reason, number, wait)
         listen = on_retry.get()
         if listen is not None:
             listen(Retry(self.name, reason, wait, number))
 
-    def _line(self, failure: _Failure, *, first: bool = False) -> str:
-        line = _clean_line(f"{self.name} at {self._host}: {failure.message}")
+    def _line(self, failure: _Failure, server: Server, *, first: bool = False) -> str:
+        line = _clean_line(f"{self.name} at {server.place}: {failure.message}")
         address, key = (f" ({name})" if name else "" for name in self._variables)
         if _NEEDS_TOOL_PARSER.search(failure.message):
             return f"{line}; add --tool-format constrained"
@@ -180,7 +228,7 @@ class Endpoint:
         if _NO_LOGPROBS.search(failure.message):
             return f"{line}; to request fewer log-probabilities or none, add for example -M alternatives=5, or -M alternatives=0"
         if failure.hint == "page":
-            missing = self._logical_base.endswith("/v1") and not self._base.endswith("/v1")
+            missing = self._logical_base.endswith("/v1") and not server.base.endswith("/v1")
             return f"{line}; {'is /v1 missing in the base URL' if missing else 'is that the right base URL'}{address}?"
         fixes = {
             "echo": _CANNOT_SCORE,
@@ -189,12 +237,14 @@ class Endpoint:
             "name": f"check the model's name and the base URL{address}",
         }
         up = f"check that the server is running and that the base URL is right{address}"
+        if self._several:
+            up = f"check that the servers are running and that their base URLs are right{address}"
         return f"{line}; {fixes.get(failure.hint, up)}." if first else line
 
     async def _name_logically(self, request: httpx2.Request) -> None:
-        url = str(request.url)
-        if url.startswith(self._base):
-            request.extensions[LOGICAL_URL] = self._logical_base + url[len(self._base) :]
+        path = self.servers.path_of(str(request.url))
+        if path is not None:
+            request.extensions[LOGICAL_URL] = self._logical_base + path
 
 
 def provider_failure(name: str, error: Exception, hide: Hider) -> ProviderError:
@@ -234,17 +284,27 @@ def _failure_of(error: Exception) -> _Failure:
     for cause in chain:
         if isinstance(cause, UnfitAnswerError):
             return _Failure(str(cause), hint=cause.hint)
-        if isinstance(cause, TimeoutError | httpx2.TimeoutException):
-            return _Failure("no answer in time", retryable=True)
-        if isinstance(cause, _BROKEN_LINE):
-            fix = "server" if isinstance(cause, _NO_LINE) else ""
-            said = _system_said(cause) or cause or type(cause).__name__
-            return _Failure(f"no connection: {said}", retryable=not isinstance(cause, _NEVER_RECOVERS), hint=fix)
+        lost = _connection_failure(cause)
+        if lost is not None:
+            return lost
     unreadable = next(filter(None, map(_unreadable_failure, chain)), None)
     if unreadable is not None:
         return unreadable
     # The SDKs wrap whatever a transport raises; what remains is a bug, and should be seen as one.
     raise chain[-1]
+
+
+def _connection_failure(cause: Exception) -> _Failure | None:
+    if isinstance(cause, httpx2.ConnectTimeout):
+        return _Failure("no connection in time", retryable=True, kind="unreachable")
+    if isinstance(cause, TimeoutError | httpx2.TimeoutException):
+        return _Failure("no answer in time", retryable=True, kind="slow")
+    if not isinstance(cause, _BROKEN_LINE):
+        return None
+    message = f"no connection: {_system_said(cause) or cause or type(cause).__name__}"
+    if isinstance(cause, _NO_LINE):
+        return _Failure(message, retryable=not isinstance(cause, _NEVER_RECOVERS), hint="server", kind="unreachable")
+    return _Failure(message, retryable=not isinstance(cause, _NEVER_RECOVERS), kind="broken")
 
 
 def _unreadable_failure(cause: Exception) -> _Failure | None:

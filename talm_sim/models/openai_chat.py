@@ -32,7 +32,7 @@ class OpenAIChat:
     Args:
         name: `provider/name`, as given by the user.
         model: The server's name of the model.
-        endpoint: The line to the server.
+        endpoint: The line to the servers.
         client: The SDK's client, on the endpoint's HTTP client.
         max_tokens_field: `max_completion_tokens` for OpenAI, whose reasoning models take nothing else; `max_tokens` for compatible servers.
         send_temperature: Whether requests name a temperature.
@@ -91,14 +91,14 @@ class OpenAIChat:
         asked = self._alternatives(settings)
         alternatives = {"logprobs": True, "top_logprobs": asked} if asked else {}
         body = self._body({"messages": messages, **fields}, self._max_tokens_field, settings, alternatives)
-        send = self._endpoint.call(lambda: self._client.post("/chat/completions", body=body, cast_to=object))
+        send = self._endpoint.call(lambda base: self._client.post(f"{base}/chat/completions", body=body, cast_to=object))
         return read(self.name, await send, lambda answer: _completion(self.name, answer, asked))
 
     async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
         """Continue the raw `prompt`; see `CompletionModel.complete`."""
         asked = self._alternatives(settings)
         body = self._body({"prompt": prompt}, "max_tokens", settings, {"logprobs": asked} if asked else {})
-        send = self._endpoint.call(lambda: self._client.post("/completions", body=body, cast_to=object))
+        send = self._endpoint.call(lambda base: self._client.post(f"{base}/completions", body=body, cast_to=object))
         return read(self.name, await send, lambda answer: _continuation(self.name, answer, asked))
 
     def _alternatives(self, settings: GenerationSettings) -> int:

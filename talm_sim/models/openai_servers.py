@@ -17,7 +17,7 @@ from talm_sim.models.base import Model
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
 from talm_sim.models.openai_chat import OpenAIChat
-from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_fields, check_headers, required_key, required_variable, server_url
+from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_fields, check_headers, required_key, required_variable, server_urls
 from talm_sim.models.served_scoring import ScoringChat, TextChat, load_tokenizer
 
 __all__ = ["open_compatible", "open_openai", "service_variables"]
@@ -44,32 +44,32 @@ class ServerOptions(OptionsModel, extra="allow"):
 
 
 def open_openai(request: ModelRequest) -> Model:
-    """Open `openai/<model>`; reads OPENAI_API_KEY and, where set, OPENAI_BASE_URL."""
+    """Open `openai/<model>`; reads OPENAI_API_KEY and, where set, OPENAI_BASE_URL, which may name several servers."""
     url = request.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     key = REPLAY_KEY if request.replay else required_key(request, "OPENAI_API_KEY")
     own_temperature = _FIXED_TEMPERATURE.match(request.model) is not None
-    url = server_url("OPENAI_BASE_URL", url)
+    urls = server_urls("OPENAI_BASE_URL", url)
     variables = ("OPENAI_BASE_URL", "OPENAI_API_KEY")
-    return _open(request, request.model, url, key, variables, "max_completion_tokens", send_temperature=not own_temperature)
+    return _open(request, request.model, urls, key, variables, "max_completion_tokens", send_temperature=not own_temperature)
 
 
 def open_compatible(request: ModelRequest) -> Model:
-    """Open `openai-api/<service>/<model>`; reads <SERVICE>_BASE_URL and, where the server wants a key, <SERVICE>_API_KEY."""
+    """Open `openai-api/<service>/<model>`; reads <SERVICE>_BASE_URL (one server, or several) and, where they want a key, <SERVICE>_API_KEY."""
     service, _, model = request.model.partition("/")
     if not service or not model:
         raise PrerequisiteError(f"{request.name}: write openai-api/SERVICE/MODEL, e.g. openai-api/vllm/smollm2-135m.")
     url_variable, key_variable = service_variables(service)
-    if request.replay:
-        url, key = _LOGICAL_BASE, REPLAY_KEY
-    else:
+    urls: tuple[str, ...] = (_LOGICAL_BASE,)
+    key = REPLAY_KEY
+    if not request.replay:
         if request.name == DEFAULT_MODEL and not request.environ.get(url_variable):
             raise PrerequisiteError(
                 f"{request.name}, the model of the shipped recording, cannot be asked live: name a model with --model PROVIDER/NAME, "
                 f"or set {url_variable} to the address of a server that has it."
             )
-        url = server_url(url_variable, required_variable(request, url_variable))
+        urls = server_urls(url_variable, required_variable(request, url_variable))
         key = checked_credential(key_variable, request.environ.get(key_variable, ""))  # a server that wants one says so itself
-    return _open(request, model, url, key or "none", (url_variable, key_variable), "max_tokens", scores=True)
+    return _open(request, model, urls, key or "none", (url_variable, key_variable), "max_tokens", scores=True)
 
 
 def service_variables(service: str) -> tuple[str, str]:
@@ -85,7 +85,7 @@ def service_variables(service: str) -> tuple[str, str]:
 def _open(
     request: ModelRequest,
     model: str,
-    url: str,
+    urls: tuple[str, ...],
     key: str,
     variables: tuple[str, str],
     max_tokens_field: str,
@@ -100,7 +100,7 @@ def _open(
     kind: Callable[..., OpenAIChat] = ScoringChat if scores else OpenAIChat
     if options.tokenizer is not None:
         kind = partial(TextChat, tokenizer=load_tokenizer(request.name, options.tokenizer))
-    client, endpoint = _connect(request, url, key, variables)
+    client, endpoint = _connect(request, urls, key, variables)
     chat = kind(
         request.name,
         model,
@@ -114,18 +114,20 @@ def _open(
     return ConstrainedModel(chat, answer_chars=options.answer_chars) if request.constrained else chat
 
 
-def _connect(request: ModelRequest, url: str, key: str, variables: tuple[str, str]) -> tuple[AsyncOpenAI, Endpoint]:
-    base_url = _LOGICAL_BASE if request.replay else url
-    endpoint = Endpoint.of(request, base_url, logical_base=_LOGICAL_BASE, variables=variables)
+def _connect(request: ModelRequest, urls: tuple[str, ...], key: str, variables: tuple[str, str]) -> tuple[AsyncOpenAI, Endpoint]:
+    if request.replay:
+        urls = (_LOGICAL_BASE,)
+    endpoint = Endpoint.of(request, urls, logical_base=_LOGICAL_BASE, variables=variables)
     # The SDK reads organization and project from the environment: they are OpenAI's own, and no other server's business.
-    if base_url == OPENAI_URL:
+    only_openai = urls == (OPENAI_URL,)
+    if only_openai:
         check_headers(request, "OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
-    headers = {} if base_url == OPENAI_URL else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
+    headers = {} if only_openai else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
     client = AsyncOpenAI(
         api_key=key,
-        base_url=base_url,
+        base_url=urls[0],
         max_retries=0,
-        timeout=request.timeout,
+        timeout=endpoint.client.timeout,
         http_client=endpoint.client,
         default_headers=headers,  # type: ignore[arg-type]  # Omit is the SDK's way to drop a header, its annotation forgets it here
     )

@@ -16,7 +16,7 @@ from talm_sim.errors import PrerequisiteError
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["REPLAY_KEY", "ModelRequest", "body_fields", "check_headers", "required_key", "required_variable", "server_url"]
+__all__ = ["REPLAY_KEY", "ModelRequest", "body_fields", "check_headers", "required_key", "required_variable", "server_urls"]
 
 REPLAY_KEY = "replayed"
 """Replaces a key on replay: the SDKs insist on one, and recordings contain none."""
@@ -89,24 +89,34 @@ def check_headers(request: ModelRequest, *variables: str) -> None:
         checked_credential(variable, request.environ.get(variable, ""))
 
 
-def server_url(variable: str, url: str) -> str:
-    """Check a server address that came from an environment variable.
+def server_urls(variable: str, text: str) -> tuple[str, ...]:
+    """Return the server addresses that an environment variable names, one or several with commas between them, as requests write them.
 
     Raises:
-        PrerequisiteError: It is not an http or https URL.
+        PrerequisiteError: One is not an http or https URL, or is named twice.
     """
     import httpx2  # not at the top: a help page needs no client
 
-    url = url.strip()
-    try:
-        httpx2.URL(url)  # which refuses more than the standard library
-        parts = urlsplit(url)
-        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except (ValueError, httpx2.InvalidURL):
-        good = False
-    if not good:
-        raise PrerequisiteError(f"{variable}: not the address of a server; write it like http://127.0.0.1:8000/v1.")
-    return url
+    urls: list[str] = []
+    texts = [one.strip() for one in text.split(",")]
+    for number, one in enumerate(texts, start=1):
+        try:
+            url = str(httpx2.URL(one)).rstrip("/")  # which refuses more than the standard library
+            parts = urlsplit(one)
+            good = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        except (ValueError, httpx2.InvalidURL):
+            good = False
+        if not good and len(texts) == 1:
+            raise PrerequisiteError(f"{variable}: not the address of a server; write it like http://127.0.0.1:8000/v1.")
+        if not good:
+            raise PrerequisiteError(
+                f"{variable}: item {number} of {len(texts)} is not the address of a server; write them like "
+                "http://10.0.0.1:8000/v1,http://10.0.0.2:8000/v1, and a comma within an address as %2C."
+            )
+        if url in urls:
+            raise PrerequisiteError(f"{variable}: item {number} of {len(texts)} is an address that is already listed; name each server once.")
+        urls.append(url)
+    return tuple(urls)
 
 
 def body_fields(name: str, options: Mapping[str, str], reserved: frozenset[str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from talm_sim.models.retries import Retry, on_retry
+from talm_sim.models.servers import ServersChange, on_servers_change
 from talm_sim.tools_env.restarts import on_restart
 from talm_sim.types import Termination
 
@@ -23,6 +24,7 @@ __all__ = [
     "RunEvent",
     "RunFinished",
     "RunStarted",
+    "ServersChanged",
     "ToolsRestarted",
     "ignore_events",
     "listening",
@@ -106,6 +108,22 @@ class RequestRetried:
 
 
 @dataclass(frozen=True, slots=True)
+class ServersChanged:
+    """One of several servers of a model is left out, or asked again."""
+
+    model: str
+    server: str
+    """Its host and port."""
+    reason: str
+    """Why it is left out; empty if it answers again."""
+    pause_s: float
+    """Seconds until it is tried again; 0 if it answers again."""
+    in_use: int
+    """How many servers are asked now."""
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class ToolsRestarted:
     """The tool service died and was started again; unanswered calls are sent again."""
 
@@ -182,6 +200,7 @@ RunEvent = (
     | EpisodeWaiting
     | EpisodeFinished
     | RequestRetried
+    | ServersChanged
     | ToolsRestarted
     | JudgeProgress
     | RunFinished
@@ -206,7 +225,7 @@ def show_progress_with(show: Callable[[bool | None], AbstractContextManager[OnEv
 
 @contextmanager
 def listening(on_event: OnEvent | None, progress: bool | None) -> Iterator[OnEvent]:
-    """Yield the listener for a run's events, and let it hear of retried requests and restarted tools while the block runs.
+    """Yield the listener for a run's events, and let it hear of retried requests, servers left out and restarted tools while the block runs.
 
     Args:
         on_event: The caller's listener.
@@ -232,9 +251,14 @@ def _reporting_troubles(on_event: OnEvent) -> Iterator[OnEvent]:
     def retried(retry: Retry) -> None:
         on_event(RequestRetried(retry.model, retry.reason, retry.wait_s, retry.number))
 
+    def changed(change: ServersChange) -> None:
+        on_event(ServersChanged(change.model, change.server, change.reason, change.pause_s, change.in_use, change.total))
+
     retries, restarts = on_retry.set(retried), on_restart.set(lambda reason: on_event(ToolsRestarted(reason)))
+    servers = on_servers_change.set(changed)
     try:
         yield on_event
     finally:
+        on_servers_change.reset(servers)
         on_restart.reset(restarts)
         on_retry.reset(retries)

@@ -47,13 +47,13 @@ Open = Callable[..., Model]
 
 
 def open_openai(url: str, **options: Any) -> Model:
-    endpoint = Endpoint("openai/m", f"{url}/v1", logical_base="http://model.invalid/v1", **options)
+    endpoint = Endpoint("openai/m", [f"{url}/v1"], logical_base="http://model.invalid/v1", **options)
     client = AsyncOpenAI(api_key=KEY, base_url=f"{url}/v1", max_retries=0, http_client=endpoint.client)
     return OpenAIChat("openai/m", "m", endpoint, client)
 
 
 def open_anthropic(url: str, **options: Any) -> Model:
-    endpoint = Endpoint("anthropic/m", url, **options)
+    endpoint = Endpoint("anthropic/m", [url], **options)
     client = AsyncAnthropic(api_key=KEY, base_url=url, max_retries=0, timeout=60, http_client=endpoint.client)
     return AnthropicMessages("anthropic/m", "m", endpoint, client)
 

@@ -27,10 +27,21 @@ from talm_sim.runs.events import (
     RunEvent,
     RunFinished,
     RunStarted,
+    ServersChanged,
     ToolsRestarted,
 )
 
-__all__ = ["Display", "FullDisplay", "JsonDisplay", "PlainDisplay", "describe_end", "describe_restart", "describe_start", "open_display"]
+__all__ = [
+    "Display",
+    "FullDisplay",
+    "JsonDisplay",
+    "PlainDisplay",
+    "describe_end",
+    "describe_restart",
+    "describe_servers",
+    "describe_start",
+    "open_display",
+]
 
 _LIVE = ("live", "record")
 _SILENCE_S = 30.0
@@ -38,7 +49,7 @@ _SILENCE_S = 30.0
 
 
 class Display:
-    """Show only what must be seen: that requests leave the machine, that tools died, work that a budget left. This is the base of the others.
+    """Show only what must be seen: that requests leave the machine, that tools or servers died, what a budget left undone. The base of the others.
 
     Attributes:
         started: The run, once it has started.
@@ -81,6 +92,8 @@ class Display:
             self.announce_live(event)
         elif isinstance(event, ToolsRestarted):
             self.console.print(describe_restart(event), style="bold yellow", soft_wrap=True)
+        elif isinstance(event, ServersChanged) and (event.reason or self._talks):
+            self.console.print(describe_servers(event), style="bold yellow", soft_wrap=True)
         elif isinstance(event, BudgetReached) and self._talks:
             self.console.print(describe_reached(event), style="bold yellow", soft_wrap=True)
         elif isinstance(event, BudgetSpent) and (event.left or self._talks):
@@ -316,6 +329,15 @@ def _live_line(role: str, model: str, traffic: str) -> str:
 def describe_restart(event: ToolsRestarted) -> str:
     """Describe in one line what happened to the tools."""
     return f"the tool service died ({event.reason}): it was restarted, which happens once per command; unanswered calls are sent again"
+
+
+def describe_servers(event: ServersChanged) -> str:
+    """Describe in one line which server is left out, or answers again."""
+    place = f"{one_line(event.model)} at {one_line(event.server)}"
+    if not event.reason:
+        return f"{place} answers again: {event.in_use} of {count(event.total, 'server')} in use"
+    left = f"{event.in_use} of {count(event.total, 'server')} in use, tried again in {event.pause_s:.0f} s"
+    return f"left out: {place}: {one_line(event.reason)}; {left}"
 
 
 def describe_end(event: RunFinished) -> str:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from talm_sim.cli.progress.budget_lines import describe_reached, describe_spent
-from talm_sim.cli.progress.display import Display, describe_end, describe_restart, describe_start, open_display
+from talm_sim.cli.progress.display import Display, describe_end, describe_restart, describe_servers, describe_start, open_display
 from talm_sim.cli.terminal.console import stderr
 from talm_sim.runs.events import (
     BudgetReached,
@@ -20,6 +20,7 @@ from talm_sim.runs.events import (
     RunEvent,
     RunFinished,
     RunStarted,
+    ServersChanged,
     ToolsRestarted,
     ignore_events,
 )
@@ -69,6 +70,8 @@ class NotebookDisplay(Display):
                 self._judging = ""
             case ToolsRestarted():
                 self._kept.append(describe_restart(event))
+            case ServersChanged():
+                self._kept.append(describe_servers(event))
             case JudgeProgress():
                 self._judging = f"judge {event.judge} {event.done:,}/{event.total:,}"
             case RunFinished():
