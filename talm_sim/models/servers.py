@@ -142,7 +142,7 @@ class Servers:
         server.tested = False
         said, server.reason = server.reason, reason
         log.info("%s at %s: left out for %.0f s: %s", self._model, server.place, server.pause_s, reason)
-        if reason != said:  # that it still fails is no news
+        if reason.partition(":")[0] != said.partition(":")[0]:  # that it still fails is no news
             self._say(server)
 
     def note_answer(self, turn: Turn) -> None:

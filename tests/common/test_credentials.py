@@ -162,6 +162,9 @@ def test_what_the_environment_and_a_request_bear() -> None:
     assert set(credentials_in_environment(environ)) == {
         "x9-secret", "me:proxy-pass9", "proxy-pass9", "in-query-77", "bWU6cHJveHktcGFzczk=",
     }  # fmt: skip
+    several = {"F_BASE_URL": "http://h/v1, http://me:other-pass9@j/v1," + "http://k/v1," * 1000}
+    assert {"other-pass9", "me:other-pass9"} <= set(credentials_in_environment(several))
+    assert "pass,word9" in credentials_in_environment({"G_PROXY": "http://me:pass,word9@i"})
     headers = [("Authorization", "Basic bWU6cHJveHktcGFzczk="), ("x-api-key", "abc"), ("content-type", "application/json")]
     assert list(credentials_in_headers(headers)) == ["bWU6cHJveHktcGFzczk=", "me:proxy-pass9", "proxy-pass9", "abc"]
     assert list(credentials_in_url("http://[")) == []

@@ -49,7 +49,7 @@ _SILENCE_S = 30.0
 
 
 class Display:
-    """Show only what must be seen: that requests leave the machine, that tools or servers died, what a budget left undone. The base of the others.
+    """Show only what must be seen: that requests leave the machine, that tools or servers died, what a budget left. This is the others' base.
 
     Attributes:
         started: The run, once it has started.
