@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -79,6 +79,7 @@ class ProviderStatus:
         missing: Those of them that are not set.
         found: For services named by the user: the services whose address is set.
         not_installed: Modules a live run needs that are not installed.
+        servers: How many servers the address of a service names, where it is set.
     """
 
     name: str
@@ -88,6 +89,7 @@ class ProviderStatus:
     missing: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
     not_installed: tuple[str, ...] = ()
+    servers: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ready(self) -> bool:
@@ -96,6 +98,8 @@ class ProviderStatus:
 
 
 _SERVICE_NEEDS = ("<SERVICE>_BASE_URL", "<SERVICE>_API_KEY")
+_OWN_ADDRESS = frozenset({"openai", "anthropic"})
+"""Providers whose address may be set, though they need none: it is no service's."""
 _BUILT_IN = (
     Provider(
         "openai",
@@ -256,14 +260,16 @@ def list_providers(environ: Mapping[str, str] | None = None) -> list[ProviderSta
 
 
 def _status(one: Provider, environ: Mapping[str, str]) -> ProviderStatus:
+    ends = "_BASE_URL"
+    addresses = {name.removesuffix(ends).lower(): value for name, value in sorted(environ.items()) if name.endswith(ends) and value}
+    servers = {service: value.count(",") + 1 for service, value in addresses.items()}
     if one.needs != _SERVICE_NEEDS:
         missing = tuple(variable for variable in one.needs if not environ.get(variable))
         absent = tuple(module for module in one.packages if find_spec(module) is None)
-        return ProviderStatus(one.name, one.form, one.about, one.needs, missing, not_installed=absent)
-    ends = "_BASE_URL"
-    services = sorted(name.removesuffix(ends).lower() for name, value in environ.items() if name.endswith(ends) and value)
-    found = tuple(service for service in services if service not in {"openai", "anthropic"})
-    return ProviderStatus(one.name, one.form, one.about, one.needs, () if found else one.needs[:1], found)
+        own = {one.name: servers[one.name]} if one.name in _OWN_ADDRESS & servers.keys() else {}
+        return ProviderStatus(one.name, one.form, one.about, one.needs, missing, not_installed=absent, servers=own)
+    found = {service: number for service, number in servers.items() if service not in _OWN_ADDRESS}
+    return ProviderStatus(one.name, one.form, one.about, one.needs, () if found else one.needs[:1], tuple(found), servers=found)
 
 
 def _providers() -> dict[str, Provider]:

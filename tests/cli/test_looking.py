@@ -49,6 +49,24 @@ def test_doctor_says_what_a_live_run_needs(talm: Talm) -> None:
     assert "sandbox works (for --trust)" in text if report["sandbox"] == "works" else "so a tool folder's code is not run" in text
 
 
+def test_doctor_counts_the_servers_of_a_model_and_names_a_wrong_address(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_BASE_URL", f"http://user:{SECRET}@127.0.0.1:9/v1,http://127.0.0.2:9/v1")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://a/v1,http://b/v1,http://c/v1")
+    monkeypatch.setenv("LOCAL_BASE_URL", f"http://user:{SECRET}@h/v1,h2:8000/v1")
+    code, out, err = talm("doctor")
+    text = " ".join(out.split())
+    assert code == 0 and SECRET not in out + err
+    assert "openai/MODEL OPENAI_API_KEY: set, 3 servers" in text
+    assert "set for local (2 servers), vllm (2 servers)" in text
+    assert "cannot be used: LOCAL_BASE_URL: item 2 of 2 is not the address of a server;" in text
+    report = json.loads(talm("doctor", "--json")[1])
+    providers = {one["name"]: one["servers"] for one in report["providers"]}
+    assert (providers["openai"], providers["openai-api"], providers["anthropic"]) == ({"openai": 3}, {"local": 2, "vllm": 2}, {})
+    assert len(report["wrong_addresses"]) == 1
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "ready: local (2" in talm("models", "list")[1]
+
+
 def test_doctor_says_why_there_is_no_sandbox(talm: Talm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     explain_no_sandbox.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path))

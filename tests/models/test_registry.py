@@ -148,7 +148,12 @@ def test_a_provider_says_whether_its_models_run_here(model: str, here: bool, cha
 
 def test_the_list_says_what_is_needed_and_never_a_value() -> None:
     secret = "sk-do-not-show"
-    environ = {"OPENAI_API_KEY": secret, "VLLM_BASE_URL": f"http://user:{secret}@h/v1", "OPENAI_BASE_URL": "http://x", "EMPTY_BASE_URL": ""}
+    environ = {
+        "OPENAI_API_KEY": secret,
+        "VLLM_BASE_URL": f"http://user:{secret}@h/v1,http://i",
+        "OPENAI_BASE_URL": "http://x",
+        "EMPTY_BASE_URL": "",
+    }
     found = {one.name: one for one in list_providers(environ)}
     assert {"openai", "openai-api", "anthropic", "langchain", "hf", "sim"} <= set(found)
     assert {name: one.ready for name, one in found.items() if not one.not_installed and name not in {"hf", "vllm"}} == {
@@ -159,6 +164,7 @@ def test_the_list_says_what_is_needed_and_never_a_value() -> None:
         "sim": True,
     }
     assert found["openai-api"].found == ("vllm",)
+    assert (found["openai-api"].servers, found["openai"].servers, found["anthropic"].servers) == ({"vllm": 2}, {"openai": 1}, {})
     assert found["anthropic"].missing == ("ANTHROPIC_API_KEY",)
     assert secret not in repr(found)
     bare = {one.name: one for one in list_providers({})}

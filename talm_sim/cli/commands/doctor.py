@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Iterator
 from importlib import metadata
@@ -12,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from talm_sim import __version__
-from talm_sim.cli.commands.models import provider_records
+from talm_sim.cli.commands.models import describe_addresses, provider_records
 from talm_sim.cli.parsing.arguments import json_option, plugin_option, print_json
 from talm_sim.cli.person.typed_lines import describe_terminal
 from talm_sim.cli.terminal.console import print_page, stderr
@@ -77,6 +78,7 @@ def examine() -> dict[str, Any]:
         "tasks": list_tasks(),
         "extensions": extensions,
         "providers": provider_records(),
+        "wrong_addresses": _wrong_addresses(),
         "problems": problems,
     }
 
@@ -118,6 +120,20 @@ def _recordings() -> list[dict[str, Any]]:
     return [item.model_dump() for item in CassetteLibrary().describe()]
 
 
+def _wrong_addresses() -> list[str]:
+    """Say of each address of model servers that is set why it cannot be used."""
+    from talm_sim.models.request import server_urls
+
+    wrong: list[str] = []
+    for name, value in sorted(os.environ.items()):
+        if name.endswith("_BASE_URL") and value.strip():
+            try:
+                server_urls(name, value)
+            except PrerequisiteError as err:
+                wrong.append(str(err))
+    return wrong
+
+
 def _print(report: dict[str, Any]) -> None:
     facts = _grid()
     facts.add_row("talm-sim", f"{report['talm-sim']} on Python {report['python']}, {report['platform']}")
@@ -142,10 +158,13 @@ def _print(report: dict[str, Any]) -> None:
         absent = " and ".join(provider["not_installed"])
         wanted = [*provider["needs"], *([f"{absent}, not installed"] if absent else [])]
         names = " and ".join(wanted) or "nothing"
-        there = f"set for {', '.join(provider['found'])}" if provider["found"] else "set"
+        addresses = describe_addresses(provider["found"], provider["servers"])
+        there = f"set{' for' if provider['found'] else ','} {addresses}" if addresses else "set"
         state = f": {there if provider['ready'] else 'not set'}" if provider["needs"] else ""
         needs.add_row(provider["form"], Text(names + state, style="" if provider["ready"] else "yellow"))
     print_page(needs)
+    for line in report["wrong_addresses"]:
+        print_page(Text(f"cannot be used: {line}", style="yellow"))
     for problem in report["problems"]:
         print_page(Text(f"problem: {problem}", style="bold red"))
 

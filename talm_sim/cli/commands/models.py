@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from talm_sim.cli.parsing.arguments import json_option, plugin_option, print_json, print_list
+from talm_sim.cli.terminal.text import count
 from talm_sim.errors import line_to_copy
 from talm_sim.models.registry import ProviderStatus, list_providers
 
-__all__ = ["command", "provider_records"]
+__all__ = ["command", "describe_addresses", "provider_records"]
 
 
 @click.group()
@@ -71,10 +73,21 @@ def provider_records() -> list[dict[str, Any]]:
             "missing": list(status.missing),
             "found": list(status.found),
             "not_installed": list(status.not_installed),
+            "servers": dict(status.servers),
             "ready": status.ready,
         }
         for status in list_providers()
     ]
+
+
+def describe_addresses(services: Sequence[str], servers: Mapping[str, int]) -> str:
+    """Name the services whose address is set; where it names several servers, say how many.
+
+    >>> describe_addresses(["local", "vllm"], {"local": 1, "vllm": 3}), describe_addresses([], {"openai": 2})
+    ('local, vllm (3 servers)', '2 servers')
+    """
+    named = ", ".join(f"{one} ({count(servers[one], 'server')})" if servers[one] > 1 else one for one in services)
+    return named or ", ".join(count(number, "server") for number in servers.values() if number > 1)
 
 
 def _state(status: ProviderStatus) -> str:
@@ -82,4 +95,5 @@ def _state(status: ProviderStatus) -> str:
         return f"install {', '.join(status.not_installed)}"
     if not status.ready:
         return f"set {', '.join(status.missing)}"
-    return f"ready: {', '.join(status.found)}" if status.found else "ready"
+    addresses = describe_addresses(status.found, status.servers)
+    return f"ready: {addresses}" if addresses else "ready"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from rich.console import Console
@@ -19,6 +19,7 @@ from talm_sim.runs.events import (
     RunEvent,
     RunFinished,
     RunStarted,
+    ServersChanged,
     ToolsRestarted,
 )
 from talm_sim.types import Termination
@@ -225,3 +226,21 @@ def test_tools_that_died_are_told_whatever_is_shown(name: str, capsys: pytest.Ca
     assert line in text_of(screen).splitlines()
     out = capsys.readouterr().out.splitlines()
     assert [json.loads(one) for one in out[1:]] == ([{"event": "tools_restarted", "reason": "killed by SIGKILL"}] if name == "json" else [])
+
+
+@pytest.mark.parametrize("name", ["plain", "full", "json", "none"])
+def test_a_server_that_is_left_out_is_said_whatever_is_shown_and_that_it_is_back_to_who_listens(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen = console()
+    left_out = ServersChanged("openai-api/vllm/m", "h:8000", "HTTP 500: [bold]no\x1b[2J\nroom", 30.0, 2, 3)
+    with open_display(name, screen) as display:
+        display(started())
+        display(left_out)
+        display(ServersChanged("openai-api/vllm/m", "h:8000", "", 0.0, 3, 3))
+    line = "left out: openai-api/vllm/m at h:8000: HTTP 500: [bold]no room; 2 of 3 servers in use, tried again in 30 s"
+    back = "openai-api/vllm/m at h:8000 answers again: 3 of 3 servers in use"
+    shown = text_of(screen).splitlines()
+    assert (line in shown, back in shown) == (True, name in ("plain", "full"))
+    events = [json.loads(one) for one in capsys.readouterr().out.splitlines()[1:]]
+    assert events == ([{"event": "servers_changed", **asdict(left_out)}, {**events[1]}] if name == "json" else [])
