@@ -92,23 +92,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3, help="times each side plays each setting")
     parser.add_argument("--episodes", type=int, default=1024, help="episodes of each")
-    parser.add_argument("--quick", action="store_true", help="one round of one setting with 128 episodes: a sign of life, no figures to quote")
+    parser.add_argument("--quick", action="store_true", help="one round of 64 episodes: it shows that both sides do the same work, and no more")
     arguments = parser.parse_args()
     if not Path(INSPECT).exists():
         print(f"{INSPECT}: is not there; run: sh scripts/exports.sh", file=sys.stderr)
         return 2
-    rounds, episodes, settings = (1, 128, SETTINGS[1:2]) if arguments.quick else (arguments.rounds, arguments.episodes, SETTINGS)
+    rounds, episodes, settings = (1, 64, SETTINGS[1:2]) if arguments.quick else (arguments.rounds, arguments.episodes, SETTINGS)
     what = f"{episodes:,} episodes of {MODEL_CALLS} model calls and 1 tool call"
     print(f"{what}, rounds: {rounds}, cores: {os.cpu_count()}, load at the start: {os.getloadavg()[0]:.1f}")
+    found: dict[tuple[int, float], Results] = {setting: {side: [] for side in SIDES} for setting in settings}
     with tempfile.TemporaryDirectory() as home:
-        for place, (in_flight, latency) in enumerate(settings):
-            found: Results = {side: [] for side in SIDES}
-            for number in range(rounds):
+        for number in range(rounds):
+            for (in_flight, latency), results in found.items():
                 for side in SIDES if number % 2 else reversed(SIDES):
-                    found[side].append(play(side, episodes, in_flight, latency, home))
-            if not place:
-                print(f"{found[OURS][0]['package']} and {found[THEIRS][0]['package']}")
-            show(found, episodes, in_flight, latency)
+                    one = play(side, episodes, in_flight, latency, home)
+                    results[side].append(one)
+                    where = f"round {number + 1}, {in_flight} in flight, {latency:g} s: {side}"
+                    print(f"{where}: {one['seconds']:.2f} s, processor {one['cpu']:.2f} s", file=sys.stderr, flush=True)
+    print(" and ".join(found[settings[0]][side][0]["package"] for side in (OURS, THEIRS)))
+    for (in_flight, latency), results in found.items():
+        show(results, episodes, in_flight, latency)
     print(f"\nEach process made and kept {MODEL_CALLS * episodes:,} model calls and {episodes:,} tool calls; every answer was right.")
     return 0
 
