@@ -59,6 +59,8 @@ PUBLISHED = {"Fail-TaLMs": "failtalms", "when2call_sample.jsonl": "when2call/whe
 
 OWN_GROUPS = "all|perfect|underspecified|replaced|removed|removed-failed"
 """Groups of which one stands in the table of each run that a paper's rows are beside."""
+GETS_MODEL = "when2call"
+"""The document whose `models get` downloads the small local model; in the others' homes it is there, as if by that command."""
 STAND_IN = "Qwen/Qwen2.5-7B-Instruct"
 """A model of the hub that a page names: the small local model stands in its place."""
 TOOL_TEMPLATE = "{% for tool in tools or [] %}{{ tool | tojson }}\n{% endfor %}{% for one in messages %}{{ one.content }}\n{% endfor %}"
@@ -185,6 +187,10 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
         published = lay_out(directory, samples_at=address if samples else "")
         if local:
             lay_out_model(directory / STAND_IN)
+            if document.stem != GETS_MODEL:
+                models = directory / ".cache" / "talm-sim" / "models"
+                models.mkdir(parents=True)
+                (models / "smollm2-135m").symlink_to(Path(os.environ["TALM_SIM_TEST_MODEL"]).absolute())
         for block in blocks(document):
             if (block.comment == "published data" and not published) or (block.comment == "BFCL's data" and not has("bfcl_eval")):
                 continue
