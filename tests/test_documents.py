@@ -1,7 +1,8 @@
 """Every command of README and docs/ is run, in order, as it stands; live models are servers on loopback.
 
-What needs a local model runs where torch is installed (the real-model tier) and is left out elsewhere. `TALM_TEST_PROGRAM` names the
-`talm-sim` of another installation to run in place of this checkout's. Each document has a home directory of its own: what it needs, it says.
+What needs a local model is left out; where torch is installed (the real-model tier), the blocks that need one run, and no others.
+`TALM_TEST_PROGRAM` names the `talm-sim` of another installation to run in place of this checkout's. Each document has a home directory of its
+own: what it needs, it says. So a block with a local model uses files and runs of such blocks alone.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ PUBLISHED = {"Fail-TaLMs": "failtalms", "when2call_sample.jsonl": "when2call/whe
 
 OWN_GROUPS = "all|perfect|underspecified|replaced|removed|removed-failed"
 """Groups of which one stands in the table of each run that a paper's rows are beside."""
+GETS_MODEL = "when2call"
+"""The document whose `models get` downloads the small local model; in the others' homes it is there, as if by that command."""
 STAND_IN = "Qwen/Qwen2.5-7B-Instruct"
 """A model of the hub that a page names: the small local model stands in its place."""
 TOOL_TEMPLATE = "{% for tool in tools or [] %}{{ tool | tojson }}\n{% endfor %}{% for one in messages %}{{ one.content }}\n{% endfor %}"
@@ -82,6 +85,10 @@ def lines(block: Block) -> list[str]:
     return [line.split("  #")[0].strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
+def needs_local_model(block: Block) -> bool:
+    return block.language == "sh" and any(LOCAL.search(line) for line in lines(block))
+
+
 COMMANDS = [line for document in DOCUMENTS for block in blocks(document) if block.language == "sh" for line in lines(block)]
 
 
@@ -97,11 +104,11 @@ def test_every_command_runs_as_it_stands(document: Path, tmp_path: Path) -> None
 @pytest.mark.live
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
-def test_with_a_local_model_the_rest_runs_too(document: Path, tmp_path: Path) -> None:
+def test_with_a_local_model_the_rest_runs(document: Path, tmp_path: Path) -> None:
     model = os.environ.get("TALM_SIM_TEST_MODEL")
     if find_spec("torch") is None or not model:
         pytest.skip("needs torch, and TALM_SIM_TEST_MODEL with the model's directory")
-    if not any(LOCAL.search(line) for block in blocks(document) if block.language == "sh" for line in lines(block)):
+    if not any(map(needs_local_model, blocks(document))):
         pytest.skip("names no local model")
     follow(document, tmp_path, local=True)
 
@@ -173,13 +180,17 @@ def test_what_a_study_is_translated_to_is_typed_on_the_same_page() -> None:
 
 
 def follow(document: Path, directory: Path, *, local: bool) -> None:
-    """Do what a document says, from top to bottom, in one directory."""
+    """Do what a document says, from top to bottom, in one directory; with `local`, only the blocks that name a local model."""
     samples = document.stem == "reproduce"
     with server(acting=samples) as address:
         environ = surroundings(address) | {"HOME": str(directory), "SHELL": "/bin/bash"}
         published = lay_out(directory, samples_at=address if samples else "")
         if local:
             lay_out_model(directory / STAND_IN)
+            if document.stem != GETS_MODEL:
+                models = directory / ".cache" / "talm-sim" / "models"
+                models.mkdir(parents=True)
+                (models / "smollm2-135m").symlink_to(Path(os.environ["TALM_SIM_TEST_MODEL"]).absolute())
         for block in blocks(document):
             if (block.comment == "published data" and not published) or (block.comment == "BFCL's data" and not has("bfcl_eval")):
                 continue
@@ -191,6 +202,8 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
                 file = directory / block.comment.removeprefix("file: ")
                 file.parent.mkdir(exist_ok=True)
                 file.write_text(block.text, encoding="utf-8")
+            elif local and not needs_local_model(block):
+                continue
             elif block.language == "python":
                 done = perform(["-c", block.text], directory, environ)
                 assert done.returncode == 0, f"{block.text}\n{done.stderr}"

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,25 @@ from tests.runs.crafting import changed
 from tests.warm import warm_python
 
 
-@pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a real model's recording, a control beside it, one compared with it, and one that waits for a person."""
-    monkeypatch.chdir(tmp_path)
+    directory = tmp_path_factory.mktemp("played")
     shared: dict[str, Any] = {"limit": "1"}
-    run(**shared, run_id="20260102-030405-smollm2-135m-all")
-    run(**shared, model="sim/oracle", run_id="20260102-030405-smollm2-135m-all.sim-oracle")
-    run(**shared, split="no-tools", model="sim/oracle", run_id="compared", paired_run=Path("20260102"))
-    run(**shared, split="underspecified", model="sim/asker", human="terminal", run_id="a-name-that-is-very-long-indeed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(directory)
+        run(**shared, run_id="20260102-030405-smollm2-135m-all")
+        run(**shared, model="sim/oracle", run_id="20260102-030405-smollm2-135m-all.sim-oracle")
+        run(**shared, split="no-tools", model="sim/oracle", run_id="compared", paired_run=Path("20260102"))
+        run(**shared, split="underspecified", model="sim/asker", human="terminal", run_id="a-name-that-is-very-long-indeed")
+    return directory / "runs"
+
+
+@pytest.fixture
+def runs(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of those runs, in `runs/` of the working directory."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(played, tmp_path / "runs")
     return tmp_path / "runs"
 
 
