@@ -1,6 +1,7 @@
 """The connection to one model server: an HTTP client, a limit of requests in flight, retries, and failures in words.
 
-The SDKs' own retries are off: they know neither the limit nor the clock.
+An SDK says who asks (`sdk_headers`): keys, versions, and whatever else its provider wants to be told. It does not send: its retries know
+neither the limit nor the clock, its types do not fit every compatible server, and its way to a request and back takes three times as long.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import json
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 from urllib.parse import urlsplit
 
 import anyio
@@ -24,7 +25,7 @@ from talm_sim.models.request import ModelRequest
 from talm_sim.models.retries import Retry, RetryPolicy, is_retryable, is_retryable_code, on_retry
 from talm_sim.models.server_client import ServerClient, UnfitAnswerError
 
-__all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "provider_failure"]
+__all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "provider_failure", "sdk_headers"]
 
 LOGICAL_HOST = "http://model.invalid"
 LOGICAL_URL = "talm_sim.logical_url"
@@ -45,6 +46,10 @@ _NO_LOGPROBS = re.compile(r"logprob", re.IGNORECASE)
 _CANNOT_SCORE = "it cannot score given answers: use vLLM, a model in this process (hf/, vllm/), or --mode judge"
 _NEEDS_TOOL_PARSER = re.compile(r"auto.{0,3} tool choice requires", re.IGNORECASE)
 
+_WIRE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+"""Writes bodies as the SDKs do: recordings are found by the bytes."""
+_JSON_BODY = {"content-type": "application/json"}
+
 log = logging.getLogger(__name__)
 
 
@@ -63,7 +68,7 @@ class Endpoint:
 
     Args:
         name: The model's `provider/name`, for messages.
-        base_url: The server's address, as given to the SDK client.
+        base_url: The server's address.
         logical_base: What replaces `base_url` in recordings, whatever the server's path; see `LOGICAL_URL`.
         transport: Carries the requests; None for the network.
         retries: When to try again.
@@ -117,11 +122,15 @@ class Endpoint:
             variables=variables,
         )
 
-    async def call(self, send: Callable[[], Awaitable[object]]) -> dict[str, Any]:
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request until it is answered.
 
         Args:
-            send: Makes one attempt and returns the answer's JSON.
+            path: Where it goes below the base URL.
+            body: Its JSON.
+
+        Returns:
+            The answer's JSON.
 
         Raises:
             ContextOverflowError: The conversation is longer than the model's context.
@@ -129,11 +138,12 @@ class Endpoint:
             CassetteMissError: A replay met an unrecorded request.
             RefusedError: The server turned the request away and has answered none so far, and this is set to end the run.
         """
+        content = _WIRE.encode(body).encode()
         retries, waited = 0, 0.0
         while True:
             try:
                 async with self._slots, asyncio.timeout(self.timeout):
-                    answer = await send()
+                    answer = await self._attempt(path, content)
                 error: Exception | None = None
             except Exception as err:
                 answer, error = None, err
@@ -152,6 +162,13 @@ class Endpoint:
             waited += wait
             self._report_retry(failure, wait, retries)
             await self.retries.sleep(wait)
+
+    async def _attempt(self, path: str, content: bytes) -> object:
+        """Send a request once, and return the answer: its text where the server does not call it JSON."""
+        response = await self.client.post(self._base + path, content=content, headers=_JSON_BODY)
+        response.raise_for_status()
+        kind = response.headers.get("content-type", "json").partition(";")[0]
+        return response.json() if kind.endswith("json") else response.text
 
     async def aclose(self) -> None:
         """Close the client and its transport."""
@@ -195,6 +212,21 @@ class Endpoint:
         url = str(request.url)
         if url.startswith(self._base):
             request.extensions[LOGICAL_URL] = self._logical_base + url[len(self._base) :]
+
+
+class _SDK(Protocol):
+    """A client of an SDK, as far as it says who asks."""
+
+    @property
+    def auth_headers(self) -> dict[str, str]: ...
+
+    @property
+    def default_headers(self) -> Mapping[str, object]: ...
+
+
+def sdk_headers(client: _SDK) -> dict[str, str]:
+    """Return the headers that an SDK's client puts on every request: the key, and who asks. Those that were to be dropped are none."""
+    return {name: value for name, value in {**client.auth_headers, **client.default_headers}.items() if isinstance(value, str)}
 
 
 def provider_failure(name: str, error: Exception, hide: Hider) -> ProviderError:
@@ -243,7 +275,7 @@ def _failure_of(error: Exception) -> _Failure:
     unreadable = next(filter(None, map(_unreadable_failure, chain)), None)
     if unreadable is not None:
         return unreadable
-    # The SDKs wrap whatever a transport raises; what remains is a bug, and should be seen as one.
+    # Libraries wrap what a transport raises; what remains is a bug, and should be seen as one.
     raise chain[-1]
 
 
