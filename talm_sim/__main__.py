@@ -9,10 +9,13 @@ def main() -> int:
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from talm_sim.cli import main as run
+    from talm_sim.common.garbage import rare_searches
 
-    signal.signal(signal.SIGINT, before)
-    return run()
+    with rare_searches():
+        from talm_sim.cli import main as run
+
+        signal.signal(signal.SIGINT, before)
+        return run()
 
 
 if __name__ == "__main__":

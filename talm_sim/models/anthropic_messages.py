@@ -1,20 +1,19 @@
-"""`anthropic/<model>`: the Messages protocol through the official SDK."""
+"""`anthropic/<model>`: the Messages protocol."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from anthropic import AsyncAnthropic
 from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import ContextOverflowError, ProviderError
 from talm_sim.models.answers import anthropic_usage, check_bounds, read, stop_of, text_in
 from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
+from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint, sdk_headers
 from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
 from talm_sim.models.parsing import parse_calls, replace_surrogates, split_reasoning
-from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_fields, check_headers, required_key, server_urls
+from talm_sim.models.request import ModelRequest, body_fields, check_headers, required_key, server_urls
 from talm_sim.types import ModelTurn, ToolSpec
 
 __all__ = ["AnthropicMessages", "open_anthropic"]
@@ -40,22 +39,19 @@ class AnthropicMessages:
         name: `provider/name`, as given by the user.
         model: The server's name of the model.
         endpoint: The connection to the servers.
-        client: The SDK's client, on the endpoint's HTTP client.
         fields: Further fields of every request body.
     """
 
-    def __init__(self, name: str, model: str, endpoint: Endpoint, client: AsyncAnthropic, *, fields: dict[str, Any] | None = None) -> None:
+    def __init__(self, name: str, model: str, endpoint: Endpoint, *, fields: dict[str, Any] | None = None) -> None:
         self.name = name
         self._model = model
         self._endpoint = endpoint
-        self._client = client
         self._fields = fields or {}
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Generate one turn; see `Model.generate`."""
         body = self._body(messages, tools, settings)
-        send = self._endpoint.call(lambda base: self._client.post(f"{base}/v1/messages", body=body, cast_to=object))
-        return read(self.name, await send, lambda answer: self._turn(answer, messages))
+        return read(self.name, await self._endpoint.post("/v1/messages", body), lambda answer: self._turn(answer, messages))
 
     async def aclose(self) -> None:
         """Release the connections."""
@@ -98,15 +94,23 @@ class AnthropicMessages:
 
 def open_anthropic(request: ModelRequest) -> Model:
     """Open `anthropic/<model>`; reads ANTHROPIC_API_KEY and, if set, ANTHROPIC_BASE_URL, which may name several servers."""
-    urls: tuple[str, ...] = (LOGICAL_HOST,)
-    key = REPLAY_KEY
-    if not request.replay:
+    variables = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")
+    if request.replay:
+        endpoint = Endpoint.of(request, (LOGICAL_HOST,), variables=variables)
+    else:
         urls = server_urls("ANTHROPIC_BASE_URL", request.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL)
         key = required_key(request, "ANTHROPIC_API_KEY")
         check_headers(request, "ANTHROPIC_AUTH_TOKEN")
-    endpoint = Endpoint.of(request, urls, variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"))
-    client = AsyncAnthropic(api_key=key, base_url=urls[0], max_retries=0, timeout=endpoint.client.timeout, http_client=endpoint.client)
-    return AnthropicMessages(request.name, request.model, endpoint, client, fields=body_fields(request.name, request.options, _RESERVED))
+        endpoint = Endpoint.of(request, urls, variables=variables)
+        _sign(endpoint, urls[0], key)
+    return AnthropicMessages(request.name, request.model, endpoint, fields=body_fields(request.name, request.options, _RESERVED))
+
+
+def _sign(endpoint: Endpoint, url: str, key: str) -> None:
+    """Let all requests say who asks, as the SDK does."""
+    from anthropic import AsyncAnthropic  # not at the top: it takes a third of a second, and nobody signs what is replayed
+
+    endpoint.client.headers.update(sdk_headers(AsyncAnthropic(api_key=key, base_url=url, http_client=endpoint.client)))
 
 
 def _of_type(blocks: list[dict[str, Any]], kind: str, field: str) -> list[str]:

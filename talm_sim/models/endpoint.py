@@ -1,6 +1,7 @@
 """The connection to a model's servers: an HTTP client, a limit of requests in flight, retries, and failures in words.
 
-The SDKs' own retries are off: they know neither the limit nor the clock.
+An SDK says who asks (`sdk_headers`): keys, versions, and whatever else its provider wants to be told. It does not send: its retries know
+neither the limit nor the clock, its types do not fit every compatible server, and its way to a request and back takes three times as long.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import json
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self
 
 import anyio
 import httpx2
@@ -24,7 +25,7 @@ from talm_sim.models.retries import Retry, RetryPolicy, is_retryable, is_retryab
 from talm_sim.models.server_client import ServerClient, UnfitAnswerError
 from talm_sim.models.servers import Server, Servers, Turn
 
-__all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "provider_failure"]
+__all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "provider_failure", "sdk_headers"]
 
 LOGICAL_HOST = "http://model.invalid"
 LOGICAL_URL = "talm_sim.logical_url"
@@ -46,6 +47,10 @@ _NO_LOGPROBS = re.compile(r"logprob", re.IGNORECASE)
 """Error messages of a server that gives no log-probabilities, or fewer than were asked for; they name the field."""
 _CANNOT_SCORE = "it cannot score given answers: use vLLM, a model in this process (hf/, vllm/), or --mode judge"
 _NEEDS_TOOL_PARSER = re.compile(r"auto.{0,3} tool choice requires", re.IGNORECASE)
+
+_WIRE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+"""Writes bodies as the SDKs do: recordings are found by the bytes."""
+_JSON_BODY = {"content-type": "application/json"}
 
 log = logging.getLogger(__name__)
 
@@ -124,13 +129,17 @@ class Endpoint:
             variables=variables,
         )
 
-    async def call(self, send: Callable[[str], Awaitable[object]]) -> dict[str, Any]:
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request until it is answered.
 
         A server that fails is left out, and the request is sent to another one at once, with retries of its own.
 
         Args:
-            send: Makes one attempt at the server with this base URL and returns the answer's JSON.
+            path: Where it goes below the base URL.
+            body: Its JSON.
+
+        Returns:
+            The answer's JSON.
 
         Raises:
             ContextOverflowError: The conversation is longer than the model's context.
@@ -138,11 +147,12 @@ class Endpoint:
             CassetteMissError: A replay met an unrecorded request.
             RefusedError: The server turned the request away and has answered none so far, and this is set to end the run.
         """
+        content = _WIRE.encode(body).encode()
         turn = self.servers.next_turn() or self.servers.any_turn()
         tried, retries, sent, waited = {turn.server}, 0, 0, 0.0
         try:
             while True:
-                failure = await self._attempt(send, turn)
+                failure = await self._attempt(path, content, turn)
                 if not isinstance(failure, _Failure):
                     return failure
                 retries, sent = retries + 1, sent + 1
@@ -165,10 +175,10 @@ class Endpoint:
         finally:
             self.servers.release(turn)
 
-    async def _attempt(self, send: Callable[[str], Awaitable[object]], turn: Turn) -> dict[str, Any] | _Failure:
+    async def _attempt(self, path: str, content: bytes, turn: Turn) -> dict[str, Any] | _Failure:
         try:
             async with self._slots, asyncio.timeout(self.timeout):
-                answer = await send(turn.server.base)
+                answer = await self._post(turn.server.base + path, content)
             error: Exception | None = None
         except Exception as err:
             answer, error = None, err
@@ -200,6 +210,13 @@ class Endpoint:
         """Whether a failure is the user's to fix: nothing was answered before, by this server or, if none can be reached, by any."""
         before = self.servers.have_answered if failure.kind == "unreachable" else turn.server.answers > 0
         return self._fail_fast and bool(failure.hint) and not before
+
+    async def _post(self, url: str, content: bytes) -> object:
+        """Send a request once, and return the answer: its text where the server does not call it JSON."""
+        response = await self.client.post(url, content=content, headers=_JSON_BODY)
+        response.raise_for_status()
+        kind = response.headers.get("content-type", "json").partition(";")[0]
+        return response.json() if kind.endswith("json") else response.text
 
     async def aclose(self) -> None:
         """Close the client and its transport."""
@@ -247,6 +264,21 @@ class Endpoint:
             request.extensions[LOGICAL_URL] = self._logical_base + path
 
 
+class _SDK(Protocol):
+    """A client of an SDK, as far as it says who asks."""
+
+    @property
+    def auth_headers(self) -> dict[str, str]: ...
+
+    @property
+    def default_headers(self) -> Mapping[str, object]: ...
+
+
+def sdk_headers(client: _SDK) -> dict[str, str]:
+    """Return the headers that an SDK's client puts on every request: the key, and who asks. Those that were to be dropped are none."""
+    return {name: value for name, value in {**client.auth_headers, **client.default_headers}.items() if isinstance(value, str)}
+
+
 def provider_failure(name: str, error: Exception, hide: Hider) -> ProviderError:
     """Say in one line, without what `hide` removes, that a foreign model failed.
 
@@ -290,7 +322,7 @@ def _failure_of(error: Exception) -> _Failure:
     unreadable = next(filter(None, map(_unreadable_failure, chain)), None)
     if unreadable is not None:
         return unreadable
-    # The SDKs wrap whatever a transport raises; what remains is a bug, and should be seen as one.
+    # Libraries wrap what a transport raises; what remains is a bug, and should be seen as one.
     raise chain[-1]
 
 

@@ -1,7 +1,6 @@
-"""The OpenAI protocol through the official SDK: chat completions, and completions of a raw prompt.
+"""The OpenAI protocol: chat completions, and completions of a raw prompt.
 
-The SDK builds, signs and sends the request; its typed resource method is bypassed, because building and validating its models costs six
-times as much as the rest of a replayed turn, and because compatible servers do not all answer in the exact types.
+The answer is read field by field, as compatible servers do not all answer in the SDK's exact types.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
-from openai import AsyncOpenAI
 
 from talm_sim.errors import ProviderError
 from talm_sim.models.answers import check_bounds, first_tokens, openai_usage, read, stop_of, text_in, token_logprobs
@@ -33,7 +31,6 @@ class OpenAIChat:
         name: `provider/name`, as given by the user.
         model: The server's name of the model.
         endpoint: The line to the servers.
-        client: The SDK's client, on the endpoint's HTTP client.
         max_tokens_field: `max_completion_tokens` for OpenAI, whose reasoning models take nothing else; `max_tokens` for compatible servers.
         send_temperature: Whether requests name a temperature.
         most_alternatives: Most first tokens that a request asks for; None for as many as its settings say.
@@ -45,7 +42,6 @@ class OpenAIChat:
         name: str,
         model: str,
         endpoint: Endpoint,
-        client: AsyncOpenAI,
         *,
         max_tokens_field: str = "max_tokens",
         send_temperature: bool = True,
@@ -55,7 +51,6 @@ class OpenAIChat:
         self.name = name
         self._model = model
         self._endpoint = endpoint
-        self._client = client
         self._max_tokens_field = max_tokens_field
         self._send_temperature = send_temperature
         self._most_alternatives = most_alternatives
@@ -91,15 +86,13 @@ class OpenAIChat:
         asked = self._alternatives(settings)
         alternatives = {"logprobs": True, "top_logprobs": asked} if asked else {}
         body = self._body({"messages": messages, **fields}, self._max_tokens_field, settings, alternatives)
-        send = self._endpoint.call(lambda base: self._client.post(f"{base}/chat/completions", body=body, cast_to=object))
-        return read(self.name, await send, lambda answer: _completion(self.name, answer, asked))
+        return read(self.name, await self._endpoint.post("/chat/completions", body), lambda answer: _completion(self.name, answer, asked))
 
     async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
         """Continue the raw `prompt`; see `CompletionModel.complete`."""
         asked = self._alternatives(settings)
         body = self._body({"prompt": prompt}, "max_tokens", settings, {"logprobs": asked} if asked else {})
-        send = self._endpoint.call(lambda base: self._client.post(f"{base}/completions", body=body, cast_to=object))
-        return read(self.name, await send, lambda answer: _continuation(self.name, answer, asked))
+        return read(self.name, await self._endpoint.post("/completions", body), lambda answer: _continuation(self.name, answer, asked))
 
     def _alternatives(self, settings: GenerationSettings) -> int:
         most = self._most_alternatives

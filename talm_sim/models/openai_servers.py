@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from openai import AsyncOpenAI, Omit
 from pydantic import Field
 
 from talm_sim.common.credentials import checked_credential
@@ -15,9 +14,9 @@ from talm_sim.config import DEFAULT_MODEL
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
-from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint
+from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint, sdk_headers
 from talm_sim.models.openai_chat import OpenAIChat
-from talm_sim.models.request import REPLAY_KEY, ModelRequest, body_fields, check_headers, required_key, required_variable, server_urls
+from talm_sim.models.request import ModelRequest, body_fields, check_headers, required_key, required_variable, server_urls
 from talm_sim.models.served_scoring import ScoringChat, TextChat, load_tokenizer
 
 __all__ = ["open_compatible", "open_openai", "service_variables"]
@@ -46,7 +45,7 @@ class ServerOptions(OptionsModel, extra="allow"):
 def open_openai(request: ModelRequest) -> Model:
     """Open `openai/<model>`; reads OPENAI_API_KEY and, where set, OPENAI_BASE_URL, which may name several servers."""
     url = request.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-    key = REPLAY_KEY if request.replay else required_key(request, "OPENAI_API_KEY")
+    key = "" if request.replay else required_key(request, "OPENAI_API_KEY")
     own_temperature = _FIXED_TEMPERATURE.match(request.model) is not None
     urls = server_urls("OPENAI_BASE_URL", url)
     variables = ("OPENAI_BASE_URL", "OPENAI_API_KEY")
@@ -60,7 +59,7 @@ def open_compatible(request: ModelRequest) -> Model:
         raise PrerequisiteError(f"{request.name}: write openai-api/SERVICE/MODEL, e.g. openai-api/vllm/smollm2-135m.")
     url_variable, key_variable = service_variables(service)
     urls: tuple[str, ...] = (_LOGICAL_BASE,)
-    key = REPLAY_KEY
+    key = ""
     if not request.replay:
         if request.name == DEFAULT_MODEL and not request.environ.get(url_variable):
             raise PrerequisiteError(
@@ -100,12 +99,11 @@ def _open(
     kind: Callable[..., OpenAIChat] = ScoringChat if scores else OpenAIChat
     if options.tokenizer is not None:
         kind = partial(TextChat, tokenizer=load_tokenizer(request.name, options.tokenizer))
-    client, endpoint = _connect(request, urls, key, variables)
+    endpoint = _connect(request, urls, key, variables)
     chat = kind(
         request.name,
         model,
         endpoint,
-        client,
         max_tokens_field=options.max_tokens_field or max_tokens_field,
         send_temperature=send_temperature,
         most_alternatives=options.alternatives,
@@ -114,21 +112,26 @@ def _open(
     return ConstrainedModel(chat, answer_chars=options.answer_chars) if request.constrained else chat
 
 
-def _connect(request: ModelRequest, urls: tuple[str, ...], key: str, variables: tuple[str, str]) -> tuple[AsyncOpenAI, Endpoint]:
+def _connect(request: ModelRequest, urls: tuple[str, ...], key: str, variables: tuple[str, str]) -> Endpoint:
     if request.replay:
-        urls = (_LOGICAL_BASE,)
+        return Endpoint.of(request, (_LOGICAL_BASE,), logical_base=_LOGICAL_BASE, variables=variables)
     endpoint = Endpoint.of(request, urls, logical_base=_LOGICAL_BASE, variables=variables)
     # The SDK reads organization and project from the environment: they are OpenAI's own, and no other server's business.
-    only_openai = urls == (OPENAI_URL,)
-    if only_openai:
+    if urls == (OPENAI_URL,):
         check_headers(request, "OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
-    headers = {} if only_openai else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
+    _sign(endpoint, urls, key)
+    return endpoint
+
+
+def _sign(endpoint: Endpoint, urls: tuple[str, ...], key: str) -> None:
+    """Let all requests say who asks, as the SDK does."""
+    from openai import AsyncOpenAI, Omit  # not at the top: it takes a third of a second, and nobody signs what is replayed
+
+    headers = {} if urls == (OPENAI_URL,) else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
     client = AsyncOpenAI(
         api_key=key,
         base_url=urls[0],
-        max_retries=0,
-        timeout=endpoint.client.timeout,
         http_client=endpoint.client,
         default_headers=headers,  # type: ignore[arg-type]  # Omit is the SDK's way to drop a header, its annotation forgets it here
     )
-    return client, endpoint
+    endpoint.client.headers.update(sdk_headers(client))

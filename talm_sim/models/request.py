@@ -16,10 +16,7 @@ from talm_sim.errors import PrerequisiteError
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["REPLAY_KEY", "ModelRequest", "body_fields", "check_headers", "required_key", "required_variable", "server_urls"]
-
-REPLAY_KEY = "replayed"
-"""Replaces a key on replay: the SDKs insist on one, and recordings contain none."""
+__all__ = ["ModelRequest", "body_fields", "check_headers", "required_key", "required_variable", "server_urls"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,7 @@ class ScoringChat(OpenAIChat):
             RefusedError: The server gives none, and has given none before.
         """
         body = self._body({"prompt": text}, "max_tokens", _ONE_TOKEN, {"echo": True, "logprobs": 0, "add_special_tokens": False})
-        send = self._endpoint.call(lambda base: self._client.post(f"{base}/completions", body=body, cast_to=object))
-        found = read(self.name, await send, lambda answer: _echoed(answer, text))
+        found = read(self.name, await self._endpoint.post("/completions", body), lambda answer: _echoed(answer, text))
         if found is None:
             line = (
                 f"{self.name}: the server gives no log-probabilities of the prompt (/completions with echo and logprobs), so it cannot score "

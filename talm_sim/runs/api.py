@@ -11,6 +11,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from talm_sim.common.garbage import rare_searches
 from talm_sim.common.interrupts import in_order, run_in_thread
 from talm_sim.config import RunConfig, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean, on_command_line
@@ -279,7 +280,8 @@ async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Co
         failed: Ends of finished episodes that are tried again.
     """
     try:
-        return await _carry_out(stored, store, built, contact, failed)
+        with rare_searches():
+            return await _carry_out(stored, store, built, contact, failed)
     except (RefusedError, ToolsGoneError) as err:
         raise PrerequisiteError(f"{err} The run is kept; continue with: {resume_command(stored.job, str(stored.path))}") from None
 

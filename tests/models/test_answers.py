@@ -167,7 +167,7 @@ def test_any_message_is_read_or_refused(answer: Any) -> None:
 
     if isinstance(answer, dict):
         try:
-            model = AnthropicMessages("m", "m", None, None)  # type: ignore[arg-type]
+            model = AnthropicMessages("m", "m", None)  # type: ignore[arg-type]
             turn = read("m", answer, lambda one: model._turn(one, HELLO))
         except ProviderError:
             return

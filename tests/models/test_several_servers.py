@@ -12,7 +12,6 @@ from typing import Any
 import httpx2
 import pytest
 from langchain_core.messages import HumanMessage
-from openai import AsyncOpenAI
 
 from talm_sim.errors import PrerequisiteError, ProviderError, RefusedError
 from talm_sim.models.base import GenerationSettings, Model
@@ -59,10 +58,7 @@ class Several:
         bases = [f"{url}/v1" for url in urls]
         self.endpoint = Endpoint("openai/m", bases, retries=self.clock.policy(max_retries), **options)
         self.endpoint.servers = Servers("openai/m", bases, lambda: self.clock.time)
-        client = AsyncOpenAI(
-            api_key="none", base_url=bases[0], max_retries=0, timeout=self.endpoint.client.timeout, http_client=self.endpoint.client
-        )
-        self.model = OpenAIChat("openai/m", "m", self.endpoint, client)
+        self.model = OpenAIChat("openai/m", "m", self.endpoint)
 
     async def say(self, times: int = 1) -> list[str]:
         return [(await self.model.generate(HELLO, (), GenerationSettings())).text for _ in range(times)]

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from talm_sim.common.garbage import rare_searches
+
+
+@pytest.fixture(autouse=True)
+def threshold() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*before)
+
+
+def test_searches_are_rare_in_the_block_alone() -> None:
+    with rare_searches():
+        assert gc.get_threshold()[0] > 700
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+def test_the_last_of_several_blocks_restores_what_was_before_the_first() -> None:
+    first, second = rare_searches(), rare_searches()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold()[0] > 700
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+@pytest.mark.parametrize("own", [(0, 10, 10), (50_000, 5, 5)])
+def test_a_users_own_setting_that_is_rarer_stays(own: tuple[int, int, int]) -> None:
+    gc.set_threshold(*own)
+    with rare_searches():
+        assert gc.get_threshold() == own
+    assert gc.get_threshold() == own
