@@ -33,6 +33,7 @@ from talm_sim.runs.resolve import configure, override
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tables import first_measure
 from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_command
+from talm_sim.runs.workers.checks import check_workers
 from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.answering import person_model
 from talm_sim.tasks.shared import Shared
@@ -211,6 +212,7 @@ async def resume_with(
         overrides.setdefault("trust", False)  # whether code may run is for the user to say, and not for a stored run
     job = override(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
     import_agent(overrides)
+    check_workers(job)
     check_judges(job)
     answered = any(end.completed for end in stored.terminations)
     job = job.having(run_id=str(stored.path))
@@ -291,7 +293,7 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
             await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
         if built.job.config.tools is not stored.manifest.config.tools:
             await store.set_meta({MIXED: True})  # so that a table need not look at every episode of every run
-        async with open_runner(built, store) as runner:
+        async with open_runner(built, store, on_event, contact.spending) as runner:
             progress = store.progress(failed)
             on_event(_start_event(stored, built, progress, counted=contact.spending is not None))
             with directory_kept():

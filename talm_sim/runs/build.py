@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -20,18 +20,24 @@ from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, f
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer, model_folder
 from talm_sim.runs.batch import EpisodeRunner
+from talm_sim.runs.budget import Spending
+from talm_sim.runs.events import OnEvent, ignore_events
 from talm_sim.runs.files.manifest import wording_digests
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.judging import Grader, check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.unanswered import number_put
+from talm_sim.runs.workers.checks import check_workers
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import AgentOptions, Job, Opened, Recorded
 from talm_sim.tasks.answering import settle_person
 from talm_sim.tasks.keys import are_alike, differences, has_earlier_schedule, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, HumanEvent, Scenario, Termination, episode_id
+
+if TYPE_CHECKING:
+    from talm_sim.tools_env.service.process import ToolService
 
 __all__ = ["CHECKPOINTS", "Built", "Runner", "build", "open_runner", "plan", "settle_automatic"]
 
@@ -51,6 +57,8 @@ class Built:
     library: CassetteLibrary
     played: StoredRun | None = None
     """A finished run of the same episodes, which are taken from there in place of being run."""
+    service: ToolService | None = None
+    """The built-in tools, where they are live."""
 
 
 def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
@@ -59,6 +67,7 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     Raises:
         PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
     """
+    check_workers(job)
     scenarios = _choose_scenarios(job, shared)
     first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
     known = job.config.scenarios is None or job.config.cassettes is not None
@@ -149,7 +158,7 @@ async def build(
         opened.check(scenarios)
         _check_control(job, scenarios)
         job = opened.job
-        built = Built(job, opened, scenarios, grader, shared.library(job.config.cassettes, job.task.recorded_in))
+        built = Built(job, opened, scenarios, grader, shared.library(job.config.cassettes, job.task.recorded_in), service=shared.service)
         await _check_recorded(built)
         yield built
 
@@ -163,8 +172,17 @@ def _check_control(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
 
 
 @asynccontextmanager
-async def open_runner(built: Built, store: RunStore) -> AsyncIterator[EpisodeRunner]:
-    """Make the episode runner of a run; what waits for a person is kept in its directory."""
+async def open_runner(
+    built: Built, store: RunStore, on_event: OnEvent = ignore_events, spending: Spending | None = None
+) -> AsyncIterator[EpisodeRunner]:
+    """Make the episode runner of a run; what waits for a person is kept in its directory.
+
+    Args:
+        built: The run.
+        store: The run, open for writing.
+        on_event: Receives what happens in worker processes.
+        spending: The command's budget; None without one.
+    """
     if built.played is not None:
         yield _PlayedEpisodes(built.played)
         return
@@ -183,7 +201,12 @@ async def open_runner(built: Built, store: RunStore) -> AsyncIterator[EpisodeRun
         elif built.opened.starts_again:
             for waiting in store.paused_episodes():
                 await store.forget_waiting(waiting)
-        yield runner
+        if built.job.config.workers > 1:
+            from talm_sim.runs.workers.pool import Workers, plan_workers  # not at the top: most runs have none
+
+            yield await stack.enter_async_context(Workers(plan_workers(built, store.directory), on_event, spending))
+        else:
+            yield runner
     if built.opened.waits and not store.paused_episodes():
         for end in ("", "-wal", "-shm"):
             (store.directory / f"{CHECKPOINTS}{end}").unlink(missing_ok=True)
