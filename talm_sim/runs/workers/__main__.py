@@ -32,12 +32,12 @@ from talm_sim.judges.base import Judge
 from talm_sim.judges.registry import judge_class
 from talm_sim.runs.api import run_to_completion
 from talm_sim.runs.budget import Spending, within_budget
-from talm_sim.runs.build import CHECKPOINTS, Built, Runner
 from talm_sim.runs.events import RequestRetried, RunEvent, ToolsRestarted, ignore_events, listening
 from talm_sim.runs.extensions import import_agent
 from talm_sim.runs.files.database import connect_reader
 from talm_sim.runs.judging import Grader, judge_names, open_judges
 from talm_sim.runs.resolve import configure
+from talm_sim.runs.runner import CHECKPOINTS, Built, Runner
 from talm_sim.runs.workers import messages
 from talm_sim.runs.workers.messages import LENGTH, TO_WORKER, frame
 from talm_sim.tasks.shared import Shared

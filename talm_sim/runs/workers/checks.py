@@ -19,8 +19,6 @@ def check_workers(job: Job[Any]) -> None:
         PrerequisiteError: It cannot; the message says what to change.
     """
     config = job.config
-    if config.workers == 1:
-        return
     flag = f"--workers {config.workers}"
     check_movable(job, flag)
     for name in ("max_connections", "max_episodes"):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from talm_sim import errors
 from talm_sim.agent.asks import PendingQuestion
 from talm_sim.agent.humans import HumanReply
+from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError
 from talm_sim.models.metering import Count
 from talm_sim.runs.events import RequestRetried, ToolsRestarted
 from talm_sim.types import Episode, Event, ModelTurn, Scenario, Verdict
@@ -58,6 +58,8 @@ class Open(_Message):
     """The user's modules, which the process that owns the run has imported."""
     service: str = ""
     """Address of the built-in tools; empty where the run has none."""
+    python_path: str | None
+    """PYTHONPATH as the run has it, for the processes that the user's code starts; None where it is not set."""
     log_level: int
 
 
@@ -70,7 +72,8 @@ class Play(_Message):
     epoch: int
     attempt: int
     resume: dict[str, HumanReply] | None
-    state: dict[str, Any] | None
+    state: str | None
+    """`Waiting.state`, as JSON."""
 
 
 class ServiceAt(_Message):
@@ -107,7 +110,8 @@ class Paused(_Message):
     questions: tuple[PendingQuestion, ...]
     model_turns: tuple[ModelTurn, ...]
     events: tuple[Event, ...]
-    state: dict[str, Any]
+    state: str
+    """`Waiting.state`, as JSON."""
     forms: bool
     """Whether a tool waits for the answer while a call of it runs."""
     held: bool
@@ -132,16 +136,17 @@ class Failed(_Message):
 
     def error(self) -> Exception:
         """Return the error, to be raised here."""
-        kind = getattr(errors, self.kind, None) if self.kind else None
-        return WorkerError(self.text) if kind is None else kind(self.text)
+        if not self.kind:
+            return WorkerError(self.text)
+        return {RefusedError.__name__: RefusedError, ToolsGoneError.__name__: ToolsGoneError}.get(self.kind, PrerequisiteError)(self.text)
 
 
 class Withdrawn(_Message):
     """A tool no longer waits for some forms."""
 
     what: Literal["withdrawn"] = "withdrawn"
-    episode_id: str
-    attempt: int
+    number: int
+    """Of the `Paused`."""
     forms: tuple[str, ...]
 
 

@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
@@ -21,11 +21,11 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.loop import LoopGivenUp
 from talm_sim.runs.batch import JudgedEpisode, WorkerDiedError
 from talm_sim.runs.budget import Spending
-from talm_sim.runs.build import Built
 from talm_sim.runs.events import OnEvent
 from talm_sim.runs.extensions import name_extensions
 from talm_sim.runs.workers import messages
 from talm_sim.runs.workers.messages import FROM_WORKER, LENGTH, frame
+from talm_sim.tasks import Job
 from talm_sim.tools_env.service.process import ToolService
 from talm_sim.types import Scenario, episode_id
 
@@ -67,24 +67,27 @@ class Plan:
         )
 
 
-def plan_workers(built: Built, directory: Path) -> Plan:
+def plan_workers(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str], service: ToolService | None, directory: Path) -> Plan:
     """Plan the workers of a run.
 
     Args:
-        built: The run.
-        directory: Where it is.
+        job: The run's, final.
+        scenarios: What is run.
+        judges: Who judges it.
+        service: The built-in tools, where they are live.
+        directory: Where the run is.
 
     Raises:
         PrerequisiteError: It uses what is defined in the script that runs, which no other process can import.
     """
-    brought = name_extensions(built.job, built.scenarios, built.grader.judges)
-    modules = [*built.job.config.plugin]
+    brought = name_extensions(job, scenarios, judges)
+    modules = [*job.config.plugin]
     for thing, origin in brought.items():
         module = origin.removeprefix("--plugin ") if origin.startswith("--plugin ") else ""
         if module == "__main__":
             raise PrerequisiteError(f"--workers: {thing} is defined in the script that runs; put it into a module of its own and import that.")
         modules += [module] if module and module not in modules else []
-    return Plan(built.job.config, built.job.created.isoformat(), str(directory.absolute()), tuple(modules), built.service)
+    return Plan(job.config, job.created.isoformat(), str(directory.absolute()), tuple(modules), service)
 
 
 @dataclass
