@@ -15,7 +15,7 @@ from talm_sim.runs.files.manifest import wording_digests
 from talm_sim.runs.judging import check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.runner import Built, Runner
-from talm_sim.runs.workers.checks import check_workers
+from talm_sim.runs.workers.checks import check_workers, modules_to_load
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import AgentOptions, Job, Opened, Recorded
 from talm_sim.tasks.answering import settle_person
@@ -122,6 +122,8 @@ async def build(
         PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port; or a text is not the one it began with.
     """
     grader = await open_grader(job, scenarios, shared)
+    if job.config.workers > 1:
+        modules_to_load(job, scenarios, grader.judges)
     async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
         _check_wording(opened, begun_with or {})
         opened.check(scenarios)
