@@ -84,10 +84,11 @@ class _Worker:
         os.environ.pop("PYTHONPATH", None)  # with which this process was started
         if first.python_path is not None:
             os.environ["PYTHONPATH"] = first.python_path
-        logging.basicConfig(handlers=[_Log(self._tell)], level=logging.WARNING, force=True)
-        logging.getLogger("talm_sim").setLevel(first.log_level)
+        logging.getLogger().addHandler(logging.NullHandler())  # what is logged while it opens was logged where the run was tried
         try:
             async with self._opened(first) as (runner, judges, spending):
+                logging.basicConfig(handlers=[_Log(self._tell)], level=logging.WARNING, force=True)
+                logging.getLogger("talm_sim").setLevel(first.log_level)
                 self._tell(messages.Ready())
                 look = asyncio.create_task(self._look(spending))
                 try:
