@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 from talm_sim.common.garbage import rare_searches
 from talm_sim.common.interrupts import in_order, run_in_thread
 from talm_sim.config import RunConfig, Scope, Traffic
-from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean, on_command_line
+from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, WorkersGoneError, did_you_mean, on_command_line
 from talm_sim.foreign.code import directory_kept
 from talm_sim.foreign.loop import is_foreign_loop, running_loop, use_foreign_loop
 from talm_sim.foreign.plugins import load_plugins
@@ -22,7 +22,7 @@ from talm_sim.judges.base import Pair
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.budget import Spending, within_budget
-from talm_sim.runs.build import Built, build, open_runner, plan
+from talm_sim.runs.build import build, plan
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening
 from talm_sim.runs.extensions import check_brought, import_agent, name_extensions
 from talm_sim.runs.files.manifest import describe_run
@@ -31,9 +31,11 @@ from talm_sim.runs.files.stored_documents import BLIND, MIXED
 from talm_sim.runs.judging import Grader, check_judges, judge_run, open_grader
 from talm_sim.runs.python_words import in_python, phrase_errors_for_python
 from talm_sim.runs.resolve import configure, override
+from talm_sim.runs.runner import Built, open_runner
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tables import first_measure
 from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_command
+from talm_sim.runs.workers.checks import check_workers
 from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.answering import person_model
 from talm_sim.tasks.shared import Shared
@@ -212,6 +214,8 @@ async def resume_with(
         overrides.setdefault("trust", False)  # whether code may run is for the user to say, and not for a stored run
     job = override(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
     import_agent(overrides)
+    if job.config.workers > 1:
+        check_workers(job)
     check_judges(job)
     answered = any(end.completed for end in stored.terminations)
     job = job.having(run_id=str(stored.path))
@@ -270,7 +274,7 @@ async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grad
 
 
 async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Contact, failed: Collection[Termination] = ()) -> StoredRun:
-    """Run one session in this process: episodes, then judges. If a server refuses or the tools are gone, the error says how to continue.
+    """Run one session: episodes, then judges. If a server refuses, or the tools or workers are gone, the error says how to continue.
 
     Args:
         stored: The run.
@@ -282,7 +286,7 @@ async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Co
     try:
         with rare_searches():
             return await _carry_out(stored, store, built, contact, failed)
-    except (RefusedError, ToolsGoneError) as err:
+    except (RefusedError, ToolsGoneError, WorkersGoneError) as err:
         raise PrerequisiteError(f"{err} The run is kept; continue with: {resume_command(stored.job, str(stored.path))}") from None
 
 
@@ -293,7 +297,7 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
             await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
         if built.job.config.tools is not stored.manifest.config.tools:
             await store.set_meta({MIXED: True})  # so that a table need not look at every episode of every run
-        async with open_runner(built, store) as runner:
+        async with open_runner(built, store, on_event, contact.spending) as runner:
             progress = store.progress(failed)
             on_event(_start_event(stored, built, progress, counted=contact.spending is not None))
             with directory_kept():

@@ -90,7 +90,7 @@ async def test_a_request_is_the_one_that_the_sdk_sends(
         prefix, url = service.upper(), server.url + below
         environ = {f"{prefix}_API_KEY": KEY, f"{prefix}_BASE_URL": url}
         if service == "openai":
-            monkeypatch.setattr("talm_sim.models.openai_servers.OPENAI_URL", url)
+            monkeypatch.setattr("talm_sim.models.openai_servers.OPENAI_URL", url.rstrip("/"))
         model = OPENERS[service](ModelRequest(f"{service}/m", "m", environ=environ))
         await model.generate([HumanMessage('Say "\u00fc\u2028\U0001f600".')], (), GenerationSettings(temperature=0.1))
         await model.aclose()
