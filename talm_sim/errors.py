@@ -14,6 +14,7 @@ from contextvars import ContextVar
 __all__ = [
     "CassetteMissError",
     "ContextOverflowError",
+    "EmptyShardError",
     "NotComparableError",
     "OptionError",
     "PrerequisiteError",
@@ -82,6 +83,10 @@ class NotRecordedError(PrerequisiteError):
 
 class RunExistsError(PrerequisiteError):
     """A run of this name exists."""
+
+
+class EmptyShardError(PrerequisiteError):
+    """No scenario falls into a shard. Nothing has to be fixed; `talm-sim run` exits with 0."""
 
 
 class ToolsGoneError(PrerequisiteError):

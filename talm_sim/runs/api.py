@@ -30,6 +30,7 @@ from talm_sim.runs.files.stored_documents import BLIND, MIXED
 from talm_sim.runs.judging import Grader, check_judges, judge_run, open_grader
 from talm_sim.runs.python_words import in_python, phrase_errors_for_python
 from talm_sim.runs.resolve import configure, override
+from talm_sim.runs.shards import scenarios_of_shard, shard_facts
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tables import first_measure
 from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_command
@@ -123,7 +124,7 @@ async def run_async(
             if (job.config.gate or job.config.baseline) and not on_command_line.get():
                 raise PrerequisiteError("gate: a run ends before its gates are checked; call talm_sim.check_gates(run, gates, baseline).")
             if not large:
-                check_size(job, scenarios)
+                check_size(job, scenarios_of_shard(scenarios, job.config.shard))
             with within_budget(job.config, listen) as spending:
                 async with build(job, scenarios, shared) as built:
                     return await start_run(built, Contact(listen, ask, wait, spending), command=command)
@@ -146,19 +147,21 @@ def check_size(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
 
 async def start_run(built: Built, contact: Contact, *, command: str = "") -> StoredRun:
     """Create the run of what was built, carry it out, and judge it; `command` as of `run`."""
-    job, scenarios = built.job, built.scenarios
-    config, tools = job.config, built.opened.tools_of(scenarios)
+    job, scenarios, cut = built.job, built.scenarios, built.cut
+    whole = scenarios if cut is None else cut.whole  # what the shards of a run keep of it must be the same in each
+    config, tools = job.config, built.opened.tools_of(whole)
     replaceable = {tool.name: built.opened.replaceable[tool.name] for tool in tools if tool.name in built.opened.replaceable}
     manifest = describe_run(
         config,
         scenarios,
         wording=built.opened.wording,
-        brought=name_extensions(job, scenarios, built.grader.judges),
+        brought=name_extensions(job, whole, built.grader.judges),
         created=job.created,
         command=command,
         notes=built.opened.notes,
     )
-    store = RunStore.create(config.run_dir, config.run_id or None, manifest, scenarios, tools, replaceable)
+    placed = {} if cut is None else {"places": cut.places, "shard": shard_facts(cut, job)}
+    store = RunStore.create(config.run_dir, config.run_id or None, manifest, scenarios, tools, replaceable, **placed)
     return await _session(StoredRun(config.run_dir / store.directory.name, manifest), store, built, contact)
 
 

@@ -24,6 +24,7 @@ from talm_sim.runs.files.manifest import wording_digests
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.judging import Grader, check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
+from talm_sim.runs.shards import Cut, check_shard, cut_scenarios
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.unanswered import number_put
 from talm_sim.scenarios.load import select
@@ -49,6 +50,8 @@ class Built:
     scenarios: Sequence[Scenario]
     grader: Grader
     library: CassetteLibrary
+    cut: Cut | None = None
+    """Of a new shard: the whole it is cut from, and where."""
     played: StoredRun | None = None
     """A finished run of the same episodes, which are taken from there in place of being run."""
 
@@ -56,9 +59,12 @@ class Built:
 def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     """Read the scenarios, decide every automatic value that needs no model, and see that the judges are there.
 
+    Of a shard, they are those of the whole, so that all shards decide alike.
+
     Raises:
         PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
     """
+    check_shard(job)
     scenarios = _choose_scenarios(job, shared)
     first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
     known = job.config.scenarios is None or job.config.cassettes is not None
@@ -135,7 +141,7 @@ async def build(
 
     Args:
         job: Planned.
-        scenarios: What is run, in order.
+        scenarios: What is run, in order; of a shard that begins, the whole it is cut from.
         shared: What other runs of the session opened.
         begun_with: For a run that continues: digests of the texts it started with.
         answered: For a run that continues: whether its model's server answered before, so that a refusal concerns one episode only.
@@ -143,13 +149,16 @@ async def build(
     Raises:
         PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port; or a text is not the one it began with.
     """
+    shard = job.config.shard if begun_with is None else None
+    cut = None if shard is None else cut_scenarios(scenarios, shard)
     grader = await open_grader(job, scenarios, shared)
     async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
         _check_wording(opened, begun_with or {})
         opened.check(scenarios)
         _check_control(job, scenarios)
         job = opened.job
-        built = Built(job, opened, scenarios, grader, shared.library(job.config.cassettes, job.task.recorded_in))
+        library = shared.library(job.config.cassettes, job.task.recorded_in)
+        built = Built(job, opened, scenarios if cut is None else cut.scenarios, grader, library, cut)
         await _check_recorded(built)
         yield built
 

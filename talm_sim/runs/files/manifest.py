@@ -97,6 +97,7 @@ def new_run_ids(config: RunConfig) -> Iterator[str]:
     """Names made of time (UTC), model and split, one after the other: of two runs begun in one second, in any process, one takes the second."""
     model = re.sub(r"[^A-Za-z0-9._-]+", "-", config.model.rpartition("/")[2]).strip("-.") or "model"
     name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{model[:60]}-{config.split.replace(',', '-')[:40]}"
+    name += f"-{config.shard.replace('/', 'of')}" if config.shard else ""
     yield name
     yield from (f"{name}-{number}" for number in itertools.count(2))
 
