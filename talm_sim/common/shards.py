@@ -38,7 +38,7 @@ def read_shard(text: str) -> Shard:
         raise ValueError(f"'{text[:40]}' is not a shard: write I/N, for example 2/16, the second of 16.")
     shard = Shard(int(found[1]), int(found[2]))
     if not 1 <= shard.part <= shard.of:
-        raise ValueError(f"there is no shard {shard}: the parts of {shard.of} are numbered from 1 to {shard.of}." if shard.of else "0 parts.")
+        raise ValueError(f"there is no shard {shard}: write I/N, with I from 1 to N.")
     return shard
 
 

@@ -160,8 +160,8 @@ async def start_run(built: Built, contact: Contact, *, command: str = "") -> Sto
         command=command,
         notes=built.opened.notes,
     )
-    placed = {} if cut is None else {"places": cut.places, "shard": shard_facts(cut, job)}
-    store = RunStore.create(config.run_dir, config.run_id or None, manifest, scenarios, tools, replaceable, **placed)
+    places, shard = ((), None) if cut is None else (cut.places, shard_facts(cut, job))
+    store = RunStore.create(config.run_dir, config.run_id or None, manifest, scenarios, tools, replaceable, places, shard)
     return await _session(StoredRun(config.run_dir / store.directory.name, manifest), store, built, contact)
 
 

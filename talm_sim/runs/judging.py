@@ -230,7 +230,7 @@ def _open_judges(
 
 def _find_way_out(conn: sqlite3.Connection, job: Job[Any], specs: Mapping[str, ToolSpec]) -> WayOut:
     """Return what says whether there was a way out of a fault, as it was drawn in an episode."""
-    others: dict[str, list[Mapping[str, Any]]] = {}
+    others: dict[str, Sequence[Mapping[str, Any]]] = {}
 
     def way_out(episode: Episode, scenario: Scenario, place: int) -> bool | None:
         from talm_sim.tasks.ways_out import clean_answers, could_recover, gold_arguments  # not at the top: a run without faults needs none
@@ -241,7 +241,7 @@ def _find_way_out(conn: sqlite3.Connection, job: Job[Any], specs: Mapping[str, T
             return None
         if not others:
             shard = stored_documents.meta(conn, SHARD, ShardFacts)  # the faults of a shard were drawn from the whole
-            others.update(gold_arguments(stored_documents.scenarios(conn)) if shard is None else shard.gold)
+            others.update(gold_arguments(stored_documents.scenarios(conn)) if shard is None else {**shard.gold})
         way = could_recover(
             scenario,
             job.options.perturb,

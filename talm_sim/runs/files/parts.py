@@ -25,7 +25,7 @@ class ShardFacts(FrozenModel):
     """How many scenarios the whole has."""
     dataset: str
     """Digest of these scenarios, in order."""
-    gold: dict[str, list[dict[str, Any]]] = {}
+    gold: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
     """Each tool's arguments in the gold calls of the whole, where faults may be drawn from them."""
 
 
