@@ -13,12 +13,13 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import Contact, blocking, resume_with, start_run
 from talm_sim.runs.budget import Spending, within_budget
-from talm_sim.runs.build import Built, build
+from talm_sim.runs.build import build
 from talm_sim.runs.effects import CellRows, Effect, estimate_effects
 from talm_sim.runs.events import OnEvent, listening
 from talm_sim.runs.grid import PlannedCell, cell_label, combine, is_whole, naming_cell, plan_cell, table_value, table_values
 from talm_sim.runs.python_words import phrase_errors_for_python
 from talm_sim.runs.resolve import configure
+from talm_sim.runs.runner import Built
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tables import frame
 from talm_sim.tasks import Job

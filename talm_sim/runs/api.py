@@ -21,7 +21,7 @@ from talm_sim.judges.base import Pair
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.runs.batch import Ask, BatchCounts, run_batch
 from talm_sim.runs.budget import Spending, within_budget
-from talm_sim.runs.build import Built, build, open_runner, plan
+from talm_sim.runs.build import build, plan
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening
 from talm_sim.runs.extensions import check_brought, import_agent, name_extensions
 from talm_sim.runs.files.manifest import describe_run
@@ -30,10 +30,12 @@ from talm_sim.runs.files.stored_documents import BLIND, MIXED
 from talm_sim.runs.judging import Grader, check_judges, judge_run, open_grader
 from talm_sim.runs.python_words import in_python, phrase_errors_for_python
 from talm_sim.runs.resolve import configure, override
+from talm_sim.runs.runner import Built, open_runner
 from talm_sim.runs.shards import scenarios_of_shard, shard_facts
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tables import first_measure
 from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_command
+from talm_sim.runs.workers.checks import check_workers
 from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.answering import person_model
 from talm_sim.tasks.shared import Shared
@@ -214,6 +216,8 @@ async def resume_with(
         overrides.setdefault("trust", False)  # whether code may run is for the user to say, and not for a stored run
     job = override(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
     import_agent(overrides)
+    if job.config.workers > 1:
+        check_workers(job)
     check_judges(job)
     answered = any(end.completed for end in stored.terminations)
     job = job.having(run_id=str(stored.path))
@@ -294,7 +298,7 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
             await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
         if built.job.config.tools is not stored.manifest.config.tools:
             await store.set_meta({MIXED: True})  # so that a table need not look at every episode of every run
-        async with open_runner(built, store) as runner:
+        async with open_runner(built, store, on_event, contact.spending) as runner:
             progress = store.progress(failed)
             on_event(_start_event(stored, built, progress, counted=contact.spending is not None))
             with directory_kept():

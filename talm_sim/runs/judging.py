@@ -32,7 +32,7 @@ from talm_sim.tasks.registry import every_task
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, ToolSpec
 
-__all__ = ["Grader", "check_judges", "judge_names", "judge_run", "judge_traffic", "open_grader", "score"]
+__all__ = ["Grader", "check_judges", "judge_names", "judge_run", "judge_traffic", "open_grader", "open_judges", "score"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ async def judge_run(
     Returns:
         How many verdicts failed.
     """
-    judges = _open_judges(store.reader, job, _instructions(job), grader, pairs)
+    judges = open_judges(store.reader, job, grader, pairs)
     failed = await score(store, judges, max_at_once=job.config.max_connections, on_event=on_event, spending=spending)
     # Verdicts that came with an imported run cannot be made again, so they stay.
     now = [*stored_documents.imported_judges(store.reader), *((judge.name, judge.config_digest) for judge in judges)]
@@ -209,15 +209,20 @@ async def judge_run(
     return failed
 
 
-def _open_judges(
-    conn: sqlite3.Connection, job: Job[Any], instructions: dict[str, str], grader: Grader, pairs: Callable[[], Pair]
-) -> list[Judge]:
-    """The judges in the order in which they work, each told what those before it said."""
+def open_judges(conn: sqlite3.Connection, job: Job[Any], grader: Grader, pairs: Callable[[], Pair] | None = None) -> list[Judge]:
+    """Open the judges in the order in which they work, each told what those before it said.
+
+    Args:
+        conn: The run's database.
+        job: Settled, its judges checked by `check_judges`.
+        grader: What `open_grader` gave.
+        pairs: As of `judge_run`; None where no judge compares.
+    """
     classes, own = [judge_class(name) for name in grader.judges], job.task.own_judges
     tools = {tool.name: tool for tool in stored_documents.meta(conn, "tools", list[ToolSpec]) or ()}
     way_out, calls_as = _find_way_out(conn, job, tools), job.task.calls_as(job)
-    context = JudgeContext(grader.model, instructions, grader.open_vote, way_out=way_out, tools=tools, calls_as=calls_as)
-    if any("pairs" in judge.needs for judge in classes):
+    context = JudgeContext(grader.model, _instructions(job), grader.open_vote, way_out=way_out, tools=tools, calls_as=calls_as)
+    if pairs is not None and any("pairs" in judge.needs for judge in classes):
         context = replace(context, pair=pairs())
     judges: list[Judge] = []
     for judge in classes:
@@ -322,10 +327,10 @@ class _Scoring:
         running: set[asyncio.Task[None]] = set()
         left = 0
         try:
-            for episode in stored_documents.episodes(self._store.reader):
+            for episode in stored_documents.episodes(self._store.reader, without=frozenset() if self._depends else self._judged):
                 scenario = self._scenarios[episode.scenario_id]
                 basis = self._basis_digest(episode, scenario) if self._depends else ""
-                if episode.id in self._judged and not self._is_stale(episode, basis):
+                if self._depends and episode.id in self._judged and not self._is_stale(episode, basis):
                     continue
                 if len(running) >= max_at_once:
                     running = await _progress(running)

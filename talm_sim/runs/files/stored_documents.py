@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, FiniteFloat, TypeAdapter, ValidationError, field_validator
@@ -110,9 +110,21 @@ def scenarios(conn: sqlite3.Connection) -> Iterator[Scenario]:
         yield scenario(body, scenario_id)
 
 
-def episodes(conn: sqlite3.Connection, group: str | None = None) -> Iterator[Episode]:
-    """Finished episodes, of one group or all, in the order of the plan: epoch by epoch, scenario by scenario."""
-    for episode_id, *_, body in rows(conn, "episodes", "WHERE grp = ifnull(?, grp) ORDER BY epoch, position", (group,)):
+def episodes(conn: sqlite3.Connection, group: str | None = None, *, without: Set[str] = frozenset()) -> Iterator[Episode]:
+    """Finished episodes, of one group or all, in the order of the plan: epoch by epoch, scenario by scenario.
+
+    Args:
+        conn: The run's database.
+        group: The only group; None for all.
+        without: Ids of those that are left out, unread.
+    """
+    which = "WHERE grp = ifnull(?, grp) ORDER BY epoch, position"
+    if without:
+        left = [name for (name,) in conn.execute(f"SELECT id FROM episodes {which}", (group,)) if name not in without]
+        found: Iterable[tuple[Any, ...]] = (row for name in left for row in rows(conn, "episodes", "WHERE id = ?", (name,)))
+    else:
+        found = rows(conn, "episodes", which, (group,))
+    for episode_id, *_, body in found:
         yield _parse(Episode, body, f"episode '{episode_id}'")
 
 

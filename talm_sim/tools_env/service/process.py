@@ -23,7 +23,7 @@ from talm_sim.tools_env.service import HEALTH_PATH
 from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 
-__all__ = ["ToolService"]
+__all__ = ["ToolService", "read_tools"]
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
@@ -149,21 +149,6 @@ class ToolService:
             self._errors.close()
             self._errors = None
 
-    def tools(self) -> HttpTools:
-        """Every tool, read from the running service's OpenAPI document.
-
-        Raises:
-            PrerequisiteError: It does not answer.
-        """
-        try:
-            with requests.Session() as session:
-                session.trust_env = False
-                answer = session.get(f"{self.base_url}/openapi.json", timeout=START_TIMEOUT_S)
-                answer.raise_for_status()
-                return tools_from_openapi(answer.json())
-        except requests.RequestException as err:
-            raise PrerequisiteError(f"the tool service started, but then did not answer: {type(err).__name__}; try again.") from None
-
     def _await_address(self, process: subprocess.Popen[str]) -> str:
         """Read the one line the child prints when it takes calls."""
         assert process.stdout is not None
@@ -213,6 +198,22 @@ class ToolService:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await asyncio.to_thread(self.stop)
+
+
+def read_tools(base_url: str) -> HttpTools:
+    """Return every tool of a running service, read from its OpenAPI document.
+
+    Raises:
+        PrerequisiteError: It does not answer.
+    """
+    try:
+        with requests.Session() as session:
+            session.trust_env = False
+            answer = session.get(f"{base_url}/openapi.json", timeout=START_TIMEOUT_S)
+            answer.raise_for_status()
+            return tools_from_openapi(answer.json())
+    except requests.RequestException as err:
+        raise PrerequisiteError(f"the tool service started, but then did not answer: {type(err).__name__}; try again.") from None
 
 
 def _describe_exit(code: int) -> str:

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from talm_sim.tools_env.routes import LOGICAL_HOST, build_request
-from talm_sim.tools_env.service.process import ToolService
+from talm_sim.tools_env.service.process import ToolService, read_tools
 from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.types import ToolSpec
 
@@ -24,7 +24,7 @@ def service() -> Iterator[ToolService]:
 
 @pytest.fixture(scope="session")
 def tools(service: ToolService) -> HttpTools:
-    return service.tools()
+    return read_tools(service.base_url)
 
 
 @pytest.fixture(scope="session")

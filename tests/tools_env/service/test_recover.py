@@ -16,7 +16,7 @@ from talm_sim.recordings import HttpRequest
 from talm_sim.tools_env.restarts import Recovered, on_restart
 from talm_sim.tools_env.routes import LOGICAL_HOST
 from talm_sim.tools_env.service import process
-from talm_sim.tools_env.service.process import ToolService
+from talm_sim.tools_env.service.process import ToolService, read_tools
 from talm_sim.tools_env.sources.http import HttpSource, HttpTools
 from tests.tools_env.service.quick import QuickServices
 
@@ -122,4 +122,4 @@ def test_one_that_does_not_start_again_is_told_in_one_line(service: Service, mon
 def test_one_that_dies_while_it_is_asked_for_its_tools_is_told_in_one_line(service: Service) -> None:
     service.kill()
     with pytest.raises(PrerequisiteError, match=r"^the tool service started, but then did not answer: ConnectionError; try again\.$"):
-        service.tools()
+        read_tools(service.base_url)

@@ -1,0 +1,52 @@
+"""What a run with worker processes cannot have, refused before anything is opened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.models.registry import in_process
+from talm_sim.tasks import AgentOptions, Job
+from talm_sim.tasks.answering import person_model
+
+__all__ = ["check_movable", "check_workers"]
+
+
+def check_workers(job: Job[Any]) -> None:
+    """See that a run with several workers can be played by processes.
+
+    Raises:
+        PrerequisiteError: It cannot; the message says what to change.
+    """
+    config = job.config
+    flag = f"--workers {config.workers}"
+    check_movable(job, flag)
+    for name in ("max_connections", "max_episodes"):
+        if getattr(config, name) < config.workers:
+            option = f"--{name.replace('_', '-')}"
+            raise PrerequisiteError(f"{flag}: {option} {getattr(config, name)} leaves nothing for some of them; use fewer workers.")
+    if getattr(job.options, "ask_limit_run", None) is not None:
+        raise PrerequisiteError(f"{flag}: --ask-limit-run counts the questions of the whole run in one process; leave one of them out.")
+
+
+def check_movable(job: Job[Any], flag: str) -> None:
+    """See that other processes can load what a run needs.
+
+    Args:
+        job: The run.
+        flag: The option that starts them, for messages.
+
+    Raises:
+        PrerequisiteError: They cannot; the message says what to change.
+    """
+    for model in filter(None, (job.config.model, person_model(job.config))):
+        if in_process(model) and not model.startswith("sim/"):
+            fix = "serve it and name it as openai-api/SERVICE/NAME"
+            raise PrerequisiteError(f"{flag}: {model} runs in the process that uses it, so each would load it; {fix}.")
+    if isinstance(job.options, AgentOptions):
+        agent = getattr(job.options, "agent", None)
+        if agent is not None and agent.startswith("python:"):
+            raise PrerequisiteError(f"{flag}: agent {agent.partition(':')[2]} is known in this process alone; put it into a module of yours.")
+        if any("=given:" in source for source in job.options.tools_from):
+            fix = "put them into a module and name it: tools_from=['python:MODULE:OBJECT']"
+            raise PrerequisiteError(f"{flag}: these tools are known in this process alone; {fix}.")
