@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from talm_sim.agent.checkpoints import memory_saver
 from talm_sim.config import RunConfig, Traffic
@@ -23,9 +23,6 @@ from talm_sim.tasks.answering import settle_person
 from talm_sim.tasks.keys import are_alike, differences, has_earlier_schedule, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, Termination
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["build", "plan", "settle_automatic"]
 

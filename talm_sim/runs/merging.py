@@ -208,7 +208,7 @@ def _copy_checkpoints(shards: Sequence[StoredShard], draft: Path) -> None:
     waiting = [shard for shard in shards if shard.threads]
     if waiting:
         from talm_sim.agent.checkpoints import copy_checkpoints  # not at the top: they import LangGraph
-        from talm_sim.runs.build import CHECKPOINTS
+        from talm_sim.runs.runner import CHECKPOINTS
 
         copy_checkpoints([(shard.path / CHECKPOINTS, shard.threads) for shard in waiting], draft / CHECKPOINTS)
 
