@@ -23,6 +23,7 @@ __all__ = [
     "RunExistsError",
     "ToolError",
     "ToolsGoneError",
+    "WorkersGoneError",
     "did_you_mean",
     "format_names",
     "full_name",
@@ -91,6 +92,10 @@ class EmptyShardError(PrerequisiteError):
 
 class ToolsGoneError(PrerequisiteError):
     """The tool service died again after a restart."""
+
+
+class WorkersGoneError(PrerequisiteError):
+    """The worker processes of a run died too often, or cannot be started."""
 
 
 class OptionError(PrerequisiteError, ValueError):

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from talm_sim.common.interrupts import in_order, run_in_thread
 from talm_sim.config import RunConfig, Scope, Traffic
-from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean, on_command_line
+from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, WorkersGoneError, did_you_mean, on_command_line
 from talm_sim.foreign.code import directory_kept
 from talm_sim.foreign.loop import is_foreign_loop, running_loop, use_foreign_loop
 from talm_sim.foreign.plugins import load_plugins
@@ -276,7 +276,7 @@ async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grad
 
 
 async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Contact, failed: Collection[Termination] = ()) -> StoredRun:
-    """Run one session in this process: episodes, then judges. If a server refuses or the tools are gone, the error says how to continue.
+    """Run one session: episodes, then judges. If a server refuses, or the tools or workers are gone, the error says how to continue.
 
     Args:
         stored: The run.
@@ -287,7 +287,7 @@ async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Co
     """
     try:
         return await _carry_out(stored, store, built, contact, failed)
-    except (RefusedError, ToolsGoneError) as err:
+    except (RefusedError, ToolsGoneError, WorkersGoneError) as err:
         raise PrerequisiteError(f"{err} The run is kept; continue with: {resume_command(stored.job, str(stored.path))}") from None
 
 

@@ -16,7 +16,7 @@ from talm_sim.runs.judging import check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.runner import Built, Runner
 from talm_sim.runs.shards import check_shard, cut_scenarios
-from talm_sim.runs.workers.checks import check_workers
+from talm_sim.runs.workers.checks import check_workers, modules_to_load
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import AgentOptions, Job, Opened, Recorded
 from talm_sim.tasks.answering import settle_person
@@ -125,6 +125,8 @@ async def build(
     shard = job.config.shard if begun_with is None else None
     cut = None if shard is None else cut_scenarios(scenarios, shard)
     grader = await open_grader(job, scenarios, shared)
+    if job.config.workers > 1:
+        modules_to_load(job, scenarios, grader.judges)
     async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
         _check_wording(opened, begun_with or {})
         opened.check(scenarios)

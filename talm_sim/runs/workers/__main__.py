@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import logging
 import os
+import select
 import signal
 import sys
+import threading
+import time
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +25,11 @@ from pydantic import BaseModel
 
 from talm_sim.agent.checkpoints import durable_saver, memory_saver
 from talm_sim.agent.episode import Waiting
-from talm_sim.common.processes import leave
+from talm_sim.common.processes import end_in_time, leave
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, ToolsGoneError
 from talm_sim.foreign.code import directory_kept
-from talm_sim.foreign.loop import LoopGivenUp
+from talm_sim.foreign.loop import LoopGivenUp, running_loop
 from talm_sim.foreign.plugins import load_plugins
 from talm_sim.judges.base import Judge
 from talm_sim.judges.registry import judge_class
@@ -43,10 +46,13 @@ from talm_sim.runs.workers.messages import LENGTH, TO_WORKER, frame
 from talm_sim.tasks.shared import Shared
 from talm_sim.tools_env.restarts import Recovered
 from talm_sim.tools_env.sources.built_in import RunningService, running_service
-from talm_sim.types import Episode
+from talm_sim.types import Episode, Scenario, Verdict
 
 _EVERY_S = 0.1
 """Seconds between two looks at what is told without being asked: what was spent, and which forms no tool waits for any more."""
+_ALONE_S = 1.0
+"""Seconds that a worker has to end if the run was killed."""
+_LOGGER = "talm_sim.runs.workers"
 
 
 class _Worker:
@@ -60,10 +66,12 @@ class _Worker:
     def __init__(self, reader: asyncio.StreamReader, pipe: int) -> None:
         self._reader = reader
         self._pipe = pipe
+        self._loop = asyncio.get_running_loop()
         self._numbers = itertools.count(1)
         self._asked: dict[int, asyncio.Future[Recovered]] = {}
         self._playing: set[asyncio.Task[None]] = set()
-        self._held: dict[tuple[str, int], Waiting] = {}
+        self._held: dict[int, Waiting] = {}
+        """Episodes of which tools wait for the person while calls run, by the number of their `Paused`."""
         self._told = messages.Spent(counts=())
         self._holds = False
 
@@ -73,6 +81,9 @@ class _Worker:
         first = await anext(received, None)
         if not isinstance(first, messages.Open):
             return
+        os.environ.pop("PYTHONPATH", None)  # with which this process was started
+        if first.python_path is not None:
+            os.environ["PYTHONPATH"] = first.python_path
         logging.basicConfig(handlers=[_Log(self._tell)], level=logging.WARNING, force=True)
         logging.getLogger("talm_sim").setLevel(first.log_level)
         try:
@@ -85,7 +96,7 @@ class _Worker:
                 finally:
                     await _cancel({look, *self._playing})
         except Exception as err:
-            self._tell(_failed(0, err))
+            self._tell(_describe_failure(0, err))
 
     @asynccontextmanager
     async def _opened(self, given: messages.Open) -> AsyncIterator[tuple[Runner, list[Judge], Spending | None]]:
@@ -93,9 +104,8 @@ class _Worker:
         load_plugins(given.modules)
         job = configure(RunConfig.model_validate_json(given.config), {}, look_up=False, created=datetime.fromisoformat(given.created))
         import_agent({"agent": getattr(job.options, "agent", None)})
-        loop = asyncio.get_running_loop()
         if given.service:
-            running_service.set(RunningService(given.service, partial(self._find_service, loop)))
+            running_service.set(RunningService(given.service, self._find_service))
         names = tuple(name for name in judge_names(job) if not judge_class(name).needs)
         async with AsyncExitStack() as stack:
             stack.enter_context(listening(self._tell_event, progress=False))
@@ -119,7 +129,15 @@ class _Worker:
                 yield TO_WORKER.validate_json(await self._reader.readexactly(size))
 
     def _tell(self, message: BaseModel) -> None:
-        document = memoryview(frame(message))
+        """Send a message, from any thread."""
+        if running_loop() is self._loop:
+            self._write(frame(message))
+        else:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._write, frame(message))
+
+    def _write(self, framed: bytes) -> None:
+        document = memoryview(framed)
         try:
             while document:  # it blocks where the run is slower: then it is for this process to wait
                 document = document[os.write(self._pipe, document) :]
@@ -148,46 +166,50 @@ class _Worker:
                 asked.set_result(Recovered(message.address, message.died))
 
     async def _play(self, given: messages.Play, runner: Runner, judges: list[Judge], spending: Spending | None) -> None:
+        state = None if given.state is None else json.loads(given.state)
         try:
-            result = await runner(given.scenario, epoch=given.epoch, attempt=given.attempt, resume=given.resume, state=given.state)
-            answer: BaseModel
-            if isinstance(result, Episode):
-                verdicts = [await judge(result, given.scenario) for judge in judges]
-                answer = messages.Finished(number=given.number, episode=result, verdicts=tuple(verdicts))
-            else:
-                if result.forms is not None:
-                    self._held[result.episode_id, result.attempt] = result
-                answer = messages.Paused(
-                    number=given.number,
-                    questions=result.questions,
-                    model_turns=result.model_turns,
-                    events=result.events,
-                    state=result.state,
-                    forms=result.forms is not None,
-                    held=result.forms is not None or self._holds,
-                )
-        except (Exception, LoopGivenUp) as err:
-            answer = _failed(given.number, err)
+            result = await runner(given.scenario, epoch=given.epoch, attempt=given.attempt, resume=given.resume, state=state)
+            verdicts = await _judge(judges, result, given.scenario) if isinstance(result, Episode) else ()
+            answer = frame(self._describe(given.number, result, verdicts))
+        except asyncio.CancelledError:
+            raise
+        except BaseException as err:  # the run waits for an answer, whatever the user's code raises
+            answer = frame(_describe_failure(given.number, err))
         self._tell_spent(spending)  # first, so that the budget is known when the next episode is due
-        self._tell(answer)
+        self._write(answer)
+
+    def _describe(self, number: int, result: Episode | Waiting, verdicts: tuple[Verdict, ...]) -> BaseModel:
+        if isinstance(result, Episode):
+            return messages.Finished(number=number, episode=result, verdicts=verdicts)
+        if result.forms is not None:
+            self._held[number] = result
+        return messages.Paused(
+            number=number,
+            questions=result.questions,
+            model_turns=result.model_turns,
+            events=result.events,
+            state=json.dumps(result.state),
+            forms=result.forms is not None,
+            held=result.forms is not None or self._holds,
+        )
 
     async def _look(self, spending: Spending | None) -> None:
         while True:
             await asyncio.sleep(_EVERY_S)
             self._tell_spent(spending)
-            for (episode_id, attempt), waiting in [*self._held.items()]:
+            for number, waiting in [*self._held.items()]:
                 if gone := waiting.withdrawn():
-                    self._tell(messages.Withdrawn(episode_id=episode_id, attempt=attempt, forms=tuple(gone)))
+                    self._tell(messages.Withdrawn(number=number, forms=tuple(gone)))
                 if not waiting.forms:
-                    del self._held[episode_id, attempt]
+                    del self._held[number]
 
-    def _find_service(self, loop: asyncio.AbstractEventLoop, address: str) -> Recovered:
-        """Ask the run, from any thread, where the built-in tools are that do not answer at an address."""
-        return asyncio.run_coroutine_threadsafe(self._ask_service(address), loop).result()
+    def _find_service(self, address: str) -> Recovered:
+        """Ask the run, from another thread, where the built-in tools are that do not answer at an address."""
+        return asyncio.run_coroutine_threadsafe(self._ask_service(address), self._loop).result()
 
     async def _ask_service(self, address: str) -> Recovered:
         number = next(self._numbers)
-        asked: asyncio.Future[Recovered] = asyncio.get_running_loop().create_future()
+        asked: asyncio.Future[Recovered] = self._loop.create_future()
         self._asked[number] = asked
         self._tell(messages.AskService(number=number, address=address))
         return await asked
@@ -201,15 +223,30 @@ class _Log(logging.Handler):
         self._tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._tell(messages.Logged(level=record.levelno, logger=record.name, text=record.getMessage()))
+        try:
+            text = self.format(record).encode(errors="backslashreplace").decode()
+            self._tell(messages.Logged(level=record.levelno, logger=record.name, text=text))
+        except Exception:  # what cannot be logged ends nothing, as with any handler
+            self.handleError(record)
 
 
-def _failed(number: int, err: BaseException) -> messages.Failed:
+async def _judge(judges: list[Judge], episode: Episode, scenario: Scenario) -> tuple[Verdict, ...]:
+    """Judge an episode; where a judge fails, the run judges it later, and says why it cannot."""
+    verdicts = []
+    for judge in judges:
+        with contextlib.suppress(Exception):
+            verdicts.append(await judge(episode, scenario))
+    return tuple(verdicts)
+
+
+def _describe_failure(number: int, err: BaseException) -> messages.Failed:
     if isinstance(err, LoopGivenUp):
         return messages.Failed(number=number, kind="", text=err.place, starts_again=True)
     if isinstance(err, PrerequisiteError):
-        return messages.Failed(number=number, kind=type(err).__name__, text=str(err))
-    return messages.Failed(number=number, kind="", text="".join(traceback.format_exception(err)))
+        kind, text = type(err).__name__, str(err)
+    else:
+        kind, text = "", "".join(traceback.format_exception(err))
+    return messages.Failed(number=number, kind=kind, text=text.encode(errors="backslashreplace").decode())
 
 
 async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
@@ -218,18 +255,32 @@ async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _work(pipe: int) -> None:
-    reader = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+async def _work(orders: int, pipe: int) -> None:
+    reader = asyncio.StreamReader(2**20)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), open(orders, "rb", 0))  # noqa: SIM115
     await _Worker(reader, pipe).work()
 
 
+def _end_with(parent: int, orders: int) -> None:
+    """Wait until nobody writes orders any more; if that is because the run was killed, leave this process a moment to end."""
+    poll = select.poll()
+    poll.register(orders, 0)  # which waits for a hang-up alone
+    poll.poll()
+    while os.getppid() == parent:  # it is ending the workers, and kills those that take too long
+        time.sleep(_EVERY_S)
+    time.sleep(_ALONE_S)
+    os._exit(1)
+
+
 def main() -> int:
-    """Work until standard input is closed; standard output is the run's, so what else is written there goes to standard error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run
-    pipe = os.dup(sys.stdout.fileno())
+    """Work until standard input is closed. Both standard streams are the run's alone: others read nothing, and write to standard error."""
+    parent, orders, pipe = os.getppid(), os.dup(sys.stdin.fileno()), os.dup(sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    run_to_completion(_work(pipe))
+    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the run; one that is ignored would be ignored by what is started here, too
+    threading.Thread(target=_end_with, args=(parent, orders), name="talm-sim-end-with-run", daemon=True).start()
+    run_to_completion(_work(orders, pipe))
+    end_in_time(0, logging.getLogger(_LOGGER).warning)
     return leave(0)
 
 

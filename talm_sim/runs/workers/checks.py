@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import in_process
+from talm_sim.runs.extensions import name_extensions
 from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.answering import person_model
+from talm_sim.types import Scenario
 
-__all__ = ["check_movable", "check_workers"]
+__all__ = ["check_movable", "check_workers", "modules_to_load"]
 
 
 def check_workers(job: Job[Any]) -> None:
@@ -50,3 +53,23 @@ def check_movable(job: Job[Any], flag: str) -> None:
         if any("=given:" in source for source in job.options.tools_from):
             fix = "put them into a module and name it: tools_from=['python:MODULE:OBJECT']"
             raise PrerequisiteError(f"{flag}: these tools are known in this process alone; {fix}.")
+
+
+def modules_to_load(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str]) -> tuple[str, ...]:
+    """Return the user's modules that other processes must import to play and judge a run.
+
+    Args:
+        job: The run's, final.
+        scenarios: What is run.
+        judges: Who judges it.
+
+    Raises:
+        PrerequisiteError: Something is defined in the script that runs, which no other process can import.
+    """
+    modules = [*job.config.plugin]
+    for thing, origin in name_extensions(job, scenarios, judges).items():
+        module = origin.removeprefix("--plugin ") if origin.startswith("--plugin ") else ""
+        if module == "__main__":
+            raise PrerequisiteError(f"--workers: {thing} is defined in the script that runs; put it into a module of its own and import that.")
+        modules += [module] if module and module not in modules else []
+    return tuple(modules)

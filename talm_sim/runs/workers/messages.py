@@ -91,6 +91,7 @@ class Ready(_Message):
     """The worker has opened all it needs."""
 
     what: Literal["ready"] = "ready"
+    number: Literal[0] = 0
 
 
 class Finished(_Message):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import logging
 import os
 import signal
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
@@ -17,13 +18,13 @@ from typing import Any, Final, Self
 from talm_sim.agent.episode import Waiting
 from talm_sim.agent.humans import HumanReply
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, WorkersGoneError
 from talm_sim.foreign.loop import LoopGivenUp
 from talm_sim.runs.batch import JudgedEpisode, WorkerDiedError
 from talm_sim.runs.budget import Spending
 from talm_sim.runs.events import OnEvent
-from talm_sim.runs.extensions import name_extensions
 from talm_sim.runs.workers import messages
+from talm_sim.runs.workers.checks import modules_to_load
 from talm_sim.runs.workers.messages import FROM_WORKER, LENGTH, frame
 from talm_sim.tasks import Job
 from talm_sim.tools_env.service.process import ToolService
@@ -31,11 +32,13 @@ from talm_sim.types import Scenario, episode_id
 
 __all__ = ["Plan", "Workers", "plan_workers"]
 
-_COMMAND: Final = (sys.executable, "-P", "-m", "talm_sim.runs.workers")
+_WORDS: Final = ("-P", "-m", "talm_sim.runs.workers")
 """-P: a file in the working directory must not stand in for a module."""
 _MOST_DEATHS: Final = 3
 _END_S: Final = 5.0
-_WORKER_LOGGER: Final = "talm_sim.runs.workers"
+_AHEAD: Final = 2**20
+"""Bytes that are read ahead of what a worker sends."""
+_LOGGER: Final = "talm_sim.runs.workers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +59,23 @@ class Plan:
     modules: tuple[str, ...] = ()
     service: ToolService | None = None
 
-    def first(self, number: int) -> messages.Open:
-        """Return what a worker, counted from 0, is told first: it may make its share of the model requests at the same time."""
+    def first(self, number: int, service: str) -> messages.Open:
+        """Return what a worker, counted from 0, is told first: it may make its share of the model requests at the same time.
+
+        Args:
+            number: The worker.
+            service: Address of the built-in tools; empty where the run has none.
+        """
         workers, most = self.config.workers, self.config.max_connections
         share = self.config.model_copy(update={"workers": 1, "max_connections": most // workers + (number < most % workers)})
-        level = logging.getLogger("talm_sim").getEffectiveLevel()
-        address = "" if self.service is None else self.service.base_url
         return messages.Open(
-            config=share.model_dump_json(), created=self.created, path=self.path, modules=self.modules, service=address, log_level=level
+            config=share.model_dump_json(),
+            created=self.created,
+            path=self.path,
+            modules=self.modules,
+            service=service,
+            python_path=os.environ.get("PYTHONPATH"),
+            log_level=logging.getLogger("talm_sim").getEffectiveLevel(),
         )
 
 
@@ -78,16 +90,10 @@ def plan_workers(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[
         directory: Where the run is.
 
     Raises:
-        PrerequisiteError: It uses what is defined in the script that runs, which no other process can import.
+        PrerequisiteError: See `modules_to_load`.
     """
-    brought = name_extensions(job, scenarios, judges)
-    modules = [*job.config.plugin]
-    for thing, origin in brought.items():
-        module = origin.removeprefix("--plugin ") if origin.startswith("--plugin ") else ""
-        if module == "__main__":
-            raise PrerequisiteError(f"--workers: {thing} is defined in the script that runs; put it into a module of its own and import that.")
-        modules += [module] if module and module not in modules else []
-    return Plan(job.config, job.created.isoformat(), str(directory.absolute()), tuple(modules), service)
+    modules = modules_to_load(job, scenarios, judges)
+    return Plan(job.config, job.created.isoformat(), str(directory.absolute()), modules, service)
 
 
 @dataclass
@@ -111,6 +117,9 @@ class _Process:
     number: int
     process: asyncio.subprocess.Process
     jobs: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
+    """What it is doing, by the number of the message; number 0 is its start."""
+    forms: dict[int, _RemoteForms] = field(default_factory=dict)
+    """Forms that tools wait for there, by the number of the `Paused`."""
     reading: asyncio.Task[None] | None = None
 
     def send(self, message: messages.ToWorker) -> None:
@@ -133,22 +142,24 @@ class Workers:
         self._plan = plan
         self._on_event = on_event
         self._spending = spending
+        self._started: set[_Process] = set()
         self._processes: list[_Process] = []
+        """Those that take episodes."""
         self._numbers = itertools.count(1)
-        self._at: dict[tuple[str, int], _Process] = {}
-        """Where an episode waits that only this process can continue."""
-        self._forms: dict[tuple[str, int], _RemoteForms] = {}
+        self._at: dict[tuple[str, int], tuple[_Process, int]] = {}
+        """Where an episode waits that only one process can continue, and the number of its `Paused`."""
         self._deaths = 0
-        self._failure: PrerequisiteError | None = None
+        self._failure: Exception | None = None
+        """Why nothing more can be played."""
         self._changed = asyncio.Event()
         self._closing = False
         self._helpers: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         try:
-            self._processes = list(await asyncio.gather(*map(self._start, range(self._plan.config.workers))))
+            await asyncio.gather(*[self._help(self._start(number)) for number in range(self._plan.config.workers)])
         except BaseException:
-            await self.aclose()
+            await asyncio.shield(self.aclose())
             raise
         return self
 
@@ -158,13 +169,13 @@ class Workers:
     async def aclose(self) -> None:
         """End the workers; one that does not end by itself is killed."""
         self._closing = True
-        for one in self._processes:
-            if one.process.stdin is not None:
-                one.process.stdin.close()
-        await asyncio.gather(*map(_end, self._processes))
         for task in self._helpers:
             task.cancel()
         await asyncio.gather(*self._helpers, return_exceptions=True)
+        for one in self._started:
+            if one.process.stdin is not None:
+                one.process.stdin.close()
+        await asyncio.gather(*map(_end, self._started))
 
     async def __call__(
         self,
@@ -183,15 +194,15 @@ class Workers:
             PrerequisiteError: The user must fix something.
         """
         name = episode_id(scenario.id, epoch)
-        process = self._at.pop((name, attempt), None)
-        self._forms.pop((name, attempt), None)
+        process, paused = self._at.pop((name, attempt), (None, 0))
         if process is None:
             process = await self._least_busy()
         elif process not in self._processes:
             raise WorkerDiedError("the worker that held it died")
+        process.forms.pop(paused, None)
         number = next(self._numbers)
         done = process.jobs[number] = asyncio.get_running_loop().create_future()
-        kept, replies = None if state is None else dict(state), None if resume is None else dict(resume)
+        kept, replies = None if state is None else json.dumps(state), None if resume is None else dict(resume)
         process.send(messages.Play(number=number, scenario=scenario, epoch=epoch, attempt=attempt, resume=replies, state=kept))
         try:
             answer: messages.Finished | messages.Paused = await done
@@ -200,65 +211,74 @@ class Workers:
         if isinstance(answer, messages.Finished):
             return JudgedEpisode(answer.episode, answer.verdicts)
         if answer.held:
-            self._at[name, attempt] = process
-        forms = _RemoteForms({one.interrupt_id for one in answer.questions}) if answer.forms else None
-        if forms is not None:
-            self._forms[name, attempt] = forms
-        seen = (answer.questions, answer.model_turns, answer.events, answer.state)
-        return Waiting(name, scenario.id, epoch, attempt, *seen, forms)
+            self._at[name, attempt] = process, number
+        seen = (answer.questions, answer.model_turns, answer.events, json.loads(answer.state))
+        return Waiting(name, scenario.id, epoch, attempt, *seen, process.forms.get(number))
 
     async def _least_busy(self) -> _Process:
-        while not self._processes:
-            if self._failure is not None:
-                raise self._failure
+        while self._failure is None and not self._processes:
             self._changed.clear()
             await self._changed.wait()
+        if self._failure is not None:
+            raise self._failure
         return min(self._processes, key=lambda one: len(one.jobs))
 
-    async def _start(self, number: int) -> _Process:
-        process = await asyncio.create_subprocess_exec(
-            *_COMMAND,
-            # What this process can import, the worker can, too.
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            # Ctrl-C in a terminal is for the run.
-            start_new_session=True,
-        )
+    async def _start(self, number: int) -> None:
+        """Start a worker, and return when it takes episodes."""
+        service = self._plan.service
+        # No address is asked for: where the service has just died, this waits until it is there again.
+        address = "" if service is None else (await asyncio.to_thread(service.recover, "")).address
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *_WORDS,
+                # What this process can import, the worker can, too.
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                # Ctrl-C in a terminal is for the run.
+                start_new_session=True,
+                limit=_AHEAD,
+            )
+        except OSError as err:
+            raise WorkersGoneError(f"a worker cannot be started ({err.strerror}); use fewer --workers.") from None
         one = _Process(number, process)
+        self._started.add(one)
         ready = one.jobs[0] = asyncio.get_running_loop().create_future()
         one.reading = asyncio.create_task(self._read(one))
-        one.send(self._plan.first(number))
+        one.send(self._plan.first(number, address))
         try:
             await ready
-        except BaseException:
-            await _end(one)
-            raise
         finally:
             one.jobs.pop(0, None)
-        return one
+        self._processes.append(one)
 
     async def _read(self, one: _Process) -> None:
         """Take what a worker sends, until it ends."""
         assert one.process.stdout is not None
-        with contextlib.suppress(asyncio.IncompleteReadError):
+        try:
             while True:
                 (size,) = LENGTH.unpack(await one.process.stdout.readexactly(LENGTH.size))
                 self._take(one, FROM_WORKER.validate_json(await one.process.stdout.readexactly(size)))
-        code = await one.process.wait()
-        if not self._closing:
-            self._note_death(one, _describe_end(code))
+        except asyncio.IncompleteReadError:
+            code = await one.process.wait()
+            if not self._closing:
+                self._note_death(one, _describe_end(code))
+        except Exception as err:  # a bug: in what it sends, or in who listens
+            self._fail_all(one, err)
 
     def _take(self, one: _Process, message: messages.FromWorker) -> None:
         match message:
-            case messages.Ready():
-                _settle(one.jobs.get(0), None)
-            case messages.Finished() | messages.Paused():
+            case messages.Ready() | messages.Finished():
+                _settle(one.jobs.get(message.number), message)
+            case messages.Paused():
+                if message.forms:
+                    one.forms[message.number] = _RemoteForms({asked.interrupt_id for asked in message.questions})
                 _settle(one.jobs.get(message.number), message)
             case messages.Failed():
                 _fail(one.jobs.get(message.number), LoopGivenUp(None, message.text) if message.starts_again else message.error())
             case messages.Withdrawn():
-                if (forms := self._forms.get((message.episode_id, message.attempt))) is not None:
+                if (forms := one.forms.get(message.number)) is not None:
                     forms.open -= {*message.forms}
             case messages.Spent():
                 if self._spending is not None:
@@ -284,29 +304,33 @@ class Workers:
         self._deaths += 1
         if 0 in one.jobs or self._deaths > _MOST_DEATHS:
             times = f"{self._deaths} workers have died; the last one" if self._deaths > 1 else "a worker"
-            why = "find out why, for example whether memory ran out"
-            err: Exception = PrerequisiteError(f"{times} was {how}: {why}. Finished episodes are kept; continue with: talm-sim resume.")
-        else:
-            logging.getLogger(_WORKER_LOGGER).warning("a worker was %s; another one starts its episodes again", how)
-            err = WorkerDiedError(f"its worker was {how}")
-            self._processes.remove(one)
-            for waiting in [waiting for waiting, at in self._at.items() if at is one]:
-                self._forms.pop(waiting, None)
-            self._help(self._replace(one.number))
+            self._fail_all(one, WorkersGoneError(f"{times} was {how}: find out why, for example whether memory ran out."))
+            return
+        logging.getLogger(_LOGGER).warning("a worker was %s; another one starts its episodes again", how)
+        self._processes.remove(one)
+        for done in one.jobs.values():
+            _fail(done, WorkerDiedError(f"its worker was {how}"))
+        self._help(self._replace(one.number))
+
+    def _fail_all(self, one: _Process, err: Exception) -> None:
+        """Let nothing more be played, as a worker can do nothing any more."""
+        self._failure = self._failure or err
         for done in one.jobs.values():
             _fail(done, err)
+        self._changed.set()
 
     async def _replace(self, number: int) -> None:
         try:
-            self._processes.append(await self._start(number))
-        except PrerequisiteError as err:
-            self._failure = err
+            await self._start(number)
+        except Exception as err:
+            self._failure = self._failure or err
         self._changed.set()
 
-    def _help(self, work: Any) -> None:
+    def _help(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._helpers.add(task)
         task.add_done_callback(self._helpers.discard)
+        return task
 
 
 def _settle(done: asyncio.Future[Any] | None, value: Any) -> None:
