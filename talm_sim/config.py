@@ -275,7 +275,8 @@ class RunConfig(OptionsModel):
         "", OPE, "Limit requests, tokens, cost, minutes.", metavar="KEY=N,...", complete="talm_sim.common.budgets:BUDGET_WORDS"
     )
     prices: Path | None = option(None, OPE, "Also print the cost, at these prices.", metavar="F.toml")
-    workers: int = option(1, OPE, "Processes that play the episodes.", metavar="N", rare=True, ge=1, le=64)
+    workers: int = option(1, OPE, "Processes (with --on, shards) that play the episodes.", metavar="N", rare=True, ge=1, le=10_000)
+    on: str | None = option(None, OPE, "Play on a cluster: ray[://HOST:PORT].", metavar="ENGINE", rare=True)
     max_episodes: int = option(16, OPE, "Episodes at the same time.", metavar="N", rare=True, ge=1)
     max_connections: int = option(16, OPE, "Model requests at the same time.", metavar="N", ge=1)
     max_retries: int = option(5, OPE, "Retries per failed request.", metavar="N", rare=True, ge=0)

@@ -17,6 +17,7 @@ __all__ = [
     "EmptyShardError",
     "NotComparableError",
     "OptionError",
+    "OutOfBudgetError",
     "PrerequisiteError",
     "ProviderError",
     "RefusedError",
@@ -88,6 +89,10 @@ class RunExistsError(PrerequisiteError):
 
 class EmptyShardError(PrerequisiteError):
     """No scenario falls into a shard. Nothing has to be fixed; `talm-sim run` exits with 0."""
+
+
+class OutOfBudgetError(PrerequisiteError):
+    """A budget left something undone, and there is no run yet that could be shown; the command exits with 4."""
 
 
 class ToolsGoneError(PrerequisiteError):

@@ -43,6 +43,7 @@ from talm_sim.types import Scenario, Termination
 
 __all__ = [
     "AGAIN",
+    "KEPT",
     "MANY",
     "Contact",
     "blocking",
@@ -63,6 +64,8 @@ _T = TypeVar("_T")
 
 AGAIN = (Termination.INFRASTRUCTURE_ERROR.value,)
 """Terminations that `resume` tries again by default."""
+KEPT = "The run is kept; continue with:"
+"""What precedes the command that continues a run, where its models or tools are gone."""
 MANY = 100_000
 """A run of more episodes than this needs an explicit confirmation."""
 
@@ -122,11 +125,16 @@ async def run_async(
     """
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
-            job, scenarios = plan(configure(config, options), shared)
+            given = configure(config, options)
+            job, scenarios = plan(given, shared)
             if (job.config.gate or job.config.baseline) and not on_command_line.get():
                 raise PrerequisiteError("gate: a run ends before its gates are checked; call talm_sim.check_gates(run, gates, baseline).")
             if not large:
                 check_size(job, scenarios_of_shard(scenarios, job.config.shard))
+            if job.config.on is not None:
+                from talm_sim.runs.engines.driver import run_elsewhere  # not at the top: most runs are played here
+
+                return await run_elsewhere(given.config, job, scenarios, listen, command=command)
             with within_budget(job.config, listen) as spending:
                 async with build(job, scenarios, shared) as built:
                     return await start_run(built, Contact(listen, ask, wait, spending), command=command)
@@ -288,7 +296,7 @@ async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Co
     try:
         return await _carry_out(stored, store, built, contact, failed)
     except (RefusedError, ToolsGoneError, WorkersGoneError) as err:
-        raise PrerequisiteError(f"{err} The run is kept; continue with: {resume_command(stored.job, str(stored.path))}") from None
+        raise PrerequisiteError(f"{err} {KEPT} {resume_command(stored.job, str(stored.path))}") from None
 
 
 async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: Contact, failed: Collection[Termination]) -> StoredRun:

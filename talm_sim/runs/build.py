@@ -11,6 +11,7 @@ from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, format_names, line_to_copy, suggest_nearest
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.recordings import model_folder
+from talm_sim.runs.engines.checks import check_elsewhere
 from talm_sim.runs.files.manifest import wording_digests
 from talm_sim.runs.judging import check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
@@ -36,7 +37,9 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
         PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
     """
     check_shard(job)
-    if job.config.workers > 1:
+    if job.config.on is not None:
+        check_elsewhere(job)
+    elif job.config.workers > 1:
         check_workers(job)
     scenarios = _choose_scenarios(job, shared)
     first = {scenario.group: scenario.id for scenario in reversed(scenarios)}

@@ -27,10 +27,21 @@ from talm_sim.runs.events import (
     RunEvent,
     RunFinished,
     RunStarted,
+    ShardsProgress,
     ToolsRestarted,
 )
 
-__all__ = ["Display", "FullDisplay", "JsonDisplay", "PlainDisplay", "describe_end", "describe_restart", "describe_start", "open_display"]
+__all__ = [
+    "Display",
+    "FullDisplay",
+    "JsonDisplay",
+    "PlainDisplay",
+    "describe_end",
+    "describe_restart",
+    "describe_shard",
+    "describe_start",
+    "open_display",
+]
 
 _LIVE = ("live", "record")
 _SILENCE_S = 30.0
@@ -68,7 +79,7 @@ class Display:
         """Process an event and show it."""
         if isinstance(event, RunStarted):
             self.started, self.finished = event, event.finished
-        elif isinstance(event, EpisodeFinished):
+        elif isinstance(event, EpisodeFinished | ShardsProgress):
             self.finished = event.finished
         elif isinstance(event, BudgetSpent):
             self.spent = event
@@ -134,6 +145,10 @@ class PlainDisplay(Display):
                 self._print(describe_start(event))
             case EpisodeFinished():
                 self._print_episode(event)
+            case ShardsProgress() if event.shard:
+                self._print(describe_shard(event))
+            case ShardsProgress() if self._is_overdue():
+                self._print(f"{event.finished:,} of {count(event.total, 'episode')} finished")
             case EpisodeWaiting():
                 for question in event.questions:
                     self._print(f"waiting: {strip_control(event.episode_id)} asks: {one_line(question)}")
@@ -236,6 +251,8 @@ class FullDisplay(Display):
                 self._tasks["episodes"] = self._bars.add_task("episodes", total=event.total, completed=event.finished)
             case EpisodeFinished():
                 self._bars.update(self._tasks["episodes"], completed=event.finished)
+            case ShardsProgress():
+                self._update_shards(event)
             case JudgeProgress():
                 self._update_judge_bar(event)
             case RunFinished():
@@ -249,6 +266,14 @@ class FullDisplay(Display):
         for task in self._tasks.values():
             self._bars.remove_task(task)
         self._tasks.clear()
+
+    def _update_shards(self, event: ShardsProgress) -> None:
+        if "shards" not in self._tasks:
+            self._tasks["shards"] = self._bars.add_task("shards", total=event.shards)
+        self._bars.update(self._tasks["episodes"], completed=event.finished)
+        self._bars.update(self._tasks["shards"], completed=event.shards - event.left)
+        if event.error:
+            self.console.print(describe_shard(event), soft_wrap=True)
 
     def _update_judge_bar(self, event: JudgeProgress) -> None:
         name = one_line(event.judge, 20)
@@ -316,6 +341,13 @@ def _live_line(role: str, model: str, traffic: str) -> str:
 def describe_restart(event: ToolsRestarted) -> str:
     """Describe in one line what happened to the tools."""
     return f"the tool service died ({event.reason}): it was restarted, which happens once per command; unanswered calls are sent again"
+
+
+def describe_shard(event: ShardsProgress) -> str:
+    """Describe in one line that a shard has ended."""
+    end = f"failed: {one_line(event.error)}" if event.error else "is finished"
+    node = f" on {one_line(event.node)}" if event.node else ""
+    return f"shard {event.shard}{node} {end}; {event.finished:,} of {count(event.total, 'episode')}, {count(event.left, 'shard')} left"
 
 
 def describe_end(event: RunFinished) -> str:
