@@ -86,4 +86,4 @@ def _problem(registry: Registry[Any], name: str) -> str:
 
 
 def _registry(kind: str) -> Registry[Any]:
-    return load_named(_REGISTRIES[kind], kind)  # type: ignore[return-value]  # imported when it is asked for
+    return load_named(_REGISTRIES[kind], kind)  # imported when it is asked for
