@@ -111,7 +111,9 @@ def _measure(kind: str, options: dict[str, Any], pairs: int) -> bool:
     _line("    median, episodes/s", [episodes / statistics.median(one.seconds for one in side) for side in zip(*found, strict=True)])
     processor = [workers.processor / plain.processor for workers, plain in found]
     kept = _line("  processor time", processor, f"<= {MOST_PROCESSOR}", statistics.median(processor) <= MOST_PROCESSOR) and kept
-    _line("    median, ms per episode", [1e3 * statistics.median(one.processor for one in side) / episodes for side in zip(*found, strict=True)])
+    _line(
+        "    median, ms per episode", [1e3 * statistics.median(one.processor for one in side) / episodes for side in zip(*found, strict=True)]
+    )
     return kept
 
 

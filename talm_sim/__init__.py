@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from talm_sim.runs.compare import compare
     from talm_sim.runs.gating import check_gates
     from talm_sim.runs.listing import list_runs
+    from talm_sim.runs.merging import merge_runs
     from talm_sim.runs.power import power
     from talm_sim.runs.stored_run import StoredRun, load_run
     from talm_sim.scenarios.load import select
@@ -120,6 +121,7 @@ __all__ = [
     "judge_async",
     "list_runs",
     "load_run",
+    "merge_runs",
     "option",
     "power",
     "provider",
@@ -191,6 +193,7 @@ _HOMES = {
     "judge_async": "talm_sim.runs.api",
     "list_runs": "talm_sim.runs.listing",
     "load_run": "talm_sim.runs.stored_run",
+    "merge_runs": "talm_sim.runs.merging",
     "option": "talm_sim.config",
     "power": "talm_sim.runs.power",
     "provider": "talm_sim.models.registry",

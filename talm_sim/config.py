@@ -24,6 +24,7 @@ from pydantic.fields import FieldInfo
 from talm_sim.common.budgets import read_budget
 from talm_sim.common.credentials import Hider, credentials_in_environment, names_credential
 from talm_sim.common.gates import read_gate
+from talm_sim.common.shards import read_shard
 from talm_sim.common.typed_options import OptionsModel
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "ProviderOptions",
     "RunConfig",
     "Scope",
+    "ShardText",
     "Traffic",
     "check_person",
     "is_constrained",
@@ -206,6 +208,10 @@ def _join_names(value: Any) -> Any:
     return ",".join(dict.fromkeys(filter(None, (name.strip() for name in names))))
 
 
+def _check_shard(value: str) -> str:
+    return str(read_shard(value))
+
+
 def _check_gate(value: str) -> str:
     return read_gate(value).text
 
@@ -222,6 +228,8 @@ BudgetText = Annotated[Names, AfterValidator(_check_budget)]
 """Limits of what a command spends, see `read_budget`; empty for none."""
 GateText = Annotated[str, AfterValidator(_check_gate)]
 """`[GROUP.]MEASURE>=NUMBER`; see `read_gate`."""
+ShardText = Annotated[str, AfterValidator(_check_shard)]
+"""`I/N`; see `read_shard`."""
 Limit = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_check_limit)]
 """`N` or `A-B`; see `parse_limit`."""
 
@@ -243,6 +251,7 @@ class RunConfig(OptionsModel):
     category: tuple[str, ...] = option((), GEN, "Only scenarios that use tools of this category; repeatable.", metavar="NAME", rare=True)
     scenarios: Path | None = option(None, GEN, "Scenarios (JSONL) instead of the bundled ones.", metavar="FILE")
     limit: Limit | None = option(None, GEN, "First N, or A to B, of each group.", metavar="N|A-B")
+    shard: ShardText | None = option(None, GEN, "Only part I of N, by digest; see runs merge.", metavar="I/N", rare=True)
     epochs: int = option(1, GEN, "How often to run each scenario.", metavar="N", ge=1)
     model: ModelName = option(DEFAULT_MODEL, GEN, "PROVIDER/NAME.  [default: the recorded one]", metavar="P/N")
     model_options: ProviderOptions = option({}, GEN, "Option for the model provider; repeatable.", flag="-M", metavar="K=V")
@@ -266,7 +275,8 @@ class RunConfig(OptionsModel):
         "", OPE, "Limit requests, tokens, cost, minutes.", metavar="KEY=N,...", complete="talm_sim.common.budgets:BUDGET_WORDS"
     )
     prices: Path | None = option(None, OPE, "Also print the cost, at these prices.", metavar="F.toml")
-    workers: int = option(1, OPE, "Processes that play the episodes.", metavar="N", rare=True, ge=1, le=64)
+    workers: int = option(1, OPE, "Processes (with --on, shards) that play the episodes.", metavar="N", rare=True, ge=1, le=10_000)
+    on: str | None = option(None, OPE, "Play on a cluster: ray[://HOST:PORT].", metavar="ENGINE", rare=True)
     max_episodes: int = option(16, OPE, "Episodes at the same time.", metavar="N", rare=True, ge=1)
     max_connections: int = option(16, OPE, "Model requests at the same time.", metavar="N", ge=1)
     max_retries: int = option(5, OPE, "Retries per failed request.", metavar="N", rare=True, ge=0)

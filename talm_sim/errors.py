@@ -14,8 +14,10 @@ from contextvars import ContextVar
 __all__ = [
     "CassetteMissError",
     "ContextOverflowError",
+    "EmptyShardError",
     "NotComparableError",
     "OptionError",
+    "OutOfBudgetError",
     "PrerequisiteError",
     "ProviderError",
     "RefusedError",
@@ -83,6 +85,14 @@ class NotRecordedError(PrerequisiteError):
 
 class RunExistsError(PrerequisiteError):
     """A run of this name exists."""
+
+
+class EmptyShardError(PrerequisiteError):
+    """No scenario falls into a shard. Nothing has to be fixed; `talm-sim run` exits with 0."""
+
+
+class OutOfBudgetError(PrerequisiteError):
+    """A budget left something undone, and there is no run yet that could be shown; the command exits with 4."""
 
 
 class ToolsGoneError(PrerequisiteError):

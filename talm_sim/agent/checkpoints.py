@@ -6,20 +6,21 @@ The default loader would execute a crafted checkpoint, and a run directory from 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from talm_sim import types
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["checkpoint_file", "durable_saver", "memory_saver"]
+__all__ = ["checkpoint_file", "copy_checkpoints", "durable_saver", "memory_saver"]
 
 _STATE_TYPES = (
     types.Approval,
@@ -38,6 +39,11 @@ _STATE_TYPES = (
     types.UnparsableCall,
     types.Usage,
 )
+_COLUMNS = {
+    "checkpoints": ("thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "type", "checkpoint", "metadata"),
+    "writes": ("thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "task_path", "idx", "channel", "type", "value"),
+}
+"""The tables of a file, as LangGraph makes them."""
 _MESSAGES = (
     ("langchain_core.messages.ai", "AIMessage"),
     ("langchain_core.messages.human", "HumanMessage"),
@@ -71,6 +77,31 @@ async def durable_saver(path: Path) -> AsyncIterator[BaseCheckpointSaver[Any]]:
             saver.serde = _serializer()
             await saver.setup()
         yield saver
+
+
+def copy_checkpoints(sources: Iterable[tuple[Path, Collection[str]]], target: Path) -> None:
+    """Copy paused episodes of several files into a new one.
+
+    Args:
+        sources: Each file, and the threads that are copied from it. One that is not in a file starts again.
+        target: The new file.
+
+    Raises:
+        PrerequisiteError: A file is damaged, or is something else.
+    """
+    with checkpoint_file(target), closing(sqlite3.connect(target, isolation_level=None)) as conn:
+        SqliteSaver(conn).setup()
+        conn.execute("BEGIN")
+        for path, threads in sources:
+            if not path.exists():
+                continue
+            with checkpoint_file(path), closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as source:
+                for table, columns in _COLUMNS.items():
+                    for thread in sorted(threads):
+                        found = source.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE thread_id = ?", (thread,))
+                        conn.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", found)
+        conn.execute("COMMIT")
+        conn.execute("PRAGMA journal_mode=DELETE")  # the file alone is whole
 
 
 @contextmanager

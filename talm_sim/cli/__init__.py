@@ -22,7 +22,7 @@ from talm_sim.cli.terminal.signals import StopSignals, as_ctrl_c, only_ends
 from talm_sim.cli.terminal.streams import data_alone, settle_stdout, silence_stdout, streams_kept, tolerate_closed_stderr
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.common.processes import end_in_time, leave
-from talm_sim.errors import NotComparableError, PrerequisiteError, on_command_line
+from talm_sim.errors import EmptyShardError, NotComparableError, OutOfBudgetError, PrerequisiteError, on_command_line
 
 __all__ = ["main"]
 
@@ -103,9 +103,12 @@ def _exit_code(err: BaseException, ending: StopSignals) -> int:
     elif isinstance(err, OSError) and err.errno in _NO_ROOM and err.filename is None:
         silence_stdout()
         code = _print_usage_error(f"the output cannot be written: {err.strerror}.")
+    elif isinstance(err, EmptyShardError):
+        with contextlib.suppress(OSError):
+            click.echo(f"{PROGRAM}: {err}", err=True)
     elif isinstance(err, PrerequisiteError):
         code = _print_usage_error(str(err))
-        code = 3 if isinstance(err, NotComparableError) else code
+        code = 3 if isinstance(err, NotComparableError) else 4 if isinstance(err, OutOfBudgetError) else code
     elif ending.pressed_since():
         code = _exit_code(KeyboardInterrupt(), ending)
     else:

@@ -112,6 +112,8 @@ def _resume(display: Display) -> str:
     """Return the command that continues the run on display; empty if none had started."""
     if not display.started:
         return ""
+    if display.started.continues:
+        return display.started.continues
     path = Path(display.started.path)
     return resume_command(StoredRun(path).job, short_name(path))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from pydantic import Field
@@ -9,7 +10,7 @@ from pydantic import Field
 from talm_sim.common.typed_options import OptionsModel, read_options, split_options
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["BUDGET_WORDS", "Budget", "read_budget"]
+__all__ = ["BUDGET_WORDS", "Budget", "divide_budget", "read_budget", "write_budget"]
 
 
 class Budget(OptionsModel):
@@ -46,3 +47,26 @@ def read_budget(text: str) -> Budget:
         return read_options(written, Budget, "a budget", "")
     except PrerequisiteError as err:
         raise ValueError(str(err)) from None
+
+
+def write_budget(limits: Mapping[str, float]) -> str:
+    """Return limits as `read_budget` reads them; the empty text if there are none."""
+    return ",".join(f"{name}={limit!r}" for name, limit in limits.items())
+
+
+def divide_budget(budget: Budget, parts: int) -> list[str]:
+    """Divide what a command may spend evenly, and return each part as it is written. Time is not divided, because parts share it.
+
+    >>> divide_budget(read_budget("requests=7,cost=1,minutes=5"), 2)
+    ['requests=4,cost=0.5', 'requests=3,cost=0.5']
+
+    Raises:
+        ValueError: A limit is smaller than the number of parts.
+    """
+    found: list[dict[str, float]] = [{} for _ in range(parts)]
+    for name, limit in budget.model_dump(exclude={"minutes"}, exclude_none=True).items():
+        if isinstance(limit, int) and limit < parts:
+            raise ValueError(f"{name}={limit} cannot be divided among {parts:,}")
+        for number, part in enumerate(found):
+            part[name] = limit // parts + (number < limit % parts) if isinstance(limit, int) else limit / parts
+    return [write_budget(part) for part in found]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["canonical_json", "derive_seed", "digest"]
+__all__ = ["canonical_json", "derive_seed", "digest", "digest_each"]
 
 
 def canonical_json(value: Any) -> str:
@@ -21,6 +22,20 @@ def digest(value: Any, length: int = 12) -> str:
     True
     """
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
+
+
+def digest_each(values: Iterable[Any], length: int = 12) -> str:
+    """Return the digest of a list of values, of which only one is in memory at a time.
+
+    >>> digest_each(iter([1, {"a": 2}])) == digest([1, {"a": 2}])
+    True
+    """
+    found, before = hashlib.sha256(), "["
+    for value in values:
+        found.update(f"{before}{canonical_json(value)}".encode())
+        before = ","
+    found.update(b"]" if before == "," else b"[]")
+    return found.hexdigest()[:length]
 
 
 def derive_seed(*parts: Any) -> int:

@@ -16,10 +16,10 @@ from typing import Any
 from talm_sim.common.plain_files import LARGEST_DOCUMENT, open_plain
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["INDEX", "Archive", "open_archive"]
+__all__ = ["INDEX", "LARGEST_ARCHIVE", "Archive", "open_archive"]
 
 INDEX = "index.json"
-_LARGEST_ARCHIVE = 2**30
+LARGEST_ARCHIVE = 2**30
 """Bytes when unpacked; a small zip can hold any amount."""
 _UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, LookupError, ValueError, EOFError)
 """What `zipfile` raises on damage, depending on where it hits."""
@@ -39,11 +39,11 @@ class Archive:
         self.path = path
         self._lock = threading.Lock()
         try:
-            file = open_plain(path, _LARGEST_ARCHIVE)
+            file = open_plain(path, LARGEST_ARCHIVE)
             weakref.finalize(self, file.close)
             self._zip = zipfile.ZipFile(file)
             sizes = [member.file_size for member in self._zip.infolist()]
-            if sum(sizes) > _LARGEST_ARCHIVE or self._zip.getinfo(INDEX).file_size > LARGEST_DOCUMENT:
+            if sum(sizes) > LARGEST_ARCHIVE or self._zip.getinfo(INDEX).file_size > LARGEST_DOCUMENT:
                 raise PrerequisiteError(f"{path}: unpacks to more than a recording can contain; do not trust it.")
             self.index: dict[str, Any] = json.loads(self._zip.read(INDEX))
             self._digests: dict[str, str] = dict(self.index["files"])

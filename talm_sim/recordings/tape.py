@@ -44,6 +44,7 @@ class Tape:
         self._cassette = self._read(name, text)
         self._saved = len(self._cassette)
         self._state: tuple[int, ...] | None = None
+        self._added_from: dict[tuple[str, int], str] = {}
 
     def find(self, request: HttpRequest, played: Mapping[str, int]) -> tuple[str, HttpResponse] | None:
         """Return the key and the answer of the first matching interaction that has not been played yet.
@@ -88,6 +89,23 @@ class Tape:
                 self._merge_with_file(self._path)
                 write_atomically(self._path, self.text().encode())
                 self._saved, self._state = len(self._cassette), _state(self._path)
+
+    def add(self, other: Tape) -> None:
+        """Add the exchanges of another recording; what both have is kept once.
+
+        Raises:
+            PrerequisiteError: They have two answers to one request.
+        """
+        with self._lock:
+            known = dict(zip(self._cassette.entries, self._cassette.answers, strict=True))
+            found = other._cassette
+            for entry, answer, (request, response) in zip(found.entries, found.answers, found.data, strict=True):
+                if entry not in known:
+                    self._cassette.append(request, response)
+                    self._added_from[entry] = other.name
+                elif known[entry] != answer:
+                    first, which = self._added_from.get(entry, self.name), self._redactor.text(f"{request.method} {request.uri}")
+                    raise PrerequisiteError(f"{first} and {other.name}: have two answers to one request ({which}); delete one of the files.")
 
     def text(self) -> str:
         """Return the content of the file."""

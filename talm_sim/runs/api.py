@@ -32,6 +32,7 @@ from talm_sim.runs.judging import Grader, check_judges, judge_run, open_grader
 from talm_sim.runs.python_words import in_python, phrase_errors_for_python
 from talm_sim.runs.resolve import configure, override
 from talm_sim.runs.runner import Built, open_runner
+from talm_sim.runs.shards import scenarios_of_shard, shard_facts
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tables import first_measure
 from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_command
@@ -43,6 +44,7 @@ from talm_sim.types import Scenario, Termination
 
 __all__ = [
     "AGAIN",
+    "KEPT",
     "MANY",
     "Contact",
     "blocking",
@@ -63,6 +65,8 @@ _T = TypeVar("_T")
 
 AGAIN = (Termination.INFRASTRUCTURE_ERROR.value,)
 """Terminations that `resume` tries again by default."""
+KEPT = "The run is kept; continue with:"
+"""What precedes the command that continues a run, where its models or tools are gone."""
 MANY = 100_000
 """A run of more episodes than this needs an explicit confirmation."""
 
@@ -122,11 +126,16 @@ async def run_async(
     """
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
-            job, scenarios = plan(configure(config, options), shared)
+            given = configure(config, options)
+            job, scenarios = plan(given, shared)
             if (job.config.gate or job.config.baseline) and not on_command_line.get():
                 raise PrerequisiteError("gate: a run ends before its gates are checked; call talm_sim.check_gates(run, gates, baseline).")
             if not large:
-                check_size(job, scenarios)
+                check_size(job, scenarios_of_shard(scenarios, job.config.shard))
+            if job.config.on is not None:
+                from talm_sim.runs.engines.driver import run_elsewhere  # not at the top: most runs are played here
+
+                return await run_elsewhere(given.config, job, scenarios, listen, command=command)
             with within_budget(job.config, listen) as spending:
                 async with build(job, scenarios, shared) as built:
                     return await start_run(built, Contact(listen, ask, wait, spending), command=command)
@@ -149,19 +158,21 @@ def check_size(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
 
 async def start_run(built: Built, contact: Contact, *, command: str = "") -> StoredRun:
     """Create the run of what was built, carry it out, and judge it; `command` as of `run`."""
-    job, scenarios = built.job, built.scenarios
-    config, tools = job.config, built.opened.tools_of(scenarios)
+    job, scenarios, cut = built.job, built.scenarios, built.cut
+    whole = scenarios if cut is None else cut.whole  # what the shards of a run keep of it must be the same in each
+    config, tools = job.config, built.opened.tools_of(whole)
     replaceable = {tool.name: built.opened.replaceable[tool.name] for tool in tools if tool.name in built.opened.replaceable}
     manifest = describe_run(
         config,
         scenarios,
         wording=built.opened.wording,
-        brought=name_extensions(job, scenarios, built.grader.judges),
+        brought=name_extensions(job, whole, built.grader.judges),
         created=job.created,
         command=command,
         notes=built.opened.notes,
     )
-    store = RunStore.create(config.run_dir, config.run_id or None, manifest, scenarios, tools, replaceable)
+    places, shard = ((), None) if cut is None else (cut.places, shard_facts(cut, job))
+    store = RunStore.create(config.run_dir, config.run_id or None, manifest, scenarios, tools, replaceable, places, shard)
     return await _session(StoredRun(config.run_dir / store.directory.name, manifest), store, built, contact)
 
 
@@ -287,7 +298,7 @@ async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Co
         with rare_searches():
             return await _carry_out(stored, store, built, contact, failed)
     except (RefusedError, ToolsGoneError, WorkersGoneError) as err:
-        raise PrerequisiteError(f"{err} The run is kept; continue with: {resume_command(stored.job, str(stored.path))}") from None
+        raise PrerequisiteError(f"{err} {KEPT} {resume_command(stored.job, str(stored.path))}") from None
 
 
 async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: Contact, failed: Collection[Termination]) -> StoredRun:

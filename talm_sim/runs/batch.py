@@ -153,7 +153,8 @@ class _Batch:
         self._spending = spending
         self._epochs = epochs
         self._scenarios = progress.scenarios
-        self._positions = {scenario.id: position for position, scenario in enumerate(self._scenarios)}
+        self._by_id = {scenario.id: scenario for scenario in self._scenarios}
+        self._positions = progress.positions
         self._total = len(self._scenarios) * epochs
         self._paused = dict(progress.paused)
         self._held: dict[str, Waiting] = {}
@@ -187,10 +188,10 @@ class _Batch:
     def _jobs_to_begin(self, left_out: frozenset[str], attempts: Mapping[str, int]) -> Iterator[_EpisodeJob]:
         """Episodes to begin, epoch by epoch, so that an early stop leaves every scenario equally often run."""
         for epoch in range(1, self._epochs + 1):
-            for position, scenario in enumerate(self._scenarios):
+            for scenario in self._scenarios:
                 name = episode_id(scenario.id, epoch)
                 if name not in left_out:
-                    yield _EpisodeJob(scenario, position, epoch, attempts.get(name, 0) + 1)
+                    yield _EpisodeJob(scenario, self._positions[scenario.id], epoch, attempts.get(name, 0) + 1)
 
     async def _dispatch(self, max_episodes: int) -> None:
         if self._paused:
@@ -318,8 +319,8 @@ class _Batch:
         for ready in answered_episodes(self._store.reader, episode_id):
             paused = self._paused.pop(ready, None)
             if paused is not None:
-                position = self._positions[paused.scenario_id]
-                self._ready.append(_EpisodeJob(self._scenarios[position], position, paused.epoch, paused.attempt, paused))
+                scenario, position = self._by_id[paused.scenario_id], self._positions[paused.scenario_id]
+                self._ready.append(_EpisodeJob(scenario, position, paused.epoch, paused.attempt, paused))
         if self._ready:
             self._wake.set()
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from talm_sim.agent.checkpoints import memory_saver
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, format_names, line_to_copy, suggest_nearest
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.recordings import model_folder
+from talm_sim.runs.engines.checks import check_elsewhere
 from talm_sim.runs.files.manifest import wording_digests
 from talm_sim.runs.judging import check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.runner import Built, Runner
+from talm_sim.runs.shards import check_shard, cut_scenarios
 from talm_sim.runs.workers.checks import check_workers, modules_to_load
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import AgentOptions, Job, Opened, Recorded
@@ -23,19 +25,21 @@ from talm_sim.tasks.keys import are_alike, differences, has_earlier_schedule, re
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, Termination
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["build", "plan", "settle_automatic"]
 
 
 def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     """Read the scenarios, decide every automatic value that needs no model, and see that the judges are there.
 
+    Of a shard, they are those of the whole, so that all shards decide alike.
+
     Raises:
         PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
     """
-    if job.config.workers > 1:
+    check_shard(job)
+    if job.config.on is not None:
+        check_elsewhere(job)
+    elif job.config.workers > 1:
         check_workers(job)
     scenarios = _choose_scenarios(job, shared)
     first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
@@ -113,7 +117,7 @@ async def build(
 
     Args:
         job: Planned.
-        scenarios: What is run, in order.
+        scenarios: What is run, in order; of a shard that begins, the whole it is cut from.
         shared: What other runs of the session opened.
         begun_with: For a run that continues: digests of the texts it started with.
         answered: For a run that continues: whether its model's server answered before, so that a refusal concerns one episode only.
@@ -121,6 +125,8 @@ async def build(
     Raises:
         PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port; or a text is not the one it began with.
     """
+    shard = job.config.shard if begun_with is None else None
+    cut = None if shard is None else cut_scenarios(scenarios, shard)
     grader = await open_grader(job, scenarios, shared)
     if job.config.workers > 1:
         modules_to_load(job, scenarios, grader.judges)
@@ -130,7 +136,8 @@ async def build(
         _check_control(job, scenarios)
         job = opened.job
         library = shared.library(job.config.cassettes, job.task.recorded_in)
-        built = Built(job, opened, scenarios, grader, library, service=shared.service if job.config.workers > 1 else None)
+        service = shared.service if job.config.workers > 1 else None
+        built = Built(job, opened, scenarios if cut is None else cut.scenarios, grader, library, cut, service=service)
         await _check_recorded(built)
         yield built
 

@@ -25,6 +25,7 @@ __all__ = [
     "RunFinished",
     "RunStarted",
     "ServersChanged",
+    "ShardsProgress",
     "ToolsRestarted",
     "ignore_events",
     "listening",
@@ -58,6 +59,8 @@ class RunStarted:
     """How many failed episodes are tried again; they do not count as finished."""
     notices: tuple[str, ...] = ()
     """What the user should know before the first episode, one line per item."""
+    continues: str = ""
+    """The command that continues it where it is interrupted; empty if that is `talm-sim resume`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,25 @@ class EpisodeFinished:
     output_tokens: int = 0
     crashed: bool = False
     """Whether the agent failed on its own, and not by an injected fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardsProgress:
+    """Of a run whose shards are played on other machines, more is finished."""
+
+    finished: int
+    """How many episodes are finished, as far as it is known here."""
+    total: int
+    shards: int
+    """How many shards there are."""
+    left: int
+    """How many of them are still played."""
+    shard: str = ""
+    """The shard that has just ended, `I/N`; empty if none has."""
+    node: str = ""
+    """The machine that played it."""
+    error: str = ""
+    """Why it failed; empty if it is finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +221,7 @@ RunEvent = (
     | EpisodeStarted
     | EpisodeWaiting
     | EpisodeFinished
+    | ShardsProgress
     | RequestRetried
     | ServersChanged
     | ToolsRestarted

@@ -6,14 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.foreign.plugins import Registry
-from talm_sim.tasks import TASKS, AgentOptions, Job
-from talm_sim.tools_env.sources.registry import TOOL_SOURCES, read_source
+from talm_sim.foreign.plugins import Registry, load_named
+from talm_sim.tasks import AgentOptions, Job
+from talm_sim.tools_env.sources.registry import read_source
 from talm_sim.types import Scenario
 
 __all__ = ["KINDS", "check_brought", "import_agent", "list_installed", "name_extensions"]
 
-KINDS = ("task", "judge", "provider", "perturbation", "responder", "tool_source")
+_REGISTRIES = {
+    "task": "talm_sim.tasks:TASKS",
+    "judge": "talm_sim.judges.registry:JUDGES",
+    "provider": "talm_sim.models.registry:PROVIDERS",
+    "perturbation": "talm_sim.tools_env.perturbations:PERTURBATIONS",
+    "responder": "talm_sim.agent.responders:RESPONDERS",
+    "tool_source": "talm_sim.tools_env.sources.registry:TOOL_SOURCES",
+    "engine": "talm_sim.runs.engines.base:ENGINES",
+}
+KINDS = tuple(_REGISTRIES)
 """The kinds of extensions."""
 
 
@@ -77,22 +86,4 @@ def _problem(registry: Registry[Any], name: str) -> str:
 
 
 def _registry(kind: str) -> Registry[Any]:
-    if kind == "task":
-        return TASKS
-    if kind == "judge":
-        from talm_sim.judges.registry import JUDGES
-
-        return JUDGES
-    if kind == "perturbation":
-        from talm_sim.tools_env.perturbations import PERTURBATIONS
-
-        return PERTURBATIONS
-    if kind == "tool_source":
-        return TOOL_SOURCES
-    if kind == "responder":
-        from talm_sim.agent.responders import RESPONDERS
-
-        return RESPONDERS
-    from talm_sim.models.registry import PROVIDERS
-
-    return PROVIDERS
+    return load_named(_REGISTRIES[kind], kind)  # imported when it is asked for

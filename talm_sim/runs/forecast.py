@@ -25,6 +25,7 @@ from talm_sim.runs.events import ignore_events
 from talm_sim.runs.judging import judge_names
 from talm_sim.runs.prices import Price, price_of
 from talm_sim.runs.resolve import configure
+from talm_sim.runs.shards import scenarios_of_shard
 from talm_sim.tasks import Job, Recorded
 from talm_sim.tasks.answering import person_bounds, person_model, person_traffic
 from talm_sim.tasks.bounds import Bound
@@ -124,7 +125,7 @@ def episodes_of(config: RunConfig) -> int:
         PrerequisiteError: Something that the configuration names does not exist.
     """
     _, scenarios = plan(configure(config, {}), Shared())
-    return len(scenarios) * config.epochs
+    return len(scenarios_of_shard(scenarios, config.shard)) * config.epochs
 
 
 async def _forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> Forecast:
@@ -132,7 +133,7 @@ async def _forecast(config: RunConfig, prices: Mapping[str, Price] | None) -> Fo
         job, scenarios = plan(configure(config, {}), shared)
         if config.budget:
             Spending(read_budget(config.budget), prices, ignore_events)  # refuses a limit of the cost without prices
-        return await forecast_planned(job, scenarios, shared, prices)
+        return await forecast_planned(job, scenarios_of_shard(scenarios, config.shard), shared, prices)
 
 
 async def forecast_planned(

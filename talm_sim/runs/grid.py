@@ -83,6 +83,10 @@ def combine(first: Job[Any], over: Mapping[str, Sequence[Any]]) -> list[dict[str
     Raises:
         PrerequisiteError: An option is unknown, has no list of values or changes no result, or there are too many cells.
     """
+    if first.config.shard is not None or "shard" in over:
+        raise PrerequisiteError("ablate: effects are over all scenarios, and --shard takes a part of them; leave out --shard.")
+    if first.config.on is not None:
+        raise PrerequisiteError("ablate: --on plays single runs; leave it out, or start each cell with `run`.")
     for field, values in over.items():
         _check_field(first, field, values)
     if (cells := prod(map(len, over.values()))) > _MOST_CELLS:
@@ -109,7 +113,7 @@ def plan_cell(first: Job[Any], values: Mapping[str, Any], name: str, shared: Sha
     job, scenarios = plan(job, shared)
     generation = job.values(Scope.GENERATION) | {"prompts": recording_key(job)}
     content = {  # the dataset names the scenarios
-        "generation": {name: value for name, value in generation.items() if name not in {"scenario", "category"}},
+        "generation": {name: value for name, value in generation.items() if name not in {"scenario", "category", "shard"}},
         "dataset": dataset_digest(scenarios),
     }
     job = job.having(run_id=f"{name}-{digest({**content, 'scoring': job.values(Scope.SCORING)})}")

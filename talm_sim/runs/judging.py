@@ -24,6 +24,7 @@ from talm_sim.runs.budget import Spending
 from talm_sim.runs.events import JudgeProgress, OnEvent, ignore_events
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.manifest import find_run
+from talm_sim.runs.files.parts import SHARD, ShardFacts
 from talm_sim.runs.files.store import RunStore
 from talm_sim.tasks import AgentOptions, Job, PairedOptions
 from talm_sim.tasks.options import AgentTaskOptions
@@ -234,7 +235,7 @@ def open_judges(conn: sqlite3.Connection, job: Job[Any], grader: Grader, pairs: 
 
 def _find_way_out(conn: sqlite3.Connection, job: Job[Any], specs: Mapping[str, ToolSpec]) -> WayOut:
     """Return what says whether there was a way out of a fault, as it was drawn in an episode."""
-    others: dict[str, list[Mapping[str, Any]]] = {}
+    others: dict[str, Sequence[Mapping[str, Any]]] = {}
 
     def way_out(episode: Episode, scenario: Scenario, place: int) -> bool | None:
         from talm_sim.tasks.ways_out import clean_answers, could_recover, gold_arguments  # not at the top: a run without faults needs none
@@ -244,7 +245,8 @@ def _find_way_out(conn: sqlite3.Connection, job: Job[Any], specs: Mapping[str, T
         if place >= len(scenario.perturbations) + len(job.options.perturb):  # traces of a run that is not here
             return None
         if not others:
-            others.update(gold_arguments(stored_documents.scenarios(conn)))
+            shard = stored_documents.meta(conn, SHARD, ShardFacts)  # the faults of a shard were drawn from the whole
+            others.update(gold_arguments(stored_documents.scenarios(conn)) if shard is None else {**shard.gold})
         way = could_recover(
             scenario,
             job.options.perturb,

@@ -8,6 +8,7 @@ from pathlib import Path
 from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.runs.files.lease import Owner
 from talm_sim.runs.files.manifest import run_names
+from talm_sim.runs.files.parts import MergedShard
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.types import Measure
 
@@ -41,6 +42,8 @@ class RunInfo:
     """The perturbations of the tools."""
     rate: Measure | None = None
     """The first measure of the run's table over all groups; None if it has not been judged."""
+    shards: tuple[MergedShard, ...] = ()
+    """The shards that it was merged from."""
     closed: bool = True
     """Whether the run is in use, or was closed properly; see `StoredRun.closed`."""
     problem: str = ""
@@ -82,6 +85,7 @@ def _info(directory: Path) -> RunInfo:
                 agent=str(config.options.get("agent") or ""),
                 perturb=tuple(map(str, config.options.get("perturb") or ())),
                 rate=run.first_measure,
+                shards=tuple(run.shards),
                 closed=run.closed,
             )
     except PrerequisiteError as err:

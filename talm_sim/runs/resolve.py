@@ -149,6 +149,8 @@ def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Sco
         PrerequisiteError: An option is unknown, wrong, or would change what the run is.
     """
     given = {name: value for name, value in options.items() if value is not None}
+    if given.pop("on", None):
+        raise PrerequisiteError(f"{verb}: --on plays new runs alone; leave it out.")
     changed = configure(job.config, given, look_up=False, created=job.created)
     for name in given:
         before, after = (_value(one, name) for one in (job, changed))

@@ -24,6 +24,7 @@ from talm_sim.runs.budget import Spending
 from talm_sim.runs.events import OnEvent, ignore_events
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.judging import Grader
+from talm_sim.runs.shards import Cut
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.unanswered import number_put
 from talm_sim.tasks import Job, Opened
@@ -49,6 +50,8 @@ class Built:
     scenarios: Sequence[Scenario]
     grader: Grader
     library: CassetteLibrary
+    cut: Cut | None = None
+    """Of a new shard: the whole it is cut from, and where."""
     played: StoredRun | None = None
     """A finished run of the same episodes, which are taken from there in place of being run."""
     service: ToolService | None = None

@@ -26,7 +26,7 @@ FORMAT = 1
 """The number is raised whenever a baseline is read in another way."""
 _T = TypeVar("_T", bound=FrozenModel)
 _KIND: Literal["talm-sim baseline"] = "talm-sim baseline"
-_SELECTING = frozenset({"task", "split", "scenario", "category", "scenarios", "limit"})
+_SELECTING = frozenset({"task", "split", "scenario", "category", "scenarios", "limit", "shard"})
 """Options that say which scenarios are run: what that comes to is in the rows."""
 _NOT_SCORING = frozenset({"judge", "judge_model", "paired_run"})
 """Scoring options that the judges' digests tell, or that only name a run."""

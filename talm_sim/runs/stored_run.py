@@ -17,6 +17,7 @@ from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.lease import Owner, owner_of
 from talm_sim.runs.files.manifest import RunManifest, find_run, read_manifest
+from talm_sim.runs.files.parts import LEDGER, MergedShard
 from talm_sim.runs.files.reading import RunFiles
 from talm_sim.runs.people.verdicts import PeopleVerdicts, add_people, people_measures, read_people
 from talm_sim.runs.questions import Question, asking_episodes, kinds_unanswered, number_unanswered, open_questions
@@ -195,6 +196,12 @@ class StoredRun(RunFiles):
         with self._open_connection() as conn:
             owner = owner_of(conn)
         return owner if owner is not None and owner.alive else None
+
+    @property
+    def shards(self) -> list[MergedShard]:
+        """The shards that the run was merged from, in order; none if it was not merged."""
+        with self._open_connection() as conn:
+            return stored_documents.meta(conn, LEDGER, list[MergedShard]) or []
 
     def scenarios(self) -> Iterator[Scenario]:
         """Yield the run's scenarios in order."""

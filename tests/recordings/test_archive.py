@@ -98,7 +98,7 @@ def test_a_small_zip_that_unpacks_to_much_is_refused(tmp_path: Path, monkeypatch
     monkeypatch.setattr(archive, "LARGEST_DOCUMENT", 9_999)
     with pytest.raises(PrerequisiteError, match=r"a\.zip:1\.json: larger than a recording can be"):
         Archive(path).read("1.json")
-    monkeypatch.setattr(archive, "_LARGEST_ARCHIVE", 9_999)
+    monkeypatch.setattr(archive, "LARGEST_ARCHIVE", 9_999)
     with pytest.raises(PrerequisiteError, match=r"a\.zip: unpacks to more than a recording can contain"):
         Archive(path)
 

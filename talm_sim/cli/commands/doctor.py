@@ -31,6 +31,7 @@ _OPTIONAL = {
     "pytest": "tests of your agent, with the fixture talm",
     "langchain-openai": "langchain/ models over OpenAI",
     "wordllama": "scenarios generate --task awareness",
+    "ray": "run --on ray",
     "bfcl-eval": "run --task refusal --subset",
 }
 

@@ -15,7 +15,7 @@ from talm_sim.config import Scope
 __all__ = ["command"]
 
 _SCOPES = (Scope.SCORING, Scope.OPERATIONAL)
-_WITHOUT = ("run_dir", "run_id", "name", "tools", "max_episodes", "controls", "gate", "baseline", "junit", "summary")
+_WITHOUT = ("run_dir", "run_id", "on", "name", "tools", "max_episodes", "controls", "gate", "baseline", "junit", "summary")
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 

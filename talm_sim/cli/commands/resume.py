@@ -16,7 +16,7 @@ from talm_sim.runs.stored_run import load_run
 __all__ = ["command"]
 
 
-@click.command(cls=ConfigCommand, scopes=[Scope.OPERATIONAL], without=("run_dir", "run_id"), stored=True, anew=("agent",))
+@click.command(cls=ConfigCommand, scopes=[Scope.OPERATIONAL], without=("run_dir", "run_id", "on"), stored=True, anew=("agent",))
 @one_run_argument
 @run_dir_option
 @click.option(

@@ -1,4 +1,4 @@
-"""`talm-sim runs list|delete|rename`."""
+"""`talm-sim runs list|delete|rename|merge`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from talm_sim.cli.parsing.arguments import (
+    command_line,
     completer_for,
     confirm,
     json_option,
@@ -25,7 +26,7 @@ from talm_sim.cli.parsing.arguments import (
     warn_unclosed,
 )
 from talm_sim.cli.terminal.console import print_page, stdout
-from talm_sim.cli.terminal.text import one_line, strip_control
+from talm_sim.cli.terminal.text import count, count_each, one_line, strip_control
 from talm_sim.errors import format_names, line_to_copy
 from talm_sim.runs.files.manifest import base_of, find_run, unique_prefix
 from talm_sim.runs.housekeeping import controls_of, delete_run, paired_runs, rename_run
@@ -47,7 +48,7 @@ _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 @click.group()
 def command() -> None:
-    """The stored runs: list, delete, rename."""
+    """The stored runs: list, delete, rename, merge."""
 
 
 @command.command("list")
@@ -111,6 +112,35 @@ def rename(run: str, name: str, run_dir: Path) -> None:
         click.echo(f"{strip_control(other)} is compared with it by its old name; give it the new one with: {correct}", err=True)
 
 
+@command.command("merge")
+@click.argument("out", metavar="OUT")
+@click.argument("shards", metavar="SHARD...", nargs=-1, required=True, shell_complete=completer_for("run"))
+@click.option("--cassettes", type=click.Path(path_type=Path), metavar="DIR", help="Merge the recordings of the shards into DIR.")
+@run_dir_option
+@plugin_option
+def merge(out: str, shards: tuple[str, ...], cassettes: Path | None, run_dir: Path) -> None:
+    """Merge the shards of a run (run --shard I/N) into the run OUT.
+
+    All shards must be given, in any order. Their controls are merged as well. The merged run is a run like any other: episodes, verdicts,
+    open questions and answers come along. The shards stay as they are.
+    """
+    from talm_sim.runs.merging import merge_shards
+
+    merged = merge_shards(Path(out), shards, cassettes, run_dir=run_dir, command=command_line())
+    run, name = merged.run, short_name(merged.run.path)
+    for made in (run, *merged.controls):
+        click.echo(made.path)
+    waiting = f", {count_each(run.open_items)} open" if run.open_items else ""
+    click.echo(f"{count(len(shards), 'shard')} merged: {count(run.finished, 'episode')}{waiting}", err=True)
+    if cassettes is not None:
+        click.echo(f"{cassettes}: {count(merged.recordings, 'file')} written", err=True)
+    for model in merged.left_out:
+        click.echo(f"not merged: control {strip_control(model)}, which only some shards have", err=True)
+    if not run.judged:
+        click.echo(f"the shards were not all judged by the same judges; judge it with: {line_to_copy('talm-sim', 'judge', name)}", err=True)
+    click.echo(f"print its table: {line_to_copy('talm-sim', 'report', name)}", err=True)
+
+
 def _record(info: RunInfo) -> dict[str, Any]:
     return {
         "id": info.id,
@@ -127,6 +157,7 @@ def _record(info: RunInfo) -> dict[str, Any]:
         "total": info.total,
         "waiting": info.waiting,
         "rate": info.rate and info.rate.model_dump(mode="json", include={"name", "head", "value", "low", "high", "k", "n"}),
+        "shards": [one.model_dump() for one in info.shards],
         "pid": info.owner.pid if info.owner else None,
         "problem": info.problem,
     }

@@ -228,6 +228,12 @@ def _questions(context: click.Context, _: str) -> Iterator[str]:
     yield from (one.name for one in job.task.person_questions(job))
 
 
+def _engines(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.runs.engines.base import ENGINES
+
+    return ENGINES.names()
+
+
 COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "task": _tasks,
     "maker": _makers,
@@ -244,6 +250,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "tools_from": _sources,
     "judge": _judges,
     "human": _responders,
+    "on": _engines,
     "run": _runs,
     "paired_run": _runs,
     "baseline": _runs,

@@ -28,6 +28,7 @@ from talm_sim.runs.events import (
     RunFinished,
     RunStarted,
     ServersChanged,
+    ShardsProgress,
     ToolsRestarted,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "describe_end",
     "describe_restart",
     "describe_servers",
+    "describe_shard",
     "describe_start",
     "open_display",
 ]
@@ -79,7 +81,7 @@ class Display:
         """Process an event and show it."""
         if isinstance(event, RunStarted):
             self.started, self.finished = event, event.finished
-        elif isinstance(event, EpisodeFinished):
+        elif isinstance(event, EpisodeFinished | ShardsProgress):
             self.finished = event.finished
         elif isinstance(event, BudgetSpent):
             self.spent = event
@@ -147,6 +149,10 @@ class PlainDisplay(Display):
                 self._print(describe_start(event))
             case EpisodeFinished():
                 self._print_episode(event)
+            case ShardsProgress() if event.shard:
+                self._print(describe_shard(event))
+            case ShardsProgress() if self._is_overdue():
+                self._print(f"{event.finished:,} of {count(event.total, 'episode')} finished")
             case EpisodeWaiting():
                 for question in event.questions:
                     self._print(f"waiting: {strip_control(event.episode_id)} asks: {one_line(question)}")
@@ -249,6 +255,8 @@ class FullDisplay(Display):
                 self._tasks["episodes"] = self._bars.add_task("episodes", total=event.total, completed=event.finished)
             case EpisodeFinished():
                 self._bars.update(self._tasks["episodes"], completed=event.finished)
+            case ShardsProgress():
+                self._update_shards(event)
             case JudgeProgress():
                 self._update_judge_bar(event)
             case RunFinished():
@@ -262,6 +270,14 @@ class FullDisplay(Display):
         for task in self._tasks.values():
             self._bars.remove_task(task)
         self._tasks.clear()
+
+    def _update_shards(self, event: ShardsProgress) -> None:
+        if "shards" not in self._tasks:
+            self._tasks["shards"] = self._bars.add_task("shards", total=event.shards)
+        self._bars.update(self._tasks["episodes"], completed=event.finished)
+        self._bars.update(self._tasks["shards"], completed=event.shards - event.left)
+        if event.error:
+            self.console.print(describe_shard(event), soft_wrap=True)
 
     def _update_judge_bar(self, event: JudgeProgress) -> None:
         name = one_line(event.judge, 20)
@@ -338,6 +354,13 @@ def describe_servers(event: ServersChanged) -> str:
         return f"{place} answers again: {event.in_use} of {count(event.total, 'server')} in use"
     left = f"{event.in_use} of {count(event.total, 'server')} in use, tried again in {event.pause_s:.0f} s"
     return f"left out: {place}: {one_line(event.reason)}; {left}"
+
+
+def describe_shard(event: ShardsProgress) -> str:
+    """Describe in one line that a shard has ended."""
+    end = f"failed: {one_line(event.error)}" if event.error else "is finished"
+    node = f" on {one_line(event.node)}" if event.node else ""
+    return f"shard {event.shard}{node} {end}; {event.finished:,} of {count(event.total, 'episode')}, {count(event.left, 'shard')} left"
 
 
 def describe_end(event: RunFinished) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from talm_sim.cli.terminal.text import count
 from talm_sim.config import RunConfig, Scope
+from talm_sim.errors import format_names
 from talm_sim.runs.stored_run import StoredRun
 
 __all__ = ["run_facts"]
@@ -19,10 +21,18 @@ def run_facts(stored: StoredRun) -> dict[str, str]:
         "task": f"{manifest.config.task}, split {_text(manifest.config.split)}",
         "tools": ", ".join(getattr(stored.job.options, "tools_from", ())),
         "settings": ", ".join(_settings(stored)),
+        "shards": _shards(stored),
         "versions": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
         "command": manifest.command,
     }
     return {word: text for word, text in facts.items() if text}
+
+
+def _shards(stored: StoredRun) -> str:
+    """Return what a merged run was made from."""
+    shards = stored.shards
+    rows = [f"{one.name} ({one.part}, {count(one.rows, 'episode')}{', waiting' * (one.status == 'waiting')})" for one in shards]
+    return f"merged from {len(shards):,}: {format_names(rows, 4)}" if shards else ""
 
 
 def _settings(stored: StoredRun) -> list[str]:

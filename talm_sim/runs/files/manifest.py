@@ -26,6 +26,7 @@ from talm_sim.runs.files.sealing import stamp_of
 from talm_sim.types import Scenario
 
 __all__ = [
+    "DATASET_DIGITS",
     "LATEST",
     "MANIFEST",
     "RunManifest",
@@ -52,6 +53,8 @@ _TIME = 15
 FORMAT = 6
 """The number is raised whenever the files of a run are read in another way."""
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+DATASET_DIGITS = 16
+"""Characters of a digest of scenarios."""
 LATEST = "latest"
 """Names the newest run."""
 _CONTROL = re.compile(r"(.+)\.sim-[a-z]+")
@@ -85,7 +88,7 @@ class RunManifest(BaseModel):
 
 def dataset_digest(scenarios: Sequence[Scenario]) -> str:
     """Digest of the scenarios a run holds, in order: runs compare only where it is equal."""
-    return digest([scenario.model_dump(mode="json") for scenario in scenarios], 16)
+    return digest([scenario.model_dump(mode="json") for scenario in scenarios], DATASET_DIGITS)
 
 
 def wording_digests(texts: Mapping[str, str]) -> dict[str, str]:
@@ -97,6 +100,7 @@ def new_run_ids(config: RunConfig) -> Iterator[str]:
     """Names made of time (UTC), model and split, one after the other: of two runs begun in one second, in any process, one takes the second."""
     model = re.sub(r"[^A-Za-z0-9._-]+", "-", config.model.rpartition("/")[2]).strip("-.") or "model"
     name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{model[:60]}-{config.split.replace(',', '-')[:40]}"
+    name += f"-{config.shard.replace('/', 'of')}" if config.shard else ""
     yield name
     yield from (f"{name}-{number}" for number in itertools.count(2))
 

@@ -27,6 +27,7 @@ __all__ = [
     "check_database",
     "check_fits",
     "check_rows",
+    "copy_rows",
     "insert_row",
     "is_sealed",
     "keep_sealed",
@@ -284,11 +285,10 @@ def insert_row(
     """
     if table == "meta":
         check_size(str(values[1]).encode())
-    body = pack(document) if table in WITH_BODY else b""
-    names = (*KEYS[table], "digest", *(("body",) if table in WITH_BODY else ()))
+    body, names = pack(document) if table in WITH_BODY else b"", _columns_stored(table)
     filled = (*values, _digest(table, values, body), *((body,) if table in WITH_BODY else ()))
     verb = f"INSERT OR {either}" if either else "INSERT"
-    return conn.execute(f"{verb} INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})", filled).rowcount == 1
+    return conn.execute(_insertion(table, names, verb), filled).rowcount == 1
 
 
 def rows(conn: sqlite3.Connection, table: str, which: str = "", values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
@@ -303,15 +303,37 @@ def rows(conn: sqlite3.Connection, table: str, which: str = "", values: Sequence
     Raises:
         PrerequisiteError: A row does not fit its digest.
     """
-    size = len(KEYS[table])
-    names = ", ".join((*KEYS[table], "digest", *(("body",) if table in WITH_BODY else ())))
-    for row in conn.execute(f"SELECT {names} FROM {table} {which}", values):
-        keys, digest, body = row[:size], row[size], row[size + 1] if len(row) > size + 1 else b""
+    size, has_body = len(KEYS[table]), table in WITH_BODY
+    for row in _checked_rows(conn, table, (), which, values):
+        yield (*row[:size], row[size + 1]) if has_body else row[:size]
+
+
+def copy_rows(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
+    """Within a transaction of `target`: add the rows of a table of another run as they are; questions are numbered on.
+
+    Raises:
+        PrerequisiteError: A row does not fit its digest.
+    """
+    beside = tuple(name for name in BESIDE.get(table, ()) if name != "number")
+    target.executemany(_insertion(table, _columns_stored(table, beside)), _checked_rows(source, table, beside, f"ORDER BY {ORDER[table]}"))
+
+
+def _insertion(table: str, names: Sequence[str], verb: str = "INSERT") -> str:
+    return f"{verb} INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+
+
+def _columns_stored(table: str, beside: tuple[str, ...] = ()) -> tuple[str, ...]:
+    return (*KEYS[table], "digest", *(("body",) if table in WITH_BODY else ()), *beside)
+
+
+def _checked_rows(conn: sqlite3.Connection, table: str, beside: tuple[str, ...], which: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+    size, has_body = len(KEYS[table]), table in WITH_BODY
+    for row in conn.execute(f"SELECT {', '.join(_columns_stored(table, beside))} FROM {table} {which}", values):
+        keys, digest, body = row[:size], row[size], row[size + 1] if has_body else b""
         if not isinstance(body, bytes) or _digest(table, keys, body) != digest:
-            raise PrerequisiteError(
-                f"{DATABASE}: row {_row_name(table, keys)} of {table} is damaged: it does not fit its digest; restore the file from a copy."
-            )
-        yield (*keys, body) if table in WITH_BODY else keys
+            name = repr(keys[1] if table == "scenarios" else keys[0])
+            raise PrerequisiteError(f"{DATABASE}: row {name} of {table} is damaged: it does not fit its digest; restore the file from a copy.")
+        yield row
 
 
 def row(conn: sqlite3.Connection, table: str, which: str, values: Sequence[Any]) -> tuple[Any, ...]:
@@ -356,8 +378,8 @@ def check_database(conn: sqlite3.Connection) -> None:
 
 def _kinds(table: str) -> dict[str, str]:
     """The type of each column of a table, in SQLite's words."""
-    names = (*KEYS[table], *BESIDE.get(table, ()), "digest", *(("body",) if table in WITH_BODY else ()))
-    return {name: "integer" if name in _INTEGERS else "real" if name in _REALS else "blob" if name in _BLOBS else "text" for name in names}
+    kinds = {**dict.fromkeys(_INTEGERS, "integer"), **dict.fromkeys(_REALS, "real"), **dict.fromkeys(_BLOBS, "blob")}
+    return {name: kinds.get(name, "text") for name in _columns_stored(table, BESIDE.get(table, ()))}
 
 
 def check_rows(conn: sqlite3.Connection, tables: Sequence[str] = tuple(KEYS)) -> None:
@@ -376,7 +398,3 @@ def _digest(table: str, keys: Sequence[Any], body: bytes) -> bytes:
     found = blake2b(ascii((table, *keys)).encode("ascii"), digest_size=16)
     found.update(body)
     return found.digest()
-
-
-def _row_name(table: str, keys: Sequence[Any]) -> str:
-    return repr(keys[1] if table == "scenarios" else keys[0])

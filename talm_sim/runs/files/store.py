@@ -30,6 +30,7 @@ from talm_sim.runs.files.database import (
 )
 from talm_sim.runs.files.lease import Lease, acquire, hold
 from talm_sim.runs.files.manifest import MANIFEST, RunManifest, check_name, new_run_ids, stamp_in
+from talm_sim.runs.files.parts import SHARD, ShardFacts
 from talm_sim.runs.files.records import forget_waiting, start_attempt, write_episode, write_verdict, write_waiting
 from talm_sim.runs.files.sealing import insert_row, rows, stamp_of
 from talm_sim.runs.files.writer import Writer
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["PausedEpisode", "RunProgress", "RunStore", "create_run"]
 
 _T = TypeVar("_T")
+_Placed: TypeAlias = Sequence[tuple[int, Scenario]]
+"""Scenarios, each with its place in the run."""
 _Begin: TypeAlias = Callable[[sqlite3.Connection, str, str], _T]
 """Ends the transaction that creates a run: it takes the connection, the run's name and the stamp of its `run.json`."""
 
@@ -64,6 +67,8 @@ class RunProgress:
 
     scenarios: Sequence[Scenario]
     """The run's scenarios in order."""
+    positions: Mapping[str, int]
+    """Id of each to its place in the run; of a shard, in the whole."""
     finished: frozenset[str]
     """Ids of the finished episodes, without those that are tried again."""
     again: int
@@ -100,10 +105,13 @@ class RunStore:
         scenarios: Sequence[Scenario],
         tools: Sequence[ToolSpec] = (),
         replaceable: Mapping[str, ReplaceableTool] = MappingProxyType({}),
+        places: Sequence[int] = (),
+        shard: ShardFacts | None = None,
     ) -> RunStore:
         """Create a run that is this process's from its first moment; call it on the running loop, and `aclose` it. See `create_run`.
 
-        `replaceable` is what is kept of tools that a person can replace, by name.
+        `replaceable` is what is kept of tools that a person can replace, by name. Of a shard, `shard` says what it belongs to, and `places`
+        where its scenarios are in the whole.
         """
 
         def begin(conn: sqlite3.Connection, name: str, stamp: str) -> tuple[Lease, str]:
@@ -111,9 +119,12 @@ class RunStore:
                 kept = {name: one.model_dump(mode="json") for name, one in replaceable.items()}
                 with contextlib.suppress(TooLargeError):  # people are then shown less, and nothing else depends on it
                     insert_row(conn, "meta", stored_documents.REPLACEABLE, json.dumps(kept))
+            if shard is not None:
+                _keep_shard(conn, shard)
             return hold(conn, name), stamp
 
-        directory, (lease, stamp) = _create(run_dir, run_id, manifest, scenarios, tools, begin)
+        placed = [*zip(places, scenarios, strict=True)] if places else [*enumerate(scenarios)]
+        directory, (lease, stamp) = _create(run_dir, run_id, manifest, placed, tools, begin)
         return cls._start(directory.absolute(), connect_writer(directory), lease, stamp)
 
     @classmethod
@@ -173,7 +184,7 @@ class RunStore:
 
         Args:
             episode: The episode; no longer waiting from now on.
-            position: Place of its scenario in the run's order.
+            position: Place of its scenario in the run's order; of a shard, in the whole's.
             verdicts: What judges have said of it already; not kept of an episode that is kept in part.
 
         Returns:
@@ -203,7 +214,8 @@ class RunStore:
         ended = dict(self.reader.execute("SELECT id, termination FROM episodes"))
         finished = frozenset(name for name, end in ended.items() if end not in again)
         attempts = dict(rows(self.reader, "attempts"))
-        return RunProgress(self.scenarios(), finished, len(ended) - len(finished), self.paused_episodes(), attempts)
+        positions = dict(self.reader.execute("SELECT id, position FROM scenarios"))
+        return RunProgress(self.scenarios(), positions, finished, len(ended) - len(finished), self.paused_episodes(), attempts)
 
     def number_finished(self) -> int:
         """Count the finished episodes."""
@@ -292,6 +304,7 @@ def create_run(
     scenarios: Sequence[Scenario],
     tools: Sequence[ToolSpec] = (),
     fill: Callable[[sqlite3.Connection], None] | None = None,
+    finish: Callable[[Path], None] | None = None,
 ) -> Path:
     """Create a run with its scenarios, whole or not at all; nobody holds it.
 
@@ -302,6 +315,7 @@ def create_run(
         scenarios: What is run, in order.
         tools: The tools they name, kept so that the run can be read and judged without them.
         fill: Writes what the run holds from the start, within the transaction that creates it.
+        finish: Does what is left to do with the run's files, in the directory it is given, before they appear in their place.
 
     Returns:
         The run's directory.
@@ -316,23 +330,34 @@ def create_run(
             fill(conn)
         sealing.seal(conn, stamp)
 
-    return _create(run_dir, run_id, manifest, scenarios, tools, begin)[0]
+    return _create(run_dir, run_id, manifest, [*enumerate(scenarios)], tools, begin, finish)[0]
 
 
 def _create(
-    run_dir: Path, run_id: str | None, manifest: RunManifest, scenarios: Sequence[Scenario], tools: Sequence[ToolSpec], begin: _Begin[_T]
+    run_dir: Path,
+    run_id: str | None,
+    manifest: RunManifest,
+    placed: _Placed,
+    tools: Sequence[ToolSpec],
+    begin: _Begin[_T],
+    finish: Callable[[Path], None] | None = None,
 ) -> tuple[Path, _T]:
     """Create a run as `create_run` does; what `begin` returns is returned as well."""
     if run_id is not None:
         check_name(run_id, "--run-id")
     for name in new_run_ids(manifest.config) if run_id is None else ():
         with contextlib.suppress(RunExistsError):
-            return _install(run_dir / name, manifest, scenarios, tools, begin)
-    return _install(run_dir / str(run_id), manifest, scenarios, tools, begin)
+            return _install(run_dir / name, manifest, placed, tools, begin, finish)
+    return _install(run_dir / str(run_id), manifest, placed, tools, begin, finish)
 
 
 def _install(
-    target: Path, manifest: RunManifest, scenarios: Sequence[Scenario], tools: Sequence[ToolSpec], begin: _Begin[_T]
+    target: Path,
+    manifest: RunManifest,
+    placed: _Placed,
+    tools: Sequence[ToolSpec],
+    begin: _Begin[_T],
+    finish: Callable[[Path], None] | None,
 ) -> tuple[Path, _T]:
     """Write a run beside its place and rename it into it, so that a kill leaves a whole run or a hidden leftover, never half a run."""
     if target.exists():
@@ -345,10 +370,12 @@ def _install(
         draft.mkdir(parents=True)
         with closing(create_database(draft)) as conn:
             conn.execute("BEGIN")
-            _write_scenarios(conn, scenarios, tools)
+            _write_scenarios(conn, placed, tools)
             begun = begin(conn, target.name, stamp_of(text))
             conn.execute("COMMIT")
         (draft / MANIFEST).write_bytes(text)
+        if finish is not None:
+            finish(draft)
         for name in (DATABASE, MANIFEST):
             with (draft / name).open("rb") as file:
                 os.fsync(file.fileno())
@@ -365,8 +392,8 @@ def _install(
     return target, begun
 
 
-def _write_scenarios(conn: sqlite3.Connection, scenarios: Sequence[Scenario], tools: Sequence[ToolSpec]) -> None:
-    for position, item in enumerate(scenarios):
+def _write_scenarios(conn: sqlite3.Connection, placed: _Placed, tools: Sequence[ToolSpec]) -> None:
+    for position, item in placed:
         try:
             insert_row(conn, "scenarios", position, item.id, item.group, document=item.model_dump_json())
         except TooLargeError as err:
@@ -375,3 +402,10 @@ def _write_scenarios(conn: sqlite3.Connection, scenarios: Sequence[Scenario], to
         insert_row(conn, "meta", "tools", json.dumps([tool.model_dump(mode="json") for tool in tools]))
     except TooLargeError as err:
         raise PrerequisiteError(f"the description of {len(tools):,} tools {err}; use fewer tools.") from None
+
+
+def _keep_shard(conn: sqlite3.Connection, shard: ShardFacts) -> None:
+    try:
+        insert_row(conn, "meta", SHARD, shard.model_dump_json())
+    except TooLargeError as err:
+        raise PrerequisiteError(f"--shard {shard.part}: what it keeps of {shard.scenarios:,} scenarios for faults {err}; use fewer.") from None

@@ -14,6 +14,9 @@ from talm_sim.types import Scenario
 
 __all__ = ["check_movable", "check_workers", "modules_to_load"]
 
+MOST_WORKERS = 64
+"""Processes that play one run on one machine."""
+
 
 def check_workers(job: Job[Any]) -> None:
     """See that a run with several workers can be played by processes.
@@ -23,6 +26,8 @@ def check_workers(job: Job[Any]) -> None:
     """
     config = job.config
     flag = f"--workers {config.workers}"
+    if config.workers > MOST_WORKERS:
+        raise PrerequisiteError(f"{flag}: at most {MOST_WORKERS} processes play a run on one machine.")
     check_movable(job, flag)
     for name in ("max_connections", "max_episodes"):
         if getattr(config, name) < config.workers:

@@ -104,7 +104,10 @@ def tool(town: str) -> str:
     [
         ({"agent": lambda messages, tools: "an answer"}, "is known in this process alone; put it into a module"),
         ({"model": "sim/oracle", "tools": [tool]}, "these tools are known in this process alone; put them into a module and name it"),
-        ({"model": "hf/a/b"}, "hf/a/b runs in the process that uses it, so each would load it; serve it and name it as openai-api/SERVICE/NAME."),
+        (
+            {"model": "hf/a/b"},
+            "hf/a/b runs in the process that uses it, so each would load it; serve it and name it as openai-api/SERVICE/NAME.",
+        ),
         ({"model": "vllm/a/b"}, "vllm/a/b runs in the process that uses it"),
         ({"model": "sim/oracle", "max_episodes": 1}, "max_episodes 1 leaves nothing for some of them; use fewer workers."),
         ({"model": "sim/oracle", "human": "terminal", "ask_limit_run": 3}, "ask_limit_run counts the questions of the whole run"),

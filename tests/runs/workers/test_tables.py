@@ -9,7 +9,6 @@ import pytest
 
 import talm_sim
 from talm_sim.tasks import find_task
-from tests.runs.recorded_world import make_world
 from tests.runs.workers.watched import content, tables
 
 RUNS: dict[str, dict[str, Any]] = {

@@ -152,7 +152,10 @@ def test_the_command_shows_one_run(server: StandIn, world: dict[str, Any], talm:
     words += ["--model", "sim/oracle", "--run-dir", str(tmp_path / "runs"), "--workers", "2", "--human", "none"]
     code, out, err = talm("run", *words, "--run-id", "w", "--display", "json", "--controls", "--gate", "perfect.pass_rate>=.9")
     events = [json.loads(line) for line in out.splitlines()]
-    assert (code, {one["event"] for one in events} >= {"run_started", "episode_started", "episode_finished", "run_finished", "summary"}) == (0, True)
+    assert (code, {one["event"] for one in events} >= {"run_started", "episode_started", "episode_finished", "run_finished", "summary"}) == (
+        0,
+        True,
+    )
     assert sum(one["event"] == "episode_finished" for one in events) >= 4 and "Traceback" not in err
     assert talm("judge", "w", "--run-dir", str(tmp_path / "runs"), "--judge", "reference")[0] == 0
     code, out, err = talm("resume", "w", "--run-dir", str(tmp_path / "runs"), "--workers", "3", "--display", "plain", "--log-level", "info")

@@ -1,0 +1,1 @@
+"""Engines play the shards of a run on other machines."""

@@ -1,0 +1,226 @@
+"""The shards that an engine plays for one run: a hidden directory beside the run, kept until they are merged."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from talm_sim import __version__
+from talm_sim.common.plain_files import UnfitFileError, read_text
+from talm_sim.common.processes import hidden_name, sweep
+from talm_sim.common.shards import part_of
+from talm_sim.config import Scope
+from talm_sim.errors import PrerequisiteError, RunExistsError, line_to_copy
+from talm_sim.runs.events import EpisodeFinished, RunEvent, RunStarted
+from talm_sim.runs.files.manifest import check_name, dataset_digest, new_run_ids
+from talm_sim.runs.stored_run import StoredRun
+from talm_sim.tasks import Job
+from talm_sim.types import Scenario
+
+__all__ = ["MARKER", "KeptShards", "ShardProgress", "keep_shards"]
+
+MARKER: Final = "here"
+"""Name of the file whose content says that a node sees the directory."""
+_PLAN: Final = "plan.json"
+_COUNT: Final = ".count"
+_LARGEST: Final = 2**20
+_EVERY_S: Final = 1.0
+
+
+class ShardProgress:
+    """Writes how many episodes of a shard are finished, for the command to read. Its database is the node's while it is written.
+
+    Args:
+        place: The directory with the shards.
+        name: The shard's.
+    """
+
+    def __init__(self, place: Path, name: str) -> None:
+        self._file = place / f"{name}{_COUNT}"
+        self._written = -_EVERY_S
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take an event of the shard's run."""
+        if isinstance(event, RunStarted | EpisodeFinished) and time.monotonic() - self._written >= _EVERY_S:
+            self._written = time.monotonic()
+            with contextlib.suppress(OSError):  # nothing depends on it
+                draft = self._file.with_name(hidden_name(self._file.name))
+                draft.write_text(str(event.finished), encoding="ascii")
+                os.replace(draft, self._file)
+
+
+@dataclass(frozen=True)
+class KeptShards:
+    """The shards of one run.
+
+    Attributes:
+        run: The directory that the run will have.
+        place: The directory with the shards.
+        token: What the file `MARKER` in it contains.
+        of: How many shards the run is cut into.
+        sizes: The number of episodes of each shard that has any, by its number; the largest first, because one that is begun last ends last.
+    """
+
+    run: Path
+    place: Path
+    token: str
+    of: int
+    sizes: Mapping[int, int]
+    _done: dict[int, int] = field(default_factory=dict)
+
+    def part(self, number: int) -> str:
+        """Return the number of a shard as `--shard` takes it."""
+        return f"{number}/{self.of}"
+
+    def path(self, number: int) -> Path:
+        """Return the directory of a shard."""
+        return self.place / f"shard-{number}-of-{self.of}"
+
+    def is_done(self, number: int) -> bool:
+        """Whether a shard is there, whole and judged."""
+        with contextlib.suppress(PrerequisiteError):
+            stored = StoredRun(self.path(number))
+            if stored.finished == self.sizes[number] and stored.closed and stored.owner is None and stored.judged and not stored.unjudged:
+                self._done[number] = stored.finished
+        return number in self._done
+
+    def count(self) -> int:
+        """Return how many episodes are finished, as far as it is known here."""
+        return sum(self._done[number] if number in self._done else self._count(number) for number in self.sizes)
+
+    def _count(self, number: int) -> int:
+        path = self.path(number)
+        with contextlib.suppress(OSError, ValueError):
+            return int(read_text(path.with_name(f"{path.name}{_COUNT}"), _LARGEST, "ascii"))
+        return 0
+
+    def put(self, number: int, files: Mapping[str, bytes]) -> None:
+        """Write a shard that was fetched from its node, whole or not at all."""
+        path = self.path(number)
+        draft = self.place / hidden_name(path.name)
+        try:
+            draft.mkdir()
+            for name, content in files.items():
+                (draft / Path(name).name).write_bytes(content)
+            shutil.rmtree(path, ignore_errors=True)
+            os.rename(draft, path)
+        except OSError as err:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise PrerequisiteError(
+                f"{path}: cannot be written ({err.strerror or err}); free disk space, then run the command again."
+            ) from None
+
+    def remove_unless_begun(self) -> None:
+        """Remove the directory if it contains no shard."""
+        if not any(self.path(number).exists() for number in self.sizes):
+            self.remove()
+
+    def remove(self) -> None:
+        """Remove the directory, at once as others see it."""
+        grave = self.place.with_name(hidden_name(self.run.name))
+        with contextlib.suppress(OSError):  # what is left is removed by a later command
+            os.rename(self.place, grave)
+            shutil.rmtree(grave)
+
+
+def keep_shards(job: Job[Any], scenarios: Sequence[Scenario], room: int) -> KeptShards:
+    """Make the directory of a run's shards, or find the one of a command that was interrupted.
+
+    Args:
+        job: The run.
+        scenarios: What is run, all of it.
+        room: How many shards the engine can play at the same time.
+
+    Raises:
+        PrerequisiteError: The run exists; its shards were begun with other options; or the directory cannot be written.
+    """
+    run = _free_place(job)
+    place = run.with_name(f".{run.name}.shards")
+    bases = {scenario.base for scenario in scenarios}
+    given = job.config.workers if "workers" in job.config.model_fields_set else None
+    plan = {
+        "version": __version__,
+        "shards": given or min(room, len(bases)),
+        "scenarios": dataset_digest(scenarios),
+        "options": job.values(Scope.GENERATION, Scope.SCORING) | {"tools": job.config.tools, "models": job.config.models},
+    }
+    plan = json.loads(json.dumps(plan, default=str))
+    token = secrets.token_hex(16)
+    try:
+        sweep(run.parent)
+        place.mkdir(parents=True, exist_ok=True)
+        before = _read_plan(place)
+        if before is None:
+            _write(place / _PLAN, json.dumps(plan, indent=2))
+        elif given is None:
+            plan["shards"] = before.get("shards")
+        _write(place / MARKER, token)
+    except OSError as err:
+        raise PrerequisiteError(f"{run.parent}: cannot be written ({err.strerror or err}); choose another --run-dir.") from None
+    if before is not None:
+        _check_same(before, plan, place, run.name)
+    of, epochs = int(plan["shards"]), job.config.epochs
+    sizes: dict[int, int] = {}
+    for scenario in scenarios:
+        number = part_of(scenario.base, of)
+        sizes[number] = sizes.get(number, 0) + epochs
+    return KeptShards(run, place, token, of, dict(sorted(sizes.items(), key=lambda one: (-one[1], one[0]))))
+
+
+def _free_place(job: Job[Any]) -> Path:
+    """Return the directory of a run that does not exist."""
+    config = job.config
+    if config.run_id is None:
+        places = (config.run_dir / name for name in new_run_ids(config))
+        return next(one for one in places if not one.exists() and not one.with_name(f".{one.name}.shards").exists())
+    check_name(config.run_id, "--run-id")
+    run = config.run_dir / config.run_id
+    if run.exists():
+        again = line_to_copy("talm-sim", "resume", str(run))
+        raise RunExistsError(f"{run}: a run of this name exists; choose another --run-id, or continue it with: {again}")
+    return run
+
+
+def _read_plan(place: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(read_text(place / _PLAN, _LARGEST))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnfitFileError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("options"), dict) or type(found.get("shards")) is not int:
+        raise PrerequisiteError(f"{place / _PLAN}: is damaged; choose another --run-id, or delete {place}.")
+    return found
+
+
+def _check_same(before: Mapping[str, Any], plan: Mapping[str, Any], place: Path, name: str) -> None:
+    """Refuse to continue shards with other options: they would be two experiments."""
+    fix = f"give the same, choose another --run-id, or delete {place}."
+    if before["shards"] != plan["shards"]:
+        raise PrerequisiteError(f"--run-id {name}: its {before['shards']} shards were begun, not {plan['shards']}; {fix}")
+    for key in {**before["options"], **plan["options"]}:
+        then, now = before["options"].get(key), plan["options"].get(key)
+        if then != now:
+            flag = f"--{key.replace('_', '-')}"
+            raise PrerequisiteError(f"--run-id {name}: its shards were begun with {flag} {_words(then)}, not {_words(now)}; {fix}")
+    for key, what in (("version", "another version of talm-sim"), ("scenarios", "other scenarios")):
+        if before.get(key) != plan[key]:
+            raise PrerequisiteError(f"--run-id {name}: its shards were begun with {what}; choose another --run-id, or delete {place}.")
+
+
+def _words(value: Any) -> str:
+    return "none" if value in (None, "", [], {}) else f"'{str(value)[:60]}'"
+
+
+def _write(path: Path, text: str) -> None:
+    draft = path.with_name(hidden_name(path.name))
+    draft.write_text(text, encoding="utf-8")
+    os.replace(draft, path)
