@@ -63,7 +63,7 @@ class _Shard:
 
     def _kill(self) -> Kill:
         late = self._rng.random() < 0.75
-        return Kill(_SOUND, self._rng.randrange(30) if late else None, self._rng.uniform(0, 0.05) if late else self._rng.uniform(0, 3))
+        return Kill(_SOUND, self._rng.randrange(8) if late else None, self._rng.uniform(0, 0.05) if late else self._rng.uniform(0, 3))
 
 
 def _play(count: int, rng: random.Random, scratch: Path) -> Outcome:
