@@ -23,7 +23,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import find_task
 
-__all__ = ["PARTS"]
+__all__ = ["PARTS", "timeless"]
 
 _KILLS_A_STORY: Final = 3
 _MOST_SESSIONS: Final = 12
@@ -94,7 +94,7 @@ class Story:
         """The episodes less times and attempts, and the lines of scenarios that were made."""
         made = self.place / "made" / "items.jsonl"
         lines = {"made": made.read_text(encoding="utf-8")} if made.exists() else {}
-        return lines | {name: _timeless(value) for name, value in self._stored().items()}
+        return lines | {name: timeless(value) for name, value in self._stored().items()}
 
     def verdicts(self) -> list[tuple[Any, ...]]:
         return sorted((run.id, one.episode_id, one.judge, str(one.value), str(one.label)) for run in self.runs for one in run.verdicts())
@@ -262,7 +262,7 @@ def _processes_of(place: Path) -> Iterator[str]:
                 yield line.replace(b"\0", b" ").decode(errors="replace")[:100]
 
 
-def _timeless(episode: dict[str, Any]) -> Any:
+def timeless(episode: dict[str, Any]) -> Any:
     # What was recorded before a kill is played after it.
     left_out = {"started_at", "elapsed_s", "attempt", "elapsed_ms", "asked_at", "answered_at", "origin"}
 
