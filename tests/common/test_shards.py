@@ -13,7 +13,9 @@ def test_a_shard_is_read_as_it_is_written(numbers: tuple[int, int]) -> None:
     assert read_shard(str(Shard(*numbers))) == numbers
 
 
-@pytest.mark.parametrize("text", ["", "3", "/", "1/", "/2", "0/4", "5/4", "1/0", "-1/4", "1/4/2", "1 of 4", "²/4", "1/100000", "1.0/4", "1/4\n1"])
+@pytest.mark.parametrize(
+    "text", ["", "3", "/", "1/", "/2", "0/4", "5/4", "1/0", "-1/4", "1/4/2", "1 of 4", "²/4", "1/100000", "1.0/4", "1/4\n1"]
+)
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="I/N"):
         read_shard(text)
