@@ -84,9 +84,9 @@ class _EpisodeJob:
         return episode_id(self.scenario.id, self.epoch)
 
 
-_SPACING_S = 0.003
-"""Seconds between the first starts, about what an episode costs the processor. Started at once, all would stay in step: they would wait for
-their models together and then for the processor together."""
+_SPACING_S, _SPACED_S = 0.003, 0.5
+"""Seconds between the first starts, about what an episode costs the processor, and seconds that these take at most. Started at once, all would
+stay in step: they would wait for their models together and then for the processor together."""
 
 
 async def run_batch(
@@ -196,7 +196,7 @@ class _Batch:
     async def _dispatch(self, max_episodes: int) -> None:
         if self._paused:
             self._collect_answers()
-        to_space = max_episodes
+        to_space, spacing = max_episodes, min(_SPACING_S, _SPACED_S / max_episodes)
         while True:
             self._wake.clear()
             # What still waits for its commit is in no one's way, but it is held in memory: a slow disk must slow the run.
@@ -212,7 +212,7 @@ class _Batch:
                 task.add_done_callback(self._slot_is_free)
                 if to_space:
                     to_space -= 1
-                    await asyncio.sleep(_SPACING_S)
+                    await asyncio.sleep(spacing)
             self._start_asking()
             if isinstance(self._failure, PrerequisiteError) or (not self._running and not self._expects_answers()):
                 return
