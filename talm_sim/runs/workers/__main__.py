@@ -35,7 +35,7 @@ from talm_sim.judges.base import Judge
 from talm_sim.judges.registry import judge_class
 from talm_sim.runs.api import run_to_completion
 from talm_sim.runs.budget import Spending, within_budget
-from talm_sim.runs.events import RequestRetried, RunEvent, ToolsRestarted, ignore_events, listening
+from talm_sim.runs.events import RequestRetried, RunEvent, ServersChanged, ToolsRestarted, ignore_events, listening
 from talm_sim.runs.extensions import import_agent
 from talm_sim.runs.files.database import connect_reader
 from talm_sim.runs.judging import Grader, judge_names, open_judges
@@ -146,7 +146,7 @@ class _Worker:
             os._exit(1)  # the run was killed, and keeps nothing that is done here
 
     def _tell_event(self, event: RunEvent) -> None:
-        if isinstance(event, RequestRetried | ToolsRestarted):
+        if isinstance(event, RequestRetried | ServersChanged | ToolsRestarted):
             self._tell(messages.Told(event=event))
 
     def _tell_spent(self, spending: Spending | None) -> None:

@@ -11,7 +11,7 @@ from talm_sim.agent.asks import PendingQuestion
 from talm_sim.agent.humans import HumanReply
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError
 from talm_sim.models.metering import Count
-from talm_sim.runs.events import RequestRetried, ToolsRestarted
+from talm_sim.runs.events import RequestRetried, ServersChanged, ToolsRestarted
 from talm_sim.types import Episode, Event, ModelTurn, Scenario, Verdict
 
 __all__ = [
@@ -163,7 +163,7 @@ class Told(_Message):
     """An event that the run reports."""
 
     what: Literal["told"] = "told"
-    event: RequestRetried | ToolsRestarted
+    event: RequestRetried | ServersChanged | ToolsRestarted
 
 
 class Logged(_Message):

@@ -22,7 +22,7 @@ from talm_sim.errors import PrerequisiteError, WorkersGoneError
 from talm_sim.foreign.loop import LoopGivenUp
 from talm_sim.runs.batch import JudgedEpisode, WorkerDiedError
 from talm_sim.runs.budget import Spending
-from talm_sim.runs.events import OnEvent
+from talm_sim.runs.events import OnEvent, RequestRetried, ServersChanged, ToolsRestarted
 from talm_sim.runs.workers import messages
 from talm_sim.runs.workers.checks import modules_to_load
 from talm_sim.runs.workers.messages import FROM_WORKER, LENGTH, frame
@@ -148,6 +148,8 @@ class Workers:
         self._numbers = itertools.count(1)
         self._at: dict[tuple[str, int], tuple[_Process, int]] = {}
         """Where an episode waits that only one process can continue, and the number of its `Paused`."""
+        self._left_out: dict[tuple[str, str], bool] = {}
+        """Whether a server of a model was last said to be left out."""
         self._deaths = 0
         self._failure: Exception | None = None
         """Why nothing more can be played."""
@@ -284,11 +286,20 @@ class Workers:
                 if self._spending is not None:
                     self._spending.count_elsewhere(one, message.counts)
             case messages.Told():
-                self._on_event(message.event)
+                self._report(message.event)
             case messages.Logged():
                 logging.getLogger(message.logger).log(message.level, "%s", message.text)
             case messages.AskService():
                 self._help(self._find_service(one, message))
+
+    def _report(self, event: RequestRetried | ServersChanged | ToolsRestarted) -> None:
+        """Report what happened in a worker; that a server is left out or answers again, once and not for each worker."""
+        if isinstance(event, ServersChanged):
+            place, known = (event.model, event.server), bool(event.reason)
+            if self._left_out.get(place, False) is known:
+                return
+            self._left_out[place] = known
+        self._on_event(event)
 
     async def _find_service(self, one: _Process, asked: messages.AskService) -> None:
         assert self._plan.service is not None
