@@ -22,7 +22,7 @@ from talm_sim.models.openai_servers import OPENAI_URL
 from talm_sim.models.registry import open_model
 from talm_sim.models.request import server_urls
 from talm_sim.models.retries import Retry, on_retry
-from talm_sim.models.servers import Servers, ServersChange, on_servers_change
+from talm_sim.models.servers import Servers, ServersChange, Turn, on_servers_change
 from tests.models.loopback import Answer, Loopback, anthropic_answer, chat_answer, loopback
 from tests.models.test_endpoint import FakeClock, failing
 
@@ -163,6 +163,19 @@ async def test_a_request_that_fails_at_a_server_which_answers_others_leaves_none
             await model.model.generate([HumanMessage("poison")], (), GenerationSettings())
         assert answered.is_set() and [sum(b"poison" in one.raw for one in host.seen) for host in hosts] == [3, 3]
     assert said == []
+
+
+async def test_a_request_that_waited_goes_elsewhere_if_its_server_was_left_out_meanwhile(several: Make) -> None:
+    with three(failing(503), GOOD) as hosts:
+        model = several(*(host.url for host in hosts))
+        servers = model.endpoint.servers
+
+        async def sleep(seconds: float) -> None:
+            servers.leave_out(Turn(servers.all[0], 0, 0, is_test=False), "HTTP 503: found by another request")
+
+        object.__setattr__(model.endpoint.retries, "sleep", sleep)
+        assert await model.say() == ["hello"]
+        assert [len(host.seen) for host in hosts] == [1, 1]
 
 
 async def test_a_server_that_hangs_is_left_out_after_one_attempt(several: Make, said: list[ServersChange]) -> None:
