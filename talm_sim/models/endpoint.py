@@ -48,7 +48,6 @@ _NEEDS_TOOL_PARSER = re.compile(r"auto.{0,3} tool choice requires", re.IGNORECAS
 
 _WIRE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 """Writes bodies as the SDKs do: recordings are found by the bytes."""
-_JSON_BODY = {"content-type": "application/json"}
 
 log = logging.getLogger(__name__)
 
@@ -99,8 +98,10 @@ class Endpoint:
         self._untried = fail_fast
         self._variables = variables
         self._slots = asyncio.Semaphore(max_connections)
+        self._addresses: dict[str, httpx2.URL] = {}
         self.client = httpx2.AsyncClient(
             transport=transport or ServerClient(model=name),
+            headers={"content-type": "application/json"},
             timeout=httpx2.Timeout(timeout),
             limits=httpx2.Limits(max_connections=max_connections, max_keepalive_connections=max_connections),
             follow_redirects=True,
@@ -163,10 +164,19 @@ class Endpoint:
             self._report_retry(failure, wait, retries)
             await self.retries.sleep(wait)
 
+    def _address(self, path: str) -> httpx2.URL:
+        if path not in self._addresses:
+            self._addresses[path] = httpx2.URL(self._base + path)
+        return self._addresses[path]
+
     async def _attempt(self, path: str, content: bytes) -> object:
         """Send a request once, and return the answer: its text where the server does not call it JSON."""
-        response = await self.client.post(self._base + path, content=content, headers=_JSON_BODY)
-        response.raise_for_status()
+        client = self.client
+        # Not the client's own way: it reads the address again and merges the headers for every request.
+        request = httpx2.Request("POST", self._address(path), headers=client.headers, cookies=client.cookies, content=content)
+        response = await client.send(request)
+        if not response.is_success:
+            response.raise_for_status()
         kind = response.headers.get("content-type", "json").partition(";")[0]
         return response.json() if kind.endswith("json") else response.text
 
