@@ -305,8 +305,7 @@ async def _tool(state: _Call, runtime: Runtime[EpisodeContext]) -> State:
         with asking_person(person):
             event = await tools.call(state["call"], state["turn"])
     except FORESEEN as err:
-        failed: Any = failure_state(err)
-        return {**failed, "events": asked}
+        return _merge(failure_state(err), {"events": asked})
     return _told(event, asked)
 
 
