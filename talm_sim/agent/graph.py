@@ -1,11 +1,11 @@
 """The LangGraph state machine of task `talm`.
 
-    START -> assess -> (No: END) | think -> Send(human)*, Send(approval)* and Send(tool)* -> think ... -> END
-                ^------------ answered, and the user says more ------------|
+    START -> assess -> Send(human)*, Send(approval)* and Send(tool)* -> think -> Send(human)* ... -> END
+                ^----------- answered, and the user says more -----------|
 
-`assess` tells the model what the user says next, and before the last time asks the awareness questions. `think` lets the model take turns,
-and runs their calls, until the episode ends, the model answers, or a person comes in: a step of the graph costs as much as a request from
-a recording, and its checkpoint is only needed where an episode may pause.
+`assess` tells the model what the user says next, and before the last time asks the awareness questions. It and `think` let the model take
+turns, and run their calls, until the episode ends, the model answers, or a person comes in: a step of the graph costs as much as a request
+from a recording, and its checkpoint is needed only where an episode may pause.
 
 A call that a person approves first is sent to `approval`; once all of its turn are decided, those that may run are run.
 
@@ -141,7 +141,10 @@ class _Nodes:
         self._rules = rules
 
     async def assess(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
-        """Take what the user says next; the last time, ask each awareness question in a separate conversation. A No to any skips the rest."""
+        """Take what the user says next, and play; the last time, first ask each awareness question in a conversation of its own.
+
+        A No to any skips the rest.
+        """
         context = runtime.context
         number = _answers(state, context)
         said = as_messages(context.scenario.user_turns[number].messages)
@@ -152,7 +155,7 @@ class _Nodes:
                 update |= await self._ask_awareness(context, request_text(as_dicts([*state.get("messages", ())[1:], *said])))
             except FORESEEN as err:
                 update = failure_state(err)
-        return Command(update=update, goto=END if update.get("termination") else "think")
+        return await self._play(_merge(state, update), update, runtime)
 
     async def _ask_awareness(self, context: EpisodeContext, request: str) -> State:
         settings, prompts = replace(context.settings, choices=YES_NO_IDK), self._rules.prompts
@@ -175,8 +178,12 @@ class _Nodes:
         return {"awareness": answers, "termination": Termination.SKIPPED if skipped else end}
 
     async def think(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
-        """Generate turns, and run their calls, until an answer or an end, or until a person comes in."""
-        context, update = runtime.context, State()
+        """Play on from what a person said, or what was called meanwhile."""
+        return await self._play(state, State(), runtime)
+
+    async def _play(self, state: State, update: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
+        """Generate turns, and run their calls, until an answer or an end, or until a person comes in; `update` is what `state` has new."""
+        context = runtime.context
         while not state.get("termination"):
             found, then = await self._take_turn(state, context)
             for one in (found, *(await _run_calls(then, runtime) if _runs_here(then, context) else ())):
@@ -337,8 +344,9 @@ def talm_graph(rules: TalmRules, checkpointer: BaseCheckpointSaver[Any] | None =
     """Compile the graph of a run; with a `checkpointer` it can pause for a human."""
     nodes = _Nodes(rules)
     graph = StateGraph(State, EpisodeContext)
-    graph.add_node("assess", nodes.assess, destinations=("think", END))
-    graph.add_node("think", nodes.think, destinations=("tool", "human", "approval", "think", "assess", END))
+    after = ("tool", "human", "approval", "assess", END)
+    graph.add_node("assess", nodes.assess, destinations=after)
+    graph.add_node("think", nodes.think, destinations=after)
     graph.add_node("tool", _tool)
     graph.add_node("human", _human)
     graph.add_node("approval", _approval)
