@@ -166,7 +166,7 @@ def main() -> int:
     kept.append(_line(f"1,000, {LATENCY} s a model call, best of 3, share of ideal", f"{share:.2f}", f">= {LEAST_SHARE}", share >= LEAST_SHARE))
     print(f"{'  ideal and measured, s':<52} {ideal:>6.1f} {slow['seconds']:>5.1f}")
     sdk = _apart(one_call=False, split="all", human="none")
-    print(f"{'model turns replayed through the SDK, episodes/s':<52} {sdk['episodes'] / sdk['seconds']:>12.0f}")
+    print(f"{'model turns replayed, episodes/s':<52} {sdk['episodes'] / sdk['seconds']:>12.0f}")
     if not arguments.quick:
         large = _apart(**ORACLE, epochs=200)
         growth = large["memory"] / small["memory"]

@@ -1,11 +1,13 @@
 """The LangGraph state machine of task `talm`.
 
-    START -> assess -> (No: END) | think -> Send(tool)*, Send(human)* and Send(approval)* -> think ... -> END
-                ^------------ answered, and the user says more ------------|
+    START -> assess -> Send(human)*, Send(approval)* and Send(tool)* -> think -> Send(human)* ... -> END
+                ^----------- answered, and the user says more -----------|
 
-`assess` tells the model what the user says next, and before the last time asks the awareness questions.
+`assess` tells the model what the user says next, and before the last time asks the awareness questions. It and `think` let the model take
+turns, and run their calls, until the episode ends, the model answers, or a person comes in: a step of the graph costs as much as a request
+from a recording, and its checkpoint is needed only where an episode may pause.
 
-A call that a person approves first is sent to `approval`; once all of its turn are decided, `think` sends those that may run to `tool`.
+A call that a person approves first is sent to `approval`; once all of its turn are decided, those that may run are run.
 
 Where the tool `Finish` is offered, its call is the answer. A turn without a call then is a question to the person, if it asks one in words and
 there is a person, or is answered by a reminder; and the text of the last turn that a limit allows is the answer.
@@ -21,7 +23,7 @@ import json
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypedDict, TypeVar
+from typing import Annotated, Any, TypedDict, TypeVar, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -81,6 +83,22 @@ class State(TypedDict, total=False):
     injected: str
 
 
+_Next = str | list[Send]
+"""What comes after a turn: a node, or a task for each call."""
+
+
+def _merge(state: Any, update: Any) -> State:
+    """Return a state with an update, merged as the graph would merge it between two steps."""
+    merged = {**state, **update}
+    for name in ("messages", "model_turns", "events"):
+        if name in update:
+            merged[name] = [*state.get(name, ()), *update[name]]
+    for name in ("termination", "error"):
+        if name in update:
+            merged[name] = _keep_first(state.get(name), update[name])
+    return cast("State", merged)
+
+
 class _Call(TypedDict, total=False):
     """What a tool or human node is sent."""
 
@@ -123,7 +141,10 @@ class _Nodes:
         self._rules = rules
 
     async def assess(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
-        """Take what the user says next; the last time, ask each awareness question in a separate conversation. A No to any skips the rest."""
+        """Take what the user says next, and play; the last time, first ask each awareness question in a conversation of its own.
+
+        A No to any skips the rest.
+        """
         context = runtime.context
         number = _answers(state, context)
         said = as_messages(context.scenario.user_turns[number].messages)
@@ -134,7 +155,7 @@ class _Nodes:
                 update |= await self._ask_awareness(context, request_text(as_dicts([*state.get("messages", ())[1:], *said])))
             except FORESEEN as err:
                 update = failure_state(err)
-        return Command(update=update, goto=END if update.get("termination") else "think")
+        return await self._play(_merge(state, update), update, runtime)
 
     async def _ask_awareness(self, context: EpisodeContext, request: str) -> State:
         settings, prompts = replace(context.settings, choices=YES_NO_IDK), self._rules.prompts
@@ -157,20 +178,30 @@ class _Nodes:
         return {"awareness": answers, "termination": Termination.SKIPPED if skipped else end}
 
     async def think(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
-        """Generate one turn: calls, or an answer; the last answer ends the episode."""
-        if state.get("termination"):
-            return Command(goto=END)
-        tools = runtime.context.tools
-        if tools is not None and tools.guarded and (approved := _approved_calls(state)):
-            return Command(goto=approved)
+        """Play on from what a person said, or what was called meanwhile."""
+        return await self._play(state, State(), runtime)
+
+    async def _play(self, state: State, update: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
+        """Generate turns, and run their calls, until an answer or an end, or until a person comes in; `update` is what `state` has new."""
+        context = runtime.context
+        while not state.get("termination"):
+            found, then = await self._take_turn(state, context)
+            for one in (found, *(await _run_calls(then, runtime) if _runs_here(then, context) else ())):
+                state, update = _merge(state, one), _merge(update, one)
+            if then != "think" and not _runs_here(then, context):
+                return Command(update=update, goto=then)
+        return Command(update=update, goto=END)
+
+    async def _take_turn(self, state: State, context: EpisodeContext) -> tuple[State, _Next]:
+        """Generate one turn: calls, or an answer; return it, and what comes next. Calls that were approved come before it."""
+        if context.tools is not None and context.tools.guarded and (approved := _approved_calls(state)):
+            return {}, approved
         update: Any
         try:
-            update = await self._generate(state, runtime.context)
+            update = await self._generate(state, context)
         except FORESEEN as err:
             update = failure_state(err)
-        if update.get("termination"):
-            return Command(update=update, goto=END)
-        return self._go_on(state, update, runtime.context)
+        return (update, END) if update.get("termination") else self._go_on(state, update, context)
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
         turn = _refuse_huge_numbers(await context.generate(state["messages"], context.offered))
@@ -189,21 +220,21 @@ class _Nodes:
             return update
         return update | {"answer": turn.text if last and _is_text(turn) else "", "termination": end}
 
-    def _go_on(self, state: State, update: State, context: EpisodeContext) -> Command[str]:
-        """Say what comes after a turn that does not end the episode."""
+    def _go_on(self, state: State, update: State, context: EpisodeContext) -> tuple[State, _Next]:
+        """Return a turn that does not end the episode, and what comes after it."""
         turn, number = update["model_turns"][0], len(state.get("model_turns", []))
         if context.answer_in(turn) is not None:
-            return Command(update={**update, "messages": [*update["messages"], *close_calls(turn)]}, goto="assess")
+            return {**update, "messages": [*update["messages"], *close_calls(turn)]}, "assess"
         if not _is_text(turn):
-            return Command(update=update, goto=_calls(turn, number, context))
+            return update, _calls(turn, number, context)
         replies = sum(isinstance(event, HumanEvent) and event.by == "words" for event in state.get("events", ()))
         asked = asking_sentences(turn.text) if context.human and replies < self._rules.rounds else ()
         if asked:
             question = ToolCall(id=f"words-{replies + 1}", name=ASK_HUMAN, arguments={"question": "\n".join(asked)})
-            return Command(update=update, goto=[Send("human", _Call(call=question, turn=number, in_words=True))])
+            return update, [Send("human", _Call(call=question, turn=number, in_words=True))]
         reminder = HumanMessage(self._rules.prompts.reminder)
         reminded = turn.model_copy(update={"reminded": True})
-        return Command(update={**update, "model_turns": [reminded], "messages": [*update["messages"], reminder]}, goto="think")
+        return {**update, "model_turns": [reminded], "messages": [*update["messages"], reminder]}, "think"
 
 
 def _refuse_huge_numbers(turn: ModelTurn) -> ModelTurn:
@@ -253,7 +284,24 @@ def _approved_calls(state: State) -> list[Send]:
     return [Send("tool", _Call(call=call, turn=last)) for call in calls if call.id not in made]
 
 
-async def _tool(state: _Call, runtime: Runtime[EpisodeContext]) -> Any:
+def _runs_here(then: _Next, context: EpisodeContext) -> bool:
+    """Return whether all that comes next are calls for which no person is needed, not even within one."""
+    return isinstance(then, list) and context.forms is None and all(one.node == "tool" for one in then)
+
+
+async def _run_calls(calls: _Next, runtime: Runtime[EpisodeContext]) -> list[State]:
+    """Run the calls of a turn at the same time; return what each adds, in the order of the calls."""
+    tasks = [asyncio.create_task(_tool(one.arg, runtime)) for one in calls if isinstance(one, Send)]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+
+
+async def _tool(state: _Call, runtime: Runtime[EpisodeContext]) -> State:
     tools, forms = runtime.context.tools, runtime.context.forms
     assert tools is not None
     if state["call"].name == FINISH and runtime.context.finishes:
@@ -264,7 +312,7 @@ async def _tool(state: _Call, runtime: Runtime[EpisodeContext]) -> Any:
         with asking_person(person):
             event = await tools.call(state["call"], state["turn"])
     except FORESEEN as err:
-        return {**failure_state(err), "events": asked}
+        return _merge(failure_state(err), {"events": asked})
     return _told(event, asked)
 
 
@@ -296,8 +344,9 @@ def talm_graph(rules: TalmRules, checkpointer: BaseCheckpointSaver[Any] | None =
     """Compile the graph of a run; with a `checkpointer` it can pause for a human."""
     nodes = _Nodes(rules)
     graph = StateGraph(State, EpisodeContext)
-    graph.add_node("assess", nodes.assess, destinations=("think", END))
-    graph.add_node("think", nodes.think, destinations=("tool", "human", "approval", "think", "assess", END))
+    after = ("tool", "human", "approval", "assess", END)
+    graph.add_node("assess", nodes.assess, destinations=after)
+    graph.add_node("think", nodes.think, destinations=after)
     graph.add_node("tool", _tool)
     graph.add_node("human", _human)
     graph.add_node("approval", _approval)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 __all__ = ["rare_searches"]
 
-_RARE = (10_000, 20, 20)
+_RARE = (50_000, 20, 20)
 """Python's default, (700, 10, 10), spends a quarter of a replay on looking through what stays: mostly modules, classes and functions."""
 _lock = threading.Lock()
 _blocks: list[tuple[int, int, int]] = []

@@ -18,7 +18,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -49,12 +49,26 @@ TEXT_CHARS = 120
 CHOICE_FORM = 'Write JSON: {"answer": "...", "reason": "..."}'
 """Form of a label. It names none: the question does, and a list of them here would lean the answer towards the first."""
 MAX_ITEMS = 5
+_MOST_WRITTEN = 4096
+"""Tools of which it is kept what is written of them."""
 MAX_DESCRIPTION_CHARS = 120
 ENOUGH = "Is that enough to answer?"
 """Text after the latest results. Without it small models repeat their last action: after two results 35 of 40 were calls, with it 21."""
 _OPENING = re.compile(r'\s*\{\s*"action"\s*:\s*"(?P<action>[^"]*)"')
 _STRING = re.compile(r'"(?:text|answer)"\s*:\s*(?P<text>"(?:[^"\\]|\\.)*)', re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+
+
+class _Written(NamedTuple):
+    """What is written of a tool, which every turn of every episode shows again."""
+
+    tool: ToolSpec
+    line: str
+    schema: Schema
+
+
+_written: dict[int, _Written] = {}
+"""By the identity of the tool, which its entry keeps alive: a tool has no hash, and its digest would take as long."""
 
 
 class ConstrainedModel:
@@ -97,16 +111,27 @@ class ConstrainedModel:
         await self._chat.aclose()
 
 
+def _written_of(tool: ToolSpec) -> _Written:
+    found = _written.get(id(tool))
+    if found is None:
+        line = f"- {_first_sentence(tool.description)}\n  {_example(tool)}"
+        schema = _object({"action": {"const": tool.name}, "arguments": _bound_schema(tool.parameters)})
+        if len(_written) >= _MOST_WRITTEN:
+            _written.clear()  # a fault may show each episode tools of its own
+        found = _written[id(tool)] = _Written(tool, line, schema)
+    return found
+
+
 def describe_tools(tools: Sequence[ToolSpec]) -> str:
     """Describe the actions open to the model, each as the JSON it would write, in as few words as a small context allows."""
     lines = ["Write one JSON action at a time:"]
-    lines += [f"- {_first_sentence(tool.description)}\n  {_example(tool)}" for tool in tools]
+    lines += [_written_of(tool).line for tool in tools]
     return "\n".join([*lines, f'- Answer the person, once you know.\n  {{"action": "{ANSWER}", "text": "<your answer>"}}'])
 
 
 def action_schema(tools: Sequence[ToolSpec], answer_chars: int = ANSWER_CHARS) -> Schema:
     """Return the JSON Schema of one action: a call of one of `tools`, or the answer."""
-    actions = [_object({"action": {"const": tool.name}, "arguments": _bound_schema(tool.parameters)}) for tool in tools]
+    actions = [_written_of(tool).schema for tool in tools]
     actions.append(_object({"action": {"const": ANSWER}, "text": {"type": "string", "minLength": 1, "maxLength": answer_chars}}))
     return {"anyOf": actions} if len(actions) > 1 else actions[0]
 

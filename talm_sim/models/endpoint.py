@@ -50,7 +50,6 @@ _NEEDS_TOOL_PARSER = re.compile(r"auto.{0,3} tool choice requires", re.IGNORECAS
 
 _WIRE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 """Writes bodies as the SDKs do: recordings are found by the bytes."""
-_JSON_BODY = {"content-type": "application/json"}
 
 log = logging.getLogger(__name__)
 
@@ -104,8 +103,10 @@ class Endpoint:
         self._fail_fast = fail_fast
         self._variables = variables
         self._slots = asyncio.Semaphore(max_connections)
+        self._addresses: dict[str, httpx2.URL] = {}
         self.client = httpx2.AsyncClient(
             transport=transport or ServerClient(model=name),
+            headers={"content-type": "application/json"},
             timeout=httpx2.Timeout(timeout, connect=min(timeout, MOST_CONNECT_S) if self._several else timeout),
             limits=httpx2.Limits(max_connections=max_connections, max_keepalive_connections=max_connections),
             follow_redirects=True,
@@ -211,10 +212,19 @@ class Endpoint:
         before = self.servers.have_answered if failure.kind == "unreachable" else turn.server.answers > 0
         return self._fail_fast and bool(failure.hint) and not before
 
+    def _address(self, url: str) -> httpx2.URL:
+        if url not in self._addresses:
+            self._addresses[url] = httpx2.URL(url)
+        return self._addresses[url]
+
     async def _post(self, url: str, content: bytes) -> object:
         """Send a request once, and return the answer: its text where the server does not call it JSON."""
-        response = await self.client.post(url, content=content, headers=_JSON_BODY)
-        response.raise_for_status()
+        client = self.client
+        # Not the client's own way: it reads the address again and merges the headers for every request.
+        request = httpx2.Request("POST", self._address(url), headers=client.headers, cookies=client.cookies, content=content)
+        response = await client.send(request)
+        if not response.is_success:
+            response.raise_for_status()
         kind = response.headers.get("content-type", "json").partition(";")[0]
         return response.json() if kind.endswith("json") else response.text
 

@@ -296,10 +296,11 @@ class CassetteLibrary:
 
     def _tape(self, place: _Place) -> Tape:
         """Return the tape at a place; one in use is shared, so that additions of parallel episodes are merged."""
-        tape = self._open.get(str(place))
+        key = str(place)
+        tape = self._open.get(key)
         if tape is None:
             name, text = self._read(place)
-            tape = self._open[str(place)] = Tape(name, text, path=self.root / str(place), redactor=self._redactor)
+            tape = self._open[key] = Tape(name, text, path=self.root / key, redactor=self._redactor)
         return tape
 
     def _has(self, folder: str, group: str) -> bool:

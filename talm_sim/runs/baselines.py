@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, floor, log10, sqrt
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talm_sim.common.gates import Gate
 from talm_sim.errors import NotComparableError, OptionError
 from talm_sim.judges.paired import correct_by_holm
-from talm_sim.runs.compare import Difference, compare_sides
 from talm_sim.runs.gates import GateResult, find_measures
 from talm_sim.runs.sides import Side, text_digest
 from talm_sim.tasks import Job, find_task
 from talm_sim.types import Measure, Scenario, Summary
 from talm_sim.types.figures import format_figure
+
+if TYPE_CHECKING:
+    from talm_sim.runs.compare import Difference
 
 __all__ = ["FEWEST_EPOCHS", "Target", "check_against", "check_scenarios", "find_targets"]
 
@@ -109,6 +111,8 @@ def check_against(baseline: Side, side: Side, targets: Sequence[Target], *, comm
         NotComparableError: They cannot be compared.
         PrerequisiteError: A measure has no test.
     """
+    from talm_sim.runs.compare import compare_sides  # not at the top: a run without a baseline compares nothing
+
     compared = compare_sides(baseline, side, common=common, measures=list(dict.fromkeys(one.measure.name for one in targets)))
     found = [compared.difference(one.measure.name, one.group) for one in targets]
     for one in found:

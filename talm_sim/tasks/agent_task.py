@@ -179,7 +179,6 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """Open model and tools."""
         from talm_sim.agent.ask_limits import limits_of
         from talm_sim.agent.episode import Agent
-        from talm_sim.agent.own.sessions import OwnModel
         from talm_sim.agent.responders import responder_kind
 
         config, options = job.config, job.options
@@ -188,7 +187,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         sources, own = options.tools_from or self.tools_from, own_agent(job) if options.agent else None
         tools = await shared.tools(config, sources, trusted=options.trust, person=kind is not None)
         environment = _environment(job, tools, self._gold_arguments(job), built_in=not sources)
-        model: Model = OwnModel(config.model) if own and not own.takes_model else await shared.model(config, job.created)
+        model = _no_model(config.model) if own and not own.takes_model else await shared.model(config, job.created)
         waits = kind is not None and kind.waits
         responder = await open_responder(job, shared, environment, prompts) if kind and not waits else None
         stack = AsyncExitStack()
@@ -237,11 +236,12 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """Return what plays an episode: the user's own agent, or our graph, held where it is while a tool asks the person."""
         from talm_sim.agent.graph import TalmRules, talm_graph
         from talm_sim.agent.holding import HoldingGraph
-        from talm_sim.agent.own.session import AgentLimits
-        from talm_sim.agent.own.sessions import Sessions
 
         options = job.options
         if own is not None:
+            from talm_sim.agent.own.session import AgentLimits
+            from talm_sim.agent.own.sessions import Sessions
+
             rounds = 0 if options.human in {"none", "recorded"} else options.rounds
             return Sessions(own, AgentLimits(options.turn_limit or TURNS, options.token_limit, options.agent_timeout, rounds))
         asked, alone = {group: self.questions(group) for group in self.splits["all"]}, options.stop_after is not None
@@ -279,6 +279,13 @@ def _prompts(job: Job[Any]) -> Prompts:
     from talm_sim.agent.prompts import load_prompts
 
     return load_prompts(job.config.prompts, job.task.name, list_tasks)
+
+
+def _no_model(name: str) -> Model:
+    """Return what takes the model's place where the user's own agent takes none."""
+    from talm_sim.agent.own.sessions import OwnModel
+
+    return OwnModel(name)
 
 
 def _finish_of(options: AgentTaskOptions) -> str:

@@ -32,7 +32,7 @@ def test_the_last_of_several_blocks_restores_what_was_before_the_first() -> None
     assert gc.get_threshold() == (700, 10, 10)
 
 
-@pytest.mark.parametrize("own", [(0, 10, 10), (50_000, 5, 5)])
+@pytest.mark.parametrize("own", [(0, 10, 10), (100_000, 5, 5)])
 def test_a_users_own_setting_that_is_rarer_stays(own: tuple[int, int, int]) -> None:
     gc.set_threshold(*own)
     with rare_searches():
