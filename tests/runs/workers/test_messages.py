@@ -56,8 +56,13 @@ episode = st.builds(
 )
 reply = st.builds(HumanReply, answer=text, responder=text, declined=st.sampled_from(["", "idk", "skip"]), asked_at=st.floats(0, 1e10))
 verdict = st.builds(Verdict, episode_id=text, judge=text, judge_config_digest=text, value=st.none() | st.booleans(), explanation=text)
+form = st.builds(Form, message=text, fields=json_object, source=text)
 question = st.builds(
-    PendingQuestion, interrupt_id=text, ask=number, question=text, request=st.none() | st.builds(Form, message=text, fields=json_object, source=text)
+    PendingQuestion,
+    interrupt_id=text,
+    ask=number,
+    question=text,
+    request=st.none() | form,
 )
 state = json_object.map(json.dumps)
 to_worker = st.one_of(
