@@ -222,6 +222,7 @@ class _Log(logging.Handler):
     def __init__(self, tell: Callable[[BaseModel], None]) -> None:
         super().__init__()
         self._tell = tell
+        self.setFormatter(logging.Formatter("%(message)s"))  # what is around it is the run's to add
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -52,8 +52,8 @@ def test_episodes_of_a_worker_that_was_killed_start_again(world: dict[str, Any],
     run = talm_sim.run(**world, workers=2, on_event=killing)
     assert run.finished == run.total == len(killing.finished) == len({*killing.finished}), "none is lost, and none is there twice"
     assert (content(run), tables(run)) == (content(alone), tables(alone))
-    again = [episode.id for episode in run.episodes() if episode.attempt == 2]
-    assert 1 <= len(again) <= 4 and {episode.attempt for episode in run.episodes()} == {1, 2}
+    again = [episode.id for episode in run.episodes() if episode.attempt > 1]
+    assert 1 <= len(again) <= 8, "at most those in flight each time"
     assert caplog.text.count("a worker was killed by SIGKILL; another one starts its episodes again") == 2
     assert workers_of() == []
 
@@ -113,7 +113,7 @@ def test_a_run_that_is_interrupted_says_how_to_continue(tmp_path: Path, world: d
     with begin(tmp_path, world) as child:
         owner, workers_then = played(tmp_path)
         os.kill(owner, number)
-        out, err = child.communicate(timeout=PATIENCE_S)
+        _, err = child.communicate(timeout=PATIENCE_S)
     stored = load_run(tmp_path / "runs" / "r")
     assert f"interrupted: {stored.finished} of 32 episodes finished; everything is kept.\nContinue with: talm-sim resume r\n" in err
     assert (child.returncode, "Traceback" in err, stored.owner, alive(workers_then)) == (128 + number, False, None, [])

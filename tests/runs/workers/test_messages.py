@@ -21,7 +21,7 @@ from talm_sim.runs.workers import messages
 from talm_sim.runs.workers.messages import FROM_WORKER, LENGTH, TO_WORKER, frame
 from talm_sim.types import Episode, Form, Scenario, Termination, ToolEvent, Turn, Usage, Verdict
 
-text = st.text(st.characters(exclude_categories=("Cs",)), max_size=20) | st.sampled_from(["\0", "\u2028\x1b[2J", "é\ufeff", "😀", '"\\'])
+text = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(["\0", "\u2028\x1b[2J", "é\ufeff", "😀", '"\\'])
 number = st.integers(0, 2**53)
 json_value = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | text,
@@ -56,12 +56,13 @@ episode = st.builds(
 )
 reply = st.builds(HumanReply, answer=text, responder=text, declined=st.sampled_from(["", "idk", "skip"]), asked_at=st.floats(0, 1e10))
 verdict = st.builds(Verdict, episode_id=text, judge=text, judge_config_digest=text, value=st.none() | st.booleans(), explanation=text)
+form = st.builds(Form, message=text, fields=json_object, source=text)
 question = st.builds(
     PendingQuestion,
     interrupt_id=text,
     ask=number,
     question=text,
-    request=st.none() | st.builds(Form, message=text, fields=json_object, source=text),
+    request=st.none() | form,
 )
 state = json_object.map(json.dumps)
 to_worker = st.one_of(

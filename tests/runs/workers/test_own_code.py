@@ -29,7 +29,13 @@ def world(tmp_path: Path) -> dict[str, Any]:
 
 
 def test_plugins_and_an_agent_are_loaded_by_the_workers(world: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
-    more = {"agent": f"{NAME}:looks", "plugin": (NAME,), "judge": ("short-in-workers",), "perturb": ("refuses-in-workers:p=.5",), "epochs": 4}
+    more: dict[str, Any] = {
+        "agent": f"{NAME}:looks",
+        "plugin": (NAME,),
+        "judge": ("short-in-workers",),
+        "perturb": ("refuses-in-workers:p=.5",),
+        "epochs": 4,
+    }
     alone = talm_sim.run(**world, **more)
     capfd.readouterr()
     run = talm_sim.run(**world, **more, workers=2)
@@ -71,7 +77,7 @@ def test_an_agent_reads_no_orders(world: dict[str, Any]) -> None:
 
 
 def test_an_error_of_a_judge_is_reported_by_the_run_and_costs_no_episode(world: dict[str, Any], tmp_path: Path) -> None:
-    more = {"plugin": (NAME,), "judge": ("reference", "broken-in-workers"), "run_id": "broken"}
+    more: dict[str, Any] = {"plugin": (NAME,), "judge": ("reference", "broken-in-workers"), "run_id": "broken"}
     with pytest.raises(ZeroDivisionError, match="a judge's own error"):
         talm_sim.run(**world, **more, agent=f"{NAME}:looks", workers=2)
     assert load_run(tmp_path / "runs" / "broken").finished == 4
@@ -85,7 +91,8 @@ def test_the_script_that_runs_needs_no_guard(world: dict[str, Any], tmp_path: Pa
         f"options = json.loads({json.dumps(options)!r})\n"
         "run = talm_sim.run(**options, model='sim/oracle', workers=2)\n"
         "async def notebook():\n"
-        "    return await talm_sim.run_async(**options, model='sim/oracle', workers=2), talm_sim.run(**options, model='sim/oracle', workers=2)\n"
+        "    first = await talm_sim.run_async(**options, model='sim/oracle', workers=2)\n"
+        "    return first, talm_sim.run(**options, model='sim/oracle', workers=2)\n"
         "print(run.finished, [one.finished for one in asyncio.run(notebook())])\n",
         encoding="utf-8",
     )
@@ -106,7 +113,7 @@ def tool(town: str) -> str:
         ({"model": "sim/oracle", "tools": [tool]}, "these tools are known in this process alone; put them into a module and name it"),
         (
             {"model": "hf/a/b"},
-            "hf/a/b runs in the process that uses it, so each would load it; serve it and name it as openai-api/SERVICE/NAME.",
+            "runs in the process that uses it, so each would load it; serve it and name it as openai-api/SERVICE/NAME.",
         ),
         ({"model": "vllm/a/b"}, "vllm/a/b runs in the process that uses it"),
         ({"model": "sim/oracle", "max_episodes": 1}, "max_episodes 1 leaves nothing for some of them; use fewer workers."),

@@ -204,8 +204,8 @@ def test_calls_that_wait_to_be_approved(tmp_path: Path) -> None:
         assert isinstance(question.request, Approval)
         desk.answer(question.key, decision=Decision(action="reject" if question.episode_id == "t1" else "approve"))
 
-    options = {"scenarios": file, "tools_from": (f"python:{NAME}:Bank",), "model": "sim/oracle", "human": "terminal", "approve": "writing"}
-    run = talm_sim.run(**options, run_dir=tmp_path / "runs", progress=False, workers=2, ask=decide)
+    options: dict[str, Any] = {"scenarios": file, "tools_from": (f"python:{NAME}:Bank",), "model": "sim/oracle", "approve": "writing"}
+    run = talm_sim.run(**options, human="terminal", run_dir=tmp_path / "runs", progress=False, workers=2, ask=decide)
     called = {episode.id: [event.ok for event in episode.tool_events] for episode in run.episodes()}
     assert [called[f"t{number}"] for number in (0, 2, 3)] == [[True]] * 3 and called["t1"] != [True]
     assert {episode.termination for episode in run.episodes()} == {Termination.ANSWERED}

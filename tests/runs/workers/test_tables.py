@@ -12,10 +12,10 @@ from talm_sim.tasks import find_task
 from tests.runs.workers.watched import content, tables
 
 RUNS: dict[str, dict[str, Any]] = {
-    "controls": {"model": "sim/oracle", "split": "all", "tools": "replay", "human": "none", "limit": "20"},
-    "a person": {"model": "sim/asker", "split": "underspecified", "tools": "replay", "human": "simulated", "limit": "10"},
-    "replay": {"split": "underspecified", "limit": "10"},
-    "replay with a person": {"split": "underspecified", "human": "simulated", "limit": "10"},
+    "controls": {"model": "sim/oracle", "split": "all", "tools": "replay", "human": "none", "limit": "8"},
+    "a person": {"model": "sim/asker", "split": "underspecified", "tools": "replay", "human": "simulated", "limit": "6"},
+    "replay": {"split": "underspecified", "limit": "6"},
+    "replay with a person": {"split": "underspecified", "human": "simulated", "limit": "6"},
     "faults": {
         "model": "sim/recoverer",
         "split": "perfect",
@@ -25,8 +25,8 @@ RUNS: dict[str, dict[str, Any]] = {
         "epochs": 2,
         "limit": "6",
     },
-    "when2call": {"task": "when2call", "model": "sim/oracle", "limit": "20"},
-    "refusal": {"task": "refusal", "model": "sim/eager", "limit": "20"},
+    "when2call": {"task": "when2call", "model": "sim/oracle", "limit": "8"},
+    "refusal": {"task": "refusal", "model": "sim/eager", "limit": "6"},
 }
 
 
