@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.common.shards import Shard
@@ -53,6 +53,7 @@ def parts_of(whole: list[Scenario], number: int) -> list[list[Scenario]]:
     return found
 
 
+@settings(max_examples=30)
 @given(sets(), st.integers(1, 24))
 def test_every_scenario_is_in_one_shard_and_with_its_base(whole: list[Scenario], number: int) -> None:
     parts = parts_of(whole, number)
@@ -61,6 +62,7 @@ def test_every_scenario_is_in_one_shard_and_with_its_base(whole: list[Scenario],
     assert all(where[one.id] == where[one.base] for one in whole)
 
 
+@settings(max_examples=20)
 @given(sets(), sets(), st.integers(1, 24))
 def test_a_growing_set_keeps_its_shards(whole: list[Scenario], more: list[Scenario], number: int) -> None:
     known = {one.id for one in whole}
