@@ -64,7 +64,8 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     Raises:
         PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
     """
-    check_shard(job)
+    if job.config.shard is not None:
+        check_shard(job)
     scenarios = _choose_scenarios(job, shared)
     first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
     known = job.config.scenarios is None or job.config.cassettes is not None
