@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.common.shards import Shard
@@ -40,7 +40,7 @@ def sets(draw: st.DrawFn) -> list[Scenario]:
 
 
 def parts_of(whole: list[Scenario], number: int) -> list[list[Scenario]]:
-    found = []
+    found: list[list[Scenario]] = []
     for part in range(1, number + 1):
         try:
             cut = cut_scenarios(whole, str(Shard(part, number)))
@@ -53,6 +53,7 @@ def parts_of(whole: list[Scenario], number: int) -> list[list[Scenario]]:
     return found
 
 
+@settings(max_examples=30)
 @given(sets(), st.integers(1, 24))
 def test_every_scenario_is_in_one_shard_and_with_its_base(whole: list[Scenario], number: int) -> None:
     parts = parts_of(whole, number)
@@ -61,6 +62,7 @@ def test_every_scenario_is_in_one_shard_and_with_its_base(whole: list[Scenario],
     assert all(where[one.id] == where[one.base] for one in whole)
 
 
+@settings(max_examples=20)
 @given(sets(), sets(), st.integers(1, 24))
 def test_a_growing_set_keeps_its_shards(whole: list[Scenario], more: list[Scenario], number: int) -> None:
     known = {one.id for one in whole}
@@ -106,9 +108,10 @@ def test_what_counts_over_the_whole_run_is_refused(world: dict[str, Any], option
 
 
 def test_an_ablation_has_no_shards(world: dict[str, Any]) -> None:
-    for options, over in (({"shard": "1/2"}, {"seed": [1, 2]}), ({}, {"shard": ["1/2", "2/2"]})):
+    cells: list[tuple[str | None, dict[str, list[Any]]]] = [("1/2", {"seed": [1, 2]}), (None, {"shard": ["1/2", "2/2"]})]
+    for shard, over in cells:
         with pytest.raises(PrerequisiteError, match=r"^ablate: .*; leave out shard\.$"):
-            ablate(over=over, **world, **options)
+            ablate(over=over, **world, shard=shard)
 
 
 def test_the_cells_of_an_ablation_keep_their_names(world: dict[str, Any]) -> None:
