@@ -135,7 +135,8 @@ class _Elsewhere:
         if self._failed:
             number, error = next(iter(sorted(self._failed.items())))
             which = f"{len(self._failed):,} of {len(self._kept.sizes):,} shards failed, for example {self._kept.part(number)}"
-            raise PrerequisiteError(f"{which} {error.rstrip('.')}. The others are kept. {self._again()}")
+            kept = "The others are kept. " if len(self._failed) < len(self._kept.sizes) else ""
+            raise PrerequisiteError(f"{which} {error.rstrip('.')}. {kept}{self._again()}")
 
     async def _look(self) -> Played:
         """Have a node see whether it shares the run directory."""
