@@ -12,6 +12,7 @@ from typing import Any
 
 from talm_sim.common.digests import digest_each
 from talm_sim.errors import PrerequisiteError, line_to_copy
+from talm_sim.judges.stats import pool_rates
 from talm_sim.recordings.merging import merge_recordings
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import connect_writer, unpack
@@ -26,6 +27,7 @@ from talm_sim.runs.python_words import in_python
 from talm_sim.runs.shard_reading import StoredShard, open_shard, read_shards
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tables import first_measure
+from talm_sim.types import Measure, Rate
 
 __all__ = ["Merged", "merge_runs", "merge_shards"]
 
@@ -121,18 +123,21 @@ def _merge_cassettes(shards: Sequence[StoredShard], target: Path | None) -> int:
 def _write(place: Path, shards: Sequence[StoredShard], cassettes: Path | None, command: str) -> StoredRun:
     """Write the merged run, whole or not at all."""
     agreed = shards[0].judged if all(shard.judged == shards[0].judged for shard in shards) else {}
+    pooled = _pool_first_measures(shards) if agreed else None
 
     def fill(conn: sqlite3.Connection) -> None:
         _copy(shards, conn, "scenarios")
         _check_scenarios(conn, shards)
         _copy(shards, conn, *_COPIED)
         facts = {LEDGER: [shard.entry.model_dump() for shard in shards], **agreed, **_facts(shards)}
+        if pooled is not None:
+            facts["first_measure"] = pooled.model_dump(mode="json")
         for key, value in facts.items():
             insert_row(conn, "meta", key, json.dumps(value))
 
     def finish(draft: Path) -> None:
         _copy_checkpoints(shards, draft)
-        if agreed:
+        if agreed and pooled is None:
             _keep_first_measure(draft)
 
     tools = list(shards[0].tools.values())
@@ -213,8 +218,21 @@ def _copy_checkpoints(shards: Sequence[StoredShard], draft: Path) -> None:
         copy_checkpoints([(shard.path / CHECKPOINTS, shard.threads) for shard in waiting], draft / CHECKPOINTS)
 
 
+def _pool_first_measures(shards: Sequence[StoredShard]) -> Measure | None:
+    """Return the measure that lists of runs show, if it is a share: counted anew, it would take longer than all else.
+
+    A base is in one shard, so the shards are separate samples, as groups are.
+    """
+    found = [one for shard in shards if (one := shard.first_measure) is not None and one.kind == "rate"]
+    if len(found) < len(shards) or len({(one.name, one.head) for one in found}) > 1:
+        return None
+    rate = pool_rates(one.rate() for one in found)
+    same = len({one.model_copy(update=dict.fromkeys(Rate.model_fields)) for one in found}) == 1
+    return found[0].model_copy(update=rate.model_dump()) if same else Measure.of(rate, found[0].name, found[0].head)
+
+
 def _keep_first_measure(draft: Path) -> None:
-    """Keep the measure that lists of runs show, over the whole run."""
+    """Keep the measure that lists of runs show, counted over the whole run."""
     first = None
     with suppress(PrerequisiteError):  # the run that it is paired with may be elsewhere
         first = first_measure(StoredRun(draft).summary())

@@ -21,7 +21,7 @@ from talm_sim.runs.files.manifest import stamp_in
 from talm_sim.runs.files.parts import SHARD, MergedShard, ShardFacts
 from talm_sim.runs.files.sealing import check_fits, rows
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.types import ToolSpec
+from talm_sim.types import Measure, ToolSpec
 
 __all__ = ["StoredShard", "open_shard", "read_shards"]
 
@@ -41,6 +41,7 @@ class StoredShard:
     """Those that must be the same in all shards of a run."""
     judged: Mapping[str, Any]
     """The small facts that the judges left; empty if it was not judged."""
+    first_measure: Measure | None
     tools: Mapping[str, ToolSpec]
     scenarios: Mapping[int, str]
     """The ids of its scenarios, by their places in the whole."""
@@ -137,6 +138,7 @@ def _read(run: StoredRun) -> StoredShard:
             facts=facts,
             options={name: value for name, value in options.items() if name not in _ELSEWHERE},
             judged=_judged(conn),
+            first_measure=stored_documents.meta(conn, "first_measure", Measure),
             tools={tool.name: tool for tool in stored_documents.meta(conn, "tools", list[ToolSpec]) or ()},
             scenarios=scenarios,
             threads=frozenset(f"{name}#{attempt}" for name, attempt in waiting.items()),
@@ -146,7 +148,7 @@ def _read(run: StoredRun) -> StoredShard:
 
 def _judged(conn: sqlite3.Connection) -> dict[str, Any]:
     found = {key: stored_documents.meta(conn, key, Any) for key in ("judges", "measures", "scoring")}
-    return found if found["judges"] is not None else {}
+    return {} if found["judges"] is None else found
 
 
 def _check_alike(first: StoredShard, other: StoredShard) -> None:

@@ -38,9 +38,7 @@ def check_shard(job: Job[Any]) -> None:
         return
     for flag, value in (("--gate", config.gate), ("--baseline", config.baseline)):
         if value:
-            raise PrerequisiteError(
-                f"{flag}: is about a whole run, and --shard {config.shard} plays a part; check the merged run: report RUN {flag}"
-            )
+            raise PrerequisiteError(f"{flag}: is about a whole run; with --shard {config.shard}, give it to `report` of the merged run.")
     if getattr(job.options, "ask_limit_run", None) is not None:
         raise PrerequisiteError(f"--ask-limit-run: counts the questions of a whole run; with --shard {config.shard}, use --ask-limit.")
 
@@ -64,7 +62,7 @@ def cut_scenarios(scenarios: Sequence[Scenario], shard: str) -> Cut:
     places = [place for place, scenario in enumerate(scenarios) if part_of(scenario.base, parts) == part]
     if not places:
         raise EmptyShardError(
-            f"shard {shard} has none of the {len(scenarios):,} scenarios; there is nothing to run, and the merge does without it."
+            f"shard {shard} has none of the {len(scenarios):,} scenarios; nothing was run, and the merge needs nothing of it."
         )
     return Cut([scenarios[place] for place in places], places, scenarios)
 
