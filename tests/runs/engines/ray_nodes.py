@@ -1,7 +1,7 @@
 """A Ray cluster of several nodes on this machine, for a test that drives it by standard input; the test's own process imports no Ray.
 
-It prints the cluster's address. `PLACE` on standard input names a directory with shards: as soon as a node plays one of which some episodes are
-finished, that node is killed with all its processes, as by a power cut, and the shard's name is printed. The end of standard input ends the cluster.
+It prints the cluster's address. A line on standard input names a directory with shards: as soon as a node plays one of which some episodes are
+finished, that node is killed with all its processes, as by a power cut, and the name of the shard is printed. The cluster ends with the input.
 """
 
 from __future__ import annotations

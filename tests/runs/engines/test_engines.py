@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-
 import talm_sim
 from talm_sim.errors import OutOfBudgetError, PrerequisiteError
 from talm_sim.runs.engines.base import Order, carry_out

@@ -42,7 +42,7 @@ pytestmark = [
 
 
 @contextmanager
-def cluster(nodes: int, place: Path) -> Iterator[tuple["subprocess.Popen[str]", dict[str, str]]]:
+def cluster(nodes: int, place: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
     """Yield a cluster, and the environment of a command that uses it."""
     root = str(Path(talm_sim.__file__).parent.parent)
     environment = {
