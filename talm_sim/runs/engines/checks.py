@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.runs.engines.base import name_of
 from talm_sim.runs.workers.checks import check_movable
 from talm_sim.tasks import AgentOptions, Job, PairedOptions
@@ -32,5 +32,5 @@ def check_elsewhere(job: Job[Any]) -> None:
     if getattr(job.options, "ask_limit_run", None) is not None:
         raise PrerequisiteError(f"{flag}: --ask-limit-run counts the questions of a whole run; use --ask-limit.")
     if isinstance(job.options, PairedOptions) and job.options.paired_run is not None:
-        paired = f"judge RUN --paired-run {job.options.paired_run}"
+        paired = line_to_copy("talm-sim", "judge", "RUN", "--paired-run", str(job.options.paired_run))
         raise PrerequisiteError(f"{flag}: --paired-run compares whole runs; leave it out, then judge the merged run: {paired}")

@@ -134,8 +134,11 @@ class _Elsewhere:
                 raise OutOfBudgetError(f"the budget is spent: {done}. {self._again()}")
         if self._failed:
             number, error = next(iter(sorted(self._failed.items())))
-            which = f"{len(self._failed):,} of {len(self._kept.sizes):,} shards failed, for example {self._kept.part(number)}"
-            raise PrerequisiteError(f"{which} {error.rstrip('.')}. The others are kept. {self._again()}")
+            which = (
+                f"{len(self._failed):,} of {len(self._kept.sizes):,} shards failed, for example {self._kept.part(number)}{error.rstrip('.')}"
+            )
+            kept = "The others are kept. " if len(self._failed) < len(self._kept.sizes) else ""
+            raise PrerequisiteError(f"{which}. {kept}{self._again()}")
 
     async def _look(self) -> Played:
         """Have a node see whether it shares the run directory."""
@@ -171,19 +174,19 @@ class _Elsewhere:
         error, node = "", ""
         try:
             played = await asyncio.to_thread(self._engine.collect, number)
-            node, error = played.node, played.error and f"on {played.node}: {played.error}"
+            node, error = played.node, played.error and f" on {played.node}: {played.error}"
             if played.files:
                 await asyncio.to_thread(self._kept.put, number, played.files)
             if played.spent is not None:
                 self._spent.append(played.spent)
             unfinished = not self._kept.is_done(number) and not (played.spent and played.spent.left)
             if unfinished and not error:
-                error = f"on {node}: ended, but it is not in {self._kept.path(number)}"
+                error = f" on {node}: ended, but it is not in {self._kept.path(number)}"
         except PrerequisiteError as err:
             error = f": {err}"
         if error:
             self._failed[number] = error
-        self._report(left, self._kept.part(number), node, error.removeprefix(f"on {node}: ").removeprefix(": "))
+        self._report(left, self._kept.part(number), node, error.removeprefix(f" on {node}").removeprefix(": "))
 
     def _report(self, left: int, shard: str = "", node: str = "", error: str = "") -> None:
         count = self._kept.count()

@@ -47,7 +47,7 @@ def play_shard(order: Order) -> Played:
         if shared:
             return Played(node, shared, spent=_play(Path(order.place), order, config, counted=True))
         if Traffic.RECORD in (config.tools, config.models):
-            raise PrerequisiteError("--record: does not see the run directory, so the recordings would be lost; use shared storage.")
+            raise PrerequisiteError("--record: this node does not see the run directory, so the recordings would be lost; use shared storage.")
         with TemporaryDirectory(prefix="talm-sim-") as place:
             spent = _play(Path(place), order, config, counted=False)
             files = [file for file in (Path(place) / order.name).iterdir() if not file.name.endswith(_SUFFIXES)]

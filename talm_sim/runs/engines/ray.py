@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import os
 import signal
+import socket
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -16,6 +17,7 @@ from talm_sim.runs.engines.base import Order, Played, carry_out
 
 __all__ = ["RayEngine"]
 
+_CONNECT_S: Final = 10.0
 _END_S: Final = 10.0
 """Seconds in which a task that is cancelled may put down its work."""
 _LONGEST: Final = 300
@@ -35,11 +37,12 @@ class RayEngine:
     def __init__(self, address: str) -> None:
         self._ray = _import_ray()
         self._tasks: dict[int, Any] = {}
+        named = f"ray://{address}" if address else os.environ.get("RAY_ADDRESS", "")
         with _signals_kept():
             try:
+                _check_answers(named)
                 quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": "ERROR"}
-                local: dict[str, Any] = {} if address or os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
-                self._ray.init(f"ray://{address}" if address else None, **quiet, **local)
+                self._ray.init(named or None, **quiet, **({} if named else {"include_dashboard": False}))
             except Exception as err:  # whatever its client and its servers say
                 text = escape_control(error_line(err, _LONGEST)).rstrip(".")
                 raise PrerequisiteError(f"the cluster cannot be reached ({text}); check the address, and `ray status` there.") from None
@@ -87,6 +90,13 @@ class RayEngine:
                 self._ray.wait(list(self._tasks.values()), num_returns=len(self._tasks), timeout=_END_S, fetch_local=False)
         with contextlib.suppress(Exception):
             self._ray.shutdown()
+
+
+def _check_answers(address: str) -> None:
+    """See that something answers at an address, for which Ray itself would wait for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
 
 
 def _import_ray() -> Any:
