@@ -118,7 +118,7 @@ def _packaged_files(groups: Sequence[str], task: str, folder: Traversable | None
 
 
 def _read_packaged(source: Traversable, task: str, read: ReadLine) -> Sequence[Scenario]:
-    """Read a packaged file; once in a process while it stays as it is, as scenarios are frozen and reading all takes longer than a short run."""
+    """Read a packaged file, once in a process while it stays as it is: scenarios are frozen, and to read all takes longer than a short run."""
     if not isinstance(source, Path):
         return _read(source, task, read)  # it is in an archive
     state = source.stat()
