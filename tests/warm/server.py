@@ -24,6 +24,7 @@ from typing import NamedTuple
 import talm_sim
 from talm_sim.tasks.registry import TASKS, find_task
 from talm_sim.tools_env.service import process, serve
+from talm_sim.tools_env.service.app import create_app
 
 _BESIDE = (
     "anthropic",
@@ -248,9 +249,9 @@ def _prepare() -> None:
     """Do for all children what a process does once: read what is packaged, and describe the tools of the service."""
     for task in map(find_task, TASKS.names()):
         task.read(task.groups("all"))
-    app = serve.create_app()
+    app = create_app()
     app.openapi()
-    serve.create_app = lambda: app
+    serve.create_app = lambda: app  # type: ignore[attr-defined]
 
 
 def _modules() -> Iterator[str]:
