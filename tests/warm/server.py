@@ -25,6 +25,7 @@ import talm_sim
 from talm_sim.tasks.registry import TASKS, find_task
 from talm_sim.tools_env.service import process, serve
 from talm_sim.tools_env.service.app import create_app
+from talm_sim.tools_env.service.described import built_in_tools
 
 _BESIDE = (
     "anthropic",
@@ -249,6 +250,7 @@ def _prepare() -> None:
     """Do for all children what a process does once: read what is packaged, and describe the tools of the service."""
     for task in map(find_task, TASKS.names()):
         task.read(task.groups("all"))
+    built_in_tools()
     app = create_app()
     app.openapi()
     serve.create_app = lambda: app  # type: ignore[attr-defined]
