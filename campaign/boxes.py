@@ -94,4 +94,4 @@ def _scenario(tool: str) -> dict[str, Any]:
     return {"id": tool, "group": "perfect", "turns": [turn], "tools": [tool], "target": {"type": "facts", "required": []}}
 
 
-PARTS: Final = (Part("boxes", "strangers' tools that stay, in runs that are ended or not", "runs", 40, 4, _play),)
+PARTS: Final = (Part("boxes", "strangers' tools that stay, in runs that are ended or not", "runs", 40, 2, _play),)

@@ -102,4 +102,4 @@ def seconds(reader: Reader, text: str) -> float:
     return thread_time() - began
 
 
-PARTS: Final = (Part("growth", "time against length, in all that reads foreign texts", "texts", 64_000, 1_500, play),)
+PARTS: Final = (Part("growth", "time against length, in all that reads foreign texts", "texts", 64_000, 700, play),)

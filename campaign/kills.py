@@ -27,6 +27,8 @@ __all__ = ["PARTS", "timeless"]
 
 _KILLS_A_STORY: Final = 3
 _MOST_SESSIONS: Final = 12
+_SHORT: Final = 5
+"""Kills in the short form."""
 
 
 class World:
@@ -293,7 +295,9 @@ def _difference(mine: Any, theirs: Any, place: str = "") -> str:
     return f"{place}: {str(mine)[:150]} | {str(theirs)[:150]}"
 
 
-def _play(count: int, rng: random.Random, scratch: Path, kinds: Sequence[Kind] = KINDS, kills_a_story: int = _KILLS_A_STORY) -> Outcome:
+def _play(count: int, rng: random.Random, scratch: Path, kinds: Sequence[Kind] = KINDS) -> Outcome:
+    # A short form kills each kind once at most.
+    kills_a_story = _KILLS_A_STORY if count > _SHORT else 1
     service = Model(())
     seeds = [(kinds[number % len(kinds)], rng.random()) for number in range(4 * count + len(kinds))]
     kills: Counter[str] = Counter()
@@ -327,12 +331,10 @@ def _play(count: int, rng: random.Random, scratch: Path, kinds: Sequence[Kind] =
 
 
 def _play_brought(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    # A short form kills each kind once at most.
-    return _play(count, rng, scratch, kinds_with_brought(), _KILLS_A_STORY if count > _SHORT else 1)
+    return _play(count, rng, scratch, kinds_with_brought())
 
 
-_SHORT: Final = 5
 PARTS: tuple[Part, ...] = (
-    Part("kills", "commands killed at random moments, then gone on with", "kills", full=220, short=12, play=_play),
+    Part("kills", "commands killed at random moments, then gone on with", "kills", full=220, short=_SHORT, play=_play),
     Part("kills-brought", "the same with agents, tools and tasks that users bring", "kills", full=80, short=_SHORT, play=_play_brought),
 )

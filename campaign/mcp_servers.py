@@ -161,4 +161,4 @@ def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
     return Outcome(len(found), [wrong for wrong, _ in found if wrong], figures)
 
 
-PARTS = (Part("mcp-servers", "hostile MCP servers, stdio and HTTP, and how they end", "servers", 200, 8, play),)
+PARTS = (Part("mcp-servers", "hostile MCP servers, stdio and HTTP, and how they end", "servers", 200, 6, play),)

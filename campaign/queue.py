@@ -142,4 +142,4 @@ def _astray(scratch: Path, answers: dict[str, str]) -> list[str]:
     return [name for name, text in answers.items() if name not in episodes or text not in {e.answer for e in episodes[name].human_events}]
 
 
-PARTS: Final = (Part("queue", "questions that wait, answered from both ends", "questions", 2000, 150, play),)
+PARTS: Final = (Part("queue", "questions that wait, answered from both ends", "questions", 2000, _SCENARIOS, play),)

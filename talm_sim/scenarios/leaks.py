@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -45,8 +46,13 @@ def tokens(text: str) -> list[str]:
     >>> tokens("São Paulo's 1,250 cafés")
     ['sao', 'paulo', 's', '1250', 'cafes']
     """
+    return [*_tokens(text)]
+
+
+@lru_cache(4096)  # the same texts are searched for many values, and the same values looked for in many texts
+def _tokens(text: str) -> tuple[str, ...]:
     plain = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)).casefold()
-    return [_normalize_number(token) if token[0].isdigit() else token for token in _TOKEN.findall(plain)]
+    return tuple(_normalize_number(token) if token[0].isdigit() else token for token in _TOKEN.findall(plain))
 
 
 def _normalize_number(token: str) -> str:

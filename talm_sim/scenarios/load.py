@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -80,8 +81,10 @@ def load_scenarios(
         PrerequisiteError: The file cannot be read, a line is broken or of another task (the message names file and line), two scenarios
             share an id, or nothing is left to run.
     """
-    sources = _packaged_files(groups, task, data) if file is None else [local_file(file, hub_file)]
-    scenarios = [scenario for source in sources for scenario in _read(source, task, read)]
+    if file is None:
+        scenarios = [one for source in _packaged_files(groups, task, data) for one in _read_packaged(source, task, read)]
+    else:
+        scenarios = _read(local_file(file, hub_file), task, read)
     if file is not None and not scenarios:
         raise PrerequisiteError(f"{file}: is empty; write one scenario per line: {FORMAT}")
     return select(scenarios, groups, limit, str(file or ""), task)
@@ -112,6 +115,19 @@ def _packaged_files(groups: Sequence[str], task: str, folder: Traversable | None
     if folder is None:
         raise PrerequisiteError(f"the package has no scenarios for task {task}; give a file with --scenarios FILE.")
     return [file for group in groups if (file := folder / f"{group}.jsonl").is_file()]
+
+
+def _read_packaged(source: Traversable, task: str, read: ReadLine) -> Sequence[Scenario]:
+    """Read a packaged file, once in a process while it stays as it is: scenarios are frozen, and to read all takes longer than a short run."""
+    if not isinstance(source, Path):
+        return _read(source, task, read)  # it is in an archive
+    state = source.stat()
+    return _kept(source, state.st_mtime_ns, state.st_size, task, read)
+
+
+@lru_cache(64)
+def _kept(source: Path, changed: int, size: int, task: str, read: ReadLine) -> tuple[Scenario, ...]:
+    return tuple(_read(source, task, read))
 
 
 def _read(source: Traversable, task: str, read: ReadLine) -> list[Scenario]:

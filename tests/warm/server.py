@@ -22,6 +22,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import talm_sim
+from talm_sim.tasks.registry import TASKS, find_task
+from talm_sim.tools_env.service import process, serve
+from talm_sim.tools_env.service.app import create_app
+from talm_sim.tools_env.service.described import built_in_tools
 
 _BESIDE = (
     "anthropic",
@@ -191,6 +195,7 @@ def _become(request: Request, program: Path) -> None:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     sys.executable = str(program)
+    process._COMMAND = (sys.executable, *process._COMMAND[1:])
 
 
 def _stream(number: int) -> io.TextIOWrapper:
@@ -229,6 +234,7 @@ def main() -> None:
     for name in (*_modules(), *_BESIDE):
         with contextlib.suppress(ImportError):  # an extra that is not installed here
             importlib.import_module(name)
+    _prepare()
     plain = [entry for entry in sys.path if entry and entry != own]
     gc.freeze()
     request = Server(program).fork()
@@ -239,6 +245,16 @@ def main() -> None:
     except SystemExit as end:
         code = end.code
     _leave(code)
+
+
+def _prepare() -> None:
+    """Do for all children what a process does once: read what is packaged, and describe the tools of the service."""
+    for task in map(find_task, TASKS.names()):
+        task.read(task.groups("all"))
+    built_in_tools()
+    app = create_app()
+    app.openapi()
+    serve.create_app = lambda: app  # type: ignore[attr-defined]
 
 
 def _modules() -> Iterator[str]:

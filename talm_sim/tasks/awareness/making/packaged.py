@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from talm_sim.scenarios.tool_texts import required_of, spec_of
@@ -27,6 +28,10 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
     removed: dict[str, Scenario] = {}
     asked: dict[str, tuple[Fact, ...]] = {}
     problems: list[SourceProblem] = []
+    variants: defaultdict[str, list[Scenario]] = defaultdict(list)
+    for one in scenarios:
+        if one.group in _LEFT_OUT:
+            variants[one.base].append(one)
     for scenario in (one for one in scenarios if one.group == "perfect"):
         where = f"scenario '{scenario.id}'"
         unknown = [name for name in scenario.tools if name not in specs]
@@ -42,8 +47,7 @@ def from_talm(scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec]) -> L
             problems.append(SourceProblem(where, str(err)))
             continue
         asked[found[-1].id] = scenario.target.required if isinstance(scenario.target, Facts) else ()
-        variants = (_removed(found[-1], one) for one in scenarios if one.base == scenario.id and one.group in _LEFT_OUT)
-        variant = next(filter(None, variants), None)
+        variant = next(filter(None, (_removed(found[-1], one) for one in variants[scenario.id])), None)
         if variant is not None:
             removed[found[-1].id] = variant
     return LoadedSource(tuple(found), tuple(problems), removed, asked)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -106,15 +107,15 @@ def _distance(known: _KnownValue, name: str, value: Any) -> int:
     """Return how far a known value is from being one of the argument: by its name, then by its form."""
     if type(known.value) is not type(value):
         return 4
-    same_form = _form(known.value) == _form(value)
+    same_form = _form(str(known.value)) == _form(str(value))
     if known.name == name:
         return 0 if same_form else 2
     return (1 if name_stems(known.name) & name_stems(name) else 2) if same_form else 3
 
 
-def _form(value: Any) -> str:
+@lru_cache(4096)  # each argument is compared with the same values
+def _form(text: str) -> str:
     """Return the form of a value: kinds of characters, and how many of a short code."""
-    text = str(value)
     kinds = "".join("A" if char.isupper() else "a" if char.isalpha() else "0" if char.isdigit() else char for char in text)
     return kinds if kinds.isupper() and len(kinds) < 5 else re.sub(r"(.)\1+", r"\1", kinds)
 
