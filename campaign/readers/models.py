@@ -20,7 +20,7 @@ from talm_sim.agent.shown_tools import tool_specs
 from talm_sim.agent.templates import chat, values
 from talm_sim.models.channels import split_channels
 from talm_sim.models.constrained import read_action, read_label
-from talm_sim.models.endpoint import provider_failure
+from talm_sim.models.failures import provider_failure
 from talm_sim.models.formats import literals, python_calls, read_calls
 from talm_sim.models.formats.table import format_of_template
 from talm_sim.models.parsing import parse_call, read_object, replace_surrogates, split_reasoning
@@ -133,7 +133,7 @@ READERS: Final = (
     Reader("said_value", "talm_sim.tasks.agent_controls", _values_said, ("It is ", '"', "#ff"), ("is ", "and ", "12 May ", "“")),
     Reader(
         "provider_failure",
-        "talm_sim.models.endpoint",
+        "talm_sim.models.failures",
         _provider_failure,
         ('{"error": {"message": "', "<html"),
         ("maximum context length ", "context ", "tokens "),

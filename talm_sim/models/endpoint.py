@@ -9,61 +9,39 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, Self
 
-import anyio
 import httpx2
 
-from talm_sim.common.credentials import Hider, credentials_in_environment
-from talm_sim.errors import CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError, RefusedError
+from talm_sim.errors import ContextOverflowError, ProviderError, RefusedError
+from talm_sim.models.failures import (
+    CANNOT_SCORE,
+    NEEDS_TOOL_PARSER,
+    NO_LOGPROBS,
+    Failure,
+    clean_line,
+    failure_in,
+    failure_of,
+    is_overflow,
+    not_json_failure,
+)
 from talm_sim.models.request import ModelRequest
-from talm_sim.models.retries import Retry, RetryPolicy, is_retryable, is_retryable_code, on_retry
-from talm_sim.models.server_client import ServerClient, UnfitAnswerError
+from talm_sim.models.retries import Retry, RetryPolicy, on_retry
+from talm_sim.models.server_client import ServerClient
 from talm_sim.models.servers import Server, Servers, Turn
 
-__all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "provider_failure", "sdk_headers"]
+__all__ = ["LOGICAL_HOST", "LOGICAL_URL", "Endpoint", "sdk_headers"]
 
 LOGICAL_HOST = "http://model.invalid"
 LOGICAL_URL = "talm_sim.logical_url"
 """Request extension with the URL under which a recording files the request, whatever the server's base URL is."""
-MAX_MESSAGE_CHARS = 300
 MOST_CONNECT_S = 10.0
 """Seconds in which a server must take a connection, where others can be asked instead."""
-_MOST_READ = 10_000
-_OVERFLOW = re.compile(
-    r"context_length_exceeded|exceed_context_size|maximum context length|context (?:window|length|size|limit)|prompt is too long|"
-    r"input is too long|too many (?:input )?tokens|reduce the length",
-    re.IGNORECASE,
-)
-_BROKEN_LINE = (httpx2.RequestError, OSError, anyio.EndOfStream)
-_NEVER_RECOVERS = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.TooManyRedirects)
-_NO_LINE = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
-_HTML = re.compile(r"\s*<(?:!doctype html|html|head|!--)", re.IGNORECASE)
-_NO_LOGPROBS = re.compile(r"logprob", re.IGNORECASE)
-"""Error messages of a server that gives no log-probabilities, or fewer than were asked for; they name the field."""
-_CANNOT_SCORE = "it cannot score given answers: use vLLM, a model in this process (hf/, vllm/), or --mode judge"
-_NEEDS_TOOL_PARSER = re.compile(r"auto.{0,3} tool choice requires", re.IGNORECASE)
-
 _WIRE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 """Writes bodies as the SDKs do: recordings are found by the bytes."""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    message: str
-    retryable: bool = False
-    headers: Mapping[str, str] = field(default_factory=dict)
-    code: str = ""
-    hint: str = ""
-    """What the user should check if the very first requests fail, as `Endpoint` words it; empty if the failure may pass."""
-    kind: Literal["", "unreachable", "broken", "slow"] = ""
-    """What became of the connection: none was made, it broke, or no answer came in time; empty where there is an answer."""
 
 
 class Endpoint:
@@ -154,7 +132,7 @@ class Endpoint:
         try:
             while True:
                 failure = await self._attempt(path, content, turn)
-                if not isinstance(failure, _Failure):
+                if not isinstance(failure, Failure):
                     return failure
                 retries, sent = retries + 1, sent + 1
                 wait = self.retries.wait_before(retries, failure.headers, waited) if failure.retryable else None
@@ -176,20 +154,20 @@ class Endpoint:
         finally:
             self.servers.release(turn)
 
-    async def _attempt(self, path: str, content: bytes, turn: Turn) -> dict[str, Any] | _Failure:
+    async def _attempt(self, path: str, content: bytes, turn: Turn) -> dict[str, Any] | Failure:
         try:
             async with self._slots, asyncio.timeout(self.timeout):
                 answer = await self._post(turn.server.base + path, content)
             error: Exception | None = None
         except Exception as err:
             answer, error = None, err
-        failure = _failure_of(error) if error else _failure_in(answer)
+        failure = failure_of(error) if error else failure_in(answer)
         if failure is None and isinstance(answer, dict):
             self.servers.note_answer(turn)
             return answer
-        return failure or _not_json_failure(answer)
+        return failure or not_json_failure(answer)
 
-    def _turn_elsewhere(self, failure: _Failure, turn: Turn, tried: set[Server], retries: int, wait: float | None) -> Turn | None:
+    def _turn_elsewhere(self, failure: Failure, turn: Turn, tried: set[Server], retries: int, wait: float | None) -> Turn | None:
         """Return the turn at another server where a failure is this one's; a server that has answered others meanwhile is not left out."""
         if not self._several:
             return None
@@ -200,14 +178,14 @@ class Endpoint:
         if not (failed_test or broken or hung or outlasting):
             return None
         if failed_test or broken or turn.is_silent:
-            self.servers.leave_out(turn, _clean_line(failure.message))
+            self.servers.leave_out(turn, clean_line(failure.message))
         return self.servers.next_turn(tried)
 
     def _turn_after_wait(self, turn: Turn, tried: set[Server]) -> Turn:
         """Return the same server's turn, or another one's if it has been left out by now."""
         return (turn if not turn.server.pause_s else self.servers.next_turn(tried)) or self.servers.any_turn()
 
-    def _is_refused(self, failure: _Failure, turn: Turn) -> bool:
+    def _is_refused(self, failure: Failure, turn: Turn) -> bool:
         """Whether a failure is the user's to fix: nothing was answered before, by this server or, if none can be reached, by any."""
         before = self.servers.have_answered if failure.kind == "unreachable" else turn.server.answers > 0
         return self._fail_fast and bool(failure.hint) and not before
@@ -232,33 +210,33 @@ class Endpoint:
         """Close the client and its transport."""
         await self.client.aclose()
 
-    def _final_error(self, failure: _Failure, server: Server, retries: int, waited: float) -> ProviderError:
+    def _final_error(self, failure: Failure, server: Server, retries: int, waited: float) -> ProviderError:
         waits = f", {waited:.0f} s of waiting" if waited >= 1 else ""
         tried = f" (after {retries} {'retry' if retries == 1 else 'retries'}{waits})" if retries else ""
         message = self._line(failure, server) + tried
-        return (ContextOverflowError if _is_overflow(failure) else ProviderError)(message)
+        return (ContextOverflowError if is_overflow(failure) else ProviderError)(message)
 
-    def _report_retry(self, failure: _Failure, server: Server, wait: float, number: int) -> None:
-        reason = _clean_line(failure.message)
+    def _report_retry(self, failure: Failure, server: Server, wait: float, number: int) -> None:
+        reason = clean_line(failure.message)
         log.info("%s at %s: %s; retry %d in %.1f s", self.name, server.place, reason, number, wait)
         listen = on_retry.get()
         if listen is not None:
             listen(Retry(self.name, reason, wait, number))
 
-    def _line(self, failure: _Failure, server: Server, *, first: bool = False) -> str:
-        line = _clean_line(f"{self.name} at {server.place}: {failure.message}")
+    def _line(self, failure: Failure, server: Server, *, first: bool = False) -> str:
+        line = clean_line(f"{self.name} at {server.place}: {failure.message}")
         address, key = (f" ({name})" if name else "" for name in self._variables)
-        if _NEEDS_TOOL_PARSER.search(failure.message):
+        if NEEDS_TOOL_PARSER.search(failure.message):
             return f"{line}; add --tool-format constrained"
         if failure.hint == "scoring":
-            return f"{line}; {_CANNOT_SCORE}"
-        if _NO_LOGPROBS.search(failure.message):
+            return f"{line}; {CANNOT_SCORE}"
+        if NO_LOGPROBS.search(failure.message):
             return f"{line}; to request fewer log-probabilities or none, add for example -M alternatives=5, or -M alternatives=0"
         if failure.hint == "page":
             missing = self._logical_base.endswith("/v1") and not server.base.endswith("/v1")
             return f"{line}; {'is /v1 missing in the base URL' if missing else 'is that the right base URL'}{address}?"
         fixes = {
-            "echo": _CANNOT_SCORE,
+            "echo": CANNOT_SCORE,
             "completions": f"check that the server offers /completions for this model, and check the base URL{address}",
             "key": f"check the key{key}",
             "name": f"check the model's name and the base URL{address}",
@@ -287,148 +265,3 @@ class _SDK(Protocol):
 def sdk_headers(client: _SDK) -> dict[str, str]:
     """Return the headers that an SDK's client puts on every request: the key, and who asks. Those that were to be dropped are none."""
     return {name: value for name, value in {**client.auth_headers, **client.default_headers}.items() if isinstance(value, str)}
-
-
-def provider_failure(name: str, error: Exception, hide: Hider) -> ProviderError:
-    """Say in one line, without what `hide` removes, that a foreign model failed.
-
-    Raises:
-        CassetteMissError, PrerequisiteError: `error` was caused by one, which is raised itself.
-    """
-    _raise_our_own(error)
-    response = getattr(error, "response", None)
-    unfit = next((cause for cause in _chain(error) if isinstance(cause, UnfitAnswerError)), None)
-    known = _status_failure(response) if isinstance(response, httpx2.Response) else _Failure(f"{type(error).__name__}: {error}")
-    failure = _Failure(str(unfit)) if unfit else known
-    message = _clean_line(f"{name}: {failure.message}", hide)
-    return (ContextOverflowError if _is_overflow(failure) else ProviderError)(message)
-
-
-def _is_overflow(failure: _Failure) -> bool:
-    found = _OVERFLOW.search(failure.code) or _OVERFLOW.search(failure.message)
-    return found is not None and not failure.retryable
-
-
-def _failure_of(error: Exception) -> _Failure:
-    """Describe a provider's failure; anything else (a miss, a bug) is raised."""
-    _raise_our_own(error)
-    response = getattr(error, "response", None)
-    if isinstance(response, httpx2.Response) and not response.is_success:
-        failure = _status_failure(response)
-        if _is_plain_completion(response.request):
-            scoring = b'"echo":true' in response.request.content
-            fixes = {"name": "completions", "alternatives": "scoring" if scoring else "alternatives"}
-            if scoring and response.status_code == 400 and not _is_overflow(failure):
-                fixes[""] = "echo"
-            return replace(failure, hint=fixes.get(failure.hint, failure.hint))
-        return failure
-    chain = list(_chain(error))
-    for cause in chain:
-        if isinstance(cause, UnfitAnswerError):
-            return _Failure(str(cause), hint=cause.hint)
-        lost = _connection_failure(cause)
-        if lost is not None:
-            return lost
-    unreadable = next(filter(None, map(_unreadable_failure, chain)), None)
-    if unreadable is not None:
-        return unreadable
-    # Libraries wrap what a transport raises; what remains is a bug, and should be seen as one.
-    raise chain[-1]
-
-
-def _connection_failure(cause: Exception) -> _Failure | None:
-    if isinstance(cause, httpx2.ConnectTimeout):
-        return _Failure("no connection in time", retryable=True, kind="unreachable")
-    if isinstance(cause, TimeoutError | httpx2.TimeoutException):
-        return _Failure("no answer in time", retryable=True, kind="slow")
-    if not isinstance(cause, _BROKEN_LINE):
-        return None
-    message = f"no connection: {_system_said(cause) or cause or type(cause).__name__}"
-    if isinstance(cause, _NO_LINE):
-        return _Failure(message, retryable=not isinstance(cause, _NEVER_RECOVERS), hint="server", kind="unreachable")
-    return _Failure(message, retryable=not isinstance(cause, _NEVER_RECOVERS), kind="broken")
-
-
-def _unreadable_failure(cause: Exception) -> _Failure | None:
-    if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
-        return _not_json_failure(getattr(cause, "doc", ""), "JSON")
-    if isinstance(cause, ValueError) and "integer string conversion" in str(cause):
-        return _Failure("answered with JSON that contains a number with too many digits")
-    return _Failure("answered with JSON that is nested too deeply") if isinstance(cause, RecursionError) else None
-
-
-def _system_said(error: BaseException | None) -> str:
-    """Return what the operating system said of a connection: "Connection refused", even if libraries only say that all attempts failed."""
-    said = ""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno:
-            said = os.strerror(error.errno) if error.errno > 0 else str(error.strerror)
-        error = error.__cause__ or error.__context__  # also where a library hides it
-    return said
-
-
-def _status_failure(response: httpx2.Response) -> _Failure:
-    try:
-        body: Any = response.json()
-    except (ValueError, RecursionError):
-        body = response.text
-    page = isinstance(body, str) and _HTML.match(body) is not None
-    message, code = (f"{response.reason_phrase} (an HTML page)", "") if page else _error_in(body)
-    quota = code == "insufficient_quota"
-    headers = {name.lower(): value for name, value in response.headers.items()}
-    text = f"HTTP {response.status_code}: {message or response.reason_phrase}"
-    fix = {401: "key", 403: "key", 404: "page" if page else "name"}.get(response.status_code, "")
-    if response.is_client_error and _NO_LOGPROBS.search(message):
-        fix = "alternatives"
-    return _Failure(text, is_retryable(response.status_code, headers) and not quota, headers, code, fix)
-
-
-def _is_plain_completion(request: httpx2.Request) -> bool:
-    path = request.url.path
-    return path.endswith("/completions") and not path.endswith("/chat/completions")
-
-
-def _not_json_failure(answer: object, what: str = "a JSON object") -> _Failure:
-    if isinstance(answer, str) and _HTML.match(answer):
-        return _Failure("answered with an HTML page", hint="page")
-    return _Failure(f"answered with something other than {what}")
-
-
-def _failure_in(answer: object) -> _Failure | None:
-    """Return the upstream's failure that some routers report with HTTP 200."""
-    if not isinstance(answer, dict) or not answer.get("error") or "choices" in answer or "content" in answer:
-        return None
-    message, code = _error_in(answer)
-    return _Failure(f"error {code}: {message}".replace(" :", ":"), is_retryable_code(code), {}, code)
-
-
-def _error_in(body: Any) -> tuple[str, str]:
-    """Return message and code of the error shapes servers use: `{"error": {"message", "code"}}`, `{"error": text}`, `{"detail"}`, and so on."""
-    error = body.get("error", body) if isinstance(body, dict) else body
-    if isinstance(error, dict):
-        code = error.get("code") or error.get("type") or ""
-        return str(error.get("message") or error.get("detail") or ""), str(code)
-    return str(error or ""), ""
-
-
-def _raise_our_own(error: Exception) -> None:
-    for cause in _chain(error):
-        if isinstance(cause, CassetteMissError | PrerequisiteError | ProviderError):
-            raise cause
-
-
-def _chain(error: BaseException) -> Iterator[Exception]:
-    """Return the error and what caused it, outermost first."""
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    while isinstance(cause, Exception) and id(cause) not in seen:
-        seen.add(id(cause))
-        yield cause
-        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
-
-
-def _clean_line(text: str, hide: Hider | None = None) -> str:
-    # What a server said lost its credentials on its way in; this is for what libraries say, of a proxy's address for one.
-    hide = hide or Hider.from_environment(credentials_in_environment())
-    line = " ".join(hide.text(text)[:_MOST_READ].split())
-    return line if len(line) <= MAX_MESSAGE_CHARS else line[: MAX_MESSAGE_CHARS - 3] + "..."

@@ -20,7 +20,7 @@ from talm_sim.common.credentials import Hider, credentials_in_environment, is_di
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.answers import check_bounds, read, stop_of, usage_of
 from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.endpoint import provider_failure
+from talm_sim.models.failures import provider_failure
 from talm_sim.models.messages import model_turns_in, openai_tools, text_of
 from talm_sim.models.parsing import parse_calls, replace_surrogates, split_reasoning
 from talm_sim.models.request import ModelRequest
