@@ -20,7 +20,7 @@ from talm_sim.foreign.loop import is_foreign_loop, running_loop, use_foreign_loo
 from talm_sim.foreign.plugins import load_plugins
 from talm_sim.judges.base import Pair
 from talm_sim.models.registry import has_traffic, in_process
-from talm_sim.runs.batch import Ask, BatchCounts, run_batch
+from talm_sim.runs.batch import Ask, run_batch
 from talm_sim.runs.budget import Spending, within_budget
 from talm_sim.runs.build import build, plan
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening
@@ -326,7 +326,8 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
                     spending=contact.spending,
                 )
         await _judge(stored, store, built.job, built.grader, contact)
-    on_event(_finish_event(stored, counts, time.monotonic() - started))
+    elapsed = time.monotonic() - started
+    on_event(RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed))
     return stored
 
 
@@ -374,10 +375,6 @@ def _describe_tools(job: Job[Any]) -> str:
     if tools is Traffic.REPLAY and isinstance(job.options, AgentOptions) and job.options.tools_from:
         return f"replayed from {place} (to call them: --tools live)"
     return str(tools or "none")
-
-
-def _finish_event(stored: StoredRun, counts: BatchCounts, elapsed: float) -> RunFinished:
-    return RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed)
 
 
 def run_to_completion(work: Coroutine[Any, Any, _T]) -> _T:

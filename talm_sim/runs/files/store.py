@@ -269,8 +269,6 @@ class RunStore:
             await self._writer.commit(change)
         return closed
 
-    # --- verdicts ---------------------------------------------------------------------------------------------------------------------
-
     def judged_ids(self, judge: str, judge_config_digest: str) -> set[str]:
         """Ids of the episodes a judge has said something of."""
         query = "SELECT episode_id FROM verdicts WHERE judge = ? AND judge_config_digest = ? AND NOT failed"
