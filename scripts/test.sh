@@ -19,4 +19,5 @@ if [ -z "${TMPDIR:-}" ] && folder=$(mktemp -d /dev/shm/talm-sim-tests.XXXXXX 2>/
         export TMPDIR="$folder"
     fi
 fi
-.venv/bin/python -m pytest --quiet --numprocesses auto "$@"
+# Each process takes neighbours, which share what a module's fixtures made, and at the end what another one still has to do.
+.venv/bin/python -m pytest --quiet --numprocesses auto --dist worksteal "$@"

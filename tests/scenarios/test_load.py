@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.load import load_scenarios, select
+from talm_sim.scenarios.load import load_scenarios, read_scenario, select
 from talm_sim.scenarios.missing import user_knowledge
 from talm_sim.tasks import find_task
 from talm_sim.types import Scenario
@@ -43,6 +43,27 @@ def test_at_least_sixty_packaged_unavailable_scenarios_of_both_kinds() -> None:
     counts = {group: len(read([group])) for group in ("replaceable", "non-replaceable")}
     assert sum(counts.values()) >= 60
     assert min(counts.values()) >= 0.4 * sum(counts.values())
+
+
+def test_packaged_files_are_read_once_and_again_when_they_change(tmp_path: Path) -> None:
+    file = tmp_path / "perfect.jsonl"
+    seen: list[str] = []
+
+    def read_line(line: Any, where: str, task: str) -> Scenario:
+        seen.append(line["id"])
+        return read_scenario(line, where, task)
+
+    def ids() -> list[str]:
+        return [one.id for one in load_scenarios(["perfect"], task="talm", data=tmp_path, read=read_line)]
+
+    file.write_text(_line("a"), encoding="utf-8")
+    assert (ids(), ids(), seen) == (["a"], ["a"], ["a"])
+    file.write_text(f"{_line('a')}\n{_line('b')}", encoding="utf-8")
+    assert (ids(), seen) == (["a", "b"], ["a", "a", "b"])
+    file.write_text("no JSON", encoding="utf-8")
+    for _ in range(2):
+        with pytest.raises(PrerequisiteError, match=r"perfect\.jsonl:1: "):
+            ids()
 
 
 def test_groups_come_in_the_order_asked_for_and_limits_hold_for_each(tmp_path: Path) -> None:
