@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import talm_sim
-from talm_sim.tasks import find_task
 from tests.runs.workers.watched import content, tables
 
 RUNS: dict[str, dict[str, Any]] = {
@@ -26,6 +25,8 @@ RUNS: dict[str, dict[str, Any]] = {
         "limit": "6",
     },
     "when2call": {"task": "when2call", "model": "sim/oracle", "limit": "8"},
+    "awareness": {"task": "awareness", "model": "sim/asker", "limit": "6"},
+    "awareness questions alone": {"model": "sim/oracle", "tools": "replay", "split": "perfect", "stop_after": "awareness", "limit": "6"},
     "refusal": {"task": "refusal", "model": "sim/eager", "limit": "6"},
 }
 
@@ -38,14 +39,3 @@ def test_two_workers_make_the_run_of_one_process(tmp_path: Path, name: str) -> N
     assert run.finished == alone.finished == run.total > 0
     assert content(run) == content(alone)
     assert tables(run) == tables(alone)
-
-
-def test_the_awareness_task_has_the_same_table(tmp_path: Path) -> None:
-    """Its rows are paired: each manipulated instance with its original, whoever played them."""
-    scenarios = tmp_path / "some.jsonl"
-    kept = [one for one in find_task("talm").read(["perfect"])][:6]
-    scenarios.write_text("".join(one.model_dump_json() + "\n" for one in kept), encoding="utf-8")
-    shared: dict[str, Any] = {"model": "sim/oracle", "tools": "replay", "run_dir": tmp_path, "progress": False, "stop_after": "awareness"}
-    alone = talm_sim.run(**shared, scenarios=scenarios)
-    run = talm_sim.run(**shared, scenarios=scenarios, workers=3)
-    assert (content(run), tables(run)) == (content(alone), tables(alone))
