@@ -19,7 +19,7 @@ from talm_sim.types import Measure, Row
 TASKS: dict[str, dict[str, Any]] = {
     "talm": {"limit": "6"},
     "when2call": {"task": "when2call", "limit": "12"},
-    "awareness": {"task": "awareness"},
+    "awareness": {"task": "awareness", "limit": "30"},
     "few-shot": {"task": "awareness", "protocol": "few-shot", "limit": "12"},
     "refusal": {"task": "refusal", "limit": "10"},
 }
