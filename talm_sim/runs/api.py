@@ -130,7 +130,8 @@ async def run_async(
             if (job.config.gate or job.config.baseline) and not on_command_line.get():
                 raise PrerequisiteError("gate: a run ends before its gates are checked; call talm_sim.check_gates(run, gates, baseline).")
             if not large:
-                check_size(job, scenarios_of_shard(scenarios, job.config.shard))
+                shard = job.config.shard
+                check_size(job, scenarios if shard is None else scenarios_of_shard(scenarios, shard))
             if job.config.on is not None:
                 from talm_sim.runs.engines.driver import run_elsewhere  # not at the top: most runs are played here
 

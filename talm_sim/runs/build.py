@@ -36,7 +36,8 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
     Raises:
         PrerequisiteError: A scenario, judge, wording or recording it needs is not there.
     """
-    check_shard(job)
+    if job.config.shard is not None:
+        check_shard(job)
     if job.config.on is not None:
         check_elsewhere(job)
     elif job.config.workers > 1:

@@ -34,8 +34,6 @@ def check_shard(job: Job[Any]) -> None:
         PrerequisiteError: There is one.
     """
     config = job.config
-    if config.shard is None:
-        return
     for flag, value in (("--gate", config.gate), ("--baseline", config.baseline)):
         if value:
             raise PrerequisiteError(f"{flag}: is about a whole run; with --shard {config.shard}, give it to `report` of the merged run.")
@@ -44,7 +42,7 @@ def check_shard(job: Job[Any]) -> None:
 
 
 def scenarios_of_shard(scenarios: Sequence[Scenario], shard: str | None) -> Sequence[Scenario]:
-    """Return the scenarios that fall into a shard, in their order; all of them without one.
+    """Return the scenarios that fall into a shard, in their order; all of them if there is no shard.
 
     Raises:
         EmptyShardError: None falls into it.

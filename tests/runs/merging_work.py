@@ -6,12 +6,15 @@ Usage as a script: python merging_work.py FOLDER copied|written
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
 import time
 from pathlib import Path
 
-from talm_sim.runs import merging
-from talm_sim.runs.files import store
+import pytest
+
+from talm_sim.runs.files.sealing import copy_rows
+from talm_sim.runs.merging import merge_runs
 
 
 def main(folder: Path, moment: str) -> None:
@@ -19,13 +22,16 @@ def main(folder: Path, moment: str) -> None:
         (folder / "reached").touch()
         time.sleep(600)
 
+    def copy(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
+        stop() if table == "verdicts" else copy_rows(source, target, table)
+
+    patch = pytest.MonkeyPatch()
     if moment == "copied":
-        copy = merging.copy_rows
-        merging.copy_rows = lambda source, target, table: stop() if table == "verdicts" else copy(source, target, table)
+        patch.setattr("talm_sim.runs.merging.copy_rows", copy)
     else:
-        store.os.rename = stop  # type: ignore[assignment]
+        patch.setattr(os, "rename", stop)
     print(os.getpid(), flush=True)
-    merging.merge_runs("out", ["first", "second"], run_dir=folder / "runs")
+    merge_runs("out", ["first", "second"], run_dir=folder / "runs")
 
 
 if __name__ == "__main__":

@@ -354,7 +354,7 @@ def test_recordings_of_their_own_are_merged(world: dict[str, Any], tmp_path: Pat
 
 
 def test_no_recordings_are_written_where_the_shards_have_none(tmp_path: Path) -> None:
-    world = {"run_dir": tmp_path / "runs", "task": "when2call", "limit": "3", "model": "sim/oracle"}
+    world: dict[str, Any] = {"run_dir": tmp_path / "runs", "task": "when2call", "limit": "3", "model": "sim/oracle"}
     with pytest.raises(PrerequisiteError, match="the shards have no recordings of their own; leave it out"):
         merge_runs("merged", shards(world, 2), tmp_path / "all", run_dir=world["run_dir"])
 

@@ -40,7 +40,7 @@ def sets(draw: st.DrawFn) -> list[Scenario]:
 
 
 def parts_of(whole: list[Scenario], number: int) -> list[list[Scenario]]:
-    found = []
+    found: list[list[Scenario]] = []
     for part in range(1, number + 1):
         try:
             cut = cut_scenarios(whole, str(Shard(part, number)))
@@ -108,9 +108,10 @@ def test_what_counts_over_the_whole_run_is_refused(world: dict[str, Any], option
 
 
 def test_an_ablation_has_no_shards(world: dict[str, Any]) -> None:
-    for options, over in (({"shard": "1/2"}, {"seed": [1, 2]}), ({}, {"shard": ["1/2", "2/2"]})):
+    cells: list[tuple[str | None, dict[str, list[Any]]]] = [("1/2", {"seed": [1, 2]}), (None, {"shard": ["1/2", "2/2"]})]
+    for shard, over in cells:
         with pytest.raises(PrerequisiteError, match=r"^ablate: .*; leave out shard\.$"):
-            ablate(over=over, **world, **options)
+            ablate(over=over, **world, shard=shard)
 
 
 def test_the_cells_of_an_ablation_keep_their_names(world: dict[str, Any]) -> None:

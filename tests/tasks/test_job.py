@@ -100,7 +100,7 @@ def test_the_scope_of_any_option(name: str, scope: Scope) -> None:
         ({"dept": 3}, r"^dept: unknown option of task toy\. Did you mean 'depth'\?$"),
         ({"tempurature": 3}, r"^tempurature: unknown option of task toy\. Did you mean 'temperature'\?$"),
         ({"option": 3}, r"^option: unknown option of task toy\. (?!.*'options')"),
-        ({"zzz": 3}, r"^zzz: unknown option of task toy\. Known: task, .*, plugin, .* more\.$"),
+        ({"zzz": 3}, r"^zzz: unknown option of task toy\. Known: task, .*, summary, .* more\.$"),
         ({"turn_limit": 3}, r"^turn_limit: is an option of task talm, not of task toy; leave it out, or add --task talm\.$"),
         ({"depth": 0}, r"^depth: 0 is too small; the least is 1\.$"),
         ({"depth": "deep"}, r"^depth: 'deep' is not a whole number"),

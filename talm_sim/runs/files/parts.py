@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any, Final
 
 from pydantic import Field
 
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.files.database import TooLargeError
+from talm_sim.runs.files.sealing import insert_row
 from talm_sim.types import FrozenModel
 
-__all__ = ["LEDGER", "SHARD", "MergedShard", "ShardFacts"]
+__all__ = ["LEDGER", "SHARD", "MergedShard", "ShardFacts", "keep_shard"]
 
 SHARD: Final = "shard"
 """Key of the small fact about a run that it is a shard."""
@@ -46,3 +50,15 @@ class MergedShard(FrozenModel):
     """Bytes of its `run.db`."""
     seal: str
     """Digest of its seal."""
+
+
+def keep_shard(conn: sqlite3.Connection, shard: ShardFacts) -> None:
+    """Within a transaction: keep what a shard says of the whole.
+
+    Raises:
+        PrerequisiteError: It is larger than a run keeps.
+    """
+    try:
+        insert_row(conn, "meta", SHARD, shard.model_dump_json())
+    except TooLargeError as err:
+        raise PrerequisiteError(f"--shard {shard.part}: what it keeps of {shard.scenarios:,} scenarios for faults {err}; use fewer.") from None

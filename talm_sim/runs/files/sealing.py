@@ -287,8 +287,7 @@ def insert_row(
         check_size(str(values[1]).encode())
     body, names = pack(document) if table in WITH_BODY else b"", _columns_stored(table)
     filled = (*values, _digest(table, values, body), *((body,) if table in WITH_BODY else ()))
-    verb = f"INSERT OR {either}" if either else "INSERT"
-    return conn.execute(_insertion(table, names, verb), filled).rowcount == 1
+    return conn.execute(_insertion(table, names, f"INSERT OR {either}" if either else "INSERT"), filled).rowcount == 1
 
 
 def rows(conn: sqlite3.Connection, table: str, which: str = "", values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
@@ -303,9 +302,9 @@ def rows(conn: sqlite3.Connection, table: str, which: str = "", values: Sequence
     Raises:
         PrerequisiteError: A row does not fit its digest.
     """
-    size, has_body = len(KEYS[table]), table in WITH_BODY
+    size = len(KEYS[table])
     for row in _checked_rows(conn, table, (), which, values):
-        yield (*row[:size], row[size + 1]) if has_body else row[:size]
+        yield (*row[:size], *row[size + 1 :])
 
 
 def copy_rows(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:

@@ -30,7 +30,7 @@ from talm_sim.runs.files.database import (
 )
 from talm_sim.runs.files.lease import Lease, acquire, hold
 from talm_sim.runs.files.manifest import MANIFEST, RunManifest, check_name, new_run_ids, stamp_in
-from talm_sim.runs.files.parts import SHARD, ShardFacts
+from talm_sim.runs.files.parts import ShardFacts, keep_shard
 from talm_sim.runs.files.records import forget_waiting, start_attempt, write_episode, write_verdict, write_waiting
 from talm_sim.runs.files.sealing import insert_row, rows, stamp_of
 from talm_sim.runs.files.writer import Writer
@@ -46,6 +46,7 @@ __all__ = ["PausedEpisode", "RunProgress", "RunStore", "create_run"]
 _T = TypeVar("_T")
 _Placed: TypeAlias = Sequence[tuple[int, Scenario]]
 """Scenarios, each with its place in the run."""
+_Finish: TypeAlias = Callable[[Path], None]
 _Begin: TypeAlias = Callable[[sqlite3.Connection, str, str], _T]
 """Ends the transaction that creates a run: it takes the connection, the run's name and the stamp of its `run.json`."""
 
@@ -120,7 +121,7 @@ class RunStore:
                 with contextlib.suppress(TooLargeError):  # people are then shown less, and nothing else depends on it
                     insert_row(conn, "meta", stored_documents.REPLACEABLE, json.dumps(kept))
             if shard is not None:
-                _keep_shard(conn, shard)
+                keep_shard(conn, shard)
             return hold(conn, name), stamp
 
         placed = [*zip(places, scenarios, strict=True)] if places else [*enumerate(scenarios)]
@@ -304,7 +305,7 @@ def create_run(
     scenarios: Sequence[Scenario],
     tools: Sequence[ToolSpec] = (),
     fill: Callable[[sqlite3.Connection], None] | None = None,
-    finish: Callable[[Path], None] | None = None,
+    finish: _Finish | None = None,
 ) -> Path:
     """Create a run with its scenarios, whole or not at all; nobody holds it.
 
@@ -340,7 +341,7 @@ def _create(
     placed: _Placed,
     tools: Sequence[ToolSpec],
     begin: _Begin[_T],
-    finish: Callable[[Path], None] | None = None,
+    finish: _Finish | None = None,
 ) -> tuple[Path, _T]:
     """Create a run as `create_run` does; what `begin` returns is returned as well."""
     if run_id is not None:
@@ -352,12 +353,7 @@ def _create(
 
 
 def _install(
-    target: Path,
-    manifest: RunManifest,
-    placed: _Placed,
-    tools: Sequence[ToolSpec],
-    begin: _Begin[_T],
-    finish: Callable[[Path], None] | None,
+    target: Path, manifest: RunManifest, placed: _Placed, tools: Sequence[ToolSpec], begin: _Begin[_T], finish: _Finish | None
 ) -> tuple[Path, _T]:
     """Write a run beside its place and rename it into it, so that a kill leaves a whole run or a hidden leftover, never half a run."""
     if target.exists():
@@ -402,10 +398,3 @@ def _write_scenarios(conn: sqlite3.Connection, placed: _Placed, tools: Sequence[
         insert_row(conn, "meta", "tools", json.dumps([tool.model_dump(mode="json") for tool in tools]))
     except TooLargeError as err:
         raise PrerequisiteError(f"the description of {len(tools):,} tools {err}; use fewer tools.") from None
-
-
-def _keep_shard(conn: sqlite3.Connection, shard: ShardFacts) -> None:
-    try:
-        insert_row(conn, "meta", SHARD, shard.model_dump_json())
-    except TooLargeError as err:
-        raise PrerequisiteError(f"--shard {shard.part}: what it keeps of {shard.scenarios:,} scenarios for faults {err}; use fewer.") from None
