@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Ablation", "Cell", "ablate", "ablate_async"]
 
 
-_HOW = ("max_episodes", "max_connections", "max_retries", "timeout", "fail_fast")
+_HOW = ("workers", "max_episodes", "max_connections", "max_retries", "timeout", "fail_fast")
 
 
 @dataclass(frozen=True, slots=True)

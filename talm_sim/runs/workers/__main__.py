@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import itertools
 import json
@@ -28,7 +29,7 @@ from talm_sim.agent.episode import Waiting
 from talm_sim.common.processes import end_in_time, leave
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, ToolsGoneError
-from talm_sim.foreign.code import directory_kept
+from talm_sim.foreign.code import directory_kept, foreign_code_has_run
 from talm_sim.foreign.loop import LoopGivenUp, running_loop
 from talm_sim.foreign.plugins import load_plugins
 from talm_sim.judges.base import Judge
@@ -84,10 +85,11 @@ class _Worker:
         os.environ.pop("PYTHONPATH", None)  # with which this process was started
         if first.python_path is not None:
             os.environ["PYTHONPATH"] = first.python_path
-        logging.basicConfig(handlers=[_Log(self._tell)], level=logging.WARNING, force=True)
-        logging.getLogger("talm_sim").setLevel(first.log_level)
+        logging.getLogger().addHandler(logging.NullHandler())  # what is logged while it opens was logged where the run was tried
         try:
             async with self._opened(first) as (runner, judges, spending):
+                logging.basicConfig(handlers=[_Log(self._tell)], level=logging.WARNING, force=True)
+                logging.getLogger("talm_sim").setLevel(first.log_level)
                 self._tell(messages.Ready())
                 look = asyncio.create_task(self._look(spending))
                 try:
@@ -221,6 +223,7 @@ class _Log(logging.Handler):
     def __init__(self, tell: Callable[[BaseModel], None]) -> None:
         super().__init__()
         self._tell = tell
+        self.setFormatter(logging.Formatter("%(message)s"))  # what is around it is the run's to add
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -280,6 +283,10 @@ def main() -> int:
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the run; one that is ignored would be ignored by what is started here, too
     threading.Thread(target=_end_with, args=(parent, orders), name="talm-sim-end-with-run", daemon=True).start()
     run_to_completion(_work(orders, pipe))
+    if not foreign_code_has_run():  # the interpreter's own end frees every object, which takes a second
+        atexit._run_exitfuncs()
+        sys.stderr.flush()
+        os._exit(0)
     end_in_time(0, logging.getLogger(_LOGGER).warning)
     return leave(0)
 

@@ -1,0 +1,130 @@
+"""A worker dies, or the run does: nothing finished is lost, nothing is repeated, and no process is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import talm_sim
+from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.events import EpisodeFinished, RunEvent
+from talm_sim.runs.stored_run import load_run
+from tests.runs.killed import until
+from tests.runs.recorded_world import make_world
+from tests.runs.workers.watched import alive, content, tables, workers_of
+from tests.warm import warm_python
+
+PATIENCE_S = 100.0
+"""Only what hangs takes so long."""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> dict[str, Any]:
+    """Options of 24 episodes that take a while."""
+    slow = {"model_options": {"latency": "0.02"}, "epochs": 3, "max_episodes": 4, "progress": False}
+    return {**make_world(tmp_path), **slow, "split": "all", "human": "none", "tools": "replay"}
+
+
+class Killing:
+    """Kills a worker after each of some numbers of finished episodes."""
+
+    def __init__(self, moments: Callable[[int], bool]) -> None:
+        self.moments = moments
+        self.finished: list[str] = []
+
+    def __call__(self, event: RunEvent) -> None:
+        if isinstance(event, EpisodeFinished):
+            self.finished.append(event.episode_id)
+            for worker in workers_of()[:1] if self.moments(len(self.finished)) else ():
+                os.kill(worker, signal.SIGKILL)
+
+
+def test_episodes_of_a_worker_that_was_killed_start_again(world: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    alone = talm_sim.run(**world)
+    killing = Killing(lambda finished: finished in (3, 12))
+    run = talm_sim.run(**world, workers=2, on_event=killing)
+    assert run.finished == run.total == len(killing.finished) == len({*killing.finished}), "none is lost, and none is there twice"
+    assert (content(run), tables(run)) == (content(alone), tables(alone))
+    again = [episode.id for episode in run.episodes() if episode.attempt > 1]
+    assert 1 <= len(again) <= 8, "at most those in flight each time"
+    assert caplog.text.count("a worker was killed by SIGKILL; another one starts its episodes again") == 2
+    assert workers_of() == []
+
+
+def test_workers_that_die_again_and_again_end_the_run_which_is_kept(world: dict[str, Any], tmp_path: Path) -> None:
+    killing = Killing(lambda finished: True)
+    with pytest.raises(PrerequisiteError) as caught:
+        talm_sim.run(**world, workers=2, on_event=killing, run_id="dying")
+    assert str(caught.value) == (
+        "4 workers have died; the last one was killed by SIGKILL: find out why, for example whether memory ran out. "
+        f"The run is kept; continue with: talm-sim resume {tmp_path / 'runs' / 'dying'}"
+    )
+    assert workers_of() == []
+    left = load_run(tmp_path / "runs" / "dying")
+    assert len(killing.finished) <= left.finished < left.total and left.owner is None
+    done = talm_sim.resume(left, workers=1, progress=False)
+    assert content(done) == content(talm_sim.run(**world))
+
+
+def begin(folder: Path, world: dict[str, Any], *options: str) -> subprocess.Popen[str]:
+    words = ["--scenarios", str(world["scenarios"]), "--cassettes", str(world["cassettes"]), "--model", "sim/oracle", "-M", "latency=.05"]
+    words += ["--tools", "replay", "--human", "none", "--split", "all", "--epochs", "4", "--max-episodes", "4", "--run-id", "r"]
+    command = [warm_python(), "-m", "talm_sim", "run", *words, "--workers", "2", *options]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def played(folder: Path) -> tuple[int, list[int]]:
+    """Wait until some episodes are finished; return the process that owns the run, and its workers."""
+    path = folder / "runs" / "r"
+    until(lambda: path.is_dir() and load_run(path).finished >= 3)
+    owner = load_run(path).owner
+    assert owner is not None
+    return owner.pid, workers_of(owner.pid)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_workers_end_with_a_run_that_is_killed_and_any_number_continues_it(tmp_path: Path, world: dict[str, Any], workers: int) -> None:
+    with begin(tmp_path, world) as child:
+        owner, workers_then = played(tmp_path)
+        assert len(workers_then) == 2
+        os.kill(owner, signal.SIGKILL)
+        killed = time.monotonic()
+        until(lambda: not alive(workers_then))
+        assert time.monotonic() - killed < PATIENCE_S / 4
+        child.kill()
+    stored = load_run(tmp_path / "runs" / "r")
+    kept = {episode.id: episode.started_at for episode in stored.episodes()}
+    assert 3 <= len(kept) < stored.total
+    done = talm_sim.resume(stored, workers=workers, progress=False)
+    assert done.finished == done.total and kept.items() <= {episode.id: episode.started_at for episode in done.episodes()}.items()
+    alone = talm_sim.run(**{**world, "epochs": 4})
+    assert (content(done), tables(done)) == (content(alone), tables(alone))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_interrupted_says_how_to_continue(tmp_path: Path, world: dict[str, Any], number: signal.Signals) -> None:
+    with begin(tmp_path, world) as child:
+        owner, workers_then = played(tmp_path)
+        os.kill(owner, number)
+        _, err = child.communicate(timeout=PATIENCE_S)
+    stored = load_run(tmp_path / "runs" / "r")
+    assert f"interrupted: {stored.finished} of 32 episodes finished; everything is kept.\nContinue with: talm-sim resume r\n" in err
+    assert (child.returncode, "Traceback" in err, stored.owner, alive(workers_then)) == (128 + number, False, None, [])
+
+
+def test_a_worker_that_cannot_end_is_ended_where_nobody_is_left_to_do_it() -> None:
+    """It waits for the end of its orders, and a moment more, and needs no loop for it."""
+    code = "from talm_sim.runs.workers.__main__ import _end_with; _end_with(0, 0)"
+    with subprocess.Popen([warm_python(), "-c", code], stdin=subprocess.PIPE) as child:
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(0.3)
+        assert child.stdin is not None
+        child.stdin.close()
+        assert child.wait(PATIENCE_S) == 1
