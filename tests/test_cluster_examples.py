@@ -1,4 +1,4 @@
-"""The examples for clusters run as far as one machine can: the scripts with stand-ins for `sbatch` and `parallel`, the manifest's own commands."""
+"""The examples for clusters run as far as one machine can: scripts with stand-ins for their schedulers, the manifest by its own commands."""
 
 from __future__ import annotations
 
