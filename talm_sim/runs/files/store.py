@@ -378,8 +378,7 @@ def _install(
         shutil.rmtree(draft, ignore_errors=True)
         if target.exists():
             raise RunExistsError(f"{target}: a run of this name exists; choose another --run-id.") from None
-        reason = err.strerror if isinstance(err, OSError) else err
-        raise PrerequisiteError(f"{target.parent}: cannot be written ({reason}); choose another --run-dir.") from None
+        raise PrerequisiteError(f"{target.parent}: cannot be written ({getattr(err, 'strerror', err)}); choose another --run-dir.") from None
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise

@@ -1,7 +1,8 @@
 """A Ray cluster of several nodes on this machine, for a test that drives it by standard input; the test's own process imports no Ray.
 
 It prints the cluster's address. A line on standard input names a directory with shards: as soon as a node plays one of which some episodes are
-finished, that node is killed with all its processes, as by a power cut, and the name of the shard is printed. The cluster ends with the input.
+finished, that node is killed with all its processes, as by a power cut, and the name of the shard is printed;
+an empty line if there is none for minutes. The cluster ends with the input.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ray.cluster_utils import Cluster
 MEMORY = 80_000_000
 QUICK = {"health_check_period_ms": 500, "health_check_failure_threshold": 3, "health_check_initial_delay_ms": 500}
 SOME = 10
+PATIENCE_S = 180.0
 
 
 def family(pid: int) -> list[int]:
@@ -55,8 +57,8 @@ def main(nodes: int) -> None:
     alive = [cluster.add_node(num_cpus=1, object_store_memory=MEMORY) for _ in range(nodes)]
     print(cluster.address, flush=True)
     for line in sys.stdin:
-        shard = ""
-        while not shard:
+        shard, until = "", time.monotonic() + PATIENCE_S
+        while not shard and time.monotonic() < until:
             time.sleep(0.05)
             for node in alive:
                 pids = family(node.all_processes["raylet"][0].process.pid)
