@@ -40,12 +40,14 @@ class RayEngine:
         named = f"ray://{address}" if address else os.environ.get("RAY_ADDRESS", "")
         with _signals_kept():
             try:
-                _check_answers(named)
+                _check_answers(named or _left_address())
                 quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": "ERROR"}
                 self._ray.init(named or None, **quiet, **({} if named else {"include_dashboard": False}))
             except Exception as err:  # whatever its client and its servers say
                 text = escape_control(error_line(err, _LONGEST)).rstrip(".")
-                raise PrerequisiteError(f"the cluster cannot be reached ({text}); check the address, and `ray status` there.") from None
+                raise PrerequisiteError(
+                    f"the cluster cannot be reached ({text}); check the address; if none was given, run `ray stop`."
+                ) from None
 
     @property
     def room(self) -> int:
@@ -90,6 +92,13 @@ class RayEngine:
                 self._ray.wait(list(self._tasks.values()), num_returns=len(self._tasks), timeout=_END_S, fetch_local=False)
         with contextlib.suppress(Exception):
             self._ray.shutdown()
+
+
+def _left_address() -> str:
+    """Return the cluster of this machine that Ray would join; the file that names it may be of one that was killed."""
+    with contextlib.suppress(Exception):  # the function is Ray's own, and may go
+        return str(importlib.import_module("ray._private.utils").read_ray_address() or "")
+    return ""
 
 
 def _check_answers(address: str) -> None:
