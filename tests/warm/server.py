@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import talm_sim
+from talm_sim.foreign import plugins
 from talm_sim.tasks.registry import TASKS, find_task
 from talm_sim.tools_env.service import process, serve
 from talm_sim.tools_env.service.app import create_app
@@ -194,6 +195,7 @@ def _become(request: Request, program: Path) -> None:
         stream = _stream(number) if number in request.files else None
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+    plugins._entry_points.cache_clear()  # a child may have other packages
     sys.executable = str(program)
     process._COMMAND = (sys.executable, *process._COMMAND[1:])
 

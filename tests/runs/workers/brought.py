@@ -30,7 +30,6 @@ from talm_sim.tools_env.routes import answer, posted
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.types import Form
 
-NAME = __name__
 FIELDS = {"type": "object", "properties": {"seat": {"type": "string"}}, "required": ["seat"]}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.stored_run import load_run
 from talm_sim.types import Termination
 from tests.runs.recorded_world import make_world
-from tests.runs.workers import brought
-from tests.runs.workers.brought import NAME
+from tests.runs.workers.conftest import NAME
 from tests.runs.workers.watched import content, tables, workers_of
 from tests.warm import warm_python
 
@@ -131,7 +131,7 @@ def test_what_workers_cannot_have_is_refused_in_a_line(world: dict[str, Any], tm
 def test_what_the_script_itself_defines_is_refused_before_there_is_a_run(
     world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Here(brought.ShortAnswer):
+    class Here(import_module(NAME).ShortAnswer):  # type: ignore[misc]
         """Another one."""
 
         name = "here-alone"

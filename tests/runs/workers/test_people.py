@@ -21,7 +21,7 @@ from talm_sim.runs.questions import Question
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Approval, Decision, Form, GoldCall, Scenario, Termination, Turn
 from tests.runs.recorded_world import make_world
-from tests.runs.workers.brought import NAME
+from tests.runs.workers.conftest import NAME
 from tests.runs.workers.watched import content, tables, workers_of
 
 FLIGHTS = [f"VN{number}" for number in range(6)]
