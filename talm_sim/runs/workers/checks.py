@@ -54,7 +54,8 @@ def check_movable(job: Job[Any], flag: str) -> None:
     if isinstance(job.options, AgentOptions):
         agent = getattr(job.options, "agent", None)
         if agent is not None and agent.startswith("python:"):
-            raise PrerequisiteError(f"{flag}: agent {agent.partition(':')[2]} is known in this process alone; put it into a module of yours.")
+            fix = "put it into a module and name it: MODULE:OBJECT"
+            raise PrerequisiteError(f"{flag}: agent {agent.partition(':')[2]} is known in this process alone; {fix}.")
         if any("=given:" in source for source in job.options.tools_from):
             fix = "put them into a module and name it: tools_from=['python:MODULE:OBJECT']"
             raise PrerequisiteError(f"{flag}: these tools are known in this process alone; {fix}.")
