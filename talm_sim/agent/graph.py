@@ -23,7 +23,7 @@ import json
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypedDict, TypeVar, cast
+from typing import Annotated, Any, TypedDict, TypeVar, cast, get_type_hints
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -87,15 +87,14 @@ _Next = str | list[Send]
 """What comes after a turn: a node, or a task for each call."""
 
 
+_REDUCERS = {name: hint.__metadata__[0] for name, hint in get_type_hints(State, include_extras=True).items() if hasattr(hint, "__metadata__")}
+
+
 def _merge(state: Any, update: Any) -> State:
     """Return a state with an update, merged as the graph would merge it between two steps."""
     merged = {**state, **update}
-    for name in ("messages", "model_turns", "events"):
-        if name in update:
-            merged[name] = [*state.get(name, ()), *update[name]]
-    for name in ("termination", "error"):
-        if name in update:
-            merged[name] = _keep_first(state.get(name), update[name])
+    for name in state.keys() & update.keys() & _REDUCERS.keys():
+        merged[name] = _REDUCERS[name](state[name], update[name])
     return cast("State", merged)
 
 
