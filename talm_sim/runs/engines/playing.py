@@ -71,7 +71,7 @@ def _within_time(config: RunConfig, until: float | None) -> RunConfig:
     """Return the configuration with the time in its budget that the command has left."""
     if until is None:
         return config
-    minutes = max((until - time.time()) / 60, 0.001)
+    minutes = max((until - time.time()) / 60, 1e-9)  # a budget is above 0: this one is over before an episode starts
     return config.model_copy(update={"budget": ",".join(filter(None, (config.budget, write_budget({"minutes": minutes}))))})
 
 
