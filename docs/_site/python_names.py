@@ -21,6 +21,7 @@ from sphinx.errors import PycodeError
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
+from sphinx.util.nodes import find_pending_xref_condition
 
 import talm_sim
 
@@ -68,6 +69,7 @@ def shorten_signature(app: Sphinx, what: str, name: str, value: Any, options: An
     return None
 
 
+ASIDE: dict[str, list[str]] = {}
 ATTRIBUTES: dict[str, list[str]] = {}
 """Text about attributes that their class's docstring describes, by dotted name."""
 
@@ -115,10 +117,16 @@ def written_about(home: str, name: str) -> list[str]:
     return []
 
 
-def keep_colons(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
-    """Keep napoleon from taking what is before a colon for a type: an attribute's text begins on the second line."""
+def set_aside(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Keep an attribute's text from napoleon, which takes what is before its first colon for a type."""
     if what in {"attribute", "data", "property"}:
-        lines.insert(0, "")
+        ASIDE[name] = [*lines]
+        lines.clear()
+
+
+def bring_back(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Bring the text back that was set aside."""
+    lines[:] = ASIDE.pop(name, lines)
 
 
 class BuiltIns(SphinxPostTransform):
@@ -130,7 +138,8 @@ class BuiltIns(SphinxPostTransform):
         """Replace the references of one page by their texts."""
         for node in [*self.document.findall(pending_xref)]:
             if node.get("refdomain") == "py" and not node.get("refexplicit") and hasattr(builtins, node["reftarget"]):
-                node.replace_self(node.children)
+                short = find_pending_xref_condition(node, "resolved")
+                node.replace_self(node.children if short is None else short.children)
 
 
 @cache
@@ -174,7 +183,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-signature", shorten_signature)
     app.connect("autodoc-process-docstring", take_attributes, priority=100)  # before napoleon reads it
     app.connect("autodoc-process-docstring", describe_field, priority=100)
-    app.connect("autodoc-process-docstring", keep_colons, priority=200)
+    app.connect("autodoc-process-docstring", set_aside, priority=200)
+    app.connect("autodoc-process-docstring", bring_back, priority=900)
     app.add_post_transform(BuiltIns)
     app.connect("missing-reference", resolve)
     return {"parallel_read_safe": True}
