@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any
 
 from docutils import nodes
-from docutils.parsers.rst import directives
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 from sphinx.addnodes import pending_xref
@@ -26,9 +25,6 @@ from sphinx.util.nodes import find_pending_xref_condition
 import talm_sim
 
 PACKAGE = "talm_sim"
-FOREIGN = ("anyio.", "click.", "collections.", "concurrent.", "contextlib.", "enum.", "importlib.", "langchain_core.", "langgraph.", "pathlib.",
-           "pandas.", "pydantic.", "pydantic_core.", "pytest.", "starlette.", "fastapi.", "types.", "typing.", "datetime.", "httpx2.", "uuid.")  # fmt: skip
-"""Where names of other packages begin: their documentation is elsewhere, and nothing here is loaded from there."""
 
 
 class PublicNames(SphinxDirective):
@@ -36,7 +32,6 @@ class PublicNames(SphinxDirective):
 
     required_arguments = 1
     has_content = True
-    option_spec = {"no-members": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         """Return the documentation of each name."""
@@ -46,7 +41,9 @@ class PublicNames(SphinxDirective):
         names = named or [name for name in module.__all__ if name not in talm_sim.__all__]
         lines = [f".. currentmodule:: {home}", ""]
         for name in names:
-            lines += [f".. auto{kind_of(getattr(module, name))}:: {home}.{name}", ""]
+            kind = kind_of(getattr(module, name))
+            text = written_about(home, name) if kind == "data" else []
+            lines += [f".. {'' if text else 'auto'}{kind}:: {home}.{name}", "", *(f"   {line}" for line in text), ""]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
@@ -94,8 +91,6 @@ def describe_field(app: Sphinx, what: str, name: str, value: Any, options: Any, 
     """Add a field's help and its default."""
     home, _, field = name.rpartition(".")
     owner = found(home)
-    if what == "data":
-        lines[:] = written_about(home, field)
     if what == "attribute" and not any(lines):
         lines[:] = ATTRIBUTES.get(name, [])
     if what != "attribute" or not (inspect.isclass(owner) and issubclass(owner, BaseModel)) or field not in owner.model_fields:
@@ -103,7 +98,9 @@ def describe_field(app: Sphinx, what: str, name: str, value: Any, options: Any, 
     info = owner.model_fields[field]
     if info.description and info.description not in "\n".join(lines):
         lines[:0] = [info.description, ""]
-    default = info.get_default(call_default_factory=not info.default_factory_takes_validated_data) if not info.is_required() else PydanticUndefined
+    default = (
+        PydanticUndefined if info.is_required() or info.default_factory_takes_validated_data else info.get_default(call_default_factory=True)
+    )
     if default is not PydanticUndefined and len(repr(default)) < 80:
         lines += ["", f"Default: ``{default!r}``."]
 
@@ -119,7 +116,7 @@ def written_about(home: str, name: str) -> list[str]:
 
 def set_aside(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     """Keep an attribute's text from napoleon, which takes what is before its first colon for a type."""
-    if what in {"attribute", "data", "property"}:
+    if what in {"attribute", "property"}:
         ASIDE[name] = [*lines]
         lines.clear()
 
@@ -169,9 +166,8 @@ def resolve(app: Sphinx, env: Any, node: pending_xref, text: nodes.Element) -> n
             entry = domain.objects[full]
             uri = app.builder.get_relative_uri(node["refdoc"], entry.docname)
             return nodes.reference("", "", text, internal=True, refuri=f"{uri}#{entry.node_id}", reftitle=full)
-    if target.startswith(FOREIGN) or "." not in target and not node.get("refexplicit"):
-        return text
-    return text if target.startswith(f"{PACKAGE}.") and found(target) is not None else None
+    # The type checker knows that the names of annotations exist; what a page or a "Raises:" section names must be documented.
+    return text if node["reftype"] in {"class", "obj"} and "refwarn" not in node else None
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
