@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "_site.command_line",
+    "_site.formats",
     "_site.python_names",
     "_site.repository",
 ]
