@@ -50,10 +50,8 @@ def words(value: Mapping[str, Any], named: Mapping[str, Any]) -> str:
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
         return f":ref:`{name} <scenario-{name.lower()}>`" if "properties" in named[name] else words(named[name], named)
-    if "const" in value:
-        return f"``{json.dumps(value['const'])}``"
-    if "enum" in value:
-        return ", ".join(f"``{json.dumps(one)}``" for one in value["enum"])
+    if fixed := value.get("enum", [value["const"]] if "const" in value else ()):
+        return ", ".join(f"``{json.dumps(one)}``" for one in fixed)
     for several in ("anyOf", "oneOf"):
         if several in value:
             return " or ".join(dict.fromkeys(words(one, named) for one in value[several]))
@@ -79,7 +77,15 @@ class RunTables(SphinxDirective):
             conn.close()
         if set(meanings) != set(columns):
             raise self.error(f"a run has the tables {', '.join(columns)}; described are {', '.join(meanings)}")
-        lines = [".. list-table::", "   :header-rows: 1", "   :widths: 15 50 35", "", "   * - table", "     - what it contains", "     - columns"]
+        lines = [
+            ".. list-table::",
+            "   :header-rows: 1",
+            "   :widths: 15 50 35",
+            "",
+            "   * - table",
+            "     - what it contains",
+            "     - columns",
+        ]
         for name, found in columns.items():
             lines += [f"   * - ``{name}``", f"     - {meanings[name]}", f"     - {', '.join(f'``{one}``' for one in found)}"]
         return self.parse_text_to_nodes("\n".join(lines))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,15 @@ from pygments.util import ClassNotFound
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
-from sphinx.util import logging
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 ROOT = Path(__file__).resolve().parents[2]
 INCLUDED = {"CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
 """Files outside docs/ that are pages of their own, to the page that includes them."""
 SHOWN = "repository"
 """Folder of the pages that show files."""
-logger = logging.getLogger(__name__)
+NAME = re.compile(r"(docs/)?\w+\.md")
+COMMENT = re.compile(r"<!-- (?P<what>file|shown): (?P<name>.*?) -->")
 
 
 class RepositoryLinks(SphinxTransform):
@@ -51,6 +53,38 @@ class RepositoryLinks(SphinxTransform):
                 uri = self.app.builder.get_relative_uri(self.env.docname, f"{SHOWN}/{name}")
                 node.replace_self(nodes.reference("", "", *node.children, refuri=uri, internal=True))
                 shown_in(self.env).setdefault(name, set()).add(self.env.docname)
+
+
+class FileNames(SphinxTransform):
+    """Puts above a block what the comment before it says: the name of the file that it is, or the command that prints it."""
+
+    default_priority = 210  # after directives have run
+
+    def apply(self, **kwargs: Any) -> None:
+        """Give the blocks of one page their captions."""
+        for comment in [*self.document.findall(nodes.raw)]:
+            named = COMMENT.fullmatch(comment.astext().strip())
+            block = comment.next_node(descend=False, siblings=True)
+            if named and isinstance(block, nodes.literal_block):
+                text = nodes.literal("", named["name"]) if named["what"] == "file" else nodes.literal("", f"$ {named['name']}")
+                caption = nodes.paragraph("", "", text, classes=["block-name"])
+                block.replace_self(nodes.container("", caption, block.deepcopy(), classes=["named-block"]))
+
+
+class PageTitles(SphinxPostTransform):
+    """Calls a page by its title, and a section by its heading, where a text names the file."""
+
+    default_priority = 5  # before the links between pages are resolved
+
+    def run(self, **kwargs: Any) -> None:
+        """Change the texts of one page's links."""
+        for node in self.document.findall(addnodes.pending_xref):
+            page = node["reftarget"]
+            if node.get("refdomain") == "doc" and NAME.fullmatch(node.astext()) and page in self.env.titles:
+                heading = self.env.metadata[page].get("myst_slugs", {}).get(node.get("reftargetid"), (0, "", ""))[2]
+                title = heading or self.env.titles[page].astext()
+                node.children = [nodes.inline("", "", nodes.emphasis(title, title))]
+                node["refexplicit"] = True
 
 
 def shown_in(env: Any) -> dict[str, set[str]]:
@@ -97,6 +131,8 @@ def show_files(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the transform and the pages."""
     app.add_transform(RepositoryLinks)
+    app.add_transform(FileNames)
+    app.add_post_transform(PageTitles)
     app.connect("env-purge-doc", forget)
     app.connect("html-collect-pages", show_files)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

@@ -42,7 +42,9 @@ def scenario_schema(task: str, groups: Sequence[str], target: str = "", *, witho
     fields["id"] |= _NOT_BLANK
     fields["task"] = {"const": task}
     fields["group"] |= {"enum": [*groups]}
-    fields["missing"] = {"anyOf": [{"type": "null"}, {"$ref": _AT.format(model="Missing")}, fields["missing"]]}
+    several = fields["missing"]
+    about = several.pop("description")
+    fields["missing"] = {"anyOf": [{"type": "null"}, {"$ref": _AT.format(model="Missing")}, several], "description": about}
     fields["target"] |= {"anyOf": [*_targets(target), *([{"type": "null"}] if without_target else [])]}
     definitions["Turn"]["properties"]["messages"]["items"] = {"oneOf": [*_messages()]}
     definitions["Option"]["properties"]["text"] |= _NOT_BLANK
