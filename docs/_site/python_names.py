@@ -42,8 +42,10 @@ class PublicNames(SphinxDirective):
         lines = [f".. currentmodule:: {home}", ""]
         for name in names:
             kind = kind_of(getattr(module, name))
-            text = written_about(home, name) if kind == "data" else []
-            lines += [f".. {'' if text else 'auto'}{kind}:: {home}.{name}", "", *(f"   {line}" for line in text), ""]
+            if kind == "data":
+                lines += [f".. data:: {name}", "", *(f"   {line}" for line in written_about(home, name)), ""]
+            else:
+                lines += [f".. auto{kind}:: {home}.{name}", ""]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
@@ -51,7 +53,7 @@ def kind_of(value: object) -> str:
     """Return what a value is to autodoc."""
     if inspect.isclass(value):
         return "exception" if issubclass(value, BaseException) else "class"
-    return "function" if inspect.isroutine(value) else "data"
+    return "function" if inspect.isfunction(value) else "data"
 
 
 def skip_member(app: Sphinx, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
