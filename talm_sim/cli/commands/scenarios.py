@@ -108,8 +108,8 @@ def show(scenario: str | None, task: str, file: Path | None, tools_from: tuple[s
 def schema(task: str) -> None:
     """Print the JSON Schema of a line of a scenario file.
 
-    An editor that knows JSON Schema can then complete keys and mark mistakes. What depends on several fields together, and whether the
-    tools can be called, is for `scenarios check`.
+    A program or an editor can check a line with it. `scenarios check` also checks what depends on several fields together, and whether
+    the tools can be called.
     """
     print_json(find_task(task).line_schema())
 
