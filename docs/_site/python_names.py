@@ -8,12 +8,13 @@ import importlib
 import inspect
 import re
 import sys
+from dataclasses import is_dataclass
 from functools import cache
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from docutils import nodes
 from pydantic import BaseModel
-from pydantic_core import PydanticUndefined
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.errors import PycodeError
@@ -45,6 +46,9 @@ class PublicNames(SphinxDirective):
             if kind == "data":
                 lines += [f".. data:: {name}", "", *(f"   {line}" for line in written_about(home, name)), ""]
             else:
+                for base in getattr(module, name).__mro__ if kind == "class" else ():
+                    if issubclass(base, BaseModel) and base.__module__.startswith(PACKAGE):
+                        describe_fields(base)
                 lines += [f".. auto{kind}:: {home}.{name}", ""]
         return self.parse_text_to_nodes("\n".join(lines))
 
@@ -61,11 +65,12 @@ def skip_member(app: Sphinx, what: str, name: str, value: Any, skip: bool, optio
     return True if name.startswith("model_") and name in vars(BaseModel) | {"model_config": 0} else None
 
 
-def shorten_signature(app: Sphinx, what: str, name: str, value: Any, options: Any, signature: str, returned: str) -> Any:
-    """Leave out the signature of a model: its fields follow, each with its type."""
-    if what in {"class", "exception"} and inspect.isclass(value) and issubclass(value, BaseModel):
+def shorten_signature(app: Sphinx, what: str, name: str, value: Any, options: Any, signature: str | None, returned: str | None) -> Any:
+    """Leave out the signature of a model or dataclass, whose fields follow with their types; elsewhere write aliases by their names."""
+    if inspect.isclass(value) and (issubclass(value, BaseModel) or is_dataclass(value)):
         return "", returned
-    return None
+    # In a union, Sphinx writes an alias as its own object.
+    return re.sub(r"TypeAliasForwardRef\('([\w.]+)'\)", r"~\1", signature) if signature else signature, returned
 
 
 ASIDE: dict[str, list[str]] = {}
@@ -89,22 +94,33 @@ def take_attributes(app: Sphinx, what: str, name: str, value: Any, options: Any,
     del lines[start:stop]
 
 
-def describe_field(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
-    """Add a field's help and its default."""
-    home, _, field = name.rpartition(".")
-    owner = found(home)
+def bring_attributes(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Give an attribute the text that its class's docstring has about it."""
     if what == "attribute" and not any(lines):
         lines[:] = ATTRIBUTES.get(name, [])
-    if what != "attribute" or not (inspect.isclass(owner) and issubclass(owner, BaseModel)) or field not in owner.model_fields:
-        return
-    info = owner.model_fields[field]
-    if info.description and info.description not in "\n".join(lines):
-        lines[:0] = [info.description, ""]
-    default = (
-        PydanticUndefined if info.is_required() or info.default_factory_takes_validated_data else info.get_default(call_default_factory=True)
-    )
-    if default is not PydanticUndefined and len(repr(default)) < 80:
-        lines += ["", f"Default: ``{default!r}``."]
+
+
+def describe_fields(model: type[BaseModel]) -> None:
+    """Add each field's help and default to what is written below it, and take what pydantic needs out of its type."""
+    with contextlib.suppress(PycodeError):
+        written = ModuleAnalyzer.for_module(model.__module__)
+        written.analyze()
+        for name in model.__annotations__.keys() & model.model_fields.keys():
+            info = model.model_fields[name]
+            text = [*written.attr_docs.get((model.__qualname__, name), [])]
+            default = "" if info.is_required() else repr(info.get_default(call_default_factory=True, validated_data={}))
+            parts = [[info.description or ""], text, [f"Default: ``{default}``."] if 0 < len(default) < 80 else []]
+            written.attr_docs[model.__qualname__, name] = [line for part in parts if any(part) for line in (*part, "")]
+            model.__annotations__[name] = plain_type(info.annotation)
+
+
+def plain_type(annotation: Any) -> Any:
+    """Return a type without validators and other metadata."""
+    if get_origin(annotation) is Annotated:
+        return plain_type(get_args(annotation)[0])
+    if get_origin(annotation) in {Union, UnionType}:
+        return Union[tuple(plain_type(one) for one in get_args(annotation))]  # noqa: UP007
+    return annotation
 
 
 def written_about(home: str, name: str) -> list[str]:
@@ -192,7 +208,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-skip-member", skip_member)
     app.connect("autodoc-process-signature", shorten_signature)
     app.connect("autodoc-process-docstring", take_attributes, priority=100)  # before napoleon reads it
-    app.connect("autodoc-process-docstring", describe_field, priority=100)
+    app.connect("autodoc-process-docstring", bring_attributes, priority=100)
     app.connect("autodoc-process-docstring", set_aside, priority=200)
     app.connect("autodoc-process-docstring", bring_back, priority=900)
     app.add_post_transform(BuiltIns)
