@@ -46,7 +46,7 @@ class FaultJudge(Judge):
         labels=_LABELS,
         flags=(
             LabelMeasured(name="could_recover", head="Could", about="a way out existed, where that is known", place="column"),
-            LabelMeasured(name="asked_on_the_way", head="asked", about="asked a person on the way to the answer", place="line"),
+            LabelMeasured(name="asked_on_the_way", head="asked", about="a person, on the way to the answer", place="line"),
         ),
         title="a fault was seen",
         things="faults",
