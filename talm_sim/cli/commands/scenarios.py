@@ -295,7 +295,7 @@ def _of_another_maker(args: list[str], err: click.NoSuchOption) -> click.UsageEr
     show_default=True,
     help="Task to make scenarios for.",
 )
-@click.option("--dry-run", is_flag=True, help="Print what it may cost; make nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the possible cost, and make nothing.")
 @plugin_option
 @json_option
 def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:

@@ -38,7 +38,7 @@ _NOTES = {
     "h_i": "no call attempted, where no tool fits",
     "h_s": "no call that talm-sim's reader finds, where no tool fits",
     "gap": "H-S minus H-I, over the same rows: malformed attempts",
-    "ast_bfcl": "the right calls, raw text read as BFCL reads it",
+    "ast_bfcl": "the right calls were made, with raw text read as BFCL reads it",
     "h_s_bfcl": "no call that BFCL's reader finds, where no tool fits",
     "gap_bfcl": "H-S(BFCL) minus H-I, over the same rows",
 }
