@@ -1,4 +1,4 @@
-"""`talm-sim scenarios list|show|stats|init|check|generate|review`."""
+"""`talm-sim scenarios list|show|schema|stats|init|check|generate|review`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ task_option = click.option(
 
 @click.group()
 def command() -> None:
-    """The scenarios: list, show, stats, init, check, generate, review."""
+    """The scenarios: list, show, schema, stats, init, check, generate, review."""
 
 
 @command.command("list")
@@ -100,6 +100,23 @@ def show(scenario: str | None, task: str, file: Path | None, tools_from: tuple[s
         raise PrerequisiteError(f"unknown scenario '{scenario}'.{suggest_nearest(scenario, [*scenarios]) or listing}")
     print_json(scenarios[scenario].model_dump(mode="json"))
     _print_guessing_odds(found, scenarios[scenario], tools_from, trust)
+
+
+@command.command("schema")
+@task_option
+@plugin_option
+def schema(task: str) -> None:
+    """Print the JSON Schema of a line of a scenario file.
+
+    An editor that knows JSON Schema can then complete keys and mark mistakes. What depends on several fields together, and whether the
+    tools can be called, is for `scenarios check`.
+    """
+    from talm_sim.scenarios.schema import scenario_schema
+    from talm_sim.tasks.agent_task import AgentTask
+
+    found = find_task(task)
+    groups = dict.fromkeys(group for split in found.splits.values() for group in split)
+    print_json(scenario_schema(found.name, [*groups], found.target, without_target=isinstance(found, AgentTask)))
 
 
 def _print_guessing_odds(found: Task[Any], scenario: Scenario, tools_from: tuple[str, ...], trusted: bool) -> None:

@@ -65,6 +65,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
     """Four answers scored by log-probability, or a free one classified."""
 
     name = TASK
+    target = "choice"
     about = "Direct answer, tool call, follow-up question, unable to answer: which does the model choose?"
     options = When2CallOptions
     splits: ClassVar = {
