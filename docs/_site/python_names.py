@@ -42,8 +42,10 @@ class PublicNames(SphinxDirective):
         lines = [f".. currentmodule:: {home}", ""]
         for name in names:
             kind = kind_of(getattr(module, name))
-            text = written_about(home, name) if kind == "data" else []
-            lines += [f".. {'' if text else 'auto'}{kind}:: {home}.{name}", "", *(f"   {line}" for line in text), ""]
+            if kind == "data":
+                lines += [f".. data:: {name}", "", *(f"   {line}" for line in written_about(home, name)), ""]
+            else:
+                lines += [f".. auto{kind}:: {home}.{name}", ""]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
@@ -51,7 +53,7 @@ def kind_of(value: object) -> str:
     """Return what a value is to autodoc."""
     if inspect.isclass(value):
         return "exception" if issubclass(value, BaseException) else "class"
-    return "function" if inspect.isroutine(value) else "data"
+    return "function" if inspect.isfunction(value) else "data"
 
 
 def skip_member(app: Sphinx, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
@@ -170,6 +172,18 @@ def resolve(app: Sphinx, env: Any, node: pending_xref, text: nodes.Element) -> n
     return text if node["reftype"] in {"class", "obj"} and "refwarn" not in node else None
 
 
+def find_home(app: Sphinx, module: str, name: str) -> str:
+    """Return the module whose source defines a documented name."""
+    home = getattr(found(f"{module}.{name.partition('.')[0]}"), "__module__", "")
+    return home if home.partition(".")[0] == PACKAGE else module
+
+
+def drop_links_back(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """Drop the links from a module's source to the reference: where a module's names are documented in several places, they lead astray."""
+    if page.startswith("_modules/"):
+        context["body"] = re.sub(r'<a class="viewcode-back"[^>]*>.*?</a>', "", context["body"])
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the directive and the hooks."""
     # Autodoc adds to a class what its module's source annotates; models that are imported later could then not be derived from pydantic's.
@@ -183,4 +197,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", bring_back, priority=900)
     app.add_post_transform(BuiltIns)
     app.connect("missing-reference", resolve)
+    app.connect("viewcode-follow-imported", find_home)
+    app.connect("html-page-context", drop_links_back)
     return {"parallel_read_safe": True}

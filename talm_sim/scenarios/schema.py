@@ -21,7 +21,7 @@ _AT = "#/$defs/{model}"
 _NOT_BLANK = {"pattern": r"\S"}
 
 
-def scenario_schema(task: str, groups: Sequence[str], target: str = "", *, without_target: bool = True) -> dict[str, Any]:
+def scenario_schema(task: str, groups: Sequence[str], target: str = "", *, needs_target: bool = False) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of one scenario of a task.
 
     Whatever the reader refuses because of a key, a type or a value's form, the schema refuses, too. It is stricter where the reader
@@ -31,7 +31,7 @@ def scenario_schema(task: str, groups: Sequence[str], target: str = "", *, witho
         task: The task's name.
         groups: Its groups.
         target: The type of its targets, for example `facts`; every type if empty.
-        without_target: Whether a scenario may have none.
+        needs_target: Whether a scenario must have one.
     """
     schema = Scenario.model_json_schema(ref_template=_AT)
     definitions: dict[str, Any] = schema.pop("$defs")
@@ -45,13 +45,13 @@ def scenario_schema(task: str, groups: Sequence[str], target: str = "", *, witho
     several = fields["missing"]
     about = several.pop("description")
     fields["missing"] = {"anyOf": [{"type": "null"}, {"$ref": _AT.format(model="Missing")}, several], "description": about}
-    fields["target"] |= {"anyOf": [*_targets(target), *([{"type": "null"}] if without_target else [])]}
+    fields["target"] |= {"anyOf": [*_targets(target), *([] if needs_target else [{"type": "null"}])]}
     definitions["Turn"]["properties"]["messages"]["items"] = {"oneOf": [*_messages()]}
     definitions["Option"]["properties"]["text"] |= _NOT_BLANK
     definitions["Fact"]["properties"]["asks"]["items"] |= _NOT_BLANK
     if task != Scenario.model_fields["task"].default:
         schema["required"].append("task")
-    if not without_target:
+    if needs_target:
         schema["required"].append("target")
         del fields["target"]["default"]
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"Scenario of task {task}"}

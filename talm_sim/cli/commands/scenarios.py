@@ -111,12 +111,7 @@ def schema(task: str) -> None:
     An editor that knows JSON Schema can then complete keys and mark mistakes. What depends on several fields together, and whether the
     tools can be called, is for `scenarios check`.
     """
-    from talm_sim.scenarios.schema import scenario_schema
-    from talm_sim.tasks.agent_task import AgentTask
-
-    found = find_task(task)
-    groups = dict.fromkeys(group for split in found.splits.values() for group in split)
-    print_json(scenario_schema(found.name, [*groups], found.target, without_target=isinstance(found, AgentTask)))
+    print_json(find_task(task).line_schema())
 
 
 def _print_guessing_odds(found: Task[Any], scenario: Scenario, tools_from: tuple[str, ...], trusted: bool) -> None:
