@@ -207,9 +207,13 @@ def test_every_export_carries_the_settings_of_its_run(tmp_path: Path) -> None:
 def test_a_summary_is_computed_once_for_the_files_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = run(**{**make_world(tmp_path), "human": "none", "tools": "replay"}, progress=False)
     counted: list[str] = []
-    task = type(stored.job.task)
-    summarize = task.summarize
-    monkeypatch.setattr(task, "summarize", lambda self, rows, view: counted.append(view.id) or summarize(rows, view))
+    summarize: Any = type(stored.job.task).summarize
+
+    def count(rows: Any, view: Any) -> Any:
+        counted.append(view.id)
+        return summarize(rows, view)
+
+    monkeypatch.setattr(type(stored.job.task), "summarize", staticmethod(count))
     first = stored.summary()
     assert first == load_run(stored.path).summary() and counted == [stored.id], "the run itself has computed it already"
     assert stored.summary(stored.rows()[:1]) != first, "of other rows it is another one"

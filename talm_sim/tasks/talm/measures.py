@@ -161,9 +161,7 @@ def _mark_measures(scored: Sequence[Row]) -> Iterable[Measure]:
     asking = asking_of(scored)
     if asking is not None and asking.marked:
         about, left = "questions, as the person marked them", asking.marked - asking.compared
-        yield _line(
-            share_of_counts(scored, "appropriate", "marked"), "appropriate", about, "of the marked questions"
-        )
+        yield _line(share_of_counts(scored, "appropriate", "marked"), "appropriate", about, "of the marked questions")
         rest = f"; {left} not compared, as what is missing is not known" if left else ""
         yield _line(share_of_counts(scored, "agreeing", "compared"), "rule_agrees", about, f"the rule for relevance agrees{rest}")
 
