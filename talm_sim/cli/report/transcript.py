@@ -16,6 +16,7 @@ from talm_sim.cli.report.person_faults import person_sections
 from talm_sim.cli.terminal.prose import indent, prose
 from talm_sim.cli.terminal.text import count, one_line, strip_control
 from talm_sim.config import Scope
+from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks import AgentOptions
@@ -70,7 +71,8 @@ def stored_transcript(stored: StoredRun, episode: Episode, *, full: bool = False
     acts = isinstance(stored.job.options, AgentOptions)
     if acts and scenario is not None:
         sections += person_sections(stored, episode, scenario)
-    return transcript(episode, scenario, verdicts, sections, agent=agent, notes=notes, led=acts, full=full)
+    comments = stored.comments(episode.id)
+    return transcript(episode, scenario, verdicts, sections, comments, agent=agent, notes=notes, led=acts, full=full)
 
 
 def transcript(
@@ -78,6 +80,7 @@ def transcript(
     scenario: Scenario | None,
     verdicts: Sequence[Verdict],
     sections: Sequence[Section] = (),
+    comments: Sequence[Comment] = (),
     *,
     agent: str = "",
     notes: Sequence[str] = (),
@@ -91,6 +94,7 @@ def transcript(
         scenario: Its scenario; None if the run does not have it.
         verdicts: What the judges said.
         sections: What the task adds, shown below the query.
+        comments: What readers wrote.
         agent: The user's own agent, if one was run.
         notes: What a reader should know of its run.
         led: Whether an agent was led through the scenario's turns; otherwise the user's last words are the query.
@@ -116,7 +120,16 @@ def transcript(
         parts += _section("Perturbations", list(_perturbations(episode)))
     if verdicts or not scored:
         parts += _section("Verdicts", list(_verdicts(verdicts)))
+    if comments:
+        parts += _section("Comments", [_comment(one, episode) for one in comments])
     return Group(*parts)
+
+
+def _comment(comment: Comment, episode: Episode) -> RenderableType:
+    """Render what a reader wrote, with the attempt that they saw if it is not this one."""
+    other = f", on attempt {comment.attempt}" if comment.attempt != episode.attempt else ""
+    who = f"{one_line(comment.attribution)}{other}: "
+    return Padding(Text.assemble((who, "magenta"), strip_control(comment.text)), (0, 0, 0, 2), expand=False)
 
 
 def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType]:
