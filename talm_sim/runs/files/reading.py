@@ -70,10 +70,10 @@ class RunFiles:
             raise PrerequisiteError(f"{self.path}: run.db cannot be read ({str(err).splitlines()[0]}).") from None
 
     def _look_through(self, conn: sqlite3.Connection) -> None:
-        """Check that the run has not changed since it was sealed; once, as long as its file stays the same."""
+        """Check that the run has not changed since it was sealed; once, as long as its file and whether somebody runs it stay the same."""
         file = (self._place / DATABASE).stat()
         now = (file.st_ino, file.st_size, file.st_mtime_ns)
-        if now == self._looked_through:
+        if (*now, is_owned(conn)) == self._looked_through:
             return
         conn.execute("BEGIN")  # all of it at one moment
         try:
@@ -83,4 +83,4 @@ class RunFiles:
             raise PrerequisiteError(f"{self.path}: {err}") from None
         finally:
             conn.execute("ROLLBACK")
-        self._closed, self._looked_through = sealed or owned, now
+        self._closed, self._looked_through = sealed or owned, (*now, owned)
