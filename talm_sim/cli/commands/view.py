@@ -23,15 +23,22 @@ __all__ = ["command"]
 @run_dir_option
 @plugin_option
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port on loopback; 0 picks a free one.")
-@click.option("--name", default="", metavar="NAME", help="What you call yourself in comments; you can also type it on the page.")
-@click.option("--browser/--no-browser", default=None, help="Open a browser, or only print the link. Default: open one if there is a screen.")
-def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, browser: bool | None) -> None:
-    """Show stored runs as a page in the browser, until Ctrl-C.
+@click.option(
+    "--name",
+    default="",
+    metavar="NAME",
+    envvar="TALM_SIM_NAME",
+    show_envvar=True,
+    help="Your name in comments; the page has a field for it, too.",
+)
+@click.option("--no-browser", is_flag=True, help="Only print the link. Default: also open a browser if there is a screen.")
+def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, no_browser: bool) -> None:
+    """Show runs as a page in the browser, live while they go on.
 
     The page is that of `report --html`, with every transcript. While a run goes on, finished episodes appear by themselves. On the page you
     can write comments on episodes: they are kept in the run and exported with it, and count in no rate. Without RUN, the newest run is shown.
 
-    Only this machine can reach the page, and only with the link, which works once.
+    Ctrl-C ends it. Only this machine can reach the page, and only with the link, which works once.
     """
     from talm_sim.cli.view.app import make_app  # not at the top: a help page needs no server
     from talm_sim.cli.view.guard import Guard
@@ -57,7 +64,7 @@ def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, browser:
     def ready(address: str) -> None:
         click.echo(guards[0].new_link())
         click.echo(f"the page of {', '.join(strip_control(one.id) for one in stored)}; the link works once; stop with Ctrl-C", err=True)
-        if _has_screen() if browser is None else browser:
+        if not no_browser and _has_screen():
             _open_browser(guards[0].new_link())
 
     try:
