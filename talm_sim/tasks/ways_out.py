@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from talm_sim.agent.humans import SimulatedResponder
 from talm_sim.common.digests import canonical_json
@@ -120,6 +120,12 @@ def _run_to_end(make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(make())
+    at_once = make()
+    try:
+        at_once.send(None)
+    except StopIteration as end:
+        return cast("_T", end.value)
+    at_once.close()  # a fault of the user's waits
     with ThreadPoolExecutor(1) as apart:
         return apart.submit(lambda: asyncio.run(make())).result()
 

@@ -26,6 +26,7 @@ from pydantic import BaseModel
 
 from talm_sim.agent.checkpoints import durable_saver, memory_saver
 from talm_sim.agent.episode import Waiting
+from talm_sim.common.garbage import rare_searches
 from talm_sim.common.processes import end_in_time, leave
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, ToolsGoneError
@@ -282,7 +283,8 @@ def main() -> int:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the run; one that is ignored would be ignored by what is started here, too
     threading.Thread(target=_end_with, args=(parent, orders), name="talm-sim-end-with-run", daemon=True).start()
-    run_to_completion(_work(orders, pipe))
+    with rare_searches():
+        run_to_completion(_work(orders, pipe))
     if not foreign_code_has_run():  # the interpreter's own end frees every object, which takes a second
         atexit._run_exitfuncs()
         sys.stderr.flush()
