@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from talm_sim.cli.pages import build_index, build_transcript
+from talm_sim.cli.parsing.arguments import short_name
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.files.comments import COMMENTS
 from talm_sim.runs.files.lease import Owner
 from talm_sim.runs.stored_run import StoredRun
+from talm_sim.runs.tool_sources import resume_command
 
 __all__ = ["State", "WatchedRuns"]
 
@@ -31,11 +33,13 @@ class State:
 
     Attributes:
         index: What `build_index` returns.
+        runs: How far each run is, and whether a process runs it.
         comments: The comments on each run, in the order of the runs.
-        version: It changes with the two.
+        version: It changes with all of them.
     """
 
     index: dict[str, Any]
+    runs: list[dict[str, Any]]
     comments: list[list[dict[str, Any]]]
     version: str
 
@@ -101,8 +105,15 @@ class WatchedRuns:
                 stack.enter_context(run.at_once())
             self._owners = [run.owner for run in self._runs]
             index = build_index(self._runs)
-            comments = [[one.model_dump() for one in run.comments()] for run in self._runs]
-        return State(index, comments, digest(json.dumps([index, comments], sort_keys=True), 32))
+            runs = [_describe(run, owner) for run, owner in zip(self._runs, self._owners, strict=True)]
+            comments = [[one.model_dump() | {"attribution": one.attribution} for one in run.comments()] for run in self._runs]
+        return State(index, runs, comments, digest(json.dumps([index, runs, comments], sort_keys=True), 32))
+
+
+def _describe(run: StoredRun, owner: Owner | None) -> dict[str, Any]:
+    unfinished = run.finished < run.total
+    again = resume_command(run.job, short_name(run.path)) if owner is None and unfinished and not run.imported else ""
+    return {"id": run.id, "finished": run.finished, "total": run.total, "waiting": run.waiting, "running": owner is not None, "again": again}
 
 
 def _is_alive(owner: Owner | None) -> bool:

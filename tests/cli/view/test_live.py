@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,9 +36,9 @@ def episodes(viewer: Viewer) -> list[str]:
     return list(run["episodes"])
 
 
-def closed(viewer: Viewer) -> Any:
-    (run,) = viewer.state()["index"]["runs"]
-    return run["closed"]
+def running(viewer: Viewer) -> bool:
+    (run,) = viewer.state()["runs"]
+    return bool(run["running"])
 
 
 def test_a_live_run_is_followed_killed_resumed_and_commented_on(tmp_path: Path) -> None:
@@ -53,20 +52,22 @@ def test_a_live_run_is_followed_killed_resumed_and_commented_on(tmp_path: Path) 
             assert seen == [f"plain-{number:03}" for number in range(len(seen))] and len(seen) < 60
             assert viewer.transcript(seen[0]).json["answer"] == "done"
             assert viewer.write(seen[0], "While it runs.", "Ada").status == 201
-            assert closed(viewer) and load_run(run).owner is not None, "the page took the lease"
+            assert running(viewer) and load_run(run).owner is not None, "the page took the lease"
             before = viewer.state()["version"]
             child.send_signal(signal.SIGKILL)
             child.wait(PATIENCE_S)
-        until(lambda: not closed(viewer))
+        until(lambda: not running(viewer))
         assert viewer.state()["version"] != before
         stopped = episodes(viewer)
+        assert viewer.state()["runs"][0]["again"] == "talm-sim resume live"
         time.sleep(0.2)
         assert episodes(viewer) == stopped
         assert viewer.write(stopped[-1], "It was killed here.").status == 201
         with playing(run, delay=0) as child:
             until(lambda: len(episodes(viewer)) == 60)
             assert child.wait(PATIENCE_S) == 0
-        until(lambda: bool(closed(viewer)))
+        until(lambda: not running(viewer))
+        assert viewer.state()["runs"] == [{"id": "live", "finished": 60, "total": 60, "waiting": 0, "running": False, "again": ""}]
         (comments,) = viewer.state()["comments"]
         assert [(one["episode_id"], one["text"], one["name"]) for one in comments] == [
             (seen[0], "While it runs.", "Ada"),
