@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, groupby
-from typing import Any
+from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -15,7 +14,7 @@ from talm_sim.cli.terminal.prose import indent, prose
 from talm_sim.cli.terminal.text import count, one_line, strip_control
 from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.runs.transcripts import Asked, Call, Transcript, TurnPart, event_part, make_transcript, read_transcript
+from talm_sim.runs.transcripts import Asked, Call, Transcript, TurnPart, event_part, fold_turns, likeness, make_transcript, read_transcript
 from talm_sim.types import FINISH, Episode, HumanEvent, Line, Scenario, Section, TokenLogprob, ToolCall, ToolEvent, Verdict
 
 __all__ = ["call_text", "human_event_lines", "stored_transcript", "tool_event_lines", "transcript"]
@@ -26,8 +25,6 @@ _BEGIN, _END = 90, 160
 _LIKELIEST = 5
 """First tokens that are shown unless --full is given."""
 _STYLES = {"plain": "", "strong": "bold", "faint": "dim", "good": "green", "bad": "red", "notice": "yellow"}
-_PLACES = {"number", "steps", "elapsed_ms"}
-"""What differs between turns and events that a reader cannot tell apart."""
 
 
 def stored_transcript(stored: StoredRun, episode: Episode, *, full: bool = False) -> RenderableType:
@@ -135,21 +132,11 @@ def _turns(one: Transcript, full: bool) -> Iterator[RenderableType]:
 
     Later messages of the user are shown where they came.
     """
-    heard = list(accumulate(len(turn.user) for turn in one.turns))
-    for _, alike in groupby(one.turns, lambda turn: turn.number if full or turn.answers else (heard[turn.number - 1], _likeness(turn))):
-        first, *others = alike
+    for first, *others in [[turn] for turn in one.turns] if full else fold_turns(one.turns):
         for said in first.user:
             yield from _section("The user", [prose(strip_control(said))])
         title = f"Turns {first.number} to {others[-1].number}, all identical" if others else f"Turn {first.number}"
         yield from _section(f"{title}, the answer" if first.answers else title, list(_turn(first, full)))
-
-
-def _likeness(part: TurnPart | Call | Asked) -> Any:
-    """Return a key that is equal for turns or events that a reader cannot tell apart."""
-    every: Any = {"__all__": _PLACES}
-    if isinstance(part, TurnPart):
-        return part.model_dump(exclude={"number": True, "steps": True, "user": True, "events": every, "broken": every, "left": every})
-    return part.model_dump(exclude=_PLACES)
 
 
 def _turn(turn: TurnPart, full: bool) -> Iterator[RenderableType]:
@@ -161,7 +148,7 @@ def _turn(turn: TurnPart, full: bool) -> Iterator[RenderableType]:
         yield prose(strip_control(turn.text).strip())
     for broken in turn.broken:
         yield Text(f"! not a valid call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
-    for _, alike in groupby(enumerate(turn.events), lambda item: item[0] if full or isinstance(item[1], Asked) else _likeness(item[1])):
+    for _, alike in groupby(enumerate(turn.events), lambda item: item[0] if full or isinstance(item[1], Asked) else likeness(item[1])):
         (_, event), *others = alike
         if isinstance(event, Asked):
             yield from _asked_lines(event)

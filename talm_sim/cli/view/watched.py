@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from talm_sim.cli.pages import build_index, build_transcript
+from talm_sim.cli.pages.cleaning import PageTexts
+from talm_sim.cli.pages.transcripts import comment_data
 from talm_sim.cli.parsing.arguments import short_name
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError
@@ -106,7 +108,11 @@ class WatchedRuns:
             self._owners = [run.owner for run in self._runs]
             index = build_index(self._runs)
             runs = [_describe(run, owner) for run, owner in zip(self._runs, self._owners, strict=True)]
-            comments = [[one.model_dump() | {"attribution": one.attribution} for one in run.comments()] for run in self._runs]
+            texts = PageTexts()
+            comments = [[comment_data(one, texts) for one in run.comments()] for run in self._runs]
+        for run, owner in zip(self._runs, self._owners, strict=True):
+            if owner is None:
+                run.fold_log()  # an owner that ended while this process read could not do it
         return State(index, runs, comments, digest(json.dumps([index, runs, comments], sort_keys=True), 32))
 
 

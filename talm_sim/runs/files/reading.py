@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.files.database import DATABASE, connect_reader
+from talm_sim.runs.files.database import DATABASE, connect_reader, connect_writer, fold
 from talm_sim.runs.files.lease import is_owned
 from talm_sim.runs.files.manifest import stamp_in
-from talm_sim.runs.files.sealing import check_fits
+from talm_sim.runs.files.sealing import check_fits, is_sealed
 
 __all__ = ["RunFiles"]
 
@@ -46,6 +46,14 @@ class RunFiles:
             finally:
                 self._held = None
                 self._forget()
+
+    def fold_log(self) -> None:
+        """Make a run that was closed while somebody read it whole in its file; without a log, or where nothing can be written, do nothing."""
+        if not (self._place / f"{DATABASE}-wal").exists():
+            return
+        with suppress(PrerequisiteError, OSError), closing(connect_writer(self._place)) as conn:
+            if is_sealed(conn):
+                fold(conn)
 
     @contextmanager
     def _open_connection(self) -> Iterator[sqlite3.Connection]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, groupby
+from typing import Any
 
 from talm_sim.config import Scope
 from talm_sim.runs.files.comments import Comment
@@ -24,7 +26,10 @@ from talm_sim.tasks import AgentOptions
 from talm_sim.types import FINISH, Episode, Event, HumanEvent, ModelTurn, PerturbationLog, Scenario, Section, ToolEvent, Verdict
 from talm_sim.types.steps import steps_of
 
-__all__ = ["event_part", "make_transcript", "read_transcript"]
+__all__ = ["event_part", "fold_turns", "likeness", "make_transcript", "read_transcript"]
+
+_PLACES = {"number", "steps", "elapsed_ms"}
+"""What differs between turns and events that a reader cannot tell apart."""
 
 
 def read_transcript(
@@ -202,6 +207,21 @@ def event_part(event: Event, steps: tuple[int, ...] = ()) -> Call | Asked:
         faults=tuple(_fault(log) for log in event.perturbations),
         steps=steps,
     )
+
+
+def likeness(part: TurnPart | Call | Asked) -> Any:
+    """Return a key that is equal for turns or events that a reader cannot tell apart."""
+    every: Any = {"__all__": _PLACES}
+    if isinstance(part, TurnPart):
+        return part.model_dump(exclude={"number": True, "steps": True, "user": True, "events": every, "broken": every, "left": every})
+    return part.model_dump(exclude=_PLACES)
+
+
+def fold_turns(turns: Sequence[TurnPart]) -> Iterator[list[TurnPart]]:
+    """Yield the turns in groups of neighbours that a reader cannot tell apart; the answer is alone, and so is what follows a message."""
+    heard = list(accumulate(len(turn.user) for turn in turns))
+    for _, alike in groupby(turns, lambda turn: turn.number if turn.answers else (heard[turn.number - 1], likeness(turn))):
+        yield list(alike)
 
 
 def _fault(log: PerturbationLog, in_place: str = "") -> Fault:

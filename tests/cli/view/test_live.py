@@ -33,7 +33,7 @@ def playing(run: Path, *, delay: float = 0.05) -> Iterator[subprocess.Popen[str]
 
 def episodes(viewer: Viewer) -> list[str]:
     (run,) = viewer.state()["index"]["runs"]
-    return list(run["episodes"])
+    return [one["id"] for one in run["episodes"]]
 
 
 def running(viewer: Viewer) -> bool:
@@ -69,9 +69,9 @@ def test_a_live_run_is_followed_killed_resumed_and_commented_on(tmp_path: Path) 
         until(lambda: not running(viewer))
         assert viewer.state()["runs"] == [{"id": "live", "finished": 60, "total": 60, "waiting": 0, "running": False, "again": ""}]
         (comments,) = viewer.state()["comments"]
-        assert [(one["episode_id"], one["text"], one["name"]) for one in comments] == [
+        assert [(one["episode"], one["text"], one["who"].partition(",")[0]) for one in comments] == [
             (seen[0], "While it runs.", "Ada"),
-            (stopped[-1], "It was killed here.", ""),
+            (stopped[-1], "It was killed here.", "anonymous"),
         ]
     assert load_run(run).closed and load_run(run).finished == 60
     assert sorted(path.name for path in run.iterdir()) == ["comments.jsonl", "run.db", "run.json"], "the run is whole in its files"
