@@ -18,6 +18,7 @@ from talm_sim.cli.report.layout import (
     papers,
     sizes,
 )
+from talm_sim.cli.report.shades import shade
 from talm_sim.cli.report.table_details import figure_counts
 from talm_sim.types import Curve, Matrix, Measure, Summary
 from talm_sim.types.figures import format_figure, interval
@@ -81,10 +82,17 @@ def _matrix(summary: Summary, matrix: Matrix) -> dict[str, Any]:
         "columns": list(matrix.columns),
         "side": list(side),
         "rows": [
-            {"name": gold, "counts": list(counts), "side": [format_figure(of.get(gold)) for of in side.values()]}
+            {"name": gold, "counts": list(counts), "shades": _shades(counts), "side": [format_figure(of.get(gold)) for of in side.values()]}
             for gold, counts in zip(matrix.rows, matrix.counts, strict=True)
         ],
     }
+
+
+def _shades(counts: Sequence[int]) -> list[list[str]]:
+    """Return the colours of a row's cells: behind the digits, and theirs. A row without episodes has none."""
+    support = sum(counts)
+    pairs = [shade(count / support) for count in counts] if support else []
+    return [[f"rgb{back}", f"rgb{front}"] for back, front in pairs]
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
