@@ -1,128 +1,87 @@
-// Follows the runs of a page that `talm-sim view` serves, and sends what a reader writes. Every text is set as text, never as HTML.
-//
-// The page sends `talm-sim:transcript` with {run, episode, attempt, element} when it has shown a transcript in `element`. This script sends
-// `talm-sim:index` with the index that is to be shown from now on.
-(() => {
-  "use strict";
-  const POLL_MS = 1000;
-  const start = JSON.parse(document.getElementById("index").textContent).live;
-  let { version, runs, comments } = start;
-  let name = start.name;
-  const shown = new Map(); // element of each transcript on the page to what it is about
+// What `talm-sim view` adds to the page: it follows the runs, and sends the comments that a reader writes.
 
-  const make = (tag, text = "", attributes = {}) => {
-    const element = document.createElement(tag);
-    element.textContent = text;
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    return element;
-  };
+const POLL_MS = 1000
+const watched = { ...page.index.live, parts: new Map(), made: 0 }
 
-  // --- what the runs do -----------------------------------------------------------------------------------------------------------------
+const state = make('strong', { role: 'status' })
+const progress = make('span')
+const bar = make('p', { id: 'live' }, state, progress)
+document.querySelector('header').append(bar)
 
-  const bar = make("p", "", { id: "live", role: "status" });
-  document.body.prepend(bar);
+function say(kind, words, more = '') {
+  // Only the state is read aloud when it changes, not every episode.
+  if (state.textContent !== words) state.textContent = words
+  progress.textContent = more && `: ${more}`
+  bar.className = kind
+}
 
-  const describe = (run) => {
-    const progress = `${run.finished} of ${run.total} episodes are finished`;
-    const waiting = run.waiting ? `, ${run.waiting} wait for a person` : "";
-    if (run.running) return `running: ${progress}${waiting}`;
-    if (run.finished === run.total) return `finished: all ${run.total} episodes`;
-    return `stopped: ${progress}${waiting}${run.again ? `; continue with: ${run.again}` : ""}`;
-  };
+function describe(run) {
+  const finished = run.finished === run.total ? count(run.total, 'episode') : `${run.finished.toLocaleString('en')} of ${count(run.total, 'episode')} finished`
+  const name = watched.runs.length > 1 ? `${run.id} ` : ''
+  return name + finished + (run.waiting ? `, ${run.waiting.toLocaleString('en')} waiting for a person` : '') + (run.again && `; continue with: ${run.again}`)
+}
 
-  const say = (text, state) => {
-    if (bar.textContent !== text) bar.textContent = text; // a screen reader reads each change
-    bar.className = state;
-  };
+function sayRuns() {
+  const running = watched.runs.some(run => run.running), stopped = watched.runs.some(run => run.again)
+  say(running ? 'running' : stopped ? 'stopped' : 'finished', running ? 'Running' : stopped ? 'Stopped' : 'Finished', watched.runs.map(describe).join('; '))
+}
 
-  const sayRuns = () => {
-    const several = runs.length > 1;
-    say(
-      runs.map((run) => (several ? `${run.id} ${describe(run)}` : describe(run))).join("; "),
-      runs.some((run) => run.running) ? "running" : "still",
-    );
-  };
-
-  const poll = async () => {
-    try {
-      const answer = await fetch(`state.json?have=${version}`);
-      if (answer.status === 200) {
-        const now = await answer.json();
-        ({ version, runs, comments } = now);
-        document.dispatchEvent(new CustomEvent("talm-sim:index", { detail: now.index }));
-        for (const [element, about] of shown) if (element.isConnected) list(element, about);
-      }
-      if (answer.ok) sayRuns();
-      else say(answer.status === 403 ? "talm-sim view was started again; open its new link" : (await answer.json()).error, "lost");
-    } catch {
-      say("talm-sim view has ended; this page no longer changes", "lost");
+async function poll() {
+  try {
+    const answer = await fetch(`state.json?have=${watched.version}`)
+    if (answer.status === 200) {
+      const now = await answer.json()
+      Object.assign(watched, { version: now.version, runs: now.runs, comments: now.comments })
+      page.refresh(now.index)
+      for (const [line, part] of watched.parts) part.list(line)
     }
-    setTimeout(poll, POLL_MS);
-  };
+    if (answer.ok) sayRuns()
+    else if (answer.status === 403) say('lost', 'talm-sim view was started again', 'open its new link')
+    else say('lost', 'The run cannot be read', (await answer.json()).error)
+  } catch {
+    say('lost', 'talm-sim view has ended', 'this page no longer changes')
+  }
+  setTimeout(poll, POLL_MS)
+}
 
-  // --- comments -------------------------------------------------------------------------------------------------------------------------
-
-  const list = (element, { run, episode, attempt }) => {
-    const said = comments[run].filter((one) => one.episode_id === episode);
-    const items = said.map((one) => {
-      const item = make("li");
-      const other = one.attempt === attempt ? "" : `, on attempt ${one.attempt}`;
-      item.append(make("p", `${one.attribution}${other}`, { class: "who" }), make("p", one.text, { class: "said" }));
-      return item;
-    });
-    element.querySelector("ol").replaceChildren(...items);
-  };
-
-  const send = async (form, about) => {
-    const [text, who, button, error] = ["textarea", "input", "button", "[role=alert]"].map((one) => form.querySelector(one));
-    name = who.value;
-    button.disabled = true;
-    error.textContent = "";
+/** The comments on an episode, and a form to write one. It is made once per episode: what a reader is writing stays. */
+function commentsPart(line) {
+  const box = make('div'), error = make('p', { class: 'bad', role: 'alert' }), number = ++watched.made
+  const text = make('textarea', { id: `comment-${number}`, rows: 3, maxlength: 4000, required: true })
+  const name = make('input', { id: `name-${number}`, maxlength: 80, autocomplete: 'name', value: watched.name })
+  const button = make('button', { type: 'submit' }, 'Add comment')
+  const send = async event => {
+    event.preventDefault()
+    watched.name = name.value
+    button.disabled = true
+    error.textContent = ''
     try {
-      const body = JSON.stringify({ run: about.run, episode: about.episode, text: text.value, name });
-      const answer = await fetch("comments", { method: "POST", headers: { "Content-Type": "application/json" }, body });
-      const said = await answer.json();
+      const body = JSON.stringify({ run: line.run, episode: line.id, text: text.value, name: name.value })
+      const answer = await fetch('comments', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+      const said = await answer.json()
       if (answer.ok) {
-        comments = said.comments;
-        text.value = "";
-        list(form.parentElement, about);
-      } else error.textContent = said.error;
+        watched.comments = said.comments
+        text.value = ''
+        list(line)
+      } else error.textContent = said.error
     } catch {
-      error.textContent = "The comment was not kept: talm-sim view has ended. Your text is still here.";
+      error.textContent = 'The comment was not kept: talm-sim view has ended.'
     }
-    button.disabled = false;
-  };
+    button.disabled = false
+  }
+  const list = of => box.replaceChildren(...commentList(watched.comments[of.run].filter(one => one.episode === of.id), part.attempt))
+  const form = make('form', { submit: send }, make('label', { for: text.id }, 'Your comment'), text, make('label', { for: name.id }, 'Your name'), name, button, error)
+  const part = { element: make('section', { class: 'part comments' }, make('h4', {}, 'Comments'), box, form), list, attempt: 1 }
+  return part
+}
 
-  let number = 0;
-  const addComments = (place, about) => {
-    const part = make("section", "", { class: "comments", "aria-label": `Comments on ${about.episode}` });
-    const form = make("form");
-    const ids = [`comment-${++number}`, `name-${number}`];
-    form.append(
-      make("label", "Your comment", { for: ids[0] }),
-      make("textarea", "", { id: ids[0], rows: "3", maxlength: "4000", required: "" }),
-      make("label", "Your name", { for: ids[1] }),
-      make("input", "", { id: ids[1], maxlength: "80", autocomplete: "name" }),
-      make("button", "Add comment", { type: "submit" }),
-      make("p", "", { role: "alert" }),
-    );
-    form.querySelector("input").value = name;
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      send(form, about);
-    });
-    form.addEventListener("keydown", (event) => event.stopPropagation()); // letters typed here are no keys of the page
-    part.append(make("h3", "Comments"), make("ol"), form);
-    place.append(part);
-    shown.set(part, about);
-    list(part, about);
-  };
+page.opened = (line, transcript) => {
+  if (!watched.parts.has(line)) watched.parts.set(line, commentsPart(line))
+  const part = watched.parts.get(line)
+  part.attempt = transcript.attempt
+  part.list(line)
+  if (!part.element.isConnected) line.body.append(part.element)
+}
 
-  document.addEventListener("talm-sim:transcript", (event) => {
-    for (const part of shown.keys()) if (!part.isConnected) shown.delete(part);
-    addComments(event.detail.element, event.detail);
-  });
-
-  sayRuns();
-  setTimeout(poll, POLL_MS);
-})();
+sayRuns()
+setTimeout(poll, POLL_MS)
