@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from talm_sim.runs.stored_run import load_run
-from tests.cli.view.served import PATIENCE_S, ROOT, Viewer, viewing
-from tests.runs import scripted
+from tests.cli.view.live_run import playing
+from tests.cli.view.served import PATIENCE_S, Viewer, viewing
 from tests.runs.killed import until
 from tests.runs.scripted import new_run
-
-
-@contextmanager
-def playing(run: Path, *, delay: float = 0.05) -> Iterator[subprocess.Popen[str]]:
-    """Play the run in a process of its own, one episode after the other."""
-    command = [sys.executable, scripted.__file__, str(run), "1", "1", str(delay)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True) as child:
-        try:
-            yield child
-        finally:
-            child.kill()
 
 
 def episodes(viewer: Viewer) -> list[str]:
