@@ -194,8 +194,8 @@ def comparison_markdown(one: Comparison) -> str:
     return "\n\n".join(parts)
 
 
-def comparison_section(one: Comparison, divergences: Mapping[str, Divergence] | None = None) -> PageSection:
-    """Return a comparison as a section of a page; with `divergences`, also where the episodes of flipped scenarios first differ."""
+def comparison_section(one: Comparison) -> PageSection:
+    """Return a comparison as a section of a page."""
     tables = []
     for title in dict.fromkeys(difference.measure.under for difference in one.differences):
         rows = [
@@ -211,10 +211,6 @@ def comparison_section(one: Comparison, divergences: Mapping[str, Divergence] | 
         rows = [[one_line_text(flips.group), *(f"{len(getattr(flips, kind)):,}" for kind in _KINDS)] for flips in one.flips]
         tables.append(PageTable(f"scenarios, by {one.flips_by}" if one.flips_by else "scenarios", ["group", *_KINDS.values()], rows))
     tables += [gain_table(one.gains)] if one.gains else []
-    flipped = [(kind, name) for flips in one.flips for kind in ("improved", "regressed") for name in getattr(flips, kind)]
-    if divergences and flipped:
-        rows = [[one_line_text(name), kind, *excerpts(divergences.get(name))] for kind, name in flipped]
-        tables.append(PageTable("first step that differs", ["scenario", "", "A", "B"], rows, words=4))
     about = [
         *(f"{letter}: {name}: {label}" for letter, name, label in zip("AB", (one.first, one.second), one.labels, strict=True)),
         *_about(one),
