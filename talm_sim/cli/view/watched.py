@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final
@@ -107,7 +107,7 @@ class WatchedRuns:
                 stack.enter_context(run.at_once())
             self._owners = [run.owner for run in self._runs]
             index = build_index(self._runs)
-            runs = [_describe(run, owner) for run, owner in zip(self._runs, self._owners, strict=True)]
+            runs = [_describe(*one) for one in zip(self._runs, self._owners, index["runs"], strict=True)]
             texts = PageTexts()
             comments = [[comment_data(one, texts) for one in run.comments()] for run in self._runs]
         for run, owner in zip(self._runs, self._owners, strict=True):
@@ -116,10 +116,10 @@ class WatchedRuns:
         return State(index, runs, comments, digest(json.dumps([index, runs, comments], sort_keys=True), 32))
 
 
-def _describe(run: StoredRun, owner: Owner | None) -> dict[str, Any]:
-    unfinished = run.finished < run.total
-    again = resume_command(run.job, short_name(run.path)) if owner is None and unfinished and not run.imported else ""
-    return {"id": run.id, "finished": run.finished, "total": run.total, "waiting": run.waiting, "running": owner is not None, "again": again}
+def _describe(run: StoredRun, owner: Owner | None, known: Mapping[str, Any]) -> dict[str, Any]:
+    finished, total = known["finished"], known["total"]
+    again = resume_command(run.job, short_name(run.path)) if owner is None and finished < total and not run.imported else ""
+    return {"id": run.id, "finished": finished, "total": total, "waiting": run.waiting, "running": owner is not None, "again": again}
 
 
 def _is_alive(owner: Owner | None) -> bool:
