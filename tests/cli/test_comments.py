@@ -46,6 +46,13 @@ def test_data_has_comments_where_there_are_any(talm: Talm, stored: Path) -> None
     assert "\x1b" not in talm("report", "a-run", "--rows", "--csv")[1]
 
 
+def test_the_page_has_comments_as_text(talm: Talm, written: Comment) -> None:
+    assert talm("report", "a-run", "--html", "page.html")[0] == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert written.attribution in page and "second line" in page
+    assert "<script>alert" not in page and "\x1b" not in page and "\\u001b" not in page
+
+
 def test_exports_have_comments_and_otel_only_with_content(talm: Talm, written: Comment) -> None:
     assert talm("export", "inspect", "a-run", "--out", "logs")[0] == 0
     (log,) = Path("logs").iterdir()
