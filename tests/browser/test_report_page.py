@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from talm_sim.cli.report.page import report_page
 
 from talm_sim.cli.report.layout import Block
-from talm_sim.cli.report.page import report_page
 from talm_sim.cli.report.shades import contrast
 from tests.cli.summaries import agents, choices_block
 

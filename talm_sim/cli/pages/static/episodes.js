@@ -46,6 +46,7 @@ function lineHead(line) {
 
 async function toggle(line, open = line.body.hidden) {
   line.body.hidden = !open
+  line.item.classList.toggle('open', open)
   line.button.setAttribute('aria-expanded', String(open))
   if (!open || line.filled) return
   line.filled = true
@@ -139,7 +140,7 @@ function follow() {
   if (!line) return
   if (!episodes.shown.includes(line)) { reset(); filter() }
   goTo(episodes.shown.indexOf(line))
-  toggle(line, true)
+  toggle(line, true).then(() => line.item.scrollIntoView({ block: 'start' }))
 }
 
 function reset() {
