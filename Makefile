@@ -47,7 +47,7 @@ campaign: ## Attack the program: kills, damage, hostile servers, secrets (make c
 build: setup ## Build the wheel into dist/
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
-ci: ## Run all that a change must pass, the slow tiers in their short forms (about 25 minutes)
+ci: ## Run all that a change must pass, the slow tiers in their short forms (about 35 minutes)
 	@.ci/run
 
 ci-full: ## The same with the slow tiers whole (about an hour and a half)

@@ -52,6 +52,8 @@ class StoredRun(RunFiles):
         self.manifest: RunManifest = read_manifest(path) if manifest is None else manifest
         self._judged_as: Job[Any] | None = None
         self._held_job: Job[Any] | None = None
+        self._summary: tuple[object, tuple[Summary, ...]] | None = None
+        """The state of the files, and the summary of the run as it was then."""
 
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
@@ -335,10 +337,26 @@ class StoredRun(RunFiles):
         Raises:
             PrerequisiteError: The task is not installed, or the run to compare with cannot be read.
         """
+        state = self._file_state()
+        if rows is None and self._summary is not None and self._summary[0] == state:
+            return [*self._summary[1]]
+        given = rows
         with self.at_once():
             rows, columns, job, people = self.rows() if rows is None else rows, self._own_columns(), self.job, self.people()
             own = (summary_with(one, rows, columns, job) for one in job.task.summarize(rows, self))
-            return [people_measures(one, rows, people) for one in own]
+            found = [people_measures(one, rows, people) for one in own]
+        if given is None:
+            self._keep_summary(found, state)
+        return found
+
+    def summarized(self, summary: Sequence[Summary]) -> StoredRun:
+        """Return this run, which has just been closed, with the summary that was computed before; it is valid until a file changes."""
+        self._keep_summary(summary, self._file_state())
+        return self
+
+    def _keep_summary(self, summary: Sequence[Summary], state: object) -> None:
+        if getattr(self.job.options, "paired_run", None) is None:  # the other run may change
+            self._summary = state, tuple(summary)
 
     def _own_columns(self) -> dict[str, Measured]:
         """Return the measures of the judges that the task does not read itself."""

@@ -77,10 +77,18 @@ class RunFiles:
         except (sqlite3.DatabaseError, ValueError) as err:
             raise PrerequisiteError(f"{self.path}: run.db cannot be read ({str(err).splitlines()[0]}).") from None
 
+    def _file_state(self) -> tuple[int, ...]:
+        """Return what changes with every commit to the run."""
+        found: list[int] = []
+        for name in (DATABASE, f"{DATABASE}-wal"):
+            with suppress(FileNotFoundError):  # the second one is there while the run is open for writing
+                file = (self._place / name).stat()
+                found += (file.st_ino, file.st_size, file.st_mtime_ns)
+        return tuple(found)
+
     def _look_through(self, conn: sqlite3.Connection) -> None:
         """Check that the run has not changed since it was sealed; once, as long as its file and whether somebody runs it stay the same."""
-        file = (self._place / DATABASE).stat()
-        now = (file.st_ino, file.st_size, file.st_mtime_ns)
+        now = self._file_state()[:3]
         if (*now, is_owned(conn)) == self._looked_through:
             return
         conn.execute("BEGIN")  # all of it at one moment
