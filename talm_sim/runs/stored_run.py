@@ -16,7 +16,7 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, full_name
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.files import stored_documents
-from talm_sim.runs.files.comments import Comment, add_comments, make_comment, read_comments
+from talm_sim.runs.files.comments import Comment, add_comments, make_comment
 from talm_sim.runs.files.lease import Owner, owner_of
 from talm_sim.runs.files.manifest import RunManifest, find_run, read_manifest
 from talm_sim.runs.files.parts import LEDGER, MergedShard
@@ -262,15 +262,6 @@ class StoredRun(RunFiles):
         """Return the verdicts of the judges that last judged the run, and people's."""
         with self.at_once():
             return [*self.verdicts(), *(verdict for one in self.people() for verdict in one.every())]
-
-    def comments(self, episode: str = "") -> list[Comment]:
-        """Return what readers wrote on one finished episode or on all, by its whole id, oldest first; it enters no rate.
-
-        Raises:
-            PrerequisiteError: The file of the comments is damaged.
-        """
-        found = (one for one in read_comments(self._place) if episode in ("", one.episode_id))
-        return sorted(found, key=lambda one: one.written_at)
 
     def comment(self, episode: str, text: str, name: str = "") -> Comment:
         """Add a comment to a finished episode, and return it as it is kept; any process may do so, whoever runs the run.

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.files.comments import Comment, read_comments
 from talm_sim.runs.files.database import DATABASE, connect_reader, connect_writer, fold
 from talm_sim.runs.files.lease import is_owned
 from talm_sim.runs.files.manifest import stamp_in
@@ -17,7 +18,7 @@ __all__ = ["RunFiles"]
 
 
 class RunFiles:
-    """Reads a run's database, through a connection for each call or one for several; a subclass says where it is."""
+    """Reads a run's files; its database through a connection for each call or one for several. A subclass says where they are."""
 
     path: Path
     _place: Path
@@ -46,6 +47,15 @@ class RunFiles:
             finally:
                 self._held = None
                 self._forget()
+
+    def comments(self, episode: str = "") -> list[Comment]:
+        """Return what readers wrote on one finished episode or on all, by its whole id, oldest first; it enters no rate.
+
+        Raises:
+            PrerequisiteError: The file of the comments is damaged.
+        """
+        found = (one for one in read_comments(self._place) if episode in ("", one.episode_id))
+        return sorted(found, key=lambda one: one.written_at)
 
     def fold_log(self) -> None:
         """Make a run that was closed while somebody read it whole in its file; without a log, or where nothing can be written, do nothing."""
