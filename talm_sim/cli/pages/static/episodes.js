@@ -76,9 +76,9 @@ function chooseFrom(title, values) {
   if (numbers.size < 2 && title !== 'Fault') return null
   if (title === 'Fault' && !episodes.all.some(line => line.fired.length)) return null
   const options = [...numbers].sort(([one], [other]) => one < other ? -1 : 1).map(([value, number]) => make('option', { value }, `${value} (${number.toLocaleString('en')})`))
-  const select = make('select', { change: () => { episodes.chosen[title] = select.value; filter() } }, make('option', { value: '' }, 'all'), options)
-  select.value = episodes.chosen[title] || ''
-  return make('label', {}, title, ' ', select)
+  const made = choice(`filter-${title.toLowerCase()}`, title, [make('option', { value: '' }, 'all'), options], value => { episodes.chosen[title] = value; filter() })
+  made.querySelector('select').value = episodes.chosen[title] || ''
+  return made
 }
 
 function choose() {
@@ -196,7 +196,7 @@ function episodesSection() {
   const button = (text, act) => make('button', { type: 'button', click: act }, text)
   const section = make('section', { id: 'episodes', 'aria-labelledby': 'episodes-title' }, make('h2', { id: 'episodes-title' }, 'Episodes'),
     make('p', { class: 'how' }, make('kbd', {}, 'j'), ' and ', make('kbd', {}, 'k'), ' go to the next and the previous episode, ', make('kbd', {}, 'Enter'), ' opens or closes it, ', make('kbd', {}, '/'), ' goes to the search.'),
-    make('search', { class: 'tools' }, make('label', { for: 'search' }, 'Search ', episodes.search), episodes.filters,
+    make('search', { class: 'tools' }, make('span', { class: 'choice' }, make('label', { for: 'search' }, 'Search'), ' ', episodes.search), episodes.filters,
       make('div', { class: 'buttons' }, button('Clear filters', () => { reset(); filter() }), button('Expand', () => expandAll(true)), button('Collapse', () => expandAll(false)))),
     episodes.said, episodes.list, episodes.more)
   readLines()
