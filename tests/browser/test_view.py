@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,18 +18,6 @@ from tests.runs.scripted import new_run
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=document.title='hit'><script>document.title='hit'</script>\nsecond \u202eline"
 PATIENCE_MS = 1000 * PATIENCE_S
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: scripts/browser.sh")
-    program = shutil.which(os.environ.get("CHROMIUM") or str(Path(sys.prefix) / "bin" / "talm-sim-chromium"))
-    if not program:
-        pytest.skip("no Chromium: scripts/browser.sh gets one, CHROMIUM names one")
-    with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
