@@ -1,4 +1,4 @@
-"""`talm-sim scenarios list|show|stats|init|check|generate|review`."""
+"""`talm-sim scenarios list|show|schema|stats|init|check|generate|review`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ task_option = click.option(
 
 @click.group()
 def command() -> None:
-    """The scenarios: list, show, stats, init, check, generate, review."""
+    """The scenarios: list, show, schema, stats, init, check, generate, review."""
 
 
 @command.command("list")
@@ -100,6 +100,18 @@ def show(scenario: str | None, task: str, file: Path | None, tools_from: tuple[s
         raise PrerequisiteError(f"unknown scenario '{scenario}'.{suggest_nearest(scenario, [*scenarios]) or listing}")
     print_json(scenarios[scenario].model_dump(mode="json"))
     _print_guessing_odds(found, scenarios[scenario], tools_from, trust)
+
+
+@command.command("schema")
+@task_option
+@plugin_option
+def schema(task: str) -> None:
+    """Print the JSON Schema of a line of a scenario file.
+
+    A program or an editor can check a line with it. `scenarios check` also checks what depends on several fields together, and whether
+    the tools can be called.
+    """
+    print_json(find_task(task).line_schema())
 
 
 def _print_guessing_odds(found: Task[Any], scenario: Scenario, tools_from: tuple[str, ...], trusted: bool) -> None:
