@@ -23,6 +23,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "report": (_AT + "report:command", "Print the table of stored runs, or write it as a page or picture."),
         "compare": (_AT + "compare:command", "Compare runs with the first one: differences, intervals, tests and flips."),
         "show": (_AT + "show:command", "Print one episode as a transcript."),
+        "view": (_AT + "view:command", "Show runs as a page in the browser, live while they go on."),
         "import": (_AT + "importing:command", "Import published results, or traces of an agent, as runs."),
         "export": (_AT + "export:command", "Export a stored run, recordings or training sets for other tools."),
     },

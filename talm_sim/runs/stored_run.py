@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -15,13 +16,14 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, full_name
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.files import stored_documents
+from talm_sim.runs.files.comments import Comment, add_comments, make_comment
 from talm_sim.runs.files.lease import Owner, owner_of
 from talm_sim.runs.files.manifest import RunManifest, find_run, read_manifest
 from talm_sim.runs.files.parts import LEDGER, MergedShard
 from talm_sim.runs.files.reading import RunFiles
 from talm_sim.runs.people.verdicts import PeopleVerdicts, add_people, people_measures, read_people
 from talm_sim.runs.questions import Question, asking_episodes, kinds_unanswered, number_unanswered, open_questions
-from talm_sim.runs.tables import add_judge_values, episode_records, frame, settings_of, summary_with
+from talm_sim.runs.tables import add_comment_texts, add_judge_values, episode_records, frame, settings_of, summary_with
 from talm_sim.tasks import Job, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
 from talm_sim.types.measures import summary_table
@@ -261,6 +263,22 @@ class StoredRun(RunFiles):
         with self.at_once():
             return [*self.verdicts(), *(verdict for one in self.people() for verdict in one.every())]
 
+    def comment(self, episode: str, text: str, name: str = "") -> Comment:
+        """Add a comment to a finished episode, and return it as it is kept; any process may do so, whoever runs the run.
+
+        Args:
+            episode: The episode's id or a unique prefix.
+            text: At most 4,000 characters.
+            name: What the reader calls themselves.
+
+        Raises:
+            PrerequisiteError: The episode is unknown or not finished, the text is empty or too long, or the file cannot be written.
+        """
+        of = self.episode(episode)
+        made = make_comment(of.id, of.attempt, text, name, time.time())
+        add_comments(self._place, [made])
+        return made
+
     def pending(self, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
         """Return the first `limit` open questions of one episode or of all, oldest first or, with `last_first`, newest first."""
         with self._open_connection() as conn:
@@ -347,9 +365,9 @@ class StoredRun(RunFiles):
 
         A record has what happened (`talm_sim.runs.tables.episode_record`), the run's settings (`talm_sim.runs.tables.settings_of`), the
         categories of the scenario's tools, what the episode counts as (the values and labels of its `Row`), and a column for each judge's
-        verdict: the label if the judge classifies, else whether the episode passed.
+        verdict: the label if the judge classifies, else whether the episode passed. If readers wrote comments, they are a column as well.
         """
-        return episode_records(self.id, self, self.rows())
+        return add_comment_texts(episode_records(self.id, self, self.rows()), self.comments())
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return `to_records` as a pandas frame.

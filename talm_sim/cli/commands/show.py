@@ -52,7 +52,9 @@ def _print(stored: StoredRun, episode_id: str, as_json: bool, full: bool) -> Non
         scenario = next((item for item in stored.scenarios() if item.id == found.scenario_id), None)
         verdicts = [verdict for verdict in stored.verdicts_of_all() if verdict.episode_id == found.id]
         said = [verdict.model_dump(mode="json") for verdict in verdicts]
-        print_json({"episode": found.model_dump(mode="json"), "verdicts": said, "query": scenario.query if scenario else None})
+        comments = [one.model_dump() for one in stored.comments(found.id)]
+        query = scenario.query if scenario else None
+        print_json({"episode": found.model_dump(mode="json"), "verdicts": said, "query": query, "comments": comments})
         return
     print_page(stored_transcript(stored, found, full=full), paged=True)
 

@@ -10,10 +10,10 @@ import pytest
 from talm_sim.cli.report.curves import bin_names, curve_lines, curve_table
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
-from talm_sim.cli.report.page import report_page
 from talm_sim.cli.report.picture import curve_svg, picture
 from talm_sim.cli.report.table import table_lines
 from talm_sim.types import Curve, Series, Summary
+from tests.cli.pages.written import Seen, page_of
 
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 HISTOGRAM = Curve(
@@ -78,8 +78,9 @@ def test_markdown_and_page_have_the_same_table() -> None:
     assert list(curve_table(HISTOGRAM))[3] == [".75–1.00", "12,345", "0"]
     written = markdown([BLOCK])
     assert "| .75–1.00 | 12,345 | 0 |" in written and "| .50–.75 | – | – | 0 |" in written
-    page = report_page([BLOCK], drawn=False)
-    assert "<td>12,345</td><td>0</td>" in page and "<h3>Reliability</h3>" in page and "<svg" not in page
+    histogram, reliability = Seen(page_of([BLOCK])).index["blocks"][0]["parts"][0]["curves"]
+    assert histogram["rows"] == list(curve_table(HISTOGRAM)) and reliability["kind"] == "reliability"
+    assert histogram["series"][0] == ["complete", [0, 1, 2, 12345]] and reliability["series"][1][1] == [0.0, 0.3, None, 0.9]
     assert any("P(Yes), instances" in line.plain for line in table_lines([BLOCK]))
 
 
@@ -102,7 +103,5 @@ def test_pictures_hold_the_curves_and_words_cannot_break_out() -> None:
     drawn = curve_svg(hostile, "one")
     assert "<script" not in drawn and "<b>" not in drawn and "&lt;script&gt;" in drawn
     assert "0.75 to 1 12,345" in curve_svg(HISTOGRAM, "two")
-    page = report_page([BLOCK])
-    assert page.count("<svg") == 2
     assert picture(Path("p.svg"), [BLOCK]) == picture(Path("p.svg"), [BLOCK])
     assert picture(Path("p.png"), [BLOCK]).startswith(b"\x89PNG")
