@@ -50,7 +50,7 @@ _FOR_CI = ("gate", "baseline", "junit", "summary")
     "--picture",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write matrices, and rates with their intervals, as a picture (.png or .svg).",
+    help="Write rates with their intervals, matrices and curves as a picture (.png or .svg).",
 )
 @prices_option
 @power_options
@@ -166,13 +166,13 @@ def _blocks(
 def _write(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]], page: Path | None, picture: Path | None) -> None:
     """Write the requested files; all are made before the first is written. A page has tables for what cannot be drawn."""
     from talm_sim.cli.report import page as report_page
-    from talm_sim.cli.report import picture as report_picture
+    from talm_sim.cli.report.picture_file import picture as draw_picture
 
     made: list[tuple[Path, bytes]] = []
     if page is not None:
         made.append((page, report_page.make_page(blocks, facts).encode("utf-8")))
     if picture is not None:
-        made.append((picture, report_picture.picture(picture, blocks)))
+        made.append((picture, draw_picture(picture, blocks)))
     for file, data in made:
         write_file(file, data)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.cli.terminal.text import one_line_text
@@ -10,7 +11,7 @@ from talm_sim.types import Curve
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CURVE_SIZE", "curve_words", "draw_curve"]
+__all__ = ["CURVE_SIZE", "count_limits", "curve_words", "draw_curve"]
 
 CURVE_SIZE = (4.7, 3.7)
 """Size of a picture in inches."""
@@ -19,17 +20,28 @@ _COLOURS = ("#3f87c9", "#d9822b", "#6b8e5a", "#8d6cab")
 _HATCHES = ("", "////", "....", "xxxx")
 
 
-def draw_curve(axes: Axes, curve: Curve, ink: str) -> None:
+def count_limits(curve: Curve, others: Sequence[Curve]) -> tuple[float, float] | None:
+    """Return the ends of the vertical axis that a histogram shares with the others of the same quantity; None of another curve."""
+    if curve.kind != "histogram":
+        return None
+    same = (one for one in (curve, *others) if one.kind == "histogram" and one.y == curve.y)
+    most = max((value or 0 for one in same for series in one.series for value in series.values), default=0)
+    return 0, 1.05 * most or 1
+
+
+def draw_curve(axes: Axes, curve: Curve, ink: str, *, limits: tuple[float, float] | None = None) -> None:
     """Draw a histogram as bars beside each other, a reliability diagram as points against the diagonal.
 
     Args:
         axes: Where to draw.
         curve: The curve.
         ink: Colour of lines and letters.
+        limits: Ends of the vertical axis; by default, they fit the curve.
     """
     (_draw_reliability if curve.kind == "reliability" else _draw_histogram)(axes, curve, ink)
     axes.set_xlim(curve.edges[0], curve.edges[-1])
-    axes.set_title(one_line_text(curve.title), fontsize=9)
+    if limits is not None:
+        axes.set_ylim(limits)
     axes.set_xlabel(one_line_text(curve.x))
     axes.set_ylabel(one_line_text(curve.y))
     for side in ("top", "right"):
@@ -37,6 +49,8 @@ def draw_curve(axes: Axes, curve: Curve, ink: str) -> None:
 
 
 def _draw_histogram(axes: Axes, curve: Curve, ink: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     count = len(curve.series)
     for place, one in enumerate(curve.series):
         widths = [(high - low) / (count + 0.5) for low, high in zip(curve.edges, curve.edges[1:], strict=False)]
@@ -44,6 +58,8 @@ def _draw_histogram(axes: Axes, curve: Curve, ink: str) -> None:
         heights = [value or 0 for value in one.values]
         look: Any = {"color": _COLOURS[place % 4], "hatch": _HATCHES[place % 4], "edgecolor": ink, "linewidth": 0.4}
         axes.bar(lefts, heights, width=widths, align="edge", label=one_line_text(one.name), **look)
+    if all(isinstance(value, int | None) for one in curve.series for value in one.values):
+        axes.yaxis.set_major_locator(MaxNLocator(nbins="auto", integer=True, min_n_ticks=1))
     axes.legend(fontsize=8, frameon=False)
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.cli.report.curves import curve_table
+from talm_sim.cli.report.curves import curve_table, curve_title
 from talm_sim.cli.report.layout import (
     Block,
     definitions,
@@ -170,7 +170,7 @@ def _part(summary: Summary, name: str, several: bool, drawn: bool) -> dict[str, 
             )
             for title, measures in line_measures(summary).items()
         ],
-        "curves": [(_capital(curve.title) + of, _curve(curve)) for curve in summary.curves],
+        "curves": [(_capital(curve_title(curve)) + of, _curve(curve)) for curve in summary.curves],
         "matrices": [(_capital(f"{matrix.name} matrix") + of, _matrix(summary, matrix)) for matrix in summary.matrices],
     }
 

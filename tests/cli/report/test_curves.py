@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
-from talm_sim.cli.report.curves import bin_names, curve_lines, curve_table
+from talm_sim.cli.report.curves import bin_names, curve_lines, curve_table, curve_title
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.page import report_page
-from talm_sim.cli.report.picture import curve_svg, picture
+from talm_sim.cli.report.picture import curve_svg
+from talm_sim.cli.report.picture_file import picture
 from talm_sim.cli.report.table import table_lines
 from talm_sim.types import Curve, Series, Summary
 
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 HISTOGRAM = Curve(
     name="p",
-    title="P(Yes), instances",
+    title="P(Yes)",
     x="P(Yes)",
     y="instances",
     edges=EDGES,
@@ -40,6 +42,15 @@ RELIABILITY = Curve(
 BLOCK = Block("test/model", [Summary(group="replaced", n=12, total=12, curves=(HISTOGRAM, RELIABILITY))])
 
 
+def texts(drawn: bytes) -> list[str]:
+    return ["".join(one.itertext()).strip() for one in ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def counted(*counts: int) -> Summary:
+    series = (Series(name="complete", values=counts),)
+    return Summary(group=f"up to {max(counts)}", n=1, total=1, curves=(HISTOGRAM.model_copy(update={"series": series}),))
+
+
 def text(curve: Curve, group: str = "") -> list[str]:
     return [line.plain for line in curve_lines(curve, group)]
 
@@ -47,7 +58,7 @@ def text(curve: Curve, group: str = "") -> list[str]:
 @pytest.mark.parametrize("curve", [HISTOGRAM, RELIABILITY], ids=lambda curve: curve.kind)
 def test_a_screen_shows_a_line_a_bin_in_80_columns(curve: Curve) -> None:
     lines = text(curve, "replaced")
-    assert lines[0] == "" and lines[1] == f"  {curve.title}, replaced"
+    assert lines[0] == "" and lines[1] == f"  {curve_title(curve)}, replaced"
     assert [line.split()[0] for line in lines[3:7]] == bin_names(curve) == [".00–.25", ".25–.50", ".50–.75", ".75–1.00"]
     assert max(map(len, lines)) <= 80 and "".join(lines).replace("–", "").isascii()
 
@@ -80,7 +91,7 @@ def test_markdown_and_page_have_the_same_table() -> None:
     assert "| .75–1.00 | 12,345 | 0 |" in written and "| .50–.75 | – | – | 0 |" in written
     page = report_page([BLOCK], drawn=False)
     assert "<td>12,345</td><td>0</td>" in page and "<h3>Reliability</h3>" in page and "<svg" not in page
-    assert any("P(Yes), instances" in line.plain for line in table_lines([BLOCK]))
+    assert any("P(Yes): instances" in line.plain for line in table_lines([BLOCK]))
 
 
 def test_data_has_every_value_by_bin() -> None:
@@ -104,5 +115,13 @@ def test_pictures_hold_the_curves_and_words_cannot_break_out() -> None:
     assert "0.75 to 1 12,345" in curve_svg(HISTOGRAM, "two")
     page = report_page([BLOCK])
     assert page.count("<svg") == 2
+    assert texts(picture(Path("p.svg"), [BLOCK])).count("instances") == 1, "the axis says it, and no title says it again"
     assert picture(Path("p.svg"), [BLOCK]) == picture(Path("p.svg"), [BLOCK])
     assert picture(Path("p.png"), [BLOCK]).startswith(b"\x89PNG")
+
+
+def test_counts_have_one_scale_of_whole_numbers() -> None:
+    pytest.importorskip("matplotlib")
+    drawn = texts(picture(Path("p.svg"), [Block("a", [counted(0, 1, 0, 0), counted(0, 2, 0, 0)]), Block("b", [counted(2, 0, 0, 0)])]))
+    assert drawn.count("1") == drawn.count("2") == 3, "every axis ends alike"
+    assert "1.5" not in drawn and "0.5" not in drawn[: drawn.index("instances")][-4:]
