@@ -30,6 +30,8 @@ class Divergence(FrozenModel):
     """None where the first episode ends before."""
     second: Step | None
     """None where the second episode ends before."""
+    epoch: int = 1
+    """The epoch of the two episodes."""
     at: int = 0
     """Characters that the texts of the two steps have in common; 0 where the steps are of different kinds."""
 
@@ -83,5 +85,5 @@ def first_difference(first: Episode, second: Episode) -> Divergence | None:
         if one is not None and other is not None and one.what == other.what:
             shorter = min(len(one.text), len(other.text))
             at = next((place for place in range(shorter) if one.text[place] != other.text[place]), shorter)
-        return Divergence(number=number, first=one, second=other, at=at)
+        return Divergence(number=number, epoch=first.epoch, first=one, second=other, at=at)
     return None

@@ -9,10 +9,8 @@ from pathlib import Path
 import click
 
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_csv, print_json, run_dir_option
-from talm_sim.cli.report.blocks import block_of
-from talm_sim.cli.report.comparison import comparison_lines, comparison_markdown, comparison_section
+from talm_sim.cli.report.comparison import comparison_lines, comparison_markdown
 from talm_sim.cli.report.files import check_page_name, write_file
-from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.terminal.console import stdout
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.errors import PrerequisiteError
@@ -39,9 +37,8 @@ __all__ = ["command"]
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, one line per group and measure.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown tables.")
-@click.option(
-    "--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page with the runs and comparisons."
-)
+@click.option("--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write a page: both runs, side by side.")
+@click.option("--no-transcripts", is_flag=True, help="With --html: leave the episodes out.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no legend.")
 def command(
     *,
@@ -57,6 +54,7 @@ def command(
     as_csv: bool,
     as_markdown: bool,
     page: Path | None,
+    no_transcripts: bool,
     quiet: bool,
 ) -> int:
     """Compare runs with the first one: differences, intervals, tests and flips.
@@ -65,14 +63,11 @@ def command(
     compares two groups, such as perfect and underspecified, over scenarios of one base, with the gap in success. Of a run with a person to
     ask and one without, it says what each question added.
     """
-    if as_json + as_csv + as_markdown > 1:
-        raise click.UsageError("--json, --csv and --markdown exclude each other.")
-    if page is not None:
-        check_page_name(page)
+    _check_forms(as_json + as_csv + as_markdown, page, no_transcripts)
     results = check_compared(first, others, gates, run_dir, common=common) if gates else []
     found = [compare(first, other, common=common, measures=measures, run_dir=run_dir) for other in others]
     if page is not None:
-        _write_page(page, (first, *others), found, run_dir)
+        _write_page(page, (first, *others), found, run_dir, not no_transcripts, common, measures)
     elif as_json:
         print_json([one.model_dump(mode="json") for one in found])
     elif as_csv:
@@ -93,20 +88,41 @@ def command(
     return int(any(not result.passed for checked in results for result in checked))
 
 
-def _write_page(page: Path, names: Sequence[str], found: Sequence[Comparison], run_dir: Path) -> None:
-    """Write the page: the runs, then each comparison, with the first step that differs in flipped scenarios of two runs."""
-    from talm_sim.cli.report.page import make_page  # not at the top: a table needs none
+def _check_forms(forms: int, page: Path | None, no_transcripts: bool) -> None:
+    """Refuse options that exclude each other."""
+    if forms > 1:
+        raise click.UsageError("--json, --csv and --markdown exclude each other.")
+    if no_transcripts and page is None:
+        raise click.UsageError("--no-transcripts needs --html.")
+    if page is not None:
+        check_page_name(page)
+
+
+def _write_page(
+    page: Path, names: Sequence[str], found: Sequence[Comparison], run_dir: Path, shown: bool, common: bool, measures: Sequence[str]
+) -> None:
+    """Write the page: the runs, the comparisons, and the transcripts. Where all sides are runs, each can be the baseline."""
+    from talm_sim.cli.pages.files import page_files  # not at the top: a table needs none
+    from talm_sim.cli.pages.index import build_index, build_transcripts
+    from talm_sim.cli.pages.pairs import Compared, compare_each
 
     runs: dict[str, StoredRun] = {}
     for name in names:
         with suppress(PrerequisiteError):  # a baseline or a group has no transcripts to compare
             runs[name] = load_run(name, run_dir)
-    sections = []
-    for one, other in zip(found, names[1:], strict=True):
-        whole = names[0] in runs and other in runs
-        sections.append(comparison_section(one, find_divergences(runs[names[0]], runs[other], _flipped(one)) if whole else None))
-    text = make_page([block_of(run) for run in runs.values()], [run_facts(run) for run in runs.values()], sections)
-    write_file(page, text.encode("utf-8"))
+    if len(runs) == len(names):
+        known = {(names[0], other): one for other, one in zip(names[1:], found, strict=True)}
+
+        def of(first: StoredRun, second: StoredRun) -> Comparison:
+            asked = next((known[key] for key in known if (runs[key[0]], runs[key[1]]) == (first, second)), None)
+            return asked or compare(first, second, common=common, measures=measures, run_dir=run_dir)
+
+        compared = compare_each([*runs.values()], of)
+    else:
+        compared = [Compared((names[0], other), None, one) for other, one in zip(names[1:], found, strict=True)]
+    index = build_index([*runs.values()], compared=compared, transcripts=shown)
+    for file, data in page_files(page, index, [build_transcripts(run) for run in runs.values()] if shown else None):
+        write_file(file, data)
 
 
 def _flipped(one: Comparison) -> list[str]:

@@ -21,7 +21,6 @@ from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.other_tables import By, blocks_by, records_by, spell_counts
 from talm_sim.cli.report.people_agreement import people_blocks
 from talm_sim.cli.report.power import power_options, print_power
-from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.report.table import print_table
 from talm_sim.runs.files.manifest import LATEST
 from talm_sim.runs.prices import Price
@@ -44,8 +43,9 @@ _FOR_CI = ("gate", "baseline", "junit", "summary")
 @click.option("--by-tool", is_flag=True, help="Print one row per tool: whether it was called where it was wanted.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")
 @click.option(
-    "--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page, including pictures."
+    "--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write a page: tables, and every transcript."
 )
+@click.option("--no-transcripts", is_flag=True, help="With --html: leave the episodes out.")
 @click.option(
     "--picture",
     metavar="FILE",
@@ -67,6 +67,7 @@ def command(
     by_tool: bool,
     as_markdown: bool,
     page: Path | None,
+    no_transcripts: bool,
     picture: Path | None,
     prices: Mapping[str, Price] | None,
     power: str | None,
@@ -95,8 +96,7 @@ def command(
             print_power(stored, power, n=n, drop=drop, as_json=as_json, as_csv=as_csv)
             return 0
         if page is not None or picture is not None:
-            blocks = _blocks(stored, by, against, prices, on_screen=False)
-            _write(blocks, [] if by == "model" else [run_facts(run) for run in stored], page, picture)
+            _write(stored, by, click.get_current_context().params)
         if (page is None and picture is None) or as_json or as_csv or as_markdown or rows:
             _print(stored, by, click.get_current_context().params)
         gating.check(stored)
@@ -137,6 +137,8 @@ def _check_other_tables(given: Mapping[str, Any], by: By | None) -> None:
         raise click.UsageError("--by-model and --by-tool exclude each other.")
     if by is not None and (given["rows"] or given["prices"] is not None):
         raise click.UsageError(f"--by-{by} prints a table of its own; leave out {'--rows' if given['rows'] else '--prices'}.")
+    if given["no_transcripts"] and given["page"] is None:
+        raise click.UsageError("--no-transcripts needs --html.")
     if by == "tool" and given["against"] is not None:
         raise click.UsageError("--by-tool: no paper publishes figures per tool; leave out --against.")
     if given["power"] is None and (given["n"] is not None or given["drop"] is not None):
@@ -163,16 +165,22 @@ def _blocks(
     return [*_disambiguate(blocks, runs), *(people_blocks(runs) if by is None else ())]
 
 
-def _write(blocks: Sequence[Block], facts: Sequence[Mapping[str, str]], page: Path | None, picture: Path | None) -> None:
-    """Write the requested files; all are made before the first is written. A page has tables for what cannot be drawn."""
-    from talm_sim.cli.report import page as report_page
-    from talm_sim.cli.report.picture_file import picture as draw_picture
-
+def _write(runs: Sequence[StoredRun], by: By | None, given: Mapping[str, Any]) -> None:
+    """Write the requested files; all are made before the first is written."""
     made: list[tuple[Path, bytes]] = []
-    if page is not None:
-        made.append((page, report_page.make_page(blocks, facts).encode("utf-8")))
-    if picture is not None:
-        made.append((picture, draw_picture(picture, blocks)))
+    against, prices = given["against"], given["prices"]
+    if given["page"] is not None:
+        from talm_sim.cli.pages.files import page_files  # not at the top: a table needs none
+        from talm_sim.cli.pages.index import build_index, build_transcripts
+
+        shown = not given["no_transcripts"]
+        blocks = _blocks(runs, by, against, prices, on_screen=True)
+        index = build_index(runs, blocks=blocks, prices=prices, transcripts=shown)
+        made += page_files(given["page"], index, [build_transcripts(run) for run in runs] if shown else None)
+    if given["picture"] is not None:
+        from talm_sim.cli.report.picture import picture
+
+        made.append((given["picture"], picture(given["picture"], _blocks(runs, by, against, prices, on_screen=False))))
     for file, data in made:
         write_file(file, data)
 

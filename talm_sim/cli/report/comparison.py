@@ -8,8 +8,8 @@ from itertools import groupby
 from rich.cells import cell_len
 from rich.text import Text
 
+from talm_sim.cli.report.layout import PageSection, PageTable
 from talm_sim.cli.report.markdown import markdown_cell, markdown_grid
-from talm_sim.cli.report.page import PageSection, PageTable
 from talm_sim.cli.report.worth import gain_lines, gain_table, gap_line
 from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.cli.terminal.text import clip, one_line, one_line_text
@@ -18,7 +18,7 @@ from talm_sim.runs.person_differences import PeopleDifference
 from talm_sim.types.figures import DASH
 from talm_sim.types.steps import Divergence
 
-__all__ = ["comparison_lines", "comparison_markdown", "comparison_section"]
+__all__ = ["comparison_lines", "comparison_markdown", "comparison_section", "excerpts"]
 
 _TEXT = 77
 _WIDTHS = (6, 7, 7, 8, 15, 6, 6)
@@ -150,11 +150,11 @@ def _divergence_lines(kind: str, name: str, found: Divergence | None) -> Iterato
     first, *more = map(Text, wrap(f"{kind} {name}", _TEXT, "  ", "    "))
     first.stylize(_STYLES[kind], 2, 2 + len(kind))
     yield from (first, *more)
-    for letter, words in zip("AB", _excerpts(found) if found else (), strict=False):
+    for letter, words in zip("AB", excerpts(found) if found else (), strict=False):
         yield Text(f"    {letter}  {clip(words, _TEXT - 8)}", style="dim")
 
 
-def _excerpts(found: Divergence | None) -> list[str]:
+def excerpts(found: Divergence | None) -> list[str]:
     """Return what each episode says around the place at which they first differ."""
     texts = []
     for step in (found.first, found.second) if found else (None, None):
@@ -194,8 +194,8 @@ def comparison_markdown(one: Comparison) -> str:
     return "\n\n".join(parts)
 
 
-def comparison_section(one: Comparison, divergences: Mapping[str, Divergence] | None = None) -> PageSection:
-    """Return a comparison as a section of a page; with `divergences`, also where the episodes of flipped scenarios first differ."""
+def comparison_section(one: Comparison) -> PageSection:
+    """Return a comparison as a section of a page."""
     tables = []
     for title in dict.fromkeys(difference.measure.under for difference in one.differences):
         rows = [
@@ -211,10 +211,6 @@ def comparison_section(one: Comparison, divergences: Mapping[str, Divergence] | 
         rows = [[one_line_text(flips.group), *(f"{len(getattr(flips, kind)):,}" for kind in _KINDS)] for flips in one.flips]
         tables.append(PageTable(f"scenarios, by {one.flips_by}" if one.flips_by else "scenarios", ["group", *_KINDS.values()], rows))
     tables += [gain_table(one.gains)] if one.gains else []
-    flipped = [(kind, name) for flips in one.flips for kind in ("improved", "regressed") for name in getattr(flips, kind)]
-    if divergences and flipped:
-        rows = [[one_line_text(name), kind, *_excerpts(divergences.get(name))] for kind, name in flipped]
-        tables.append(PageTable("first step that differs", ["scenario", "", "A", "B"], rows, words=4))
     about = [
         *(f"{letter}: {name}: {label}" for letter, name, label in zip("AB", (one.first, one.second), one.labels, strict=True)),
         *_about(one),

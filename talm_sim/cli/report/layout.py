@@ -12,6 +12,8 @@ from talm_sim.types.measures import columns, tables
 
 __all__ = [
     "Block",
+    "PageSection",
+    "PageTable",
     "definitions",
     "figures_beside",
     "further_tables",
@@ -42,6 +44,26 @@ class Block:
     """Published rows to show below its own, one per published table."""
     rows_are: str = "group"
     """What a row is about, in a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """A table of plain texts."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
+    """How many of the first columns are texts, which are aligned on the left."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """Lines and tables below a title."""
+
+    title: str
+    about: Sequence[str]
+    tables: Sequence[PageTable]
 
 
 def definitions(blocks: Sequence[Block]) -> dict[str, str]:

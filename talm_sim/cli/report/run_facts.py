@@ -13,7 +13,7 @@ __all__ = ["run_facts"]
 
 
 def run_facts(stored: StoredRun) -> dict[str, str]:
-    """Return name, date, sources of tools, settings that are not the defaults, versions and command line, as far as known."""
+    """Return name, date, sources of tools, settings that are not the defaults, judges, data, versions and command line, as far as known."""
     manifest = stored.manifest
     facts = {
         "run": stored.id,
@@ -21,11 +21,20 @@ def run_facts(stored: StoredRun) -> dict[str, str]:
         "task": f"{manifest.config.task}, split {_text(manifest.config.split)}",
         "tools": ", ".join(getattr(stored.job.options, "tools_from", ())),
         "settings": ", ".join(_settings(stored)),
+        "judges": _judges(stored),
+        "data": f"{count(stored.total, 'episode')}, digest {manifest.dataset_digest}",
         "shards": _shards(stored),
         "versions": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
         "command": manifest.command,
     }
     return {word: text for word, text in facts.items() if text}
+
+
+def _judges(stored: StoredRun) -> str:
+    """Return who judged the run, people by their names."""
+    names = sorted({verdict.judge for verdict in stored.verdicts_of_all()})
+    model = stored.config.judge_model
+    return ", ".join(names) + (f" (judge model {model})" if model else "")
 
 
 def _shards(stored: StoredRun) -> str:

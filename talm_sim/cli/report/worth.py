@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from talm_sim.cli.report.page import PageTable
+from talm_sim.cli.report.layout import PageTable
 from talm_sim.cli.terminal.text import count, one_line_text
 from talm_sim.runs.worth import MANY, Gain, GainStep, Gap
 from talm_sim.types.figures import DASH

@@ -1,0 +1,103 @@
+"""All of a page but the transcripts, as JSON-able data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from talm_sim.cli.pages.cleaning import PageTexts
+from talm_sim.cli.pages.episodes import asked_of, breakdowns, ends_table, episode_lines, verdicts_by_episode, verdicts_table
+from talm_sim.cli.pages.pairs import Compared, compare_each, compared_data
+from talm_sim.cli.pages.tables import block_data, paper_data, table_data
+from talm_sim.cli.pages.transcripts import transcript_data
+from talm_sim.cli.report.blocks import block_of, title_of
+from talm_sim.cli.report.layout import Block, definitions
+from talm_sim.cli.report.run_facts import run_facts
+from talm_sim.cli.report.run_usage import total_usage
+from talm_sim.runs.prices import Price
+from talm_sim.runs.stored_run import StoredRun
+from talm_sim.runs.transcripts import read_transcript
+
+__all__ = ["build_index", "build_transcript", "build_transcripts"]
+
+
+def build_index(
+    runs: Sequence[StoredRun],
+    *,
+    blocks: Sequence[Block] | None = None,
+    compared: Sequence[Compared] | None = None,
+    prices: Mapping[str, Price] | None = None,
+    transcripts: bool = True,
+) -> dict[str, Any]:
+    """Return what a page over runs shows, apart from the transcripts.
+
+    Args:
+        runs: The runs.
+        blocks: Their tables; by default those that `report` prints.
+        compared: Their comparisons; by default each run with each other one.
+        prices: Model to its price; None if none were given.
+        transcripts: Whether the page has an index of the episodes.
+
+    Raises:
+        PrerequisiteError: A run cannot be read.
+    """
+    texts = PageTexts()
+    with ExitStack() as stack:
+        for run in runs:
+            stack.enter_context(run.at_once())
+        if blocks is None:
+            blocks = [block_of(run, on_screen=True, prices=prices) for run in runs]
+        if compared is None:
+            compared = compare_each(runs)
+        head = {
+            "title": "; ".join(block.title for block in blocks),
+            "blocks": [block_data(block) for block in blocks],
+            "papers": paper_data(blocks),
+            "definitions": list(definitions(blocks).items()),
+        }
+        return {
+            **texts.value(head),
+            "runs": [_run_data(run, texts, prices, transcripts) for run in runs],
+            "compared": [compared_data(one, runs, texts) for one in compared],
+        }
+
+
+def _run_data(run: StoredRun, texts: PageTexts, prices: Mapping[str, Price] | None, transcripts: bool) -> dict[str, Any]:
+    episodes, said = list(run.episodes()), verdicts_by_episode(run)
+    rows = {row.episode: row for row in run.rows()}
+    tables = [ends_table(run, episodes, rows), verdicts_table(said, rows)]
+    data = {
+        "id": run.id,
+        "title": title_of(run),
+        "control": run.config.model.startswith("sim/"),
+        "facts": list(run_facts(run).items()),
+        "usage": total_usage(run, prices).line(),
+        "finished": len(episodes),
+        "total": run.total,
+        "tables": [table_data(one) for one in tables if one is not None],
+        "breakdowns": [block_data(block) for block in breakdowns(run, episodes, rows)],
+    }
+    shown = episodes if transcripts else []
+    return {**texts.value(data), "asked": asked_of(shown, texts), "episodes": episode_lines(run, shown, rows, said, texts)}
+
+
+def build_transcript(run: StoredRun, episode_id: str) -> dict[str, Any]:
+    """Return the transcript of a finished episode, by its id or a unique prefix.
+
+    Raises:
+        PrerequisiteError: There is no such episode, or it is not finished.
+    """
+    with run.at_once():
+        return transcript_data(read_transcript(run, run.episode(episode_id)), PageTexts())
+
+
+def build_transcripts(run: StoredRun) -> dict[str, dict[str, Any]]:
+    """Return the transcripts of all finished episodes, by their ids."""
+    texts = PageTexts()
+    with run.at_once():
+        scenarios, said = {item.id: item for item in run.scenarios()}, verdicts_by_episode(run)
+        return {
+            one.id: transcript_data(read_transcript(run, one, scenarios.get(one.scenario_id), said.get(one.id, [])), texts)
+            for one in run.episodes()
+        }

@@ -1,0 +1,223 @@
+"""Make the transcript of an episode: its events are read here, and nowhere else for a reader."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, groupby
+from typing import Any
+
+from talm_sim.config import Scope
+from talm_sim.runs.stored_run import StoredRun
+from talm_sim.runs.transcripts.data import Asked, Broken, Call, Fault, Transcript, TurnPart
+from talm_sim.runs.transcripts.person_faults import person_sections
+from talm_sim.runs.transcripts.words import (
+    describe_asking,
+    describe_fault,
+    describe_log,
+    describe_turns,
+    explain_left,
+    reply_of,
+    responder_words,
+)
+from talm_sim.scenarios.dialogue import request_text
+from talm_sim.tasks import AgentOptions
+from talm_sim.types import FINISH, Episode, Event, HumanEvent, ModelTurn, PerturbationLog, Scenario, Section, ToolEvent, Verdict
+from talm_sim.types.steps import steps_of
+
+__all__ = ["event_part", "fold_turns", "likeness", "make_transcript", "read_transcript"]
+
+_PLACES = {"number", "steps", "elapsed_ms"}
+"""What differs between turns and events that a reader cannot tell apart."""
+
+
+def read_transcript(
+    stored: StoredRun, episode: Episode, scenario: Scenario | None = None, verdicts: Sequence[Verdict] | None = None
+) -> Transcript:
+    """Return the transcript of an episode of a stored run, with all that the run knows of it.
+
+    Args:
+        stored: The run.
+        episode: One of its finished episodes.
+        scenario: Its scenario; it is looked for if it is not given.
+        verdicts: What was said of the episode; it is looked for if it is not given.
+    """
+    if scenario is None:
+        scenario = next((item for item in stored.scenarios() if item.id == episode.scenario_id), None)
+    if verdicts is None:
+        verdicts = [verdict for verdict in stored.verdicts_of_all() if verdict.episode_id == episode.id]
+    sections = list(stored.job.task.sections(episode, scenario)) if scenario else []
+    agent = str(stored.job.values(Scope.GENERATION).get("agent") or "")
+    notes = [] if stored.imported else [f"{name}: {text}" for name, text in stored.manifest.notes.items()]
+    acts = isinstance(stored.job.options, AgentOptions)
+    if acts and scenario is not None:
+        sections += person_sections(stored, episode, scenario)
+    return make_transcript(episode, scenario, verdicts, sections, agent=agent, notes=notes, led=acts)
+
+
+def make_transcript(
+    episode: Episode,
+    scenario: Scenario | None,
+    verdicts: Sequence[Verdict],
+    sections: Sequence[Section] = (),
+    *,
+    agent: str = "",
+    notes: Sequence[str] = (),
+    led: bool = True,
+) -> Transcript:
+    """Return the transcript of an episode.
+
+    Args:
+        episode: The episode.
+        scenario: Its scenario; None if the run does not have it.
+        verdicts: What the judges said of it.
+        sections: What its task adds.
+        agent: The user's own agent, if one was run.
+        notes: What a reader should know of its run.
+        led: Whether an agent was led through the scenario's turns; otherwise the user's last words are the query.
+    """
+    said = [request_text(turn.messages) for turn in scenario.user_turns] if scenario is not None and led else []
+    query = None if scenario is None else said[0] if said else scenario.query
+    steps = _Steps(episode)
+    turns, told = [], 0
+    for index, turn in enumerate(episode.model_turns):
+        turns.append(_turn(episode, index, turn, tuple(said[told + 1 : turn.user_turn + 1]), steps))
+        told = max(told, turn.user_turn)
+    scored = bool(episode.details) and not turns  # the model was asked about, and said nothing
+    shown = bool(turns) and turns[-1].answers
+    no_answer = shown or (not episode.answer.strip() and bool(episode.error or scored))
+    return Transcript(
+        episode=episode.id,
+        scenario=episode.scenario_id,
+        group=episode.group,
+        epoch=episode.epoch,
+        attempt=episode.attempt,
+        agent="" if episode.model.endswith(agent) else agent,
+        model=episode.model,
+        human=episode.human,
+        termination=episode.termination.value,
+        turns_seen=describe_turns(episode),
+        elapsed_s=episode.elapsed_s,
+        notes=tuple(notes),
+        query=query,
+        sections=tuple(sections),
+        prompt=episode.model_turns[0].raw_prompt if turns else "",
+        turns=tuple(turns),
+        unanswered=tuple(said[told + 1 :]),
+        error=episode.error,
+        traceback=episode.traceback,
+        answer=None if no_answer else episode.answer,
+        answer_steps=steps.take("answer", "end"),
+        faults=tuple(describe_log(episode, log) for log in episode.perturbations),
+        verdicts=tuple(verdicts) if verdicts or not scored else None,
+    )
+
+
+class _Steps:
+    """The numbers of an episode's steps, as `steps_of` counts them, by what the step is."""
+
+    def __init__(self, episode: Episode) -> None:
+        self._numbers: dict[str, deque[int]] = {}
+        for number, step in enumerate(steps_of(episode), 1):
+            self._numbers.setdefault(step.what, deque()).append(number)
+
+    def take(self, *whats: str) -> tuple[int, ...]:
+        """Return the next number of each step that is left."""
+        return tuple(self._numbers[what].popleft() for what in whats if self._numbers.get(what))
+
+
+def _turn(episode: Episode, index: int, turn: ModelTurn, user: tuple[str, ...], steps: _Steps) -> TurnPart:
+    place = f"turn {index + 1}"
+    own = steps.take(f"{place}: text") if turn.text else ()
+    called = {call.id: steps.take(f"{place}: call of {call.name}") for call in turn.tool_calls}
+    last = index == len(episode.model_turns) - 1
+    answers = last and episode.answer.strip() == turn.said.strip() != ""
+    broken = [
+        Broken(name=one.name, raw=one.raw, reason=one.reason, steps=steps.take(f"{place}: unreadable call of {one.name}"))
+        for one in turn.unparsable_calls
+    ]
+    events = [_placed(event, place, called, steps) for event in episode.events if event.turn == index]
+    done = {event.call_id for event in episode.events if event.turn == index}
+    left = [
+        Call(name=call.name, arguments=call.arguments, executed=False, why_not=explain_left(episode, index, call), steps=called[call.id])
+        for call in turn.tool_calls
+        if call.id not in done and not (call.name == FINISH and turn.final_answer is not None)
+    ]
+    finished = [number for call in turn.tool_calls if call.name == FINISH for number in called[call.id]]
+    return TurnPart(
+        number=index + 1,
+        user=user,
+        answers=answers,
+        faults=tuple(_fault(log, in_place="the model's answer") for log in turn.perturbations if log.fired),
+        reasoning=turn.reasoning,
+        text=turn.text,
+        broken=tuple(broken),
+        events=tuple(events),
+        finish=turn.final_answer,
+        reminded=turn.reminded,
+        left=tuple(left),
+        first_tokens=turn.first_tokens,
+        cut=turn.stop == "length",
+        steps=(*own, *(finished if turn.final_answer is not None else ())),
+    )
+
+
+def _placed(event: Event, place: str, called: Mapping[str, tuple[int, ...]], steps: _Steps) -> Call | Asked:
+    """Return an event with the steps that it holds: its call, and what came of it."""
+    if isinstance(event, ToolEvent):
+        whats = [f"{place}: result of {event.name}"]
+    else:
+        whats = [f"{place}: {event.kind}", f"{place}: {'reply' if event.request is None else 'decision'}"]
+    return event_part(event, (*called.get(event.call_id, ()), *steps.take(*whats)))
+
+
+def event_part(event: Event, steps: tuple[int, ...] = ()) -> Call | Asked:
+    """Return one event as a transcript has it."""
+    if isinstance(event, HumanEvent):
+        return Asked(
+            kind=event.kind,
+            how=describe_asking(event),
+            question=event.question,
+            who=", ".join(filter(None, (event.name, responder_words(event.responder)))),
+            reply=reply_of(event),
+            declined=bool(event.declined),
+            appropriate=event.appropriate,
+            steps=steps,
+        )
+    return Call(
+        name=event.name,
+        arguments=event.arguments,
+        ok=event.ok,
+        status=event.status,
+        error=event.error,
+        origin=event.origin.value,
+        elapsed_ms=event.elapsed_ms,
+        result=event.result,
+        faults=tuple(_fault(log) for log in event.perturbations),
+        steps=steps,
+    )
+
+
+def likeness(part: TurnPart | Call | Asked) -> Any:
+    """Return a key that is equal for turns or events that a reader cannot tell apart."""
+    every: Any = {"__all__": _PLACES}
+    if isinstance(part, TurnPart):
+        return part.model_dump(exclude={"number": True, "steps": True, "user": True, "events": every, "broken": every, "left": every})
+    return part.model_dump(exclude=_PLACES)
+
+
+def fold_turns(turns: Sequence[TurnPart]) -> Iterator[list[TurnPart]]:
+    """Yield the turns in groups of neighbours that a reader cannot tell apart; the answer is alone, and so is what follows a message."""
+    heard = list(accumulate(len(turn.user) for turn in turns))
+    for _, alike in groupby(turns, lambda turn: turn.number if turn.answers else (heard[turn.number - 1], likeness(turn))):
+        yield list(alike)
+
+
+def _fault(log: PerturbationLog, in_place: str = "") -> Fault:
+    outcome = (
+        "withheld" if log.withheld else "not_applicable" if log.not_applicable else "seen" if log.seen else "unseen" if log.fired else "missed"
+    )
+    said = describe_fault(log)
+    if in_place:
+        said = f"injected{f' in place of {in_place}' if log.replaced is None else ''}{'' if log.seen else ', not seen by the agent'}"
+    return Fault.model_validate({"name": log.name, "outcome": outcome, "said": said, "replaced": log.replaced})
