@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra report)")
 
 from talm_sim.cli.report.layout import Block
-from talm_sim.cli.report.picture import bar_measures, matrix_svg, rates_svg
-from talm_sim.cli.report.picture_file import picture
+from talm_sim.cli.report.picture import picture
 from talm_sim.errors import PrerequisiteError
-from talm_sim.types import Measure, Summary
+from talm_sim.types import Curve, Measure, Series, Summary
 from tests.cli.summaries import COUNTS, HOSTILE, agents, choices, choices_block, many_classes, wide
 
 
@@ -82,10 +81,10 @@ def test_more_groups_than_a_picture_holds_are_refused() -> None:
         picture(Path("a.png"), [many])
 
 
-def test_lines_come_before_columns() -> None:
-    assert [one.head for one in bar_measures(choices())] == ["tool", "answer", "parameter"]
-    assert [one.head for one in bar_measures(many_classes())] == ["Right"]
-    assert bar_measures(Summary(group="g", n=1, total=1, measures=(Measure(name="a", head="a", kind="number", value=1),))) == []
+def test_a_value_outside_0_to_1_is_inside_the_axis() -> None:
+    low = Measure(name="gap", head="Gap", kind="score", value=-0.4, low=-0.6, high=1.8)
+    words = texts(picture(Path("a.svg"), [Block("m", [Summary(group=name, n=1, total=1, measures=(low,)) for name in "ab"])]))
+    assert words.count("\N{MINUS SIGN}0.5") == words.count("1.5") == 2, "both axes have one scale"
 
 
 @settings(max_examples=3, deadline=None)
@@ -99,11 +98,11 @@ def test_lines_come_before_columns() -> None:
 def test_any_word_is_drawn_as_text(text: str) -> None:
     (matrix,) = choices().matrices
     named = tuple(text + str(place) for place in range(4))
-    for drawn in (
-        matrix_svg(matrix.model_copy(update={"name": text, "rows": named, "columns": named}), "a"),
-        rates_svg([Measure(name="a", head=text, note=text, under=text, place="line", value=0.5, low=0.1, high=0.9)], "b"),
-    ):
-        assert texts(drawn)
+    rate = Measure(name="a", head=text, note=text, under=text, place="line", value=0.5, low=0.1, high=0.9)
+    curve = Curve(name=text, title=text, x=text, y=text, edges=(0, 1), series=(Series(name=text, values=(1,)),))
+    matrix = matrix.model_copy(update={"name": text, "rows": named, "columns": named})
+    summary = Summary(group=text, n=1, total=1, measures=(rate,), matrices=(matrix,), curves=(curve,))
+    assert texts(picture(Path("a.svg"), [Block(text, [summary, summary])]))
 
 
 def test_what_cannot_be_drawn_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
