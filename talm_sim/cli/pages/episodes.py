@@ -41,7 +41,7 @@ def episode_lines(
     found = []
     for one in episodes:
         row = rows.get(one.id)
-        values = {} if row is None else {**row.values, **row.labels, "tools": len(one.tool_events), "questions": len(one.questions)}
+        values = {} if row is None else {**row.values, **row.labels}
         reason = row.not_scored if row is not None else "not counted"
         line = {
             "id": one.id,

@@ -123,6 +123,8 @@ class Transcript(FrozenModel):
     """None if the run does not have the scenario."""
     sections: tuple[Section, ...] = ()
     """What its task adds: what is missing, the awareness questions and answers."""
+    awareness_steps: tuple[int, ...] = ()
+    """Numbers of the steps that are answers to awareness questions."""
     prompt: str = ""
     """What the model read before its first turn."""
     turns: tuple[TurnPart, ...] = ()

@@ -100,6 +100,7 @@ def make_transcript(
         notes=tuple(notes),
         query=query,
         sections=tuple(sections),
+        awareness_steps=steps.take(*(f"awareness, {one.kind.value}" for one in episode.awareness for _ in (*one.unread, one.raw))),
         prompt=episode.model_turns[0].raw_prompt if turns else "",
         turns=tuple(turns),
         unanswered=tuple(said[told + 1 :]),

@@ -14,6 +14,7 @@ from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.picture import picture
 from talm_sim.cli.report.table import table_lines
 from talm_sim.types import Curve, Series, Summary
+from tests.cli.pages.written import Seen, page_of
 
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 HISTOGRAM = Curve(
@@ -87,6 +88,9 @@ def test_markdown_has_the_same_table() -> None:
     assert list(curve_table(HISTOGRAM))[3] == [".75–1.00", "12,345", "0"]
     written = markdown([BLOCK])
     assert "| .75–1.00 | 12,345 | 0 |" in written and "| .50–.75 | – | – | 0 |" in written
+    histogram, reliability = Seen(page_of([BLOCK])).index["blocks"][0]["parts"][0]["curves"]
+    assert histogram["rows"] == list(curve_table(HISTOGRAM)) and reliability["kind"] == "reliability"
+    assert histogram["series"][0] == ["complete", [0, 1, 2, 12345]] and reliability["series"][1][1] == [0.0, 0.3, None, 0.9]
     assert any("P(Yes): instances" in line.plain for line in table_lines([BLOCK]))
 
 

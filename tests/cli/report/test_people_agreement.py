@@ -9,12 +9,12 @@ import pytest
 
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
-from talm_sim.cli.report.page import report_page
 from talm_sim.cli.report.people_agreement import people_blocks
 from talm_sim.cli.report.table import table_lines
 from talm_sim.runs.people.ballot import choose_question, open_ballot
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Verdict
+from tests.cli.pages.written import Seen, page_of
 from tests.runs.people.judged import talm_run
 from tests.runs.stored import store
 
@@ -78,7 +78,7 @@ def test_a_judge_is_beside_itself_and_the_people(judged: StoredRun) -> None:
         "GPT-4o .83",
     ):
         assert said in shown
-    for other in (markdown([block], explained=True), report_page([block])):
+    for other in (markdown([block], explained=True), Seen(page_of([block])).text):
         assert "agreement with people" in other and "Appendix D" in other and "Itself" in other and "GPT-4o" in other
 
 

@@ -59,6 +59,12 @@ function prose(text, kind = '') {
   return block
 }
 
+/** A choice with its label beside it. */
+function choice(id, title, options, act) {
+  const select = make('select', { id, change: () => act(select.value) }, options)
+  return make('span', { class: 'choice' }, make('label', { for: id }, title), ' ', select)
+}
+
 /** A list of which the first lines are shown. */
 function lengthy(items, first, makeLine, list) {
   let shown = 0

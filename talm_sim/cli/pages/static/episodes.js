@@ -40,6 +40,7 @@ function episodeLine(line) {
 
 async function toggle(line, open = line.body.hidden) {
   line.body.hidden = !open
+  line.item.classList.toggle('open', open)
   line.button.setAttribute('aria-expanded', String(open))
   if (!open || line.filled) return
   line.filled = true
@@ -66,9 +67,9 @@ function chooseFrom(title, values) {
   if (numbers.size < 2 && title !== 'Fault') return null
   if (title === 'Fault' && !episodes.all.some(line => line.fired.length)) return null
   const options = [...numbers].sort(([one], [other]) => one < other ? -1 : 1).map(([value, number]) => make('option', { value }, `${value} (${number.toLocaleString('en')})`))
-  const select = make('select', { change: () => { episodes.chosen[title] = select.value; filter() } }, make('option', { value: '' }, 'all'), options)
-  select.value = episodes.chosen[title] || ''
-  return make('label', {}, title, ' ', select)
+  const made = choice(`filter-${title.toLowerCase()}`, title, [make('option', { value: '' }, 'all'), options], value => { episodes.chosen[title] = value; filter() })
+  made.querySelector('select').value = episodes.chosen[title] || ''
+  return made
 }
 
 function filter() {
@@ -110,7 +111,7 @@ function follow() {
   if (!line) return
   if (!episodes.shown.includes(line)) { reset(); filter() }
   goTo(episodes.shown.indexOf(line))
-  toggle(line, true)
+  toggle(line, true).then(() => line.item.scrollIntoView({ block: 'start' }))
 }
 
 function reset() {
@@ -148,7 +149,7 @@ function episodesSection() {
   const button = (text, act) => make('button', { type: 'button', click: act }, text)
   const section = make('section', { id: 'episodes', 'aria-labelledby': 'episodes-title' }, make('h2', { id: 'episodes-title' }, 'Episodes'),
     make('p', { class: 'how' }, make('kbd', {}, 'j'), ' and ', make('kbd', {}, 'k'), ' go to the next and the previous episode, ', make('kbd', {}, 'Enter'), ' opens or closes it, ', make('kbd', {}, '/'), ' goes to the search.'),
-    make('search', { class: 'tools' }, make('label', { for: 'search' }, 'Search ', episodes.search), episodes.filters,
+    make('search', { class: 'tools' }, make('span', { class: 'choice' }, make('label', { for: 'search' }, 'Search'), ' ', episodes.search), episodes.filters,
       make('div', { class: 'buttons' }, button('Clear filters', () => { reset(); filter() }), button('Expand', () => expandAll(true)), button('Collapse', () => expandAll(false)))),
     episodes.said, episodes.list, episodes.more)
   readLines()

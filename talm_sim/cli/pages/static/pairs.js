@@ -57,8 +57,7 @@ function pairsSection() {
   const names = [...new Set(every.map(one => one.names[0]))]
   const body = make('div')
   const show = name => body.replaceChildren(...every.filter(one => one.names[0] === name).map(comparedSection))
-  const select = make('select', { change: () => show(select.value) }, names.map(name => make('option', { value: name }, name)))
   show(names[0])
   return make('section', { id: 'compared', 'aria-labelledby': 'compared-title' }, make('h2', { id: 'compared-title' }, 'Side by side'),
-    names.length > 1 && make('p', {}, make('label', {}, 'Baseline (A) ', select)), body)
+    names.length > 1 && make('p', {}, choice('baseline', 'Baseline (A)', names.map(name => make('option', { value: name }, name)), show)), body)
 }

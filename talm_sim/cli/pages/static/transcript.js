@@ -4,9 +4,10 @@ const part = (title, ...content) => make('section', { class: 'part' }, make('h4'
 
 function struckBy(fault) {
   const kind = { seen: 'bad', unseen: 'notice' }[fault.outcome] || 'faint'
-  return make('p', { class: 'fault' }, badge(kind, '⚡ ', fault.name), ' ', fault.said,
-    fault.replaced !== undefined && make('div', { class: 'replaced' }, 'in place of: ', prose(fault.replaced)))
+  return make('p', { class: 'fault' }, badge(kind, '⚡ ', fault.name), ' ', fault.said)
 }
+
+const replacedBy = faults => (faults || []).filter(fault => fault.replaced !== undefined).map(fault => [make('p', { class: 'fault' }, `in place of (${fault.name}):`), prose(fault.replaced, 'result')])
 
 function argumentList(pairs) {
   return pairs.length > 0 && make('dl', { class: 'arguments' }, pairs.map(([name, value]) => [make('dt', {}, name), make('dd', {}, prose(value))]))
@@ -18,7 +19,7 @@ function callPart(call) {
     : [badge('notice', 'not executed'), ' ', call.why_not]
   return make('div', { class: 'event call' },
     make('p', { class: 'title' }, make('span', { class: 'sign', 'aria-hidden': 'true' }, '→ '), make('code', {}, call.name), ' ', facts),
-    argumentList(call.arguments), (call.faults || []).map(struckBy), call.result && prose(call.result, 'result'))
+    argumentList(call.arguments), (call.faults || []).map(struckBy), call.result && prose(call.result, 'result'), replacedBy(call.faults))
 }
 
 function askedPart(asked) {
@@ -50,7 +51,7 @@ function turnPart(turn, marked) {
   const title = turn.to > turn.number ? `Turns ${turn.number} to ${turn.to}, all identical` : `Turn ${turn.number}`
   const events = turn.events.map(event => eventPart(event, marked))
   const made = make('section', { class: `part turn${turn.answers ? ' answer' : ''}` }, make('h4', {}, turn.answers ? `${title}, the answer` : title),
-    (turn.faults || []).map(struckBy),
+    (turn.faults || []).map(struckBy), replacedBy(turn.faults),
     turn.reasoning && turn.reasoning.trim() && folded('Reasoning', () => prose(turn.reasoning.trim(), 'faint'), turn.reasoning.length < 400),
     turn.text && turn.text.trim() && prose(turn.text.trim()), events,
     turn.finish !== undefined && turn.finish !== null && [make('p', { class: 'title' }, '→ ', make('code', {}, 'Finish')), prose(turn.finish.trim() || '(empty)')],
@@ -67,7 +68,17 @@ function verdictLine(verdict) {
     verdict.labels.map(([name, label]) => [badge('faint', `${name}: ${label}`), ' ']), verdict.why && prose(verdict.why.trim()))
 }
 
-const sectionLine = parts => make('p', { class: 'line' }, parts.map(([style, text]) => make('span', { class: `is-${style}` }, text)))
+/** A line of a task's section; what is long, such as a question with all tools, is shown on demand. */
+const sectionLine = parts => parts.some(([, text]) => text.length > 300)
+  ? folded(parts.map(([, text]) => text).join('').trim().slice(0, 160) + '…', () => sectionText(parts))
+  : sectionText(parts)
+const sectionText = parts => make('p', { class: 'line' }, parts.map(([style, text]) => make('span', { class: `is-${style}` }, text)))
+
+function sectionsPart(one, marked) {
+  const made = make('div', {}, one.sections.map(section => part(section.title, section.lines.map(sectionLine))))
+  if ((one.awareness_steps || []).includes(marked)) mark(made)
+  return made
+}
 
 /** The transcript; `marked` is the number of the step that differs from another one's. */
 function transcriptView(one, marked) {
@@ -78,7 +89,7 @@ function transcriptView(one, marked) {
   const views = [
     make('p', { class: 'faint' }, who.filter(Boolean).join(' · ')), (one.notes || []).map(note => make('p', { class: 'faint' }, note)),
     one.query !== null && one.query !== undefined && part('Query', prose(one.query)),
-    one.sections.map(section => part(section.title, section.lines.map(sectionLine))),
+    sectionsPart(one, marked),
     one.prompt && one.prompt.trim() && part('Prompt', folded(`What the model read first (${count(one.prompt.length, 'character')})`, () => prose(one.prompt.trim(), 'result'))),
     one.turns.map(turn => turnPart(turn, marked)),
     (one.unanswered || []).map(text => part('The user, unanswered', prose(text))),
