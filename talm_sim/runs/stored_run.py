@@ -22,6 +22,7 @@ from talm_sim.runs.files.reading import RunFiles
 from talm_sim.runs.people.verdicts import PeopleVerdicts, add_people, people_measures, read_people
 from talm_sim.runs.questions import Question, asking_episodes, kinds_unanswered, number_unanswered, open_questions
 from talm_sim.runs.tables import add_judge_values, episode_records, frame, settings_of, summary_with
+from talm_sim.runs.transcripts import Transcript, read_transcript
 from talm_sim.tasks import Job, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
 from talm_sim.types.measures import summary_table
@@ -240,6 +241,18 @@ class StoredRun(RunFiles):
             if found is None:
                 raise PrerequisiteError(f"{self.path}: {stored_documents.why_not_there(conn, episode_id, str(self.path))}")
             return found
+
+    def show(self, episode_id: str) -> Transcript:
+        """Return one finished episode as a reader sees it, with its scenario and verdicts; a notebook renders it.
+
+        Args:
+            episode_id: Its id, or a unique prefix.
+
+        Raises:
+            PrerequisiteError: The episode is unknown or not finished, or several ids begin with this prefix.
+        """
+        with self.at_once():
+            return read_transcript(self, self.episode(episode_id))
 
     def episode_ids(self) -> list[str]:
         """Return the sorted ids of all episodes that have started."""

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from talm_sim.types import FrozenModel, Section, TokenLogprob, Verdict
 from talm_sim.types.base import JsonObject
+from talm_sim.types.pages import render_episode
 
 __all__ = ["Asked", "Broken", "Call", "Fault", "Transcript", "TurnPart"]
 
@@ -139,3 +140,10 @@ class Transcript(FrozenModel):
     """What each fault did in the whole episode, in words."""
     verdicts: tuple[Verdict, ...] | None
     """None where there can be none."""
+
+    def __repr__(self) -> str:
+        said = "".join(f", {one.judge}={one.value}" for one in self.verdicts or ())
+        return f"Transcript({self.episode!r}, {self.termination!r}, model={self.model!r}, {len(self.turns)} turns{said})"
+
+    def _repr_html_(self) -> str | None:
+        return render_episode(self)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
-from typing import Any
+from typing import Any, Protocol
 
 from talm_sim.config import Scope
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.runs.files.manifest import RunManifest
 from talm_sim.runs.transcripts.data import Asked, Broken, Call, Fault, Transcript, TurnPart
 from talm_sim.runs.transcripts.person_faults import person_sections
 from talm_sim.runs.transcripts.words import (
@@ -21,7 +21,7 @@ from talm_sim.runs.transcripts.words import (
     responder_words,
 )
 from talm_sim.scenarios.dialogue import request_text
-from talm_sim.tasks import AgentOptions
+from talm_sim.tasks import AgentOptions, RunView
 from talm_sim.types import FINISH, Episode, Event, HumanEvent, ModelTurn, PerturbationLog, Scenario, Section, ToolEvent, Verdict
 from talm_sim.types.steps import steps_of
 
@@ -31,8 +31,19 @@ _PLACES = {"number", "steps", "elapsed_ms"}
 """What differs between turns and events that a reader cannot tell apart."""
 
 
+class ShownRun(RunView, Protocol):
+    """A stored run whose episodes are shown."""
+
+    @property
+    def manifest(self) -> RunManifest:
+        """What its `run.json` says."""
+
+    def verdicts_of_all(self) -> list[Verdict]:
+        """Return the verdicts of its judges, and people's."""
+
+
 def read_transcript(
-    stored: StoredRun, episode: Episode, scenario: Scenario | None = None, verdicts: Sequence[Verdict] | None = None
+    stored: ShownRun, episode: Episode, scenario: Scenario | None = None, verdicts: Sequence[Verdict] | None = None
 ) -> Transcript:
     """Return the transcript of an episode of a stored run, with all that the run knows of it.
 
