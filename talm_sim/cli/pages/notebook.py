@@ -20,6 +20,7 @@ _GREY: Final = "rgba(128,128,128,.6)"
 _RED: Final = "#d64545"
 _AMBER: Final = "#c98a1b"
 _GREEN: Final = "#2f9e5b"
+_BLUE: Final = "#3f87c9"
 """Colours of lines beside a text, never of letters: a notebook may be light or dark."""
 _STYLES: Final = {
     "strong": "font-weight:bold",
@@ -83,8 +84,11 @@ def _long(text: str) -> str:
 
 
 def _line(parts: Sequence[Sequence[str]]) -> str:
+    """Return a line of a task's section; of a long one, for example the words of an awareness question, the beginning before a click."""
     said = "".join(f'<span style="{_STYLES.get(style, "")}">{escape(text)}</span>' for style, text in parts)
-    return f'<div style="white-space:pre-wrap;overflow-wrap:anywhere">{said}</div>'
+    line = f'<div style="white-space:pre-wrap;overflow-wrap:anywhere">{said}</div>'
+    plain = " ".join("".join(text for _, text in parts).split())
+    return line if len(plain) <= _SHORT else f'<details><summary style="opacity:.75">{escape(plain[:80])}…</summary>{line}</details>'
 
 
 def _turn(turn: Mapping[str, Any]) -> Iterator[str]:
@@ -109,7 +113,8 @@ def _event(event: Mapping[str, Any]) -> str:
     if event["kind"] == "broken":
         return f"<div>! not a valid call: <code>{escape(event['name'])} {escape(event['raw'])}</code>: {escape(event['reason'])}</div>"
     if event["kind"] != "call":
-        return f"<div>? {escape(event['how'])}: {_text(event['question'])}<i>{escape(event['who'])}:</i> {_text(event['reply'])}</div>"
+        asked, reply = f"{event['how']}: {event['question']}", f"{event['who']}: {event['reply']}"
+        return f'<div style="{_FRAME.format(_BLUE)}">{_text(asked)}{_text(reply)}</div>'
     arguments = ", ".join(f"{escape(name)}={escape(value)}" for name, value in event["arguments"])
     call = f'→ <code style="overflow-wrap:anywhere">{escape(event["name"])}({arguments})</code>'
     if not event["executed"]:
