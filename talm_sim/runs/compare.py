@@ -374,4 +374,4 @@ def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequenc
         yield "how much two runs of the same agent differ is unknown, as neither was repeated whole: --epochs 3 shows it"
     close = [f"{one.group} {one.measure.head}" for one in found if one.difference and one.within_noise]
     if close:
-        yield f"within what two epochs of one run differ by: {', '.join(close)}"
+        yield f"no larger than the difference between two epochs of one run: {', '.join(close)}"

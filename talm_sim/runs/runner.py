@@ -93,7 +93,9 @@ async def open_runner(
         if built.job.config.workers > 1:
             from talm_sim.runs.workers.pool import Workers, plan_workers  # not at the top: most runs have none
 
-            yield await stack.enter_async_context(Workers(plan_workers(built, store.directory), on_event, spending))
+            judges, service, early = built.grader.judges, built.service, built.early
+            planned = plan_workers(built.job, built.scenarios, judges, store.directory, service=service, early=early)
+            yield await stack.enter_async_context(Workers(planned, on_event, spending))
         else:
             yield runner
     if built.opened.waits and not store.paused_episodes():

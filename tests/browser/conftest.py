@@ -71,7 +71,8 @@ def shown(chromium: Any) -> Iterator[Open]:
         page = contexts[-1].new_page()
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: said.append(dialog.message) or dialog.dismiss())
+        page.on("dialog", lambda dialog: said.append(dialog.message))
+        page.on("dialog", lambda dialog: dialog.dismiss())
         page.on("request", lambda request: asked.append(request.url.partition("#")[0]))
         page.goto(file.as_uri() + place)
         return page

@@ -10,10 +10,10 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from talm_sim.agent.episode import Waiting
 from talm_sim.agent.humans import HumanReply
@@ -27,11 +27,9 @@ from talm_sim.runs.workers import messages
 from talm_sim.runs.workers.checks import modules_to_load
 from talm_sim.runs.workers.messages import FROM_WORKER, LENGTH, frame
 from talm_sim.runs.workers.processes import start_process
+from talm_sim.tasks import Job
 from talm_sim.tools_env.service.process import ToolService
 from talm_sim.types import Scenario, episode_id
-
-if TYPE_CHECKING:
-    from talm_sim.runs.runner import Built
 
 __all__ = ["Plan", "Workers", "plan_workers"]
 
@@ -81,19 +79,30 @@ class Plan:
         )
 
 
-def plan_workers(built: Built, directory: Path) -> Plan:
+def plan_workers(
+    job: Job[Any],
+    scenarios: Sequence[Scenario],
+    judges: Iterable[str],
+    directory: Path,
+    *,
+    service: ToolService | None,
+    early: list[asyncio.subprocess.Process],
+) -> Plan:
     """Plan the workers of a run.
 
     Args:
-        built: The run.
-        directory: Where it is.
+        job: The run's, final.
+        scenarios: What is run.
+        judges: Who judges it.
+        directory: Where the run is.
+        service: The built-in tools, where they are live.
+        early: Processes that `start_early` has started.
 
     Raises:
         PrerequisiteError: See `modules_to_load`.
     """
-    modules = modules_to_load(built.job, built.scenarios, built.grader.judges)
-    created = built.job.created.isoformat()
-    return Plan(built.job.config, created, str(directory.absolute()), modules, built.service, built.early)
+    modules = modules_to_load(job, scenarios, judges)
+    return Plan(job.config, job.created.isoformat(), str(directory.absolute()), modules, service, early)
 
 
 @dataclass

@@ -81,8 +81,16 @@ def lines(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
     )
     yield from _mean_measures(SHARE, known)
     area = auroc(*_split(own))
-    note = "P(Yes) is higher where nothing is missing"
-    yield _score(f"{OWN}_auroc", "AUROC", area, area_interval(own, seed), note=note, better="higher", place="line", under=_TITLES[OWN])
+    yield _score(
+        f"{OWN}_auroc",
+        "AUROC",
+        area,
+        area_interval(own, seed),
+        note="P(Yes) is higher where nothing is missing",
+        better="higher",
+        place="line",
+        under=_TITLES[OWN],
+    )
     yield from _mean_measures(OWN, own)
 
 
