@@ -54,7 +54,7 @@ pygments_dark_style = "a11y-high-contrast-dark"
 
 def leave_out_missing(app: Any, page: str, source: list[str]) -> None:
     """Leave out of the tree the pages that are not written yet; once one is there, it is placed."""
-    for name in ("first_hour", "numbers", "page") if page == "index" else ():
+    for name in ("page",) if page == "index" else ():
         if not (Path(app.srcdir) / f"{name}.md").exists():
             source[0] = source[0].replace(f"\n{name}\n", "\n")
 

@@ -69,8 +69,9 @@ def shorten_signature(app: Sphinx, what: str, name: str, value: Any, options: An
     """Leave out the signature of a model or dataclass, whose fields follow with their types; elsewhere write aliases by their names."""
     if inspect.isclass(value) and (issubclass(value, BaseModel) or is_dataclass(value)):
         return "", returned
-    # In a union, Sphinx writes an alias as its own object.
-    return re.sub(r"TypeAliasForwardRef\('([\w.]+)'\)", r"~\1", signature) if signature else signature, returned
+    # In a union, Sphinx writes an alias as its own object. A default that is an object is no Python, and would spoil the rest.
+    plain = re.sub(r"TypeAliasForwardRef\('([\w.]+)'\)", r"~\1", signature or "")
+    return re.sub(r"<(?:function|class|factory)[^<>]*(?:<[^<>]*>[^<>]*)*>", "...", plain) or signature, returned
 
 
 ASIDE: dict[str, list[str]] = {}
