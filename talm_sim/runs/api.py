@@ -331,7 +331,9 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
         summary = await _judge(stored, store, built.job, built.grader, contact)
     elapsed = time.monotonic() - started
     on_event(RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed))
-    return stored.summarized(summary) if summary else stored
+    if summary:
+        stored.keep_summary(summary)  # so that whoever prints it next need not compute it again
+    return stored
 
 
 def _terminations(names: Collection[str]) -> list[Termination]:

@@ -24,6 +24,7 @@ from talm_sim.runs.files.reading import RunFiles
 from talm_sim.runs.people.verdicts import PeopleVerdicts, add_people, people_measures, read_people
 from talm_sim.runs.questions import Question, asking_episodes, kinds_unanswered, number_unanswered, open_questions
 from talm_sim.runs.tables import add_comment_texts, add_judge_values, episode_records, frame, settings_of, summary_with
+from talm_sim.runs.transcripts import Transcript, read_transcript
 from talm_sim.tasks import Job, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
 from talm_sim.types.measures import summary_table
@@ -52,8 +53,7 @@ class StoredRun(RunFiles):
         self.manifest: RunManifest = read_manifest(path) if manifest is None else manifest
         self._judged_as: Job[Any] | None = None
         self._held_job: Job[Any] | None = None
-        self._summary: tuple[object, tuple[Summary, ...]] | None = None
-        """The state of the files, and the summary of the run as it was then."""
+        self._summary: tuple[tuple[int, ...], tuple[Summary, ...]] | None = None
 
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
@@ -243,6 +243,15 @@ class StoredRun(RunFiles):
                 raise PrerequisiteError(f"{self.path}: {stored_documents.why_not_there(conn, episode_id, str(self.path))}")
             return found
 
+    def show(self, episode_id: str) -> Transcript:
+        """Return one finished episode, by its id or a unique prefix, as a reader sees it; a notebook renders it.
+
+        Raises:
+            PrerequisiteError: The episode is unknown or not finished, or several ids begin with this prefix.
+        """
+        with self.at_once():
+            return read_transcript(self, self.episode(episode_id))
+
     def episode_ids(self) -> list[str]:
         """Return the sorted ids of all episodes that have started."""
         with self._open_connection() as conn:
@@ -337,17 +346,13 @@ class StoredRun(RunFiles):
             own = (summary_with(one, rows, columns, job) for one in job.task.summarize(rows, self))
             found = [people_measures(one, rows, people) for one in own]
         if given is None:
-            self._keep_summary(found, state)
+            self.keep_summary(found, state)
         return found
 
-    def summarized(self, summary: Sequence[Summary]) -> StoredRun:
-        """Return this run, which has just been closed, with the summary that was computed before; it is valid until a file changes."""
-        self._keep_summary(summary, self._file_state())
-        return self
-
-    def _keep_summary(self, summary: Sequence[Summary], state: object) -> None:
+    def keep_summary(self, summary: Sequence[Summary], state: tuple[int, ...] = ()) -> None:
+        """Keep a summary that was computed when the files were as in `state`, by default as they are; it counts until one changes."""
         if getattr(self.job.options, "paired_run", None) is None:  # the other run may change
-            self._summary = state, tuple(summary)
+            self._summary = state or self._file_state(), tuple(summary)
 
     def _own_columns(self) -> dict[str, Measured]:
         """Return the measures of the judges that the task does not read itself."""

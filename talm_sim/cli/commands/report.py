@@ -50,7 +50,7 @@ _FOR_CI = ("gate", "baseline", "junit", "summary")
     "--picture",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write matrices, and rates with their intervals, as a picture (.png or .svg).",
+    help="Write rates with their intervals, matrices and curves as a picture (.png or .svg).",
 )
 @prices_option
 @power_options

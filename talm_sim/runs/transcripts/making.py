@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
-from typing import Any
+from typing import Any, Protocol
 
 from talm_sim.config import Scope
 from talm_sim.runs.files.comments import Comment
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.runs.files.manifest import RunManifest
 from talm_sim.runs.transcripts.data import Asked, Broken, Call, Fault, Transcript, TurnPart
 from talm_sim.runs.transcripts.person_faults import person_sections
 from talm_sim.runs.transcripts.words import (
@@ -22,7 +22,7 @@ from talm_sim.runs.transcripts.words import (
     responder_words,
 )
 from talm_sim.scenarios.dialogue import request_text
-from talm_sim.tasks import AgentOptions
+from talm_sim.tasks import AgentOptions, RunView
 from talm_sim.types import FINISH, Episode, Event, HumanEvent, ModelTurn, PerturbationLog, Scenario, Section, ToolEvent, Verdict
 from talm_sim.types.steps import steps_of
 
@@ -32,8 +32,22 @@ _PLACES = {"number", "steps", "elapsed_ms"}
 """What differs between turns and events that a reader cannot tell apart."""
 
 
+class ShownRun(RunView, Protocol):
+    """A stored run whose episodes are shown."""
+
+    @property
+    def manifest(self) -> RunManifest:
+        """What its `run.json` says."""
+
+    def verdicts_of_all(self) -> list[Verdict]:
+        """Return the verdicts of its judges, and people's."""
+
+    def comments(self, episode: str = "") -> list[Comment]:
+        """Return what readers wrote, on one episode or on all."""
+
+
 def read_transcript(
-    stored: StoredRun,
+    stored: ShownRun,
     episode: Episode,
     scenario: Scenario | None = None,
     verdicts: Sequence[Verdict] | None = None,
@@ -89,13 +103,12 @@ def make_transcript(
     said = [request_text(turn.messages) for turn in scenario.user_turns] if scenario is not None and led else []
     query = None if scenario is None else said[0] if said else scenario.query
     steps = _Steps(episode)
-    turns, told = [], 0
+    turns, told, answering = [], 0, _answering_turn(episode)
     for index, turn in enumerate(episode.model_turns):
-        turns.append(_turn(episode, index, turn, tuple(said[told + 1 : turn.user_turn + 1]), steps))
+        turns.append(_turn(episode, index, turn, tuple(said[told + 1 : turn.user_turn + 1]), steps, answers=index == answering))
         told = max(told, turn.user_turn)
     scored = bool(episode.details) and not turns  # the model was asked about, and said nothing
-    shown = bool(turns) and turns[-1].answers
-    no_answer = shown or (not episode.answer.strip() and bool(episode.error or scored))
+    no_answer = answering is not None or (not episode.answer.strip() and bool(episode.error or scored))
     return Transcript(
         episode=episode.id,
         scenario=episode.scenario_id,
@@ -138,12 +151,16 @@ class _Steps:
         return tuple(self._numbers[what].popleft() for what in whats if self._numbers.get(what))
 
 
-def _turn(episode: Episode, index: int, turn: ModelTurn, user: tuple[str, ...], steps: _Steps) -> TurnPart:
+def _answering_turn(episode: Episode) -> int | None:
+    """Return the index of the last turn that says the final answer, after which an own agent may ask a model again; None if none does."""
+    answer = episode.answer.strip()
+    return max((index for index, turn in enumerate(episode.model_turns) if answer and turn.said.strip() == answer), default=None)
+
+
+def _turn(episode: Episode, index: int, turn: ModelTurn, user: tuple[str, ...], steps: _Steps, *, answers: bool) -> TurnPart:
     place = f"turn {index + 1}"
     own = steps.take(f"{place}: text") if turn.text else ()
     called = {call.id: steps.take(f"{place}: call of {call.name}") for call in turn.tool_calls}
-    last = index == len(episode.model_turns) - 1
-    answers = last and episode.answer.strip() == turn.said.strip() != ""
     broken = [
         Broken(name=one.name, raw=one.raw, reason=one.reason, steps=steps.take(f"{place}: unreadable call of {one.name}"))
         for one in turn.unparsable_calls
