@@ -23,7 +23,7 @@ from talm_sim.runs.transcripts.words import (
 )
 from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks import AgentOptions, RunView
-from talm_sim.types import FINISH, Episode, Event, HumanEvent, ModelTurn, PerturbationLog, Scenario, Section, ToolEvent, Verdict
+from talm_sim.types import FINISH, Episode, Event, HumanEvent, ModelTurn, Origin, PerturbationLog, Scenario, Section, ToolEvent, Verdict
 from talm_sim.types.steps import steps_of
 
 __all__ = ["event_part", "fold_turns", "likeness", "make_transcript", "read_transcript"]
@@ -219,12 +219,18 @@ def event_part(event: Event, steps: tuple[int, ...] = ()) -> Call | Asked:
         ok=event.ok,
         status=event.status,
         error=event.error,
-        origin=event.origin.value,
+        origin=_origin_of(event),
         elapsed_ms=event.elapsed_ms,
         result=event.result,
         faults=tuple(_fault(log) for log in event.perturbations),
         steps=steps,
     )
+
+
+def _origin_of(event: ToolEvent) -> str:
+    """Return where a call's result came from; one whose arguments were refused was never sent."""
+    refused = event.origin is Origin.PERTURBED and not any(log.fired for log in event.perturbations)
+    return "not sent" if refused else event.origin.value
 
 
 def likeness(part: TurnPart | Call | Asked) -> Any:
