@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,7 +80,7 @@ class _Band:
     """A run: its title over the rows of its drawings."""
 
     title: list[str]
-    rows: list[list[_Drawing]] = field(default_factory=list)
+    rows: list[list[_Drawing]]
 
     @property
     def tall(self) -> float:
@@ -109,41 +109,54 @@ def picture(file: Path, blocks: Sequence[Block]) -> bytes:
     runs = [(clean_words(block.title), kinds) for block in blocks if (kinds := _drawings(block, blocks, explained))]
     if not runs:
         raise PrerequisiteError("--picture: there is nothing to draw; these runs have no rates, matrices or curves.")
-    wide, bands = _bands(runs)
+    wide, shelves = _arrange(runs)
     legend = _legend(blocks)
-    size = wide + 2 * _EDGE, sum(band.tall for band in bands) + 2 * _EDGE + (_LINE if legend else 0)
+    size = wide + 2 * _EDGE, sum(map(_tallest, shelves)) + 2 * _EDGE + (_LINE if legend else 0)
     with drawing(size, "picture") as figure:
-        _place(figure, bands, legend)
+        _place(figure, shelves, legend)
         target = BytesIO()
         figure.savefig(target, format=kind, dpi=min(_DOTS, int(_TALLEST / max(size))), facecolor="white", metadata=picture_metadata(kind))
     return target.getvalue()
 
 
-def _place(figure: Figure, bands: Sequence[_Band], legend: str) -> None:
+def _place(figure: Figure, shelves: Sequence[Sequence[_Band]], legend: str) -> None:
     """Draw everything at its place, from above."""
     wide, tall = figure.get_size_inches()
+    step = (wide - 2 * _EDGE + _GAP) / len(shelves[0])
     top = tall - _EDGE
-
-    def write(text: str, left: float, size: float, weight: str = "normal") -> None:
-        figure.text(left / wide, top / tall, text, fontsize=size, fontweight=weight, va="top")
-
-    for band in bands:
-        for line in band.title:
-            write(line, _EDGE, 11, "bold")
-            top -= _HEAD
-        for row in band.rows:
-            begin, left = top, _EDGE
-            for one in row:
-                top = begin
-                for line in one.title_lines:
-                    write(line, left, 9, "bold")
-                    top -= _LINE
-                box = (left + one.left) / wide, (top - 0.12 - one.height) / tall, one.width / wide, one.height / tall
-                one.draw(figure.add_axes(box))
-                left += one.cells * (_CELL + _GAP)
-            top = begin - max(one.tall for one in row) - _GAP
+    for shelf in shelves:
+        for place, band in enumerate(shelf):
+            _place_band(figure, band, _EDGE + place * step, top)
+        top -= _tallest(shelf)
     if legend:
-        write(legend, _EDGE, 8)
+        _write(figure, [legend], _EDGE, top, 8)
+
+
+def _place_band(figure: Figure, band: _Band, left: float, top: float) -> None:
+    """Draw a run, with its upper left corner at a place."""
+    wide, tall = figure.get_size_inches()
+    _write(figure, band.title, left, top, 11, _HEAD)
+    top -= len(band.title) * _HEAD
+    for row in band.rows:
+        at = left
+        for one in row:
+            _write(figure, one.title_lines, at, top, 9, _LINE)
+            low = top - len(one.title_lines) * _LINE - 0.12 - one.height
+            one.draw(figure.add_axes(((at + one.left) / wide, low / tall, one.width / wide, one.height / tall)))
+            at += one.cells * (_CELL + _GAP)
+        top -= max(one.tall for one in row) + _GAP
+
+
+def _write(figure: Figure, lines: Sequence[str], left: float, top: float, size: float, step: float = 0) -> None:
+    """Write lines below each other; titles, which have a step, in bold."""
+    wide, tall = figure.get_size_inches()
+    for place, line in enumerate(lines):
+        weight = "bold" if step else "normal"
+        figure.text(left / wide, (top - place * step) / tall, line, fontsize=size, fontweight=weight, va="top")
+
+
+def _tallest(shelf: Sequence[_Band]) -> float:
+    return max(band.tall for band in shelf)
 
 
 def _legend(blocks: Sequence[Block]) -> str:
@@ -167,17 +180,20 @@ def _rows(kinds: Sequence[Sequence[_Drawing]], columns: int) -> Iterator[list[_D
         yield row
 
 
-def _bands(runs: Sequence[tuple[str, list[list[_Drawing]]]]) -> tuple[float, list[_Band]]:
-    """Return the width of the picture and its runs, in as many columns as make it largest on a screen."""
+def _arrange(runs: Sequence[tuple[str, list[list[_Drawing]]]]) -> tuple[float, list[list[_Band]]]:
+    """Return the width of the picture and its runs, row by row, in the arrangement that is largest on a screen."""
     found = []
     broadest = max(one.cells for _, kinds in runs for kind in kinds for one in kind)
-    for columns in range(broadest, max(broadest, _MOST_COLUMNS) + 1):
-        wide = columns * (_CELL + _GAP) - _GAP
-        signs = int(wide * _SIGNS * 0.85)
+    most = max(broadest, _MOST_COLUMNS)
+    for columns in range(broadest, most + 1):
+        signs = int((columns * (_CELL + _GAP) - _GAP) * _SIGNS * 0.85)
         bands = [_Band(textwrap.wrap(title, signs, max_lines=3, placeholder="…"), list(_rows(kinds, columns))) for title, kinds in runs]
-        found.append((max(wide / _SCREEN, sum(band.tall for band in bands)), wide, bands))
-    _, wide, bands = min(found, key=lambda one: one[:2])
-    return wide, bands
+        for abreast in range(1, min(len(runs), most // columns) + 1):
+            wide = abreast * columns * (_CELL + _GAP) - _GAP
+            shelves = [bands[start : start + abreast] for start in range(0, len(bands), abreast)]
+            found.append((max(wide / _SCREEN, sum(map(_tallest, shelves))), wide, shelves))
+    _, wide, shelves = min(found, key=lambda one: one[:2])
+    return wide, shelves
 
 
 def _rates_to_draw(summary: Summary) -> dict[str, list[Measure]]:

@@ -61,10 +61,11 @@ def test_many_classes_and_many_groups_are_drawn() -> None:
     )
 
 
-def test_many_groups_are_a_grid_and_not_a_strip() -> None:
+def test_many_groups_or_runs_are_a_grid_and_not_a_strip() -> None:
     for number in (4, 12, 60):
-        wide_one, tall = size(picture(Path("a.png"), [Block("m", [agents(f"group {place}") for place in range(number)])]))
-        assert 0.2 < wide_one / tall < 3 and wide_one <= 4_000
+        for blocks in ([Block("m", [agents(str(n)) for n in range(number)])], [Block(f"run {n}", [agents()]) for n in range(number)]):
+            wide_one, tall = size(picture(Path("a.png"), blocks))
+            assert 0.2 < wide_one / tall < 3 and wide_one <= 4_000
 
 
 def test_what_is_not_scored_is_counted_and_a_measure_is_explained_once() -> None:
