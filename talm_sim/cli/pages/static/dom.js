@@ -30,6 +30,8 @@ function draw(tag, given = {}, ...children) {
 }
 
 const count = (number, noun) => `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`
+/** A text as part of an address; what is half of a character has no place there. */
+const encoded = text => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'))
 const badge = (kind, ...text) => make('span', { class: `badge ${kind}` }, text)
 const capital = text => text.slice(0, 1).toUpperCase() + text.slice(1)
 

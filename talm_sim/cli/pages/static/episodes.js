@@ -4,7 +4,7 @@ const FIRST = 150
 
 const outcomeKind = outcome => ({ succeeded: 'good', failed: 'bad' })[outcome] || 'faint'
 const nameOf = line => page.index.runs.length > 1 ? `${page.index.runs[line.run].id}:${line.id}` : line.id
-const hashOf = line => '#' + encodeURIComponent(nameOf(line))
+const hashOf = line => '#' + encoded(nameOf(line))
 
 /** What a line is filtered by: title to the values that it has. */
 const FILTERS = {
@@ -56,7 +56,7 @@ async function toggle(line, open = line.body.hidden) {
 
 /** Where a transcript is that this file does not hold. */
 function elsewhere(line) {
-  return line.file ? make('p', {}, make('a', { href: encodeURIComponent(line.file) + hashOf(line) }, `Read the transcript in ${line.file}`)) : make('p', { class: 'faint' }, 'This page was written without transcripts.')
+  return line.file ? make('p', {}, make('a', { href: encoded(line.file) + hashOf(line) }, `Read the transcript in ${line.file}`)) : make('p', { class: 'faint' }, 'This page was written without transcripts.')
 }
 
 const episodes = { all: [], shown: [], rendered: 0, chosen: {} }

@@ -7,7 +7,7 @@ const page = {
   async transcript(run, episode) {
     if (page.transcripts) return page.transcripts[run][episode] ?? null
     if (!live) return null
-    const answer = await fetch(`transcript.json?run=${run}&episode=${encodeURIComponent(episode)}`)
+    const answer = await fetch(`transcript.json?run=${run}&episode=${encoded(episode)}`)
     const found = await answer.json()
     if (!answer.ok) throw new Error(found.error || answer.statusText)
     return found
@@ -68,8 +68,8 @@ function factsSection() {
 function partNote() {
   const part = page.index.part
   if (!part) return null
-  if (part.whole) return make('p', { class: 'how' }, 'The page was too large for one file. The transcripts are in the files beside it: ', part.files.flatMap((file, place) => [place ? ', ' : '', make('a', { href: encodeURIComponent(file) }, file)]), '.')
-  return make('p', { class: 'how' }, `These are transcripts ${part.number} of ${part.of}. `, make('a', { href: encodeURIComponent(part.main) }, 'Tables, and the index of all episodes'))
+  if (part.whole) return make('p', { class: 'how' }, 'The page was too large for one file. The transcripts are in the files beside it: ', part.files.flatMap((file, place) => [place ? ', ' : '', make('a', { href: encoded(file) }, file)]), '.')
+  return make('p', { class: 'how' }, `These are transcripts ${part.number} of ${part.of}. `, make('a', { href: encoded(part.main) }, 'Tables, and the index of all episodes'))
 }
 
 function start() {
