@@ -20,15 +20,14 @@ const FILTERS = {
 
 /** All that can be searched of an episode, in small letters. */
 function textOf(line) {
-  const known = page.transcripts && page.transcripts[line.run][line.id]
-  line.text ??= JSON.stringify([nameOf(line), line.query, line.answer, known]).toLowerCase()
+  line.text ??= JSON.stringify([nameOf(line), line.query, line.answer, held(line.run, line.id)]).toLowerCase()
   return line.text
 }
 
 function episodeLine(line) {
   const body = make('div', { class: 'body', id: `body-${line.run}-${line.place}`, hidden: true })
   const button = make('button', { type: 'button', 'aria-expanded': 'false', 'aria-controls': body.id, click: () => toggle(line) }, nameOf(line))
-  const facts = [line.group, line.category, line.end, count(line.calls, 'call') + (line.failed ? `, ${line.failed} failed` : ''), line.asked > 0 && count(line.asked, 'question'), ...line.shown.map(([name, value]) => `${name}: ${value}`)]
+  const facts = [line.group, line.category, line.end, episodes.acting.has(line.run) && count(line.calls, 'call') + (line.failed ? `, ${line.failed} failed` : ''), line.asked > 0 && count(line.asked, 'question'), ...line.shown.map(([name, value]) => `${name}: ${value}`)]
   line.button = button
   line.body = body
   line.item = make('li', { class: 'episode' },
@@ -137,6 +136,7 @@ function readLines() {
   const before = new Map(episodes.all.map(line => [`${line.run} ${line.id} ${JSON.stringify([line.outcome, line.end, line.verdicts])}`, line]))
   episodes.all = page.index.runs.flatMap((run, number) => run.episodes.map((line, place) =>
     before.get(`${number} ${line.id} ${JSON.stringify([line.outcome, line.end, line.verdicts])}`) || { ...line, run: number, place }))
+  episodes.acting = new Set(episodes.all.filter(line => line.calls).map(line => line.run))
   episodes.filters.replaceChildren(...Object.entries(FILTERS).map(([title, values]) => chooseFrom(title, values)).filter(Boolean))
 }
 
