@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import talm_sim
 
@@ -50,15 +49,3 @@ html_show_copyright = False
 html_theme_options = {"top_of_page_buttons": []}
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
-
-
-def leave_out_missing(app: Any, page: str, source: list[str]) -> None:
-    """Leave out of the tree the pages that are not written yet; once one is there, it is placed."""
-    for name in ("page",) if page == "index" else ():
-        if not (Path(app.srcdir) / f"{name}.md").exists():
-            source[0] = source[0].replace(f"\n{name}\n", "\n")
-
-
-def setup(app: Any) -> None:
-    """Connect what belongs to the index."""
-    app.connect("source-read", leave_out_missing)

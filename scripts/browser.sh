@@ -6,7 +6,8 @@
 #
 # Nothing is installed outside VENV and no root is needed. The browser is, in this order: the one CHROMIUM names; one on
 # the PATH; Debian's package with the libraries it lacks, fetched by apt and unpacked below VENV (about 100 MB to fetch);
-# Playwright's own build, where its server can be reached. PYTHON names the interpreter (default python3; 3.11 or newer).
+# Playwright's own build, where its server can be reached. Where npm is installed, it also gets axe-core, which finds what
+# keeps people from using a page; without it, those tests are skipped. PYTHON names the interpreter (default python3; 3.11 or newer).
 set -euo pipefail
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
@@ -82,6 +83,9 @@ from_playwright() {
     works
 }
 
+if command -v npm >/dev/null && [[ ! -e $venv/axe/node_modules/axe-core/axe.min.js ]]; then
+    npm install --silent --no-audit --no-fund --prefix "$venv/axe" axe-core@4 || say "no axe-core: npm could not get it" >&2
+fi
 if works || from_path || from_debian || from_playwright; then
     say "ready: $("$browser" --version 2>/dev/null | head -1)"
 else

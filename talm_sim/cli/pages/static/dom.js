@@ -3,11 +3,11 @@
 const read = name => JSON.parse(document.getElementById(name).textContent)
 const live = document.documentElement.dataset.mode === 'live'
 
-/** Make an element. `given` has attributes; functions in it listen to events, and `class` may be empty. */
+/** Make an element. `given` has attributes; functions in it listen to events. */
 function make(tag, given = {}, ...children) {
   const element = document.createElement(tag)
   for (const [name, value] of Object.entries(given)) {
-    if (value === undefined || value === null || value === false || value === '') continue
+    if (value === undefined || value === null || value === false || (name === 'class' && !value)) continue
     if (typeof value === 'function') element.addEventListener(name, value)
     else element.setAttribute(name, value === true ? '' : value)
   }
@@ -30,6 +30,10 @@ function draw(tag, given = {}, ...children) {
 }
 
 const count = (number, noun) => `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`
+/** A transcript that the file holds; null if it has none. */
+const held = (run, episode) => page.transcripts && Object.hasOwn(page.transcripts[run], episode) ? page.transcripts[run][episode] : null
+/** A text as part of an address; what is half of a character has no place there. */
+const encoded = text => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'))
 const badge = (kind, ...text) => make('span', { class: `badge ${kind}` }, text)
 const capital = text => text.slice(0, 1).toUpperCase() + text.slice(1)
 

@@ -4,7 +4,7 @@ const FIRST = 150
 
 const outcomeKind = outcome => ({ succeeded: 'good', failed: 'bad' })[outcome] || 'faint'
 const nameOf = line => page.index.runs.length > 1 ? `${page.index.runs[line.run].id}:${line.id}` : line.id
-const hashOf = line => '#' + encodeURIComponent(nameOf(line))
+const hashOf = line => '#' + encoded(nameOf(line))
 
 /** What a line is filtered by: title to the values that it has. */
 const FILTERS = {
@@ -21,8 +21,7 @@ const FILTERS = {
 
 /** All that can be searched of an episode, in small letters. */
 function textOf(line) {
-  const known = page.transcripts && page.transcripts[line.run][line.id]
-  line.text ??= JSON.stringify([nameOf(line), line.query, line.answer, known]).toLowerCase()
+  line.text ??= JSON.stringify([nameOf(line), line.query, line.answer, held(line.run, line.id)]).toLowerCase()
   return line.text
 }
 
@@ -36,7 +35,7 @@ function episodeLine(line) {
 
 /** What is shown of a line above its transcript. */
 function lineHead(line) {
-  const facts = [line.group, line.category, line.end, count(line.calls, 'call') + (line.failed ? `, ${line.failed} failed` : ''), line.asked > 0 && count(line.asked, 'question'), line.comments > 0 && count(line.comments, 'comment'), ...line.shown.map(([name, value]) => `${name}: ${value}`)]
+  const facts = [line.group, line.category, line.end, episodes.acting.has(line.run) && count(line.calls, 'call') + (line.failed ? `, ${line.failed} failed` : ''), line.asked > 0 && count(line.asked, 'question'), line.comments > 0 && count(line.comments, 'comment'), ...line.shown.map(([name, value]) => `${name}: ${value}`)]
   return [
     make('div', { class: 'bar' }, badge(outcomeKind(line.outcome), line.outcome), make('h3', {}, line.button), make('a', { class: 'link', href: hashOf(line), 'aria-label': `Link to ${nameOf(line)}` }, '#'),
       make('span', { class: 'facts' }, facts.filter(Boolean).join(' · '), ' ', line.fired.map(name => [badge(line.seen.includes(name) ? 'notice' : 'faint', '⚡ ', name), ' ']))),
@@ -65,7 +64,7 @@ async function toggle(line, open = line.body.hidden) {
 
 /** Where a transcript is that this file does not hold. */
 function elsewhere(line) {
-  return line.file ? make('p', {}, make('a', { href: encodeURIComponent(line.file) + hashOf(line) }, `Read the transcript in ${line.file}`)) : make('p', { class: 'faint' }, 'This page was written without transcripts.')
+  return line.file ? make('p', {}, make('a', { href: encoded(line.file) + hashOf(line) }, `Read the transcript in ${line.file}`)) : make('p', { class: 'faint' }, 'This page was written without transcripts.')
 }
 
 const episodes = { all: [], shown: [], rendered: 0, chosen: {}, made: 0 }
@@ -165,6 +164,7 @@ function expandAll(open) {
 function readLines() {
   const before = new Map(episodes.all.map(line => [`${line.run} ${line.id}`, line]))
   episodes.all = page.index.runs.flatMap((run, number) => run.episodes.map(data => renew(before.get(`${number} ${data.id}`) || { run: number }, data)))
+  episodes.acting = new Set(episodes.all.filter(line => line.calls).map(line => line.run))
   if (episodes.filters.contains(document.activeElement)) return // somebody is choosing
   episodes.filters.replaceChildren(...Object.entries(FILTERS).map(([title, values]) => chooseFrom(title, values)).filter(Boolean))
 }

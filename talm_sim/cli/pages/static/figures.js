@@ -43,7 +43,7 @@ function histogram(curve) {
     const y = upward(value || 0, top)
     return draw('rect', { class: `series${number % 4}`, x: from + 1 + number * width, y, width: Math.max(1, width), height: Math.max(0, HIGH - BELOW - y) })
   }))
-  const key = make('p', { class: 'key' }, curve.series.map(([name], number) => make('span', { class: `series${number % 4}` }, name)), `; upward: ${curve.y}`)
+  const key = make('p', { class: 'key' }, curve.series.map(([name], number) => make('span', { class: `series${number % 4}` }, name)), make('br'), `Upward: ${curve.y}.`)
   return [picture(curve, `${curve.y} by ${curve.x}`, axes(curve, top, parts, ends(curve)), bars), key]
 }
 

@@ -5,9 +5,9 @@ const page = {
   transcripts: read('transcripts'),
   /** Return a transcript; null if the page has none. */
   async transcript(run, episode) {
-    if (page.transcripts) return page.transcripts[run][episode] ?? null
+    if (page.transcripts) return held(run, episode)
     if (!live) return null
-    const answer = await fetch(`transcript.json?run=${run}&episode=${encodeURIComponent(episode)}`)
+    const answer = await fetch(`transcript.json?run=${run}&episode=${encoded(episode)}`)
     const found = await answer.json()
     if (!answer.ok) throw new Error(found.error || answer.statusText)
     return found
@@ -70,8 +70,8 @@ function factsSection() {
 function partNote() {
   const part = page.index.part
   if (!part) return null
-  if (part.whole) return make('p', { class: 'how' }, 'The page was too large for one file. The transcripts are in the files beside it: ', part.files.flatMap((file, place) => [place ? ', ' : '', make('a', { href: encodeURIComponent(file) }, file)]), '.')
-  return make('p', { class: 'how' }, `These are transcripts ${part.number} of ${part.of}. `, make('a', { href: encodeURIComponent(part.main) }, 'Tables, and the index of all episodes'))
+  if (part.whole) return make('p', { class: 'note' }, 'The page was too large for one file. The transcripts are in the files beside it: ', part.files.flatMap((file, place) => [place ? ', ' : '', make('a', { href: encoded(file) }, file)]), '.')
+  return make('p', { class: 'note' }, `These are transcripts ${part.number} of ${part.of}. `, make('a', { href: encoded(part.main) }, 'Tables, and the index of all episodes'))
 }
 
 function start() {
@@ -87,8 +87,8 @@ function start() {
   }
   add(document.body, [
     make('a', { class: 'skip', href: '#main' }, 'Skip to the content'),
-    make('header', {}, make('h1', {}, 'talm-sim report'), make('nav', { 'aria-label': 'Parts of the page' }, links.map(([id, title]) => make('a', { href: `#${id}` }, title))), partNote()),
-    make('main', { id: 'main', tabindex: '-1' }, body),
+    make('header', {}, make('h1', {}, 'talm-sim report'), make('nav', { 'aria-label': 'Parts of the page' }, links.map(([id, title]) => make('a', { href: `#${id}` }, title)))),
+    make('main', { id: 'main', tabindex: '-1' }, partNote(), body),
   ])
   document.addEventListener('keydown', onKey)
   addEventListener('hashchange', follow)

@@ -61,7 +61,7 @@ function blockPart(block, part) {
   return [
     part.lines.map(lines => [make('h4', {}, capital(lines.title) + of), figuresTable(block, lines)]),
     part.matrices.map(matrix => [make('h4', {}, capital(matrix.title) + of), matrixTable(block, matrix)]),
-    part.curves.map(curve => [make('h4', {}, capital(curve.title) + of), curveFigure(block, curve)]),
+    part.curves.length > 0 && make('div', { class: 'curves' }, part.curves.map(curve => make('div', {}, make('h4', {}, capital(curve.title) + of), curveFigure(block, curve)))),
   ]
 }
 
