@@ -23,6 +23,7 @@ import pytest
 
 from talm_sim.tools_env.service import app, routers
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
+from tests.cli.pages.written import Seen
 from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[1]
@@ -145,7 +146,9 @@ def test_a_task_is_one_file(beside: Beside) -> None:
     episodes = list(csv.DictReader(io.StringIO(beside.run("capitals", "report", "replayed", "--rows"))))
     assert len(episodes) == 8 and {row["said"] for row in episodes} == {"yes", "no", "unparsed"}
     beside.run("capitals", "report", "replayed", "--html", "page.html", "--picture", "picture.svg")
-    assert "F1 (No)" in (beside.directory / "page.html").read_text() and (beside.directory / "picture.svg").stat().st_size > 1000
+    seen = Seen((beside.directory / "page.html").read_text())
+    assert "F1 (No)" in str(seen.index["blocks"]) and (beside.directory / "picture.svg").stat().st_size > 1000
+    assert {line["id"] for line in seen.index["runs"][0]["episodes"]} == {*seen.transcripts[0]} and "europe-Milan@2" in seen.transcripts[0]
     listing = beside.run("capitals", "show", "replayed")
     assert "Said" in listing and "europe-Milan@2" in listing
     assert "No, Rome is." in beside.run("capitals", "show", "replayed:europe-Milan")

@@ -65,14 +65,17 @@ def shown(chromium: Any) -> Iterator[Open]:
     opened: list[Path] = []
     contexts = []
 
+    def dismiss(dialog: Any) -> None:
+        said.append(dialog.message)
+        dialog.dismiss()
+
     def show(file: Path, width: int = 1280, scheme: str = "light", place: str = "") -> Any:
         opened.append(file)
         contexts.append(chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme))
         page = contexts[-1].new_page()
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: said.append(dialog.message))
-        page.on("dialog", lambda dialog: dialog.dismiss())
+        page.on("dialog", dismiss)
         page.on("request", lambda request: asked.append(request.url.partition("#")[0]))
         page.goto(file.as_uri() + place)
         return page

@@ -30,7 +30,7 @@ TEXTS = st.sampled_from(["", "Paris.", "Let me look.", "No"])
 def episodes(draw: st.DrawFn) -> Episode:
     """An episode with calls that are executed, left, unreadable or repeated, and questions, in any order."""
     turns: list[ModelTurn] = []
-    events: list[HumanEvent | ToolEvent] = []
+    events: list[ToolEvent | HumanEvent] = []
     for index in range(draw(st.integers(0, 4))):
         calls = []
         for number, name in enumerate(draw(st.lists(NAMES, max_size=3))):
