@@ -1,6 +1,6 @@
 # `make help` lists the targets: each says after two hashes what it does.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types scenarios test-local test-browser test-mcp bench campaign build ci ci-full
+.PHONY: help setup run test lint types docs scenarios test-local test-browser test-mcp bench campaign build ci ci-full
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -23,6 +23,10 @@ lint: setup ## Check the style
 
 types: setup ## Check the types
 	@$(BIN)/mypy
+
+docs: setup ## Build the documentation's site into build/docs and check its links
+	@sh scripts/docs.sh
+	@TALM_SIM_SITE=build/docs $(BIN)/python -m pytest --quiet tests/site
 
 scenarios: setup ## Build the packaged scenarios from their seeds and prove every one
 	@$(BIN)/python scripts/build_scenarios.py
@@ -47,7 +51,7 @@ campaign: ## Attack the program: kills, damage, hostile servers, secrets (make c
 build: setup ## Build the wheel into dist/
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
-ci: ## Run all that a change must pass, the slow tiers in their short forms (about 25 minutes)
+ci: ## Run all that a change must pass, the slow tiers in their short forms (about 35 minutes)
 	@.ci/run
 
 ci-full: ## The same with the slow tiers whole (about an hour and a half)

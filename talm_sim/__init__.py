@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         Verdict,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AgentOptions",
@@ -219,13 +219,21 @@ def _progress(wanted: bool | None) -> Any:
     return progress(wanted)
 
 
+def _render_episode(value: Any) -> str:
+    from talm_sim.cli.pages.notebook import notebook_html
+
+    return notebook_html(value)
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name from its home on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module 'talm_sim' has no attribute '{name}'")
     if _HOMES[name].startswith("talm_sim.runs."):
-        # Rooms do not look up to who shows them: whoever takes a run's verbs from here gets its progress shown by the command line's room.
+        # Rooms do not look up to who shows them: whoever takes a run's verbs from here gets its progress and episodes shown by the command
+        # line's room.
         importlib.import_module("talm_sim.runs.events").show_progress_with(_progress)
+        importlib.import_module("talm_sim.types.pages").render_episodes_with(_render_episode)
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

@@ -59,6 +59,8 @@ PUBLISHED = {"Fail-TaLMs": "failtalms", "when2call_sample.jsonl": "when2call/whe
 
 OWN_GROUPS = "all|perfect|underspecified|replaced|removed|removed-failed"
 """Groups of which one stands in the table of each run that a paper's rows are beside."""
+TUTORIAL = "first_hour"
+"""The document whose commands take less than three minutes together, without a key or a network."""
 GETS_MODEL = "when2call"
 """The document whose `models get` downloads the small local model; in the others' homes it is there, as if by that command."""
 STAND_IN = "Qwen/Qwen2.5-7B-Instruct"
@@ -95,7 +97,11 @@ COMMANDS = [line for document in DOCUMENTS for block in blocks(document) if bloc
 @pytest.mark.documents
 @pytest.mark.live
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "document",
+    [pytest.param(path, marks=pytest.mark.timeout(180)) if path.stem == TUTORIAL else path for path in DOCUMENTS],
+    ids=lambda path: getattr(path, "stem", None),
+)
 def test_every_command_runs_as_it_stands(document: Path, tmp_path: Path) -> None:
     follow(document, tmp_path, local=False)
 
@@ -117,6 +123,14 @@ def test_only_set_up_and_talm_sim_are_typed() -> None:
     assert len(COMMANDS) > 25
     for line in COMMANDS:
         assert line.startswith(("talm-sim", "pytest", *SET_UP)), line
+
+
+def test_the_tutorial_asks_no_model_that_needs_a_key() -> None:
+    page = ROOT / "docs" / f"{TUTORIAL}.md"
+    typed = [line for block in blocks(page) if block.language in {"sh", "toml"} for line in lines(block)]
+    named = [model for line in typed for model in re.findall(r"""(?:--model |^model = ")([^\s"]+)""", line)]
+    assert len(named) >= 5 and all(model.startswith("sim/") for model in named), named
+    assert not re.search(r"https?:|hub:|pip install [^-]", " ".join(typed))
 
 
 def test_jobs_of_ci_servers_are_yaml_and_run_what_their_page_runs() -> None:

@@ -1,4 +1,4 @@
-"""CONTRIBUTING's "Add something", executed: each example is one file, used through `--plugin` and as an installed package."""
+"""docs/extending.md, executed: each example is one file, used through `--plugin` and as an installed package."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.cli.pages.written import Seen
 from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[1]
-FILES = dict(re.findall(r"<!-- file: (\S+) -->\n```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL))
+FILES = dict(re.findall(r"<!-- file: (\S+) -->\n```python\n(.*?)```", (ROOT / "docs" / "extending.md").read_text(encoding="utf-8"), re.DOTALL))
 ENTRY_POINTS = {
     "talm_sim.tasks": "capitals = capitals:Capitals\nrefunds = refunds:Refunds",
     "talm_sim.judges": "short = short_answer:Short",

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 from vcr.request import Request
 
-from campaign.readers.base import SPEC, Reader, all_of, hider
+from campaign.readers.base import SPEC, Reader, all_of, also_in, hider
 from talm_sim.cli.making.review_page import page_of
 from talm_sim.cli.person.judging import shown_text
 from talm_sim.cli.person.label_files import parse_labels
@@ -26,6 +26,7 @@ from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
 from talm_sim.recordings import HttpRequest, HttpResponse, matching, misses
 from talm_sim.recordings import calls as recorded_calls
 from talm_sim.recordings.redaction import Redactor
+from talm_sim.runs.files.comments import Comment, make_comment
 from talm_sim.runs.files.manifest import check_name
 from talm_sim.runs.people.sample import Sample
 from talm_sim.runs.python_words import python_words
@@ -47,6 +48,8 @@ from talm_sim.types import ToolCall, ToolSpec
 from talm_sim.types.pages import html_table
 
 __all__ = ["READERS"]
+
+_KEPT_COMMENT: Final = {"episode_id": "e", "attempt": 1, "name": "", "text": "TEXT", "written_at": 0.5}
 
 
 def _review(text: str) -> None:
@@ -212,6 +215,8 @@ READERS: Final = (
         ("talm-sim ", "--"),
         ("--split ", "talm-sim a", "-M a=", "-M a=such as ", "'--a", "`"),
     ),
+    Reader("a reader's comment", "talm_sim.runs.files.comments", lambda text: make_comment("e", 1, text, text[:40], 0.0)),
+    Reader("a comment as it is kept", "talm_sim.runs.files.comments", also_in(_KEPT_COMMENT, Comment.model_validate_json), ('{"text": "',)),
     Reader("names of runs", "talm_sim.runs.files.manifest", lambda text: check_name(text, "--run-id"), ("a",)),
     Reader(
         "settings",

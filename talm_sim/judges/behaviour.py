@@ -66,7 +66,7 @@ class BehaviourJudge(Judge):
     """Labels an answer with a behaviour by `classify`, and passes it where that is the gold one; an empty answer is `unparsed`."""
 
     name = "behaviour"
-    measure = Measured(name="behaviour", head="Behav", about="the answer shows the right behaviour, told by rules", better="higher")
+    measure = Measured(name="behaviour", head="Behav", about="the answer shows the right behaviour, as rules judge", better="higher")
     rules = 5
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:

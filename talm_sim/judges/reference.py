@@ -18,7 +18,9 @@ class ReferenceJudge(Judge):
 
     name = "reference"
     rules = 5
-    measure = Measured(name="reference", head="Ref", about="the required facts stand in the answer, no gold call is missing", better="higher")
+    measure = Measured(
+        name="reference", head="Ref", about="the answer contains every required fact, and every gold call was made", better="higher"
+    )
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
@@ -41,7 +43,7 @@ class ReferenceJudge(Judge):
                 lacking.append(f"gold call {_format_call(call)} {_explain_failed_call(tried)}")
         if lacking:
             return False, "; ".join(lacking)
-        return True, f"all facts ({len(facts)}) stand in the answer and all gold calls ({len(scenario.gold_calls)}) were made"
+        return True, f"all facts ({len(facts)}) are in the answer and all gold calls ({len(scenario.gold_calls)}) were made"
 
 
 def user_text(scenario: Scenario) -> str:

@@ -95,7 +95,7 @@ def repeat_measures(scenarios: Mapping[str, Outcomes], epochs: int) -> list[Meas
         own = [one for one in scenarios.values() if len(one) >= k]
         at = [(one.base, pass_at(k, one.successes, len(one))) for one in own]
         hat = [(one.base, pass_hat(k, one.successes, len(one))) for one in own]
-        words = ("for k epochs, the chance that at least one succeeds", "for k epochs, the chance that all succeed") if k == 1 else ("", "")
+        words = ("the chance that at least one of k epochs succeeds", "the chance that all of k epochs succeed") if k == 1 else ("", "")
         found.append(_mean(f"pass_at_{k}", f"pass@{k}", at, under=_AT, shown=k in shown, note=words[0]))
         found.append(_mean(f"pass_hat_{k}", f"pass^{k}", hat, under=_HAT, shown=k in shown, note=words[1]))
     return [*found, *_agreement(scenarios, epochs)]
@@ -135,8 +135,8 @@ def _agreement(scenarios: Mapping[str, Outcomes], epochs: int) -> list[Measure]:
     return [
         Measure.of(share(flips, "flips"), "flip_rate", "Flips", under=_SPREAD, note="epochs of the scenario do not agree"),
         Measure(name="epoch_lowest", head="Lowest", value=low, note="success rate of the lowest epoch", **rest),
-        Measure(name="epoch_highest", head="Highest", value=high, note="of the highest epoch", **rest),
-        Measure(name="epoch_spread", head="Spread", value=spread, note="highest less lowest", **rest),
+        Measure(name="epoch_highest", head="Highest", value=high, note="success rate of the highest epoch", **rest),
+        Measure(name="epoch_spread", head="Spread", value=spread, note="highest minus lowest", **rest),
         Measure(
             name="fewer_epochs",
             head="fewer epochs",

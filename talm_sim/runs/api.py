@@ -37,10 +37,11 @@ from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tables import first_measure
 from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_command
 from talm_sim.runs.workers.checks import check_workers
+from talm_sim.runs.workers.processes import start_early
 from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.answering import person_model
 from talm_sim.tasks.shared import Shared
-from talm_sim.types import Scenario, Termination
+from talm_sim.types import Scenario, Summary, Termination
 
 __all__ = [
     "AGAIN",
@@ -127,6 +128,7 @@ async def run_async(
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
             given = configure(config, options)
+            early = await shared.enter_async_context(start_early(given.config))
             job, scenarios = plan(given, shared)
             if (job.config.gate or job.config.baseline) and not on_command_line.get():
                 raise PrerequisiteError("gate: a run ends before its gates are checked; call talm_sim.check_gates(run, gates, baseline).")
@@ -138,7 +140,7 @@ async def run_async(
 
                 return await run_elsewhere(given.config, job, scenarios, listen, command=command)
             with within_budget(job.config, listen) as spending:
-                async with build(job, scenarios, shared) as built:
+                async with build(job, scenarios, shared, early=early) as built:
                     return await start_run(built, Contact(listen, ask, wait, spending), command=command)
 
 
@@ -272,17 +274,18 @@ async def judge_async(
 judge = blocking(judge_async)
 
 
-async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, contact: Contact) -> None:
+async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grader, contact: Contact) -> list[Summary]:
     def pairs() -> Pair:
         return job.task.pair(stored.judged_as(job))
 
     await judge_run(store, job, grader, pairs=pairs, on_event=contact.on_event, spending=contact.spending)
-    first, view = None, stored.judged_as(job)
+    summary, view = [], stored.judged_as(job)
     # The run it is paired with may have gone; the table will say so.
-    with contextlib.suppress(PrerequisiteError), view.at_once(store.reader):
-        # Every episode is read for it, and who calls `run_async` has other work on the loop.
-        first = first_measure(await asyncio.to_thread(view.summary))
+    with contextlib.suppress(PrerequisiteError), view.at_once(store.reader):  # in a thread: who calls `run_async` has other work on the loop
+        summary = await asyncio.to_thread(view.summary)
+    first = first_measure(summary)
     await store.set_meta({"first_measure": None if first is None else first.model_dump(mode="json")})
+    return summary
 
 
 async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Contact, failed: Collection[Termination] = ()) -> StoredRun:
@@ -325,18 +328,16 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
                     answer_timeout=getattr(built.job.options, "answer_timeout", None),
                     spending=contact.spending,
                 )
-        await _judge(stored, store, built.job, built.grader, contact)
+        summary = await _judge(stored, store, built.job, built.grader, contact)
     elapsed = time.monotonic() - started
     on_event(RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed))
+    if summary:
+        stored.keep_summary(summary)  # so that whoever prints it next need not compute it again
     return stored
 
 
 def _terminations(names: Collection[str]) -> list[Termination]:
-    """Terminations by name.
-
-    Raises:
-        PrerequisiteError: One is unknown.
-    """
+    """Return terminations by name; an unknown one raises a `PrerequisiteError`."""
     known = [end.value for end in Termination]
     for name in (names,) if isinstance(names, str) else names:
         if name not in known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -113,6 +114,7 @@ async def build(
     begun_with: Mapping[str, str] | None = None,
     *,
     answered: bool = False,
+    early: list[asyncio.subprocess.Process] | None = None,
 ) -> AsyncIterator[Built]:
     """Open a planned job, and try it: before the run exists, so that a failed start leaves nothing behind.
 
@@ -122,6 +124,7 @@ async def build(
         shared: What other runs of the session opened.
         begun_with: For a run that continues: digests of the texts it started with.
         answered: For a run that continues: whether its model's server answered before, so that a refusal concerns one episode only.
+        early: Processes of workers that were started already.
 
     Raises:
         PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port; or a text is not the one it began with.
@@ -138,7 +141,7 @@ async def build(
         job = opened.job
         library = shared.library(job.config.cassettes, job.task.recorded_in)
         service = shared.service if job.config.workers > 1 else None
-        built = Built(job, opened, scenarios if cut is None else cut.scenarios, grader, library, cut, service=service)
+        built = Built(job, opened, scenarios if cut is None else cut.scenarios, grader, library, cut, service=service, early=early or [])
         await _check_recorded(built)
         yield built
 

@@ -19,8 +19,8 @@ __all__ = ["ToolTable", "tool_table"]
 NOTHING = "nothing"
 """What was called in place of a tool if nothing was."""
 _RATES = {
-    "called": ("Called", "the tool was called, of those"),
-    "arguments": ("Args", "with the gold arguments, of Called"),
+    "called": ("Called", "the tool was called, of Wanted"),
+    "arguments": ("Args", "called with the gold arguments, of Called"),
     "replaced": ("Other", "a tool that no gold call wants was called in its place, of Wanted"),
     "failed": ("Failed", "the call failed, of Calls"),
 }

@@ -134,7 +134,18 @@ class Comparison(FrozenModel):
             interval = "" if one.low is None else f"{one.low:.2f} to {one.high:.2f}"
             tests = ["" if p is None else f"{p:.3f}" for p in (one.p, one.corrected)]
             rows.append([one.group, one.measure.head, "" if one.pairs is None else f"{one.pairs:,}", *shown, interval, *tests, one.verdict])
-        return html_table(heads, rows) + "".join(f"<p>{escape(warning)}</p>" for warning in self.warnings)
+        first, second = (f"{name} ({label})" for name, label in zip((self.first, self.second), self.labels, strict=True))
+        size = f"{self.pairs:,} scenarios" + (f", {self.not_scored:,} of them not scored" if self.not_scored else "")
+        kinds = [name for name in Flips.model_fields if name != "group"]
+        flips = [[one.group, *(f"{len(getattr(one, kind)):,}" for kind in kinds)] for one in self.flips]
+        scenarios = f"scenarios by {self.flips_by}" if self.flips_by else "scenarios"
+        parts = [f"<p>{escape(f'{second} against {first}: {size}')}</p>", html_table(heads, rows)]
+        parts += [html_table({scenarios: "", **{kind.replace("_", " "): "" for kind in kinds}}, flips)] if flips else []
+        return "".join(parts) + "".join(f"<p>{escape(warning)}</p>" for warning in self.warnings)
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{one.group} {one.measure.name} {one.verdict}" for one in self.differences if one.verdict)
+        return f"Comparison({self.first!r}, {self.second!r}, {self.pairs} pairs{f': {said}' if said else ''})"
 
 
 def compare(
@@ -363,4 +374,4 @@ def _warnings(first: Side, second: Side, changed: dict[str, Any], found: Sequenc
         yield "how much two runs of the same agent differ is unknown, as neither was repeated whole: --epochs 3 shows it"
     close = [f"{one.group} {one.measure.head}" for one in found if one.difference and one.within_noise]
     if close:
-        yield f"within what two epochs of one run differ by: {', '.join(close)}"
+        yield f"no larger than the difference between two epochs of one run: {', '.join(close)}"

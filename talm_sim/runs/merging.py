@@ -15,6 +15,7 @@ from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.judges.stats import pool_rates
 from talm_sim.recordings.merging import merge_recordings
 from talm_sim.runs.files import stored_documents
+from talm_sim.runs.files.comments import add_comments
 from talm_sim.runs.files.database import connect_writer, unpack
 from talm_sim.runs.files.manifest import DATASET_DIGITS, RunManifest, check_name, stamp_in
 from talm_sim.runs.files.parts import LEDGER
@@ -60,7 +61,7 @@ def merge_runs(
         run_dir: Directory of the runs.
 
     Returns:
-        The run, with the episodes, verdicts, open questions and answers of all shards. Its `shards` lists them.
+        The run, with the episodes, verdicts, open questions, answers and comments of all shards. Its `shards` lists them.
 
     Raises:
         PrerequisiteError: A shard is missing, is given twice, is unfinished, in use or damaged, or belongs to another run; `out` exists; or
@@ -137,6 +138,7 @@ def _write(place: Path, shards: Sequence[StoredShard], cassettes: Path | None, c
 
     def finish(draft: Path) -> None:
         _copy_checkpoints(shards, draft)
+        add_comments(draft, [comment for shard in shards for comment in shard.run.comments()])
         if agreed and pooled is None:
             _keep_first_measure(draft)
 

@@ -7,7 +7,7 @@ import contextlib
 import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -56,6 +56,8 @@ class Built:
     """A finished run of the same episodes, which are taken from there in place of being run."""
     service: ToolService | None = None
     """The built-in tools, where they are live."""
+    early: list[asyncio.subprocess.Process] = field(default_factory=list)
+    """Processes of workers that were started while the run was prepared."""
 
 
 @asynccontextmanager
@@ -91,7 +93,8 @@ async def open_runner(
         if built.job.config.workers > 1:
             from talm_sim.runs.workers.pool import Workers, plan_workers  # not at the top: most runs have none
 
-            planned = plan_workers(built.job, built.scenarios, built.grader.judges, built.service, store.directory)
+            judges, service, early = built.grader.judges, built.service, built.early
+            planned = plan_workers(built.job, built.scenarios, judges, store.directory, service=service, early=early)
             yield await stack.enter_async_context(Workers(planned, on_event, spending))
         else:
             yield runner

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -15,13 +16,15 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, full_name
 from talm_sim.runs.extensions import check_brought
 from talm_sim.runs.files import stored_documents
+from talm_sim.runs.files.comments import Comment, add_comments, make_comment
 from talm_sim.runs.files.lease import Owner, owner_of
 from talm_sim.runs.files.manifest import RunManifest, find_run, read_manifest
 from talm_sim.runs.files.parts import LEDGER, MergedShard
 from talm_sim.runs.files.reading import RunFiles
 from talm_sim.runs.people.verdicts import PeopleVerdicts, add_people, people_measures, read_people
 from talm_sim.runs.questions import Question, asking_episodes, kinds_unanswered, number_unanswered, open_questions
-from talm_sim.runs.tables import add_judge_values, episode_records, frame, settings_of, summary_with
+from talm_sim.runs.tables import add_comment_texts, add_judge_values, episode_records, frame, settings_of, summary_with
+from talm_sim.runs.transcripts import Transcript, read_transcript
 from talm_sim.tasks import Job, job_of
 from talm_sim.types import Episode, Measure, Measured, Row, Scenario, Summary, Termination, ToolSpec, Verdict
 from talm_sim.types.measures import summary_table
@@ -50,6 +53,7 @@ class StoredRun(RunFiles):
         self.manifest: RunManifest = read_manifest(path) if manifest is None else manifest
         self._judged_as: Job[Any] | None = None
         self._held_job: Job[Any] | None = None
+        self._summary: tuple[tuple[int, ...], tuple[Summary, ...]] | None = None
 
     def __repr__(self) -> str:
         return f"StoredRun({str(self.path)!r})"
@@ -239,6 +243,15 @@ class StoredRun(RunFiles):
                 raise PrerequisiteError(f"{self.path}: {stored_documents.why_not_there(conn, episode_id, str(self.path))}")
             return found
 
+    def show(self, episode_id: str) -> Transcript:
+        """Return one finished episode, by its id or a unique prefix, as a reader sees it; a notebook renders it.
+
+        Raises:
+            PrerequisiteError: The episode is unknown or not finished, or several ids begin with this prefix.
+        """
+        with self.at_once():
+            return read_transcript(self, self.episode(episode_id))
+
     def episode_ids(self) -> list[str]:
         """Return the sorted ids of all episodes that have started."""
         with self._open_connection() as conn:
@@ -258,6 +271,22 @@ class StoredRun(RunFiles):
         """Return the verdicts of the judges that last judged the run, and people's."""
         with self.at_once():
             return [*self.verdicts(), *(verdict for one in self.people() for verdict in one.every())]
+
+    def comment(self, episode: str, text: str, name: str = "") -> Comment:
+        """Add a comment to a finished episode, and return it as it is kept; any process may do so, whoever runs the run.
+
+        Args:
+            episode: The episode's id or a unique prefix.
+            text: At most 4,000 characters.
+            name: What the reader calls themselves.
+
+        Raises:
+            PrerequisiteError: The episode is unknown or not finished, the text is empty or too long, or the file cannot be written.
+        """
+        of = self.episode(episode)
+        made = make_comment(of.id, of.attempt, text, name, time.time())
+        add_comments(self._place, [made])
+        return made
 
     def pending(self, episode: str = "", *, last_first: bool = False, limit: int | None = None) -> list[Question]:
         """Return the first `limit` open questions of one episode or of all, oldest first or, with `last_first`, newest first."""
@@ -308,10 +337,22 @@ class StoredRun(RunFiles):
         Raises:
             PrerequisiteError: The task is not installed, or the run to compare with cannot be read.
         """
+        state = self._file_state()
+        if rows is None and self._summary is not None and self._summary[0] == state:
+            return [*self._summary[1]]
+        given = rows
         with self.at_once():
             rows, columns, job, people = self.rows() if rows is None else rows, self._own_columns(), self.job, self.people()
             own = (summary_with(one, rows, columns, job) for one in job.task.summarize(rows, self))
-            return [people_measures(one, rows, people) for one in own]
+            found = [people_measures(one, rows, people) for one in own]
+        if given is None:
+            self.keep_summary(found, state)
+        return found
+
+    def keep_summary(self, summary: Sequence[Summary], state: tuple[int, ...] = ()) -> None:
+        """Keep a summary that was computed when the files were as in `state`, by default as they are; it counts until one changes."""
+        if getattr(self.job.options, "paired_run", None) is None:  # the other run may change
+            self._summary = state or self._file_state(), tuple(summary)
 
     def _own_columns(self) -> dict[str, Measured]:
         """Return the measures of the judges that the task does not read itself."""
@@ -329,9 +370,9 @@ class StoredRun(RunFiles):
 
         A record has what happened (`talm_sim.runs.tables.episode_record`), the run's settings (`talm_sim.runs.tables.settings_of`), the
         categories of the scenario's tools, what the episode counts as (the values and labels of its `Row`), and a column for each judge's
-        verdict: the label if the judge classifies, else whether the episode passed.
+        verdict: the label if the judge classifies, else whether the episode passed. If readers wrote comments, they are a column as well.
         """
-        return episode_records(self.id, self, self.rows())
+        return add_comment_texts(episode_records(self.id, self, self.rows()), self.comments())
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return `to_records` as a pandas frame.

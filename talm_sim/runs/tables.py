@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.judges.repeats import outcomes_of, repeat_measures, repeat_notes
 from talm_sim.judges.stats import pool_rates, share
+from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.labels import label_columns, label_matrix, label_measures, label_values
 from talm_sim.tasks import Job, RunView
 from talm_sim.types import AwarenessKind, Episode, Measure, Measured, Row, Scenario, Summary, ToolSpec, Verdict
@@ -15,7 +16,16 @@ from talm_sim.types import AwarenessKind, Episode, Measure, Measured, Row, Scena
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["add_judge_values", "episode_record", "episode_records", "first_measure", "frame", "settings_of", "summary_with"]
+__all__ = [
+    "add_comment_texts",
+    "add_judge_values",
+    "episode_record",
+    "episode_records",
+    "first_measure",
+    "frame",
+    "settings_of",
+    "summary_with",
+]
 
 _SETTINGS = ("agent", "human", "perturb", "tools_from")
 """Tasks' own options that describe the conditions under which an agent acted."""
@@ -82,6 +92,14 @@ def episode_records(name: str, run: RunView, counted: Iterable[Row]) -> list[dic
         record |= {column: values.get(column) for column in columns}
         found.append(record | {judge: said.get(episode.id, {}).get(judge) for judge in judges})
     return found
+
+
+def add_comment_texts(records: Sequence[dict[str, Any]], comments: Sequence[Comment]) -> list[dict[str, Any]]:
+    """Add a column with what readers wrote on each episode, one comment per line; no column if nobody wrote anything."""
+    said: dict[str, list[str]] = {}
+    for one in comments:
+        said.setdefault(one.episode_id, []).append(f"{one.attribution}: {one.text}")
+    return [{**record, **({"comments": "\n".join(said.get(record["episode"], ()))} if said else {})} for record in records]
 
 
 def settings_of(job: Job[Any]) -> dict[str, Any]:

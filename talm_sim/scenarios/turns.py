@@ -7,9 +7,9 @@ from typing import Any
 
 from talm_sim.types import Scenario, Turn
 
-__all__ = ["fault_in_messages", "fault_in_question", "fault_in_user_turns"]
+__all__ = ["MESSAGE_KEYS", "fault_in_messages", "fault_in_question", "fault_in_user_turns"]
 
-_KEYS: Mapping[str, frozenset[str]] = {
+MESSAGE_KEYS: Mapping[str, frozenset[str]] = {
     "user": frozenset({"role", "content"}),
     "system": frozenset({"role", "content"}),
     "assistant": frozenset({"role", "content", "tool_calls"}),
@@ -21,9 +21,9 @@ _KEYS: Mapping[str, frozenset[str]] = {
 def fault_in_messages(turns: Sequence[Turn]) -> str:
     """Return what no task would read in some messages; empty if all of it is read."""
     for place, message in _messages(turns):
-        keys = _KEYS.get(message["role"])
+        keys = MESSAGE_KEYS.get(message["role"])
         if keys is None:
-            return f"{place}.role: is '{message['role']}'; write one of {', '.join(_KEYS)}."
+            return f"{place}.role: is '{message['role']}'; write one of {', '.join(MESSAGE_KEYS)}."
         unread = next((key for key in message if key not in keys), None)
         if unread is not None:
             return f"{place}.{unread}: is not a key of a message with role {message['role']}, and would be ignored; leave it out."

@@ -140,6 +140,7 @@ class Task(ABC, Generic[OptionsT]):
         judge_classes: Judges that come with it, by name: the class, or `module:Class`, which is imported when the judge is used.
         data: Folder of its packaged scenarios, one `<group>.jsonl` per group; None where `load` makes them, or the user gives them.
         published_queries: JSON file: counts of a paper's queries by group, as `scenarios.statistics.likeness_of` takes them.
+        target: The type of its scenarios' targets (`facts`) in `line_schema`; any if empty.
         hub_file: The file that is read of `--scenarios hub:OWNER/DATASET`; without one, the user names it.
         maker: What makes scenarios of it, for `scenarios generate`: a class derived from `Maker`, or `module:Class`.
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
@@ -162,6 +163,7 @@ class Task(ABC, Generic[OptionsT]):
     judge_classes: ClassVar[Mapping[str, str | type[Judge]]] = {}
     data: ClassVar[Traversable | None] = None
     published_queries: ClassVar[Traversable | None] = None
+    target: ClassVar[str] = ""
     hub_file: ClassVar[str] = ""
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}
@@ -212,6 +214,13 @@ class Task(ABC, Generic[OptionsT]):
         from talm_sim.scenarios.load import read_scenario
 
         return read_scenario(line, where, task)
+
+    def line_schema(self) -> dict[str, Any]:
+        """The JSON Schema of a line that `read_line` reads."""
+        from talm_sim.scenarios.schema import scenario_schema
+
+        groups = dict.fromkeys(group for split in self.splits.values() for group in split)
+        return scenario_schema(self.name, [*groups], self.target, needs_target=bool(self.target) and not issubclass(self.options, AgentOptions))
 
     def claim(self, line: Any, task: str) -> str:
         """What a message says of a line that is in a published form of this task, and that `task` cannot read; empty for any other line."""

@@ -48,7 +48,7 @@ class AgentOptions(TaskOptions):
     perturb: tuple[str, ...] = option((), GEN, "Fault in tools or the model; repeatable.", metavar="NAME[:k=v,...]")
     writing: bool = option(False, GEN, "Let faults repeat calls that may change data.", rare=True)
     """Without it, a fault that lets a call through or repeats it does not apply to tools that are not known only to read."""
-    turn_limit: int | None = option(None, GEN, "Maximum model turns (5; your agent 50).", metavar="N", ge=1)
+    turn_limit: int | None = option(None, GEN, "Maximum model turns (5; for your agent 50).", metavar="N", ge=1)
     """Of an agent whose model is not seen, each tool call counts as one."""
     token_limit: int | None = option(None, GEN, "Maximum tokens per episode.", metavar="N", rare=True, ge=1)
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from talm_sim.types.base import FrozenModel, JsonObject
+from talm_sim.types.pages import render_episode
 from talm_sim.types.requests import Decision, Declined, PersonRequest
 from talm_sim.types.tools import FINISH, ToolCall, UnparsableCall
 
@@ -323,6 +324,13 @@ class Episode(FrozenModel):
     usage: Usage = Usage()
     started_at: float = 0.0
     elapsed_s: float = 0.0
+
+    def __repr__(self) -> str:
+        turns, calls = len(self.model_turns), len(self.tool_events)
+        return f"Episode({self.id!r}, {self.termination.value!r}, model={self.model!r}, {turns} model turns, {calls} tool calls)"
+
+    def _repr_html_(self) -> str | None:
+        return render_episode(self)
 
     @property
     def tool_events(self) -> tuple[ToolEvent, ...]:

@@ -1,11 +1,24 @@
-"""A table of HTML, for a notebook cell's result. Every text is escaped: it may be a model's."""
+"""Results of a notebook's cell as HTML. Every text is escaped: it may be a model's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
+from typing import Any
 
-__all__ = ["html_table"]
+__all__ = ["html_table", "render_episode", "render_episodes_with"]
+
+_RENDERERS: list[Callable[[Any], str]] = []
+
+
+def render_episodes_with(render: Callable[[Any], str]) -> None:
+    """Set what renders episodes and transcripts: the rooms below do not look up to who shows them."""
+    _RENDERERS[:] = [render]
+
+
+def render_episode(value: Any) -> str | None:
+    """Return an episode or a transcript as an element of a page; None if nothing renders them, so that a notebook prints the value."""
+    return _RENDERERS[0](value) if _RENDERERS else None
 
 
 def html_table(heads: Mapping[str, str], rows: Iterable[Iterable[str]]) -> str:

@@ -153,7 +153,7 @@ def test_show_lists_a_runs_episodes(stored: Path, talm: Talm) -> None:
     out = talm("show", "a-run")[1]
     assert "lacking-1" in out
     assert "infrastructure_error" in out
-    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "Fired", "reference"], "no call failed: no column"
+    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "Faults", "reference"], "no call failed: no column"
     rows = json.loads(talm("show", "a-run", "--json")[1])
     said = [(row["episode"], row["tools"], row["questions"], [(one["judge"], one["value"]) for one in row["verdicts"]]) for row in rows]
     assert said == [
@@ -170,7 +170,7 @@ def test_the_list_tells_which_episodes_had_calls_that_failed(talm: Talm, tmp_pat
     options = {"model": "sim/oracle", "split": "perfect", "limit": "2", "run_dir": tmp_path, "perturb": ("http-500:times=1",)}
     run(RunConfig(**options), run_id="f")
     out = talm("show", "f", "--run-dir", str(tmp_path))[1]
-    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "Failed", "Fired", "reference", "fault"]
+    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "Failed", "Faults", "reference", "fault"]
     rows = json.loads(talm("show", "f", "--run-dir", str(tmp_path), "--json")[1])
     assert [(row["failed"], row["fired"]) for row in rows] == [(2, 2), (2, 2)], "the first call of each of two tools"
     assert max(map(len, out.splitlines())) <= 80

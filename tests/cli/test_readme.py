@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -39,6 +40,13 @@ def test_the_first_two_commands_do_their_own_set_up() -> None:
 def test_what_is_shown_is_what_is_printed(tmp_path: Path) -> None:
     assert README.count("<!-- shown: talm-sim ") == 3
     execute([str(HERE / "scripts" / "update_documents.py"), "--check"], tmp_path)
+
+
+def test_the_picture_is_whole_and_loads_nothing() -> None:
+    text = (HERE / "docs" / "table.svg").read_text(encoding="utf-8")
+    assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+    assert not re.search(r"href|url\(|@import|<script|http(?!://www\.w3\.org/2000/svg)", text)
+    assert "underspecified" in text and "prefers-color-scheme: dark" in text
 
 
 def test_the_readme_is_short() -> None:

@@ -536,9 +536,11 @@ def test_what_is_longer_than_the_screen_is_paged(tmp_path: Path, at_terminal: An
     terminal.expect("the end")
     terminal.ends()
     assert "\x1b]" not in terminal.raw and "\x9b" not in terminal.raw and "\x1b[1m" in terminal.raw
-    tall = at_terminal(tmp_path, "show", "a-run:long", rows=200, PAGER=str(pager))
-    assert "PAGED" not in tall.expect("Verdicts")
-    tall.ends()
+    assert "PAGED" in at_terminal(tmp_path, "show", "a-run", rows=1, PAGER=str(pager)).expect("Episode"), "the list is paged, too"
+    for rows, chosen, *more in ((200, str(pager)), (24, str(pager), "--no-pager"), (24, ""), (24, "cat")):
+        whole = at_terminal(tmp_path, "show", "a-run:long", *more, rows=rows, PAGER=chosen)
+        assert "PAGED" not in whole.expect("Verdicts")
+        whole.ends()
 
 
 async def test_ctrl_c_at_the_mark_keeps_the_answer(tmp_path: Path, at_terminal: Any) -> None:

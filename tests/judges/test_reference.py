@@ -30,7 +30,7 @@ async def test_a_full_answer_with_its_calls_passes() -> None:
     verdict = await ReferenceJudge(JudgeContext())(episode("Noi Bai, 39 ft.", event()), scenario(Facts(required=(ELEVATION, NAME)), CALL))
     assert verdict.value is True
     assert verdict.judge == "reference" and verdict.judge_config_digest
-    assert verdict.explanation == "all facts (2) stand in the answer and all gold calls (1) were made"
+    assert verdict.explanation == "all facts (2) are in the answer and all gold calls (1) were made"
 
 
 async def test_the_explanation_names_everything_that_lacks() -> None:

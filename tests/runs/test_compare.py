@@ -368,7 +368,7 @@ def test_two_epochs_of_one_run_say_what_is_noise() -> None:
     one = done.differences[0]
     assert (one.noise, one.within_noise) == (0.25, True)
     assert one.difference == pytest.approx(0.05)
-    assert done.warnings == ("within what two epochs of one run differ by: perfect PR",)
+    assert done.warnings == ("no larger than the difference between two epochs of one run: perfect PR",)
     larger = compare_sides(first, made_side(rows_of(*[[T, T]] * 18, *[[F, F]] * 2), "b"))
     assert (larger.warnings, larger.differences[0].within_noise) == ((), False)
 

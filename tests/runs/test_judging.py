@@ -221,7 +221,7 @@ async def test_what_judges_measure_is_stored_with_the_run(tmp_path: Path, mine: 
     JUDGES._registered.clear()
     assert stored.measures() == {
         "reference": Measured(
-            name="reference", head="Ref", about="the required facts stand in the answer, no gold call is missing", better="higher"
+            name="reference", head="Ref", about="the answer contains every required fact, and every gold call was made", better="higher"
         ),
         "mine": mine.measure,
     }

@@ -148,6 +148,12 @@ def other(made: dict[str, Any], runs: Path, **options: Any) -> str:
     return refusal(runs, "part-1", "other")
 
 
+def test_comments_on_the_shards_are_in_the_merged_run(runs: Path) -> None:
+    first, second = StoredRun(runs / "part-1"), StoredRun(runs / "part-2")
+    written = [one.comment(next(one.episodes()).id, f"on {one.id}", "Ada") for one in (second, first)]
+    assert merge_runs("merged", ["part-1", "part-2"], run_dir=runs).comments() == written
+
+
 def test_a_missing_shard_is_named(runs: Path) -> None:
     assert re.fullmatch(r"\d of 8 scenarios are missing: give shard 2/2 as well\.", refusal(runs, "part-1"))
 

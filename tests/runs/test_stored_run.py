@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.api import run
+from talm_sim.runs.api import judge, run
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.desk import answer
 from talm_sim.runs.files.database import pack, unpack
@@ -202,3 +202,23 @@ def test_every_export_carries_the_settings_of_its_run(tmp_path: Path) -> None:
         struck.id: ("", ("http-500:p=0.5", "timeout")),
         own.id: (own.config.options["agent"], ()),
     }
+
+
+def test_a_summary_is_computed_once_for_the_files_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = run(**{**make_world(tmp_path), "human": "none", "tools": "replay"}, progress=False)
+    counted: list[str] = []
+    summarize: Any = type(stored.job.task).summarize
+
+    def count(rows: Any, view: Any) -> Any:
+        counted.append(view.id)
+        return summarize(rows, view)
+
+    monkeypatch.setattr(type(stored.job.task), "summarize", staticmethod(count))
+    first = stored.summary()
+    assert first == load_run(stored.path).summary() and counted == [stored.id], "the run itself has computed it already"
+    assert stored.summary(stored.rows()[:1]) != first, "of other rows it is another one"
+    assert stored.summary() == first
+    del counted[:]
+    judge(stored.path, progress=False)
+    assert stored.summary() == first
+    assert counted == [stored.id] * 2, "by the judging, and again, as the files have changed"

@@ -245,7 +245,7 @@ def lm_eval(scenarios: Path | None, out: Path, template: str, tokenizer: str | N
 @run_argument
 @run_dir_option
 @plugin_option
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="File to write, a trace per line.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="File to write, with one trace per line.")
 @click.option("--endpoint", metavar="URL", help="Collector to send to, as http://localhost:4318. Its headers: OTEL_EXPORTER_OTLP_HEADERS.")
 @click.option("--content/--no-content", default=False, show_default=True, help="Include what was said, called and returned.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
@@ -253,7 +253,7 @@ def otel(run: str, run_dir: Path, out: Path | None, endpoint: str | None, conten
     """Write a run of any task as OpenTelemetry traces, or send them.
 
     Each episode is a trace in the conventions for generative AI: the agent, and below it model turns, tool calls and questions. Verdicts are
-    events. The ids depend on the run alone: a second export is the same trace. RUN is of any task.
+    events. The ids depend on the run alone: a second export is the same trace. RUN can be a run of any task.
     """
     from talm_sim.recordings.files import write_atomically
     from talm_sim.runs.exports.collector import send, traces_address

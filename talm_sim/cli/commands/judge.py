@@ -35,7 +35,7 @@ _OF_PEOPLE = (
         metavar="NAME",
         default="",
         shell_complete=completer_for("task"),
-        help="Task of FILE, if it does not say it; alone, its own scenarios.",
+        help="Task of FILE, if FILE does not name it; without FILE, the packaged scenarios of this task.",
     ),
     _of_people("--settle", is_flag=True, help="Decide what people differ on."),
     _of_people("--labels-in", metavar="F.csv", type=_FILE, help="Read labels that were given elsewhere."),

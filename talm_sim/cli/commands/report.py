@@ -39,8 +39,8 @@ _FOR_CI = ("gate", "baseline", "junit", "summary")
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option("--rows", is_flag=True, help="Print one line per episode instead of per group, for --csv (or --json).")
-@click.option("--by-model", is_flag=True, help="Print one row per model, of the tasks' headline figures.")
-@click.option("--by-tool", is_flag=True, help="Print one row per tool: whether it was called where it was wanted.")
+@click.option("--by-model", is_flag=True, help="Print one row per model, with each task's headline figures.")
+@click.option("--by-tool", is_flag=True, help="Print one row per tool: whether it was called when it was needed.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a Markdown table.")
 @click.option(
     "--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write a page: tables, and every transcript."
@@ -50,7 +50,7 @@ _FOR_CI = ("gate", "baseline", "junit", "summary")
     "--picture",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write matrices, and rates with their intervals, as a picture (.png or .svg).",
+    help="Write rates with their intervals, matrices and curves as a picture (.png or .svg).",
 )
 @prices_option
 @power_options

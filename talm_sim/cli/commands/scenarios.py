@@ -1,4 +1,4 @@
-"""`talm-sim scenarios list|show|stats|init|check|generate|review`."""
+"""`talm-sim scenarios list|show|schema|stats|init|check|generate|review`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ task_option = click.option(
 
 @click.group()
 def command() -> None:
-    """The scenarios: list, show, stats, init, check, generate, review."""
+    """The scenarios: list, show, schema, stats, init, check, generate, review."""
 
 
 @command.command("list")
@@ -100,6 +100,18 @@ def show(scenario: str | None, task: str, file: Path | None, tools_from: tuple[s
         raise PrerequisiteError(f"unknown scenario '{scenario}'.{suggest_nearest(scenario, [*scenarios]) or listing}")
     print_json(scenarios[scenario].model_dump(mode="json"))
     _print_guessing_odds(found, scenarios[scenario], tools_from, trust)
+
+
+@command.command("schema")
+@task_option
+@plugin_option
+def schema(task: str) -> None:
+    """Print the JSON Schema of a line of a scenario file.
+
+    A program or an editor can check a line with it. `scenarios check` also checks what depends on several fields together, and whether
+    the tools can be called.
+    """
+    print_json(find_task(task).line_schema())
 
 
 def _print_guessing_odds(found: Task[Any], scenario: Scenario, tools_from: tuple[str, ...], trusted: bool) -> None:
@@ -208,7 +220,7 @@ def check(
     trust: bool,
     as_json: bool,
 ) -> int:
-    """Check every scenario: can it be read and played, and does it hold what the measures rely on?
+    """Check every scenario: can it be read and played, and does it contain what the measures need?
 
     Every line is read as a run would read it. A task whose agent acts also checks the tools. Task talm checks that gold calls work and return
     the required facts, that what was removed cannot be read from the user's words or from the tools' descriptions, that exactly the missing
@@ -216,7 +228,7 @@ def check(
 
     With --faults, every fault strikes every tool of the gold calls, and the calls are made: is there a way to the facts? The table counts
     the first way that works: the changed result itself, the same call again, a call named in `alternatives`, another read, a person, or
-    none, where all that is right is to say so. It does not change the exit code.
+    none, when the only right answer is to say so. It does not change the exit code.
     """
     from talm_sim.tasks.agent_task import AgentTask
     from talm_sim.tools_env.caller import ToolCaller
@@ -295,7 +307,7 @@ def _of_another_maker(args: list[str], err: click.NoSuchOption) -> click.UsageEr
     show_default=True,
     help="Task to make scenarios for.",
 )
-@click.option("--dry-run", is_flag=True, help="Print what it may cost; make nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the possible cost, and make nothing.")
 @plugin_option
 @json_option
 def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:

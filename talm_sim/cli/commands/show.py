@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Group, RenderableType
+from rich.text import Text
 
-from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list, run_dir_option, warn_unclosed
+from talm_sim.cli.parsing.arguments import completer_for, json_option, list_table, plugin_option, print_json, run_dir_option, warn_unclosed
 from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.cli.terminal.console import print_page
 from talm_sim.cli.terminal.text import one_line
@@ -18,8 +20,8 @@ from talm_sim.types import Verdict
 
 __all__ = ["command"]
 
-_FAULTS = {"failed": "Failed", "fired": "Fired"}
-"""Calls that failed, and faults of perturbations that fired: columns of the list where there are any."""
+_FAULTS = {"failed": "Failed", "fired": "Faults"}
+"""Calls that failed, and faults that fired: columns of the list if there are any."""
 _WORDS = {True: "pass", False: "fail", None: "-"}
 
 
@@ -29,32 +31,36 @@ _WORDS = {True: "pass", False: "fail", None: "-"}
 @plugin_option
 @json_option
 @click.option("--full", is_flag=True, help="Show long prompts, questions and tool results in full.")
-def command(episode: str, run_dir: Path, as_json: bool, full: bool) -> None:
+@click.option("--no-pager", is_flag=True, help="Print what is longer than the terminal at once.")
+def command(episode: str, run_dir: Path, as_json: bool, full: bool, no_pager: bool) -> None:
     """Print one episode as a transcript.
 
     It shows the query, what was missing, the awareness questions and answers, the prompt, every turn with its tool calls and questions,
-    the perturbations, the final answer and the verdicts. With RUN alone, the run's episodes are listed, waiting ones last. Identical turns
-    are printed once unless --full is given.
+    the perturbations, the final answer and the verdicts. With RUN alone, the run's episodes are listed, waiting ones last: how each ended,
+    its calls, how many of them failed, the faults that fired, and its verdicts. Identical turns and calls are printed once unless --full
+    is given. At a terminal, what is longer than the screen is shown by the program that PAGER names.
     """
     stored, episode_id = _find(episode, run_dir)
     with stored.at_once():
         if not stored.closed:
             warn_unclosed(stored.path, imported=stored.imported)
-        _print(stored, episode_id, as_json, full)
+        if not episode_id:
+            _print_episodes(stored, as_json, paged=not no_pager)
+        else:
+            _print_episode(stored, episode_id, as_json, full=full, paged=not no_pager)
 
 
-def _print(stored: StoredRun, episode_id: str, as_json: bool, full: bool) -> None:
-    if not episode_id:
-        _print_episodes(stored, as_json)
-        return
+def _print_episode(stored: StoredRun, episode_id: str, as_json: bool, *, full: bool, paged: bool) -> None:
     found = stored.episode(episode_id)
     if as_json:
         scenario = next((item for item in stored.scenarios() if item.id == found.scenario_id), None)
         verdicts = [verdict for verdict in stored.verdicts_of_all() if verdict.episode_id == found.id]
         said = [verdict.model_dump(mode="json") for verdict in verdicts]
-        print_json({"episode": found.model_dump(mode="json"), "verdicts": said, "query": scenario.query if scenario else None})
+        comments = [one.model_dump() for one in stored.comments(found.id)]
+        query = scenario.query if scenario else None
+        print_json({"episode": found.model_dump(mode="json"), "verdicts": said, "query": query, "comments": comments})
         return
-    print_page(stored_transcript(stored, found, full=full), paged=True)
+    print_page(stored_transcript(stored, found, full=full), paged=paged)
 
 
 def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:
@@ -68,7 +74,7 @@ def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:
     return load_run(parts[0], run_dir), ""
 
 
-def _print_episodes(stored: StoredRun, as_json: bool) -> None:
+def _print_episodes(stored: StoredRun, as_json: bool, *, paged: bool) -> None:
     said: dict[str, list[Verdict]] = {}
     for verdict in stored.verdicts_of_all():
         said.setdefault(verdict.episode_id, []).append(verdict)
@@ -111,7 +117,10 @@ def _print_episodes(stored: StoredRun, as_json: bool) -> None:
         line.update({f"judge {one['judge']}": _WORDS[one["value"]] for one in line["verdicts"]})
         said_yes = counted.get(line["episode"], {}).get(PEOPLE)
         line.update({name: _WORDS[None if said_yes is None else bool(said_yes)] for name in people})
-    print_list(lines, columns, empty="no episodes are finished yet")
+    if not lines:
+        click.echo("no episodes are finished yet", err=True)
+    parts: list[RenderableType] = [list_table(lines, columns)] if lines else []
     if waiting:
-        click.echo()
-        print_list([row | {"question": one_line(row["question"])} for row in waiting], {"episode": "Waiting", "question": "Question"}, empty="")
+        shown_waiting = [row | {"question": one_line(row["question"])} for row in waiting]
+        parts += [Text(), list_table(shown_waiting, {"episode": "Waiting", "question": "Question"})]
+    print_page(Group(*parts), paged=paged)

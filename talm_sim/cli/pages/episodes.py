@@ -38,6 +38,7 @@ def episode_lines(
 ) -> list[dict[str, Any]]:
     """Return one line per finished episode, in planned order."""
     task, queries, categories = run.job.task, {item.id: item.query for item in run.scenarios()}, _categories_of(run)
+    commented = Counter(one.episode_id for one in run.comments())
     found = []
     for one in episodes:
         row = rows.get(one.id)
@@ -58,6 +59,7 @@ def episode_lines(
             "seen": [log.name for log in one.perturbations if log.seen],
             "asked": len(one.human_events),
             "verdicts": _words(said.get(one.id, ()), row),
+            "comments": commented[one.id],
             "tokens": one.usage.input_tokens + one.usage.output_tokens,
             "query": texts.line(queries.get(one.scenario_id, ""), _EXCERPT),
             "answer": texts.line(one.answer, _EXCERPT),

@@ -15,9 +15,11 @@ from talm_sim.cli.report.blocks import block_of, title_of
 from talm_sim.cli.report.layout import Block, definitions
 from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.report.run_usage import total_usage
+from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.runs.transcripts import read_transcript
+from talm_sim.runs.transcripts import Transcript, read_transcript
+from talm_sim.types import Episode
 
 __all__ = ["build_index", "build_transcript", "build_transcripts"]
 
@@ -97,7 +99,11 @@ def build_transcripts(run: StoredRun) -> dict[str, dict[str, Any]]:
     texts = PageTexts()
     with run.at_once():
         scenarios, said = {item.id: item for item in run.scenarios()}, verdicts_by_episode(run)
-        return {
-            one.id: transcript_data(read_transcript(run, one, scenarios.get(one.scenario_id), said.get(one.id, [])), texts)
-            for one in run.episodes()
-        }
+        written: dict[str, list[Comment]] = {}
+        for comment in run.comments():
+            written.setdefault(comment.episode_id, []).append(comment)
+
+        def read(one: Episode) -> Transcript:
+            return read_transcript(run, one, scenarios.get(one.scenario_id), said.get(one.id, []), written.get(one.id, []))
+
+        return {one.id: transcript_data(read(one), texts) for one in run.episodes()}

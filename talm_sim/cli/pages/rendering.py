@@ -30,7 +30,7 @@ def render_page(index: Mapping[str, Any], transcripts: Sequence[Mapping[str, Any
         nonce: Allows script and style in place of their digests.
         live: Whether the page asks its server for transcripts, at `transcript.json?run=PLACE&episode=ID` beside it.
     """
-    script, style = _script(live), _file("page.css")
+    script, style = _script(live), _style(live)
     allowed = [f"'nonce-{nonce}'"] * 2 if nonce else [_digest(script), _digest(style)]
     policy = (
         f"default-src 'none'; script-src {allowed[0]}; style-src {allowed[1]}; connect-src {chr(39)}{'self' if live else 'none'}{chr(39)}; "
@@ -65,8 +65,13 @@ def _digest(text: str) -> str:
 
 @cache
 def _script(live: bool) -> str:
-    parts = "\n".join(map(_file, _SCRIPTS))
+    parts = "\n".join(map(_file, (*_SCRIPTS, *(["live.js"] if live else []))))
     return f"(() => {{\n'use strict'\n{parts}\n}})()"
+
+
+@cache
+def _style(live: bool) -> str:
+    return "\n".join(map(_file, ("page.css", *(["live.css"] if live else []))))
 
 
 @cache

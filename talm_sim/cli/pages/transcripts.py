@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from talm_sim.cli.pages.cleaning import PageTexts
+from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.transcripts import Asked, Broken, Call, Transcript, TurnPart, fold_turns
 
-__all__ = ["transcript_data"]
+__all__ = ["comment_data", "transcript_data"]
 
 _LIKELIEST: Final = 5
 """First tokens that are shown."""
@@ -17,12 +18,24 @@ _LIKELIEST: Final = 5
 
 def transcript_data(one: Transcript, texts: PageTexts) -> dict[str, Any]:
     """Return a transcript as data of a page."""
-    whole = one.model_dump(exclude={"turns", "sections", "verdicts", "answer"}, exclude_defaults=True)
+    whole = one.model_dump(exclude={"turns", "sections", "verdicts", "answer", "comments"}, exclude_defaults=True)
     sections = [{"title": part.title, "lines": [[[line.style, line.text] for line in lines] for lines in part.lines]} for part in one.sections]
     verdicts = None if one.verdicts is None else [_verdict(verdict.model_dump(exclude={"episode_id"})) for verdict in one.verdicts]
     answer = {} if one.answer is None else {"answer": one.answer}
     data: dict[str, Any] = texts.value({**whole, **answer, "sections": sections, "verdicts": verdicts})
-    return {**data, "elapsed_s": round(one.elapsed_s, 1), "turns": [_turn(alike, texts) for alike in fold_turns(one.turns)]}
+    comments = [comment_data(comment, texts) for comment in one.comments]
+    turns = [_turn(alike, texts) for alike in fold_turns(one.turns)]
+    return {**data, "elapsed_s": round(one.elapsed_s, 1), "turns": turns, "comments": comments}
+
+
+def comment_data(comment: Comment, texts: PageTexts) -> dict[str, Any]:
+    """Return a reader's comment as data of a page."""
+    return {
+        "episode": texts.text(comment.episode_id),
+        "attempt": comment.attempt,
+        "who": texts.text(comment.attribution),
+        "text": texts.text(comment.text),
+    }
 
 
 def _verdict(verdict: dict[str, Any]) -> dict[str, Any]:

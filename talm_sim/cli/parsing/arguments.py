@@ -148,6 +148,11 @@ def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *,
     if not rows:
         click.echo(empty, err=True)
         return
+    print_page(list_table(rows, columns, broadest=broadest))
+
+
+def list_table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *, broadest: int = 0) -> Table:
+    """Return rows as a plain table; see `print_list`."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for number, head in enumerate(columns.values(), start=1):
         last = number == len(columns)
@@ -157,7 +162,7 @@ def print_list(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], *,
         table.columns[0].width = min(broadest, max(len(strip_control(text)) for text in (head, *(str(row[key]) for row in rows))))
     for row in rows:
         table.add_row(*(Text(strip_control(str(row[key]))) for key in columns))
-    print_page(table)
+    return table
 
 
 def command_line() -> str:

@@ -11,7 +11,7 @@ from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.types import Curve
 from talm_sim.types.figures import DASH, decimal
 
-__all__ = ["bin_names", "curve_lines", "curve_table"]
+__all__ = ["bin_names", "curve_lines", "curve_table", "curve_title"]
 
 _LABEL, _ALL = 13, 79
 """Columns of a terminal: for a bin's name, and in all."""
@@ -24,6 +24,11 @@ _SHARE, _MEAN = "o", "+"
 def bin_names(curve: Curve) -> list[str]:
     """Return the bins by their ends."""
     return [f"{decimal(low)}{DASH}{decimal(high)}" for low, high in zip(curve.edges, curve.edges[1:], strict=False)]
+
+
+def curve_title(curve: Curve) -> str:
+    """Return the title of a curve that is a table or plain lines, where no axis says what its values are."""
+    return one_line_text(f"{curve.title}: {curve.y}" if curve.kind == "histogram" else curve.title)
 
 
 def curve_table(curve: Curve) -> Iterator[list[str]]:
@@ -40,7 +45,7 @@ def curve_lines(curve: Curve, group: str = "") -> Iterator[Text]:
         group: The group it belongs to, if that needs saying.
     """
     yield Text()
-    title = one_line_text(curve.title) + (f", {group}" if group else "")
+    title = curve_title(curve) + (f", {group}" if group else "")
     yield from (Text(line, style="bold") for line in wrap(title, 77, "  ", "    "))
     yield from (_reliability if curve.kind == "reliability" else _histogram)(curve)
 

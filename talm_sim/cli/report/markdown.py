@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from talm_sim.cli.report.curves import curve_table
+from talm_sim.cli.report.curves import curve_table, curve_title
 from talm_sim.cli.report.layout import Block, further_tables, has_details, legend, line_measures, paper_cells, paper_heads, papers, sizes
 from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.runs.gates import GateResult
@@ -97,7 +97,7 @@ def _render_details(summary: Summary) -> Iterator[str]:
         yield from markdown_grid([" \\ ".join(matrix.axes), *matrix.columns], rows)
         yield ""
     for curve in summary.curves:
-        yield f"{markdown_cell(curve.title)}:"
+        yield f"{markdown_cell(curve_title(curve))}:"
         yield ""
         rows = [[name, *cells] for name, *cells in curve_table(curve)]
         yield from markdown_grid([curve.x, *(one.name for one in curve.series)], rows)

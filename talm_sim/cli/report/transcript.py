@@ -12,6 +12,7 @@ from rich.text import Text
 
 from talm_sim.cli.terminal.prose import indent, prose
 from talm_sim.cli.terminal.text import count, one_line, strip_control
+from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.transcripts import Asked, Call, Transcript, TurnPart, event_part, fold_turns, likeness, make_transcript, read_transcript
 from talm_sim.types import FINISH, Episode, HumanEvent, Line, Scenario, Section, TokenLogprob, ToolCall, ToolEvent, Verdict
@@ -79,7 +80,16 @@ def _render(one: Transcript, full: bool) -> RenderableType:
         parts += _section("Perturbations", [Text(strip_control(fault)) for fault in one.faults])
     if one.verdicts is not None:
         parts += _section("Verdicts", list(_verdicts(one.verdicts)))
+    if one.comments:
+        parts += _section("Comments", [_comment(comment, one) for comment in one.comments])
     return Group(*parts)
+
+
+def _comment(comment: Comment, one: Transcript) -> RenderableType:
+    """Render what a reader wrote, with the attempt that they saw if it is not this one."""
+    other = f", on attempt {comment.attempt}" if comment.attempt != one.attempt else ""
+    who = f"{one_line(comment.attribution)}{other}: "
+    return Padding(Text.assemble((who, "magenta"), strip_control(comment.text)), (0, 0, 0, 2), expand=False)
 
 
 def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType]:
@@ -122,14 +132,16 @@ def _turns(one: Transcript, full: bool) -> Iterator[RenderableType]:
 
     Later messages of the user are shown where they came.
     """
+    earlier: dict[str, int] = {}
     for first, *others in [[turn] for turn in one.turns] if full else fold_turns(one.turns):
         for said in first.user:
             yield from _section("The user", [prose(strip_control(said))])
         title = f"Turns {first.number} to {others[-1].number}, all identical" if others else f"Turn {first.number}"
-        yield from _section(f"{title}, the answer" if first.answers else title, list(_turn(first, full)))
+        yield from _section(f"{title}, the answer" if first.answers else title, list(_turn(first, full, earlier)))
 
 
-def _turn(turn: TurnPart, full: bool) -> Iterator[RenderableType]:
+def _turn(turn: TurnPart, full: bool, earlier: dict[str, int]) -> Iterator[RenderableType]:
+    """Render a turn; a call that an `earlier` turn made with the same outcome is shown without its result, unless `full`."""
     for fault in turn.faults:
         yield Text(f"{fault.said.replace('injected', f'injected: {one_line(fault.name)}', 1)}", style="yellow")
     if turn.reasoning.strip():
@@ -143,7 +155,9 @@ def _turn(turn: TurnPart, full: bool) -> Iterator[RenderableType]:
         if isinstance(event, Asked):
             yield from _asked_lines(event)
         else:
-            yield from _call_lines(event, len(event.result) + 1 if full else _RESULT_WIDTH, times=1 + len(others))
+            said_in = None if full else earlier.setdefault(repr(likeness(event)), turn.number)
+            again = said_in if said_in != turn.number else None
+            yield from _call_lines(event, len(event.result) + 1 if full else _RESULT_WIDTH, times=1 + len(others), again=again)
     yield from _ending(turn)
     if turn.first_tokens:
         yield Text(_format_first_tokens(turn.first_tokens if full else turn.first_tokens[:_LIKELIEST]), style="dim")
@@ -181,9 +195,10 @@ def tool_event_lines(event: ToolEvent, width: int = _RESULT_WIDTH) -> Iterator[R
     yield from _call_lines(call, width)
 
 
-def _call_lines(call: Call, width: int, *, times: int = 1) -> Iterator[RenderableType]:
-    """Render a call; `times` in a row, all identical."""
-    yield Text.assemble("→ ", (call_text(call), "cyan"), (f"  {times:,} times, all identical" if times > 1 else "", "yellow"))
+def _call_lines(call: Call, width: int, *, times: int = 1, again: int | None = None) -> Iterator[RenderableType]:
+    """Render a call, made so many `times` in a row; of one that was made `again`, the number of the earlier turn in place of the result."""
+    same = f"  {times:,} times the same call" if times > 1 else "  the same call" if again else ""
+    yield Text.assemble("→ ", (call_text(call), "cyan"), (f"{same}{f' as in turn {again}, with the same result' if again else ''}", "yellow"))
     facts = [str(call.status) if call.status is not None else "no status", call.origin, f"{call.elapsed_ms:.0f} ms"]
     if call.error:
         facts.insert(1, one_line(call.error))
@@ -191,6 +206,8 @@ def _call_lines(call: Call, width: int, *, times: int = 1) -> Iterator[Renderabl
     for fault in call.faults:
         line.append(f"  perturbation {one_line(fault.name)} {fault.said}", style="yellow")
     yield indent(line)
+    if again:
+        return
     if call.result:
         yield indent(prose(one_line(call.result, width), "dim"))
     for fault in call.faults:

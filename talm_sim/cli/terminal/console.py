@@ -30,9 +30,11 @@ def print_page(page: RenderableType, *, paged: bool = False) -> None:
 
     Args:
         page: What to print.
-        paged: Whether a page longer than the terminal is shown a screen at a time, by the program that `PAGER` names.
+        paged: Whether a page longer than the terminal is shown a screen at a time, by the program that `PAGER` names. An empty `PAGER` and
+            `cat` name none, as for git.
     """
     console = stdout()
+    paged = paged and os.environ.get("PAGER", "less").strip() not in ("", "cat")
     if console.is_terminal and not paged:
         console.print(page)
         return

@@ -18,8 +18,9 @@ from talm_sim.common.digests import digest
 from talm_sim.config import Scope
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import share
-from talm_sim.runs.exports.inspect_samples import SampleMaker, model_name, sample_id, summary_of, usage_record
+from talm_sim.runs.exports.inspect_samples import SampleMaker, comments_record, model_name, sample_id, summary_of, usage_record
 from talm_sim.runs.exports.texts import Cleaner
+from talm_sim.runs.files.comments import Comment
 from talm_sim.tasks.exporters import Exported
 from talm_sim.types import Measure, Rate, Row, Summary, Usage, Verdict
 
@@ -51,6 +52,9 @@ def export_inspect(stored: StoredRun) -> Exported:
     for verdict in stored.verdicts():
         verdicts.setdefault(verdict.episode_id, []).append(verdict)
     judges = list(dict.fromkeys(one.judge for said in verdicts.values() for one in said))
+    comments: dict[str, list[Comment]] = {}
+    for comment in stored.comments():
+        comments.setdefault(comment.episode_id, []).append(comment)
     created = datetime.fromisoformat(stored.manifest.created).astimezone(UTC)
     sampling = _sampling(stored)
     maker = SampleMaker(stored.id, stored.job, created.timestamp(), _name_of_success(stored, rows, judges), sampling)
@@ -61,6 +65,7 @@ def export_inspect(stored: StoredRun) -> Exported:
         _write(log, "_journal/start.json", clean.value(start))
         for episode in stored.episodes():
             made = maker.sample(episode, scenarios.get(episode.scenario_id), rows[episode.id], verdicts.get(episode.id, ()))
+            made["metadata"] |= comments_record(comments.get(episode.id, ()))
             sample = clean.value(made)
             _write(log, f"samples/{sample['id']}_epoch_{episode.epoch}.json", sample)
             summaries.append(summary_of(sample))

@@ -13,6 +13,7 @@ from typing import Any
 from talm_sim.common.digests import digest
 from talm_sim.runs.exports.conversation import Message, conversation, event_name, target_texts
 from talm_sim.runs.exports.times import Span, Times, times_of
+from talm_sim.runs.files.comments import Comment
 from talm_sim.tasks import AgentOptions, Job
 from talm_sim.types import (
     Action,
@@ -31,7 +32,7 @@ from talm_sim.types import (
     Verdict,
 )
 
-__all__ = ["UNSCORED", "SampleMaker", "iso", "model_name", "sample_id", "summary_of", "usage_record"]
+__all__ = ["UNSCORED", "SampleMaker", "comments_record", "iso", "model_name", "sample_id", "summary_of", "usage_record"]
 
 UNSCORED = math.nan
 """The value of a score that Inspect keeps and leaves out of every metric."""
@@ -194,6 +195,12 @@ class SampleMaker:
             "call": {"request": {"added": turn.raw_prompt}, "response": None if turn.raw_text == turn.text else {"text": turn.raw_text}},
             "completed": iso(span.end),
         }
+
+
+def comments_record(comments: Sequence[Comment]) -> dict[str, Any]:
+    """Return what readers wrote on an episode, as metadata: a comment is no score. Without comments, nothing."""
+    said = [{"name": one.name, "time": iso(one.written_at), "attempt": one.attempt, "text": one.text} for one in comments]
+    return {"comments": said} if said else {}
 
 
 def summary_of(sample: Mapping[str, Any]) -> dict[str, Any]:

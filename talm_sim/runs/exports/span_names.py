@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["EVALUATION", "Key", "Operation"]
+__all__ = ["COMMENT", "EVALUATION", "Key", "Operation"]
 
 EVALUATION = "gen_ai.evaluation.result"
 """Name of the event of one verdict."""
+COMMENT = "talm_sim.comment"
+"""Name of the event of a reader's comment."""
 
 
 class Operation(StrEnum):
@@ -82,3 +84,5 @@ class Key(StrEnum):
     RESPONDER = "talm_sim.human.responder"
     OUTCOME = "talm_sim.human.outcome"
     WAITED = "talm_sim.human.waited_ms"
+    COMMENT_NAME = "talm_sim.comment.name"
+    COMMENT_TEXT = "talm_sim.comment.text"

@@ -16,7 +16,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import has_traffic
 from talm_sim.runs.exports.conversation import Message, conversation, event_name
 from talm_sim.runs.exports.otlp import CLIENT, INTERNAL, SpanEvent, TraceSpan, encode_attributes, encode_span
-from talm_sim.runs.exports.span_names import EVALUATION, Key, Operation
+from talm_sim.runs.exports.span_names import COMMENT, EVALUATION, Key, Operation
 from talm_sim.runs.exports.span_values import (
     FAILED,
     FINISH,
@@ -34,6 +34,7 @@ from talm_sim.runs.exports.span_values import (
 )
 from talm_sim.runs.exports.texts import Cleaner, as_line
 from talm_sim.runs.exports.times import Span, Times, times_of
+from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import AgentOptions
 from talm_sim.types import (
@@ -109,6 +110,9 @@ class _Run:
     def __init__(self, stored: StoredRun, content: bool) -> None:
         self._stored, self._job, self._content = stored, stored.job, content
         self._clean = Cleaner()
+        self._comments: dict[str, list[Comment]] = {}
+        for one in stored.comments() if content else ():
+            self._comments.setdefault(one.episode_id, []).append(one)
         self._tools = stored.tools()
         self._acts = isinstance(self._job.options, AgentOptions)
         self._replayed = (self._job.config.models is Traffic.REPLAY and has_traffic(self._job.config.model)) or None
@@ -175,7 +179,7 @@ class _Run:
             )
             attributes[Key.TOOL_DEFINITIONS] = self._definitions(played.scenario)
         failure = None if failed is None else (episode.error or failed) if self._content else failed
-        events = list(self._verdict_events(played, whole.end))
+        events = [*self._verdict_events(played, whole.end), *self._comment_events(episode.id)]
         name = f"{Operation.AGENT} {self._agent_name}"
         return TraceSpan("", name, INTERNAL, whole.begin, whole.end, attributes, events, failure)
 
@@ -195,6 +199,11 @@ class _Run:
             Key.EVALUATION_EXPLANATION: (why or None) if self._content else None,
         }
         return SpanEvent(EVALUATION, at, attributes)
+
+    def _comment_events(self, episode_id: str) -> Iterator[SpanEvent]:
+        """Yield what readers wrote, if there is to be content."""
+        for one in self._comments.get(episode_id, ()):
+            yield SpanEvent(COMMENT, one.written_at, {Key.COMMENT_NAME: one.name or None, Key.COMMENT_TEXT: one.text})
 
     def _awareness_span(self, played: _Played, number: int, asked: AwarenessAnswer) -> TraceSpan:
         question, answer = Message("user", asked.question), Message("assistant", asked.raw)

@@ -70,9 +70,11 @@ class RunManifest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int = FORMAT
+    """Number of the form of the run's files; a version reads one."""
     config: RunConfig
-    """The configuration with every automatic value resolved, and without what is the command's alone; see `_OF_COMMAND`."""
+    """The configuration with every automatic value resolved. Budget, prices and the person's name belong to the command and are not kept."""
     dataset_digest: str
+    """Digest of the scenarios, in order."""
     wording: dict[str, str] = Field(default_factory=dict)
     """Digests of all texts that the model reads, by the name that messages use."""
     brought: dict[str, str] = Field(default_factory=dict)
@@ -82,6 +84,7 @@ class RunManifest(BaseModel):
     command: str = ""
     """The command line or call that made the run."""
     versions: dict[str, str] = Field(default_factory=dict)
+    """Versions of Python and of the packages that matter to the results."""
     notes: dict[str, str] = Field(default_factory=dict)
     """What else a reader should know, for example where an imported run comes from."""
 

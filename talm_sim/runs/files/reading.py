@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.files.database import DATABASE, connect_reader
+from talm_sim.runs.files.comments import Comment, read_comments
+from talm_sim.runs.files.database import DATABASE, connect_reader, connect_writer, fold
 from talm_sim.runs.files.lease import is_owned
 from talm_sim.runs.files.manifest import stamp_in
-from talm_sim.runs.files.sealing import check_fits
+from talm_sim.runs.files.sealing import check_fits, is_sealed
 
 __all__ = ["RunFiles"]
 
 
 class RunFiles:
-    """Reads a run's database, through a connection for each call or one for several; a subclass says where it is."""
+    """Reads a run's files; its database through a connection for each call or one for several. A subclass says where they are."""
 
     path: Path
     _place: Path
@@ -47,6 +48,23 @@ class RunFiles:
                 self._held = None
                 self._forget()
 
+    def comments(self, episode: str = "") -> list[Comment]:
+        """Return what readers wrote on one finished episode or on all, by its whole id, oldest first; it enters no rate.
+
+        Raises:
+            PrerequisiteError: The file of the comments is damaged.
+        """
+        found = (one for one in read_comments(self._place) if episode in ("", one.episode_id))
+        return sorted(found, key=lambda one: one.written_at)
+
+    def fold_log(self) -> None:
+        """Make a run that was closed while somebody read it whole in its file; without a log, or where nothing can be written, do nothing."""
+        if not (self._place / f"{DATABASE}-wal").exists():
+            return
+        with suppress(PrerequisiteError, OSError), closing(connect_writer(self._place)) as conn:
+            if is_sealed(conn):
+                fold(conn)
+
     @contextmanager
     def _open_connection(self) -> Iterator[sqlite3.Connection]:
         with closing(self._connect()) if self._held is None else nullcontext(self._held) as conn, self._explain_damage():
@@ -69,11 +87,19 @@ class RunFiles:
         except (sqlite3.DatabaseError, ValueError) as err:
             raise PrerequisiteError(f"{self.path}: run.db cannot be read ({str(err).splitlines()[0]}).") from None
 
+    def _file_state(self) -> tuple[int, ...]:
+        """Return what changes with every commit to the run."""
+        found: list[int] = []
+        for name in (DATABASE, f"{DATABASE}-wal"):
+            with suppress(FileNotFoundError):  # the second one is there while the run is open for writing
+                file = (self._place / name).stat()
+                found += (file.st_ino, file.st_size, file.st_mtime_ns)
+        return tuple(found)
+
     def _look_through(self, conn: sqlite3.Connection) -> None:
-        """Check that the run has not changed since it was sealed; once, as long as its file stays the same."""
-        file = (self._place / DATABASE).stat()
-        now = (file.st_ino, file.st_size, file.st_mtime_ns)
-        if now == self._looked_through:
+        """Check that the run has not changed since it was sealed; once, as long as its file and whether somebody runs it stay the same."""
+        now = self._file_state()[:3]
+        if (*now, is_owned(conn)) == self._looked_through:
             return
         conn.execute("BEGIN")  # all of it at one moment
         try:
@@ -83,4 +109,4 @@ class RunFiles:
             raise PrerequisiteError(f"{self.path}: {err}") from None
         finally:
             conn.execute("ROLLBACK")
-        self._closed, self._looked_through = sealed or owned, now
+        self._closed, self._looked_through = sealed or owned, (*now, owned)

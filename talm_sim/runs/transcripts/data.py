@@ -6,8 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from talm_sim.runs.files.comments import Comment
 from talm_sim.types import FrozenModel, Section, TokenLogprob, Verdict
 from talm_sim.types.base import JsonObject
+from talm_sim.types.pages import render_episode
 
 __all__ = ["Asked", "Broken", "Call", "Fault", "Transcript", "TurnPart"]
 
@@ -139,3 +141,12 @@ class Transcript(FrozenModel):
     """What each fault did in the whole episode, in words."""
     verdicts: tuple[Verdict, ...] | None
     """None where there can be none."""
+    comments: tuple[Comment, ...] = ()
+    """What readers wrote on the episode, oldest first."""
+
+    def __repr__(self) -> str:
+        said = "".join(f", {one.judge}={one.value}" for one in self.verdicts or ())
+        return f"Transcript({self.episode!r}, {self.termination!r}, model={self.model!r}, {len(self.turns)} turns{said})"
+
+    def _repr_html_(self) -> str | None:
+        return render_episode(self)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
-from typing import Any
+from typing import Any, Protocol
 
 from talm_sim.config import Scope
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.runs.files.comments import Comment
+from talm_sim.runs.files.manifest import RunManifest
 from talm_sim.runs.transcripts.data import Asked, Broken, Call, Fault, Transcript, TurnPart
 from talm_sim.runs.transcripts.person_faults import person_sections
 from talm_sim.runs.transcripts.words import (
@@ -21,8 +22,8 @@ from talm_sim.runs.transcripts.words import (
     responder_words,
 )
 from talm_sim.scenarios.dialogue import request_text
-from talm_sim.tasks import AgentOptions
-from talm_sim.types import FINISH, Episode, Event, HumanEvent, ModelTurn, PerturbationLog, Scenario, Section, ToolEvent, Verdict
+from talm_sim.tasks import AgentOptions, RunView
+from talm_sim.types import FINISH, Episode, Event, HumanEvent, ModelTurn, Origin, PerturbationLog, Scenario, Section, ToolEvent, Verdict
 from talm_sim.types.steps import steps_of
 
 __all__ = ["event_part", "fold_turns", "likeness", "make_transcript", "read_transcript"]
@@ -31,8 +32,26 @@ _PLACES = {"number", "steps", "elapsed_ms"}
 """What differs between turns and events that a reader cannot tell apart."""
 
 
+class ShownRun(RunView, Protocol):
+    """A stored run whose episodes are shown."""
+
+    @property
+    def manifest(self) -> RunManifest:
+        """What its `run.json` says."""
+
+    def verdicts_of_all(self) -> list[Verdict]:
+        """Return the verdicts of its judges, and people's."""
+
+    def comments(self, episode: str = "") -> list[Comment]:
+        """Return what readers wrote, on one episode or on all."""
+
+
 def read_transcript(
-    stored: StoredRun, episode: Episode, scenario: Scenario | None = None, verdicts: Sequence[Verdict] | None = None
+    stored: ShownRun,
+    episode: Episode,
+    scenario: Scenario | None = None,
+    verdicts: Sequence[Verdict] | None = None,
+    comments: Sequence[Comment] | None = None,
 ) -> Transcript:
     """Return the transcript of an episode of a stored run, with all that the run knows of it.
 
@@ -41,6 +60,7 @@ def read_transcript(
         episode: One of its finished episodes.
         scenario: Its scenario; it is looked for if it is not given.
         verdicts: What was said of the episode; it is looked for if it is not given.
+        comments: What readers wrote on it; likewise.
     """
     if scenario is None:
         scenario = next((item for item in stored.scenarios() if item.id == episode.scenario_id), None)
@@ -52,7 +72,9 @@ def read_transcript(
     acts = isinstance(stored.job.options, AgentOptions)
     if acts and scenario is not None:
         sections += person_sections(stored, episode, scenario)
-    return make_transcript(episode, scenario, verdicts, sections, agent=agent, notes=notes, led=acts)
+    if comments is None:
+        comments = stored.comments(episode.id)
+    return make_transcript(episode, scenario, verdicts, sections, comments, agent=agent, notes=notes, led=acts)
 
 
 def make_transcript(
@@ -60,6 +82,7 @@ def make_transcript(
     scenario: Scenario | None,
     verdicts: Sequence[Verdict],
     sections: Sequence[Section] = (),
+    comments: Sequence[Comment] = (),
     *,
     agent: str = "",
     notes: Sequence[str] = (),
@@ -72,6 +95,7 @@ def make_transcript(
         scenario: Its scenario; None if the run does not have it.
         verdicts: What the judges said of it.
         sections: What its task adds.
+        comments: What readers wrote.
         agent: The user's own agent, if one was run.
         notes: What a reader should know of its run.
         led: Whether an agent was led through the scenario's turns; otherwise the user's last words are the query.
@@ -79,13 +103,12 @@ def make_transcript(
     said = [request_text(turn.messages) for turn in scenario.user_turns] if scenario is not None and led else []
     query = None if scenario is None else said[0] if said else scenario.query
     steps = _Steps(episode)
-    turns, told = [], 0
+    turns, told, answering = [], 0, _answering_turn(episode)
     for index, turn in enumerate(episode.model_turns):
-        turns.append(_turn(episode, index, turn, tuple(said[told + 1 : turn.user_turn + 1]), steps))
+        turns.append(_turn(episode, index, turn, tuple(said[told + 1 : turn.user_turn + 1]), steps, answers=index == answering))
         told = max(told, turn.user_turn)
     scored = bool(episode.details) and not turns  # the model was asked about, and said nothing
-    shown = bool(turns) and turns[-1].answers
-    no_answer = shown or (not episode.answer.strip() and bool(episode.error or scored))
+    no_answer = answering is not None or (not episode.answer.strip() and bool(episode.error or scored))
     return Transcript(
         episode=episode.id,
         scenario=episode.scenario_id,
@@ -111,6 +134,7 @@ def make_transcript(
         answer_steps=steps.take("answer", "end"),
         faults=tuple(describe_log(episode, log) for log in episode.perturbations),
         verdicts=tuple(verdicts) if verdicts or not scored else None,
+        comments=tuple(comments),
     )
 
 
@@ -127,12 +151,16 @@ class _Steps:
         return tuple(self._numbers[what].popleft() for what in whats if self._numbers.get(what))
 
 
-def _turn(episode: Episode, index: int, turn: ModelTurn, user: tuple[str, ...], steps: _Steps) -> TurnPart:
+def _answering_turn(episode: Episode) -> int | None:
+    """Return the index of the last turn that says the final answer, after which an own agent may ask a model again; None if none does."""
+    answer = episode.answer.strip()
+    return max((index for index, turn in enumerate(episode.model_turns) if answer and turn.said.strip() == answer), default=None)
+
+
+def _turn(episode: Episode, index: int, turn: ModelTurn, user: tuple[str, ...], steps: _Steps, *, answers: bool) -> TurnPart:
     place = f"turn {index + 1}"
     own = steps.take(f"{place}: text") if turn.text else ()
     called = {call.id: steps.take(f"{place}: call of {call.name}") for call in turn.tool_calls}
-    last = index == len(episode.model_turns) - 1
-    answers = last and episode.answer.strip() == turn.said.strip() != ""
     broken = [
         Broken(name=one.name, raw=one.raw, reason=one.reason, steps=steps.take(f"{place}: unreadable call of {one.name}"))
         for one in turn.unparsable_calls
@@ -191,12 +219,18 @@ def event_part(event: Event, steps: tuple[int, ...] = ()) -> Call | Asked:
         ok=event.ok,
         status=event.status,
         error=event.error,
-        origin=event.origin.value,
+        origin=_origin_of(event),
         elapsed_ms=event.elapsed_ms,
         result=event.result,
         faults=tuple(_fault(log) for log in event.perturbations),
         steps=steps,
     )
+
+
+def _origin_of(event: ToolEvent) -> str:
+    """Return where a call's result came from; one whose arguments were refused was never sent."""
+    refused = event.origin is Origin.PERTURBED and not any(log.fired for log in event.perturbations)
+    return "not sent" if refused else event.origin.value
 
 
 def likeness(part: TurnPart | Call | Asked) -> Any:

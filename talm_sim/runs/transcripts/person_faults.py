@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.tasks import RunView
 from talm_sim.tasks.person_faults import read_person
 from talm_sim.types import Episode, Line, Scenario, Section
 
@@ -17,7 +17,7 @@ _SAID = {
 }
 
 
-def person_sections(stored: StoredRun, episode: Episode, scenario: Scenario) -> Iterator[Section]:
+def person_sections(stored: RunView, episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Yield the section, if the person was at fault."""
     read = read_person(episode, scenario, stored.tools(), perturbed=bool(stored.job.options.perturb))
     lines = tuple(

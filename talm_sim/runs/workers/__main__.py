@@ -86,6 +86,7 @@ class _Worker:
         os.environ.pop("PYTHONPATH", None)  # with which this process was started
         if first.python_path is not None:
             os.environ["PYTHONPATH"] = first.python_path
+        sys.path[:] = first.import_path
         logging.getLogger().addHandler(logging.NullHandler())  # what is logged while it opens was logged where the run was tried
         try:
             async with self._opened(first) as (runner, judges, spending):

@@ -12,7 +12,7 @@ from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.answering import person_model
 from talm_sim.types import Scenario
 
-__all__ = ["check_movable", "check_workers", "modules_to_load"]
+__all__ = ["MOST_WORKERS", "check_movable", "check_workers", "modules_to_load"]
 
 MOST_WORKERS = 64
 """Processes that play one run on one machine."""

@@ -58,6 +58,8 @@ class Open(_Message):
     """The user's modules, which the process that owns the run has imported."""
     service: str = ""
     """Address of the built-in tools; empty where the run has none."""
+    import_path: tuple[str, ...]
+    """Where the run finds modules."""
     python_path: str | None
     """PYTHONPATH as the run has it, for the processes that the user's code starts; None where it is not set."""
     log_level: int

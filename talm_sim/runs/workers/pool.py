@@ -26,18 +26,15 @@ from talm_sim.runs.events import OnEvent, RequestRetried, ServersChanged, ToolsR
 from talm_sim.runs.workers import messages
 from talm_sim.runs.workers.checks import modules_to_load
 from talm_sim.runs.workers.messages import FROM_WORKER, LENGTH, frame
+from talm_sim.runs.workers.processes import start_process
 from talm_sim.tasks import Job
 from talm_sim.tools_env.service.process import ToolService
 from talm_sim.types import Scenario, episode_id
 
 __all__ = ["Plan", "Workers", "plan_workers"]
 
-_WORDS: Final = ("-P", "-m", "talm_sim.runs.workers")
-"""-P: a file in the working directory must not stand in for a module."""
 _MOST_DEATHS: Final = 3
 _END_S: Final = 5.0
-_AHEAD: Final = 2**20
-"""Bytes that are read ahead of what a worker sends."""
 _LOGGER: Final = "talm_sim.runs.workers"
 
 
@@ -51,6 +48,7 @@ class Plan:
         path: The run's directory.
         modules: The user's modules that this process has imported.
         service: The built-in tools, where the run has them.
+        early: Processes that `start_early` has started for them.
     """
 
     config: RunConfig
@@ -58,6 +56,7 @@ class Plan:
     path: str
     modules: tuple[str, ...] = ()
     service: ToolService | None = None
+    early: list[asyncio.subprocess.Process] = field(default_factory=list)
 
     def first(self, number: int, service: str) -> messages.Open:
         """Return what a worker, counted from 0, is told first: it may make its share of the model requests at the same time.
@@ -74,26 +73,36 @@ class Plan:
             path=self.path,
             modules=self.modules,
             service=service,
+            import_path=tuple(filter(None, sys.path)),
             python_path=os.environ.get("PYTHONPATH"),
             log_level=logging.getLogger("talm_sim").getEffectiveLevel(),
         )
 
 
-def plan_workers(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterable[str], service: ToolService | None, directory: Path) -> Plan:
+def plan_workers(
+    job: Job[Any],
+    scenarios: Sequence[Scenario],
+    judges: Iterable[str],
+    directory: Path,
+    *,
+    service: ToolService | None,
+    early: list[asyncio.subprocess.Process],
+) -> Plan:
     """Plan the workers of a run.
 
     Args:
         job: The run's, final.
         scenarios: What is run.
         judges: Who judges it.
-        service: The built-in tools, where they are live.
         directory: Where the run is.
+        service: The built-in tools, where they are live.
+        early: Processes that `start_early` has started.
 
     Raises:
         PrerequisiteError: See `modules_to_load`.
     """
     modules = modules_to_load(job, scenarios, judges)
-    return Plan(job.config, job.created.isoformat(), str(directory.absolute()), modules, service)
+    return Plan(job.config, job.created.isoformat(), str(directory.absolute()), modules, service, early)
 
 
 @dataclass
@@ -230,20 +239,7 @@ class Workers:
         service = self._plan.service
         # No address is asked for: where the service has just died, this waits until it is there again.
         address = "" if service is None else (await asyncio.to_thread(service.recover, "")).address
-        try:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *_WORDS,
-                # What this process can import, the worker can, too.
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                # Ctrl-C in a terminal is for the run.
-                start_new_session=True,
-                limit=_AHEAD,
-            )
-        except OSError as err:
-            raise WorkersGoneError(f"a worker cannot be started ({err.strerror}); use fewer --workers.") from None
+        process = self._plan.early.pop() if self._plan.early else await start_process()
         one = _Process(number, process)
         self._started.add(one)
         ready = one.jobs[0] = asyncio.get_running_loop().create_future()

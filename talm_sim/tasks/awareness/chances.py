@@ -81,7 +81,16 @@ def lines(scored: Sequence[Row], seed: int) -> Iterator[Measure]:
     )
     yield from _mean_measures(SHARE, known)
     area = auroc(*_split(own))
-    yield _score(f"{OWN}_auroc", "AUROC", area, area_interval(own, seed), note="as above", better="higher", place="line", under=_TITLES[OWN])
+    yield _score(
+        f"{OWN}_auroc",
+        "AUROC",
+        area,
+        area_interval(own, seed),
+        note="P(Yes) is higher where nothing is missing",
+        better="higher",
+        place="line",
+        under=_TITLES[OWN],
+    )
     yield from _mean_measures(OWN, own)
 
 
@@ -108,7 +117,7 @@ def _histogram(name: str, chances: Sequence[Chance]) -> Curve:
     for kind, complete in (("complete", True), ("incomplete", False)):
         counts = Counter(bin_of(one.value) for one in chances if one.complete is complete)
         series.append(Series(name=kind, values=tuple(counts[place] for place in range(BINS))))
-    return Curve(name=name, title=f"{_TITLES[name]}: instances", x="P(Yes)", y="instances", edges=_EDGES, series=tuple(series))
+    return Curve(name=name, title=_TITLES[name], x="P(Yes)", y="instances", edges=_EDGES, series=tuple(series))
 
 
 def _reliability(chances: Sequence[Chance]) -> Curve:
@@ -117,7 +126,7 @@ def _reliability(chances: Sequence[Chance]) -> Curve:
         bins[bin_of(one.value)].append(one)
     return Curve(
         name="reliability",
-        title="reliability: share that is complete, by P(Yes)",
+        title="reliability of P(Yes)",
         kind="reliability",
         x="mean P(Yes)",
         y="share complete",

@@ -192,7 +192,7 @@ def _protocol_measures(protocol: str, scored: Sequence[Row]) -> Iterator[Measure
     if protocol in IMPLICIT:
         pairs = [(row.labels["said"], row.labels["explicit"]) for row in scored]
         about = "implicit and explicit answers"
-        yield Measure.of(share(scored, "agreement"), "agreement", "Corr", place="line", under=about, note="the two are the same")
+        yield Measure.of(share(scored, "agreement"), "agreement", "Corr", place="line", under=about, note="both are the same")
         yield Measure(name="kappa", head="kappa", kind="number", place="line", under=about, value=kappa(pairs), note="beyond chance (Cohen)")
     if protocol == "explanation":
         rate = share(scored, "explanation") if any("explanation" in row.values for row in scored) else None

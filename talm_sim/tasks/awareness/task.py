@@ -50,6 +50,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
     """Yes or No: can the request be served with these tools now?"""
 
     name = "awareness"
+    target = "servable"
     about = "Can the request be served with these APIs now, Yes or No: does the model know when it cannot?"
     options = AwarenessOptions
     defaults: ClassVar = {"temperature": 0.0, "max_new_tokens": 512}

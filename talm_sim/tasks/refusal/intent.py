@@ -41,7 +41,7 @@ class IntentJudge(Judge):
 
     name = "intent"
     measure = Measured(
-        name="intent", head="Intent", about="a call is attempted, well-formed or not, just where one is expected", better="higher"
+        name="intent", head="Intent", about="a call is attempted, well-formed or not, if and only if one is expected", better="higher"
     )
     rules = 3
 

@@ -36,11 +36,11 @@ _NOTES = {
     "relevance": "any call was made, where some tool fits",
     "irr": "irrelevance: no call attempted",
     "h_i": "no call attempted, where no tool fits",
-    "h_s": "no call that our reader reads, where no tool fits",
-    "gap": "H-S less H-I, over the same rows: malformed attempts",
-    "ast_bfcl": "the right calls, raw text read as BFCL reads it",
-    "h_s_bfcl": "no call that BFCL reads, where no tool fits",
-    "gap_bfcl": "H-S(BFCL) less H-I, over the same rows",
+    "h_s": "no call that talm-sim's reader finds, where no tool fits",
+    "gap": "H-S minus H-I, over the same rows: malformed attempts",
+    "ast_bfcl": "the right calls were made, with raw text read as BFCL reads it",
+    "h_s_bfcl": "no call that BFCL's reader finds, where no tool fits",
+    "gap_bfcl": "H-S(BFCL) minus H-I, over the same rows",
 }
 _HEADS = {
     "ast": "AST",

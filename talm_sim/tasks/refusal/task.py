@@ -31,6 +31,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
     """A call where a tool fits, none where none does."""
 
     name = "refusal"
+    target = "calls"
     about = "Is a call refused when no tool fits, by intent and by format, and made when one does?"
     options = RefusalOptions
     defaults: ClassVar = {"temperature": 0.0, "max_new_tokens": 2048}

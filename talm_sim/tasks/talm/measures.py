@@ -27,12 +27,12 @@ __all__ = ["BLOCKERS", "FURTHER", "HEADS", "asking_of", "asking_sentence", "bloc
 HEADS = {"pass_rate": "PR", "awareness": "Aware", "unexpected": "Unexp", "skip": "Skip", "interaction": "Inter"}
 """Head of a rate's column, as the literature abbreviates it; in the order of a table's columns."""
 BLOCKERS: Mapping[str, tuple[str, str, str, str]] = {
-    "question_precision": ("About", "blocker_questions", "questions_decided", "of the questions, about what is missing"),
-    "blocker_recall": ("Recall", "blockers_asked", "blockers", "of what is missing and a person can supply, asked for"),
-    "coverage_before_answer": ("Answer", "blockers_before_answer", "blockers", "of the same, asked for before the answer"),
-    "coverage_before_write": ("Write", "blockers_before_write", "writing_blockers", "of the same, asked for before the first writing call"),
-    "asked_again": ("Again", "questions_again", "questions", "of the questions, asked for what had been asked for"),
-    "asked_given": ("Given", "questions_given", "questions_compared", "of the questions, asked for what the request says"),
+    "question_precision": ("About", "blocker_questions", "questions_decided", "questions that were about what is missing"),
+    "blocker_recall": ("Recall", "blockers_asked", "blockers", "missing things that a person can supply and that were asked for"),
+    "coverage_before_answer": ("Answer", "blockers_before_answer", "blockers", "the same, asked for before the answer"),
+    "coverage_before_write": ("Write", "blockers_before_write", "writing_blockers", "the same, asked for before the first writing call"),
+    "asked_again": ("Again", "questions_again", "questions", "questions that asked for what had been asked for before"),
+    "asked_given": ("Given", "questions_given", "questions_compared", "questions that asked for what the request says"),
 }
 """Columns about questions and what is missing, after Ask-F1: head, the counts of a row that are divided, and meaning."""
 _ASKING = "asking, by blocker"
@@ -48,9 +48,9 @@ _BETTER_IN: Mapping[str, Mapping[str, Better]] = {
 _ABOUT = {
     "pass_rate": "passed",
     "awareness": "noticed what is missing (perfect: that nothing is)",
-    "unexpected": "passed against the odds, or needlessly said No",
-    "skip": "said No, did not try",
-    "interaction": "asked the person, of those not skipped",
+    "unexpected": "passed although something was missing, or needlessly said No",
+    "skip": "declined before trying",
+    "interaction": "asked the person, of the episodes not skipped",
 }
 """What each rate counts, for a reader who has the table alone."""
 
@@ -163,7 +163,7 @@ def _mark_measures(scored: Sequence[Row]) -> Iterable[Measure]:
         about, left = "questions, as the person marked them", asking.marked - asking.compared
         yield _line(share_of_counts(scored, "appropriate", "marked"), "appropriate", about, "of the marked questions")
         rest = f"; {left} not compared, as what is missing is not known" if left else ""
-        yield _line(share_of_counts(scored, "agreeing", "compared"), "rule_agrees", about, f"the rule for relevance says the same{rest}")
+        yield _line(share_of_counts(scored, "agreeing", "compared"), "rule_agrees", about, f"the rule for relevance agrees{rest}")
 
 
 def _published(scored: Sequence[Row]) -> Iterable[Measure]:
@@ -171,7 +171,7 @@ def _published(scored: Sequence[Row]) -> Iterable[Measure]:
     rate = share(scored, PUBLISHED_UNEXPECTED)
     if rate.n:
         yield _line(
-            rate, PUBLISHED_UNEXPECTED, "Unexp by the published scorer", "ties alone (win_rate 1) that failed with tools, over all answers"
+            rate, PUBLISHED_UNEXPECTED, "Unexp by the published scorer", "only ties (win_rate 1) that failed with tools, over all answers"
         )
 
 

@@ -15,15 +15,15 @@ __all__ = ["AFTER_FAULT", "MEASURES", "behaviour_after_fault", "behaviour_measur
 _MISSING = {
     "asked": ("Asked", "asked, by tool or in words"),
     "asked_in_words": ("In words", "asked in the words of a message"),
-    "called_without_knowing": ("Untold", "used the missing argument's value before anything had said it"),
+    "called_without_knowing": ("Untold", "used the missing argument's value before anything had given it"),
     "declined": ("Declined", "said No, or that it cannot"),
     "went_ahead": ("Ahead", "answered without asking or declining"),
 }
 _FAULT = {
     "retried": ("Retried", "called the failed tool again"),
-    "recovered": ("Recover", "it answered later"),
-    "told": ("Told", "it never did, and the answer says so"),
-    "went_on": ("Went on", "it never did, and the answer does not say so"),
+    "recovered": ("Recover", "the tool answered later"),
+    "told": ("Told", "the tool never answered, and the answer says so"),
+    "went_on": ("Went on", "the tool never answered, and the answer does not say so"),
 }
 _BETTER: Mapping[str, Better] = {
     "called_without_knowing": "lower",

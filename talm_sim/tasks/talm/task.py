@@ -45,6 +45,7 @@ class TalmTask(AgentTask[TalmOptions]):
     """Agents over tools, with something missing."""
 
     name = "talm"
+    target = "facts"
     about = "With under-specified queries or unavailable tools: does the agent notice, ask, still solve it?"
     options = TalmOptions
     splits = groups.SPLITS

@@ -48,7 +48,7 @@ class BehaviourLlmJudge(Judge):
     """
 
     name = "behaviour-llm"
-    measure = Measured(name="behaviour_llm", head="BehLLM", about="the answer shows the right behaviour, told by a model", better="higher")
+    measure = Measured(name="behaviour_llm", head="BehLLM", about="the answer shows the right behaviour, as a model judges", better="higher")
     needs = frozenset({"model"})
     asks = 2
     instructions = packaged_toml("talm_sim.tasks.when2call", "behaviour_llm.toml")["instructions"].strip()
@@ -97,7 +97,7 @@ class FirstCallJudge(BehaviourLlmJudge):
     measure = Measured(
         name="behaviour_llm_first_call",
         head="Beh1st",
-        about="the first call, or the answer, shows the right behaviour, told by a model",
+        about="the first call, or the answer, shows the right behaviour, as a model judges",
         better="higher",
     )
 

@@ -42,7 +42,7 @@ _HALLUCINATIONS = {
 - parameter: a tool call was chosen where the gold behaviour is `request_for_info`, over all such rows (appendix E.1): the missing argument was
   made up.
 """
-_NORM, _MACRO = "right by log-probability a byte", "mean F1 of all four classes, one without rows counting 0"
+_NORM, _MACRO = "right by log-probability per byte", "mean F1 of all four classes; a class without rows counts as 0"
 _SHORT = {Behaviour.REQUEST_FOR_INFO: "request", Behaviour.CANNOT_ANSWER: "cannot"}
 _NO_TOOLS, _ASK, _CALL, _DIRECT = Behaviour.CANNOT_ANSWER, Behaviour.REQUEST_FOR_INFO, Behaviour.TOOL_CALL, Behaviour.DIRECT
 

@@ -20,6 +20,8 @@ from talm_sim.types import Behaviour, Choice, FrozenModel, Missing, MissingKind,
 
 __all__ = [
     "LICENCE",
+    "OWN_KEYS",
+    "ROW_KEYS",
     "TASK",
     "URL",
     "LineKind",
@@ -38,7 +40,7 @@ TASK = "when2call"
 LICENCE = "CC-BY-4.0"
 URL = "https://huggingface.co/datasets/nvidia/When2Call"
 _CALL_MARK = "<TOOLCALL>"
-_ROW_KEYS = (
+ROW_KEYS = (
     "uuid",
     "source",
     "source_id",
@@ -51,8 +53,10 @@ _ROW_KEYS = (
     "orig_tools",
     "held_out_param",
 )
-_OF_ROWS_ALONE = frozenset(_ROW_KEYS) - {"source", "question", "tools"}
-_OWN_KEYS = ("tool_use", "language", "licence", "url")
+"""Keys of a published row."""
+_OF_ROWS_ALONE = frozenset(ROW_KEYS) - {"source", "question", "tools"}
+OWN_KEYS = ("tool_use", "language", "licence", "url")
+"""Keys that rows made elsewhere may have as well."""
 _TRAINING_KEYS = ("tools", "messages", "chosen_response", "rejected_response", "chosen_reward", "rejected_reward")
 
 
@@ -155,7 +159,7 @@ def scenario_of(row: Any, where: str = "the row") -> Scenario:
     """
     if not isinstance(row, Mapping):
         raise PrerequisiteError(f"{where}: is not a JSON object; write one When2Call row per line.")
-    known = (*_ROW_KEYS, *_OWN_KEYS)
+    known = (*ROW_KEYS, *OWN_KEYS)
     for key in row:
         if key not in known:
             raise PrerequisiteError(f"{where}: {key}: unknown key.{did_you_mean(str(key), known)}")

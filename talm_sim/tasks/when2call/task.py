@@ -22,6 +22,7 @@ from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.options import PromptOptions
 from talm_sim.tasks.when2call import measures, sections
 from talm_sim.tasks.when2call.published import TASK, URL, LineKind, kind_of, rough_length, scenario_of
+from talm_sim.tasks.when2call.row_schema import with_rows
 from talm_sim.types import Choice, Scenario, Summary
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
     """Four answers scored by log-probability, or a free one classified."""
 
     name = TASK
+    target = "choice"
     about = "Direct answer, tool call, follow-up question, unable to answer: which does the model choose?"
     options = When2CallOptions
     splits: ClassVar = {
@@ -98,6 +100,10 @@ class When2CallTask(AskingTask[When2CallOptions]):
     figure = staticmethod(measures.figure)
     sections = staticmethod(sections.sections)
     read_line = staticmethod(read_item)
+
+    def line_schema(self) -> dict[str, Any]:
+        """The JSON Schema of a line: a scenario, or a row as published."""
+        return with_rows(super().line_schema())
 
     def control(self, name: str, scenario: Scenario) -> Model | None:
         """Return a policy that takes the option that shows the control's behaviour."""

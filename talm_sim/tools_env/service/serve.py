@@ -1,4 +1,4 @@
-"""Run the tool service in this process."""
+"""Serve an application on loopback in this process; the tool service is one."""
 
 import asyncio
 import errno
@@ -6,16 +6,16 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import uvicorn
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.service.app import create_app
 
-__all__ = ["HOST", "serve"]
+__all__ = ["HOST", "serve", "serve_app"]
 
 HOST = "127.0.0.1"
-"""The service answers on loopback only."""
+"""What is served answers on loopback only."""
 
 
 class _Server(uvicorn.Server):
@@ -33,19 +33,30 @@ class _Server(uvicorn.Server):
 
 
 def serve(port: int, *, on_ready: Callable[[str], None], until_stdin_closes: bool = False) -> None:
-    """Serve until interrupted.
+    """Serve the tools until interrupted; arguments and errors are those of `serve_app`."""
+    from talm_sim.tools_env.service.app import create_app  # not at the top: other applications do without the tools
+
+    serve_app(lambda _: create_app(), port, on_ready=on_ready, until_stdin_closes=until_stdin_closes)
+
+
+def serve_app(
+    make_app: Callable[[str], Callable[..., Any]], port: int, *, on_ready: Callable[[str], None], until_stdin_closes: bool = False
+) -> None:
+    """Serve an application until interrupted.
 
     Args:
+        make_app: Makes the ASGI application, given its base address.
         port: Port on loopback; 0 takes a free one.
-        on_ready: Called once with the base address when calls are taken.
+        on_ready: Called once with the base address when requests are taken.
         until_stdin_closes: Stop also when standard input ends, which happens when the process that holds its other end dies.
 
     Raises:
         PrerequisiteError: The port cannot be had.
     """
     with _bind(port) as listener:
-        config = uvicorn.Config(create_app(), log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1)
-        server = _Server(config, on_ready, f"http://{HOST}:{listener.getsockname()[1]}")
+        address = f"http://{HOST}:{listener.getsockname()[1]}"
+        config = uvicorn.Config(make_app(address), log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1)
+        server = _Server(config, on_ready, address)
         if until_stdin_closes:
             threading.Thread(target=_stop_at_end_of_stdin, args=(server,), daemon=True).start()
         asyncio.run(server.serve(sockets=[listener]))

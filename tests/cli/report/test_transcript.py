@@ -152,7 +152,23 @@ def test_calls_of_one_turn_that_are_alike_are_printed_once_as_well() -> None:
     episode = _looping("no", "no", "no")
     events = tuple(event.model_copy(update={"turn": 0}) for event in episode.tool_events)
     text = page(episode.model_copy(update={"model_turns": (ModelTurn(text="So."), ModelTurn(text="Done.")), "events": events}))
-    assert text.count("→ f(x=1)") == 1 and "→ f(x=1)  3 times, all identical\n" in text
+    assert text.count("→ f(x=1)") == 1 and "→ f(x=1)  3 times the same call\n" in text
+
+
+def test_a_call_that_an_earlier_turn_made_names_it_in_place_of_the_result() -> None:
+    episode = _looping("a result", "another", "a result", "a third")
+    text = page(episode)
+    assert text.count("a result") == 1 and "→ f(x=1)  the same call as in turn 1, with the same result\n" in text
+    assert text.count("another") == text.count("a third") == 1, "the same call with another result is shown whole"
+    console = Console(file=io.StringIO(), width=80)
+    console.print(transcript(episode, SCENARIO, VERDICTS, full=True))
+    assert isinstance(console.file, io.StringIO) and console.file.getvalue().count("a result") == 2
+
+
+def test_an_answer_that_is_not_the_last_turn_is_printed_once() -> None:
+    turns = (ModelTurn(text="Paris."), ModelTurn(text="The answer is fine."))
+    text = page(EPISODE.model_copy(update={"model_turns": turns, "events": (), "answer": "Paris."}))
+    assert text.count("Paris.") == 1 and "Turn 1, the answer\n" in text and "Turn 2\n" in text
 
 
 def test_neither_a_question_nor_the_answer_is_taken_for_another_that_is_alike() -> None:

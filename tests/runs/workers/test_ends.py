@@ -73,6 +73,12 @@ def test_workers_that_die_again_and_again_end_the_run_which_is_kept(world: dict[
     assert content(done) == content(talm_sim.run(**world))
 
 
+def test_no_worker_is_left_if_the_run_is_refused(world: dict[str, Any]) -> None:
+    with pytest.raises(PrerequisiteError, match="no scenario 'nowhere'"):
+        talm_sim.run(**world, workers=2, scenario=("nowhere",))
+    assert workers_of() == []
+
+
 def begin(folder: Path, world: dict[str, Any], *options: str) -> subprocess.Popen[str]:
     words = ["--scenarios", str(world["scenarios"]), "--cassettes", str(world["cassettes"]), "--model", "sim/oracle", "-M", "latency=.05"]
     words += ["--tools", "replay", "--human", "none", "--split", "all", "--epochs", "4", "--max-episodes", "4", "--run-id", "r"]

@@ -66,7 +66,16 @@ question = st.builds(
 )
 state = json_object.map(json.dumps)
 to_worker = st.one_of(
-    st.builds(messages.Open, config=text, created=text, path=text, modules=st.tuples(text), python_path=st.none() | text, log_level=number),
+    st.builds(
+        messages.Open,
+        config=text,
+        created=text,
+        path=text,
+        modules=st.tuples(text),
+        import_path=st.tuples(text),
+        python_path=st.none() | text,
+        log_level=number,
+    ),
     st.builds(
         messages.Play,
         number=number,

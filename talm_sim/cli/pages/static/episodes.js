@@ -16,6 +16,7 @@ const FILTERS = {
   Fault: line => line.fired.length ? [...new Set(line.fired.flatMap(name => [`${name} fired`, ...(line.seen.includes(name) ? [`${name} seen`] : [])]))] : ['none fired'],
   Verdict: line => Object.entries(line.verdicts).map(([judge, word]) => `${judge}: ${word}`),
   Asked: line => [line.asked ? 'asked a person' : 'asked nobody'],
+  Comments: line => [line.comments ? 'with comments' : 'without comments'],
 }
 
 /** All that can be searched of an episode, in small letters. */
@@ -25,16 +26,21 @@ function textOf(line) {
 }
 
 function episodeLine(line) {
-  const body = make('div', { class: 'body', id: `body-${line.run}-${line.place}`, hidden: true })
-  const button = make('button', { type: 'button', 'aria-expanded': 'false', 'aria-controls': body.id, click: () => toggle(line) }, nameOf(line))
-  const facts = [line.group, line.category, line.end, episodes.acting.has(line.run) && count(line.calls, 'call') + (line.failed ? `, ${line.failed} failed` : ''), line.asked > 0 && count(line.asked, 'question'), ...line.shown.map(([name, value]) => `${name}: ${value}`)]
-  line.button = button
-  line.body = body
-  line.item = make('li', { class: 'episode' },
-    make('div', { class: 'bar' }, badge(outcomeKind(line.outcome), line.outcome), make('h3', {}, button), make('a', { class: 'link', href: hashOf(line), 'aria-label': `Link to ${nameOf(line)}` }, '#'),
-      make('span', { class: 'facts' }, facts.filter(Boolean).join(' · '), ' ', line.fired.map(name => [badge(line.seen.includes(name) ? 'notice' : 'faint', '⚡ ', name), ' ']))),
-    make('p', { class: 'excerpt' }, line.query), body)
+  const number = ++episodes.made
+  line.body = make('div', { class: 'body', id: `body-${number}`, hidden: true })
+  line.button = make('button', { type: 'button', 'aria-expanded': 'false', 'aria-controls': line.body.id, click: () => toggle(line) }, nameOf(line))
+  line.item = make('li', { class: 'episode' }, lineHead(line), line.body)
   return line.item
+}
+
+/** What is shown of a line above its transcript. */
+function lineHead(line) {
+  const facts = [line.group, line.category, line.end, episodes.acting.has(line.run) && count(line.calls, 'call') + (line.failed ? `, ${line.failed} failed` : ''), line.asked > 0 && count(line.asked, 'question'), line.comments > 0 && count(line.comments, 'comment'), ...line.shown.map(([name, value]) => `${name}: ${value}`)]
+  return [
+    make('div', { class: 'bar' }, badge(outcomeKind(line.outcome), line.outcome), make('h3', {}, line.button), make('a', { class: 'link', href: hashOf(line), 'aria-label': `Link to ${nameOf(line)}` }, '#'),
+      make('span', { class: 'facts' }, facts.filter(Boolean).join(' · '), ' ', line.fired.map(name => [badge(line.seen.includes(name) ? 'notice' : 'faint', '⚡ ', name), ' ']))),
+    make('p', { class: 'excerpt' }, line.query),
+  ]
 }
 
 async function toggle(line, open = line.body.hidden) {
@@ -45,8 +51,11 @@ async function toggle(line, open = line.body.hidden) {
   line.filled = true
   try {
     const found = await page.transcript(line.run, line.id)
-    line.body.replaceChildren(found ? transcriptView(found) : elsewhere(line))
-    page.opened(line)
+    const view = found ? transcriptView(found) : elsewhere(line)
+    if (line.view?.isConnected) line.view.replaceWith(view)
+    else line.body.replaceChildren(view)
+    line.view = view
+    if (found) page.opened(line, found)
   } catch (problem) {
     line.filled = false
     line.body.replaceChildren(make('p', { class: 'bad' }, `The transcript cannot be read: ${problem.message}`))
@@ -58,7 +67,7 @@ function elsewhere(line) {
   return line.file ? make('p', {}, make('a', { href: encoded(line.file) + hashOf(line) }, `Read the transcript in ${line.file}`)) : make('p', { class: 'faint' }, 'This page was written without transcripts.')
 }
 
-const episodes = { all: [], shown: [], rendered: 0, chosen: {} }
+const episodes = { all: [], shown: [], rendered: 0, chosen: {}, made: 0 }
 
 function chooseFrom(title, values) {
   const numbers = new Map()
@@ -71,14 +80,34 @@ function chooseFrom(title, values) {
   return made
 }
 
-function filter() {
+function choose() {
   const words = episodes.search.value.toLowerCase().split(/\s+/).filter(Boolean)
   const chosen = Object.entries(episodes.chosen).filter(([, value]) => value)
   episodes.shown = episodes.all.filter(line => chosen.every(([title, value]) => FILTERS[title](line).includes(value)) && words.every(word => textOf(line).includes(word)))
+  const said = `${episodes.shown.length.toLocaleString('en')} of ${count(episodes.all.length, 'episode')}`
+  if (episodes.said.textContent !== said) episodes.said.textContent = said
+}
+
+function filter() {
+  choose()
   episodes.rendered = 0
   episodes.list.replaceChildren()
   render(FIRST)
-  episodes.said.textContent = `${episodes.shown.length.toLocaleString('en')} of ${count(episodes.all.length, 'episode')}`
+}
+
+/** Bring the list up to date: lines that stay are not moved, so that whoever reads or writes in one is not disturbed. */
+function update() {
+  readLines()
+  choose()
+  const wanted = episodes.shown.slice(0, Math.max(FIRST, episodes.rendered)), kept = new Set(wanted.map(line => line.item))
+  for (const item of [...episodes.list.children]) if (!kept.has(item)) item.remove()
+  let next = episodes.list.firstElementChild
+  for (const line of wanted) {
+    if (line.item && line.item === next) next = next.nextElementSibling
+    else episodes.list.insertBefore(line.item || episodeLine(line), next)
+  }
+  episodes.rendered = wanted.length
+  render(episodes.rendered)
 }
 
 function render(until) {
@@ -131,17 +160,35 @@ function expandAll(open) {
   for (const line of episodes.shown.slice(0, episodes.rendered)) toggle(line, open)
 }
 
-/** All lines of the page's runs; those that were there before keep what a reader opened. */
+/** Read the lines of the page's runs. One that was there before is kept, with all that a reader opened in it. */
 function readLines() {
-  const before = new Map(episodes.all.map(line => [`${line.run} ${line.id} ${JSON.stringify([line.outcome, line.end, line.verdicts])}`, line]))
-  episodes.all = page.index.runs.flatMap((run, number) => run.episodes.map((line, place) =>
-    before.get(`${number} ${line.id} ${JSON.stringify([line.outcome, line.end, line.verdicts])}`) || { ...line, run: number, place }))
+  const before = new Map(episodes.all.map(line => [`${line.run} ${line.id}`, line]))
+  episodes.all = page.index.runs.flatMap((run, number) => run.episodes.map(data => renew(before.get(`${number} ${data.id}`) || { run: number }, data)))
   episodes.acting = new Set(episodes.all.filter(line => line.calls).map(line => line.run))
+  if (episodes.filters.contains(document.activeElement)) return // somebody is choosing
   episodes.filters.replaceChildren(...Object.entries(FILTERS).map(([title, values]) => chooseFrom(title, values)).filter(Boolean))
 }
 
+/** Give a line its data; its transcript is read again if more than the comments has changed. */
+function renew(line, data) {
+  const head = JSON.stringify(data), story = JSON.stringify({ ...data, comments: 0 })
+  if (line.head === head) return line
+  const retold = line.story !== story
+  Object.assign(line, data, { head, story, text: undefined })
+  if (!line.item) return line
+  const focused = document.activeElement === line.button
+  for (const one of [...line.item.children]) if (one !== line.body) one.remove()
+  line.item.prepend(...lineHead(line))
+  if (focused) line.button.focus()
+  if (retold) {
+    line.filled = false
+    if (!line.body.hidden) toggle(line, true)
+  }
+  return line
+}
+
 function episodesSection() {
-  episodes.search = make('input', { type: 'search', id: 'search', placeholder: page.index.part?.whole ? 'in queries and answers' : 'in all that was said', input: () => filter() })
+  episodes.search = make('input', { type: 'search', id: 'search', placeholder: page.transcripts ? 'in all that was said' : 'in queries and answers', input: () => filter() })
   episodes.list = make('ol', { class: 'episodes' })
   episodes.said = make('p', { class: 'said', role: 'status' })
   episodes.filters = make('div', { class: 'filters' })

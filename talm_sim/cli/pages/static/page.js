@@ -12,18 +12,20 @@ const page = {
     if (!answer.ok) throw new Error(found.error || answer.statusText)
     return found
   },
-  /** Called with a line when its transcript was shown. */
+  /** Called with a line and its transcript when this was shown. */
   opened() {},
   /** Show another index, as of a run that goes on; what a reader opened stays open. */
   refresh(index) {
     page.index = index
+    const opened = new Set([...document.querySelectorAll('#results details[open] > summary')].map(one => one.textContent))
     document.getElementById('results').replaceWith(resultsSection())
+    for (const one of document.querySelectorAll('#results summary')) if (opened.has(one.textContent)) one.parentElement.open = true
     for (const [id, section] of [['compared', pairsSection], ['asked', askedSection], ['facts', factsSection]]) {
       const old = document.getElementById(id), made = section()
       if (old && made) old.replaceWith(made)
       else if (made) document.querySelector('main').append(made)
     }
-    if (episodes.list) { readLines(); filter() }
+    if (episodes.list) update()
   },
 }
 

@@ -68,6 +68,12 @@ function verdictLine(verdict) {
     verdict.labels.map(([name, label]) => [badge('faint', `${name}: ${label}`), ' ']), verdict.why && prose(verdict.why.trim()))
 }
 
+/** What readers wrote, each with the attempt that they saw if it is not this one. */
+function commentList(comments, attempt) {
+  const line = one => make('li', {}, make('p', { class: 'faint' }, one.who, one.attempt !== attempt && `, on attempt ${one.attempt}`), prose(one.text))
+  return comments.length ? [make('ol', { class: 'written' }, comments.map(line))] : []
+}
+
 /** A line of a task's section; what is long, such as a question with all tools, is shown on demand. */
 const sectionLine = parts => parts.some(([, text]) => text.length > 300)
   ? folded(parts.map(([, text]) => text).join('').trim().slice(0, 160) + '…', () => sectionText(parts))
@@ -96,6 +102,7 @@ function transcriptView(one, marked) {
     one.error && part('Error', prose(one.error, 'bad')), one.traceback && part('Traceback', prose(one.traceback, 'result')), end,
     (one.faults || []).length > 0 && part('Faults', make('ul', {}, one.faults.map(text => make('li', {}, text)))),
     one.verdicts && part('Verdicts', one.verdicts.length ? make('ul', { class: 'verdicts' }, one.verdicts.map(verdictLine)) : make('p', { class: 'faint' }, 'None yet; score the run with: talm-sim judge')),
+    !live && one.comments.length > 0 && part('Comments', commentList(one.comments, one.attempt)),
   ]
   return make('div', { class: 'transcript' }, views)
 }

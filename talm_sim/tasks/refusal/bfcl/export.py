@@ -31,7 +31,7 @@ _READERS = {True: ("text", "google_gemma-3-1b-it"), False: ("calls", "gpt-4o-202
 def export_bfcl(run: RunView) -> Exported:
     """Write a run's answers to BFCL's rows as the result files that BFCL's own evaluator reads.
 
-    DIR is what `bfcl evaluate --result-dir` takes. It has one folder per language and per epoch where the run has several. Episodes that
+    DIR is what `bfcl evaluate --result-dir` takes. It has one folder per language and per epoch, if the run has several. Episodes that
     ended in an error are left out.
 
     Raises:

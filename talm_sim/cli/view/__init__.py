@@ -1,0 +1,1 @@
+"""`talm-sim view`: the page of stored runs on loopback, live while a run goes on."""

@@ -1,0 +1,155 @@
+"""Who is let in, and who is not: a real server, asked by a client that sends what a browser would not."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from starlette.responses import PlainTextResponse
+
+from talm_sim.cli.view.guard import Guard
+from tests.cli.view.served import Viewer, viewing
+from tests.runs.scripted import finished, scenarios
+from tests.runs.stored import store
+
+EVIL = "http://evil.example"
+
+
+@pytest.fixture(scope="module")
+def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
+    folder, made = tmp_path_factory.mktemp("guarded"), scenarios(2)
+    store(folder / "runs", "a-run", made, [finished(one) for one in made], model="sim/oracle", split="perfect")
+    with viewing("a-run", cwd=folder) as found:
+        assert found.visit().status == 200
+        yield found
+
+
+def test_the_link_works_once_and_the_cookie_goes_on(viewer: Viewer) -> None:
+    assert viewer.cookie
+    second = Viewer(viewer.link)
+    answer = second.visit()
+    assert (answer.status, second.cookie) == (403, "") and "each link works once" in answer.text
+    assert viewer.ask("/").status == 200
+    assert viewer.ask("/?token=whatever").status == 200, "a page that is opened again with its old link"
+
+
+def test_the_cookie_is_hidden_from_scripts_and_from_other_sites(viewer: Viewer) -> None:
+    assert {part.strip().lower() for part in viewer.given.split(";")[1:]} == {"httponly", "path=/", "samesite=strict"}
+    assert viewer.host.partition(":")[2] in viewer.cookie.partition("=")[0], "two servers would share it"
+
+
+async def test_each_link_is_good_for_one_visit() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await PlainTextResponse("in")(scope, receive, send)
+
+    guard = Guard(app, "http://127.0.0.1:1234")
+    links = [guard.new_link(), guard.new_link()]
+
+    async def visit(link: str) -> int:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=guard), base_url="http://127.0.0.1:1234") as client:
+            return (await client.get(link)).status_code
+
+    assert [await visit(link) for link in (*links, *links)] == [200, 200, 403, 403]
+
+
+@pytest.mark.parametrize("cookie", [None, "", "talm_sim_1=x", "nonsense", "é"])
+@pytest.mark.parametrize("path", ["/", "/state.json", "/transcript.json?episode=plain-000", "/nothing", "/?token=", "/?token=%ff"])
+def test_nothing_is_shown_without_the_cookie(viewer: Viewer, path: str, cookie: str | None) -> None:
+    answer = viewer.ask(path, Cookie=cookie)
+    assert answer.status == 403 and "plain-000" not in answer.text and "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "localhost:1", "127.0.0.1.evil.example:{port}", "[::1]:{port}"]
+)
+def test_another_host_is_refused(viewer: Viewer, host: str) -> None:
+    port = viewer.host.partition(":")[2]
+    assert viewer.ask("/state.json", Host=host.format(port=port)).status == 421
+    assert viewer.ask("/", "POST", {}, Host=host.format(port=port)).status == 421
+
+
+def test_localhost_is_this_host(viewer: Viewer) -> None:
+    assert viewer.ask("/state.json", Host=viewer.host.replace("127.0.0.1", "localhost")).status == 200
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [EVIL, "null", "", "http://127.0.0.1", "http://127.0.0.1:1", "https://{host}", "http://localhost:{port}", "http://{host}.evil.example"],
+)
+def test_another_origin_reads_and_writes_nothing(viewer: Viewer, origin: str) -> None:
+    origin = origin.format(host=viewer.host, port=viewer.host.partition(":")[2])
+    assert viewer.ask("/state.json", Origin=origin).status == 403
+    body = {"run": 0, "episode": "plain-000", "text": "evil"}
+    assert viewer.ask("/comments", "POST", body, Origin=origin).status == 403
+    assert viewer.state()["comments"] == [[]]
+
+
+def test_a_write_needs_an_origin(viewer: Viewer) -> None:
+    assert viewer.ask("/comments", "POST", {"run": 0, "episode": "plain-000", "text": "evil"}, Origin=None).status == 403
+    assert viewer.state()["comments"] == [[]]
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_of_another_port_embeds_nothing(viewer: Viewer, site: str) -> None:
+    assert viewer.ask("/state.json", Sec_Fetch_Site=site).status == 403
+    assert viewer.ask("/", Sec_Fetch_Site=site).status == 200, "a link to the page can be followed"
+
+
+def test_every_answer_is_uncached_and_unframed(viewer: Viewer) -> None:
+    for path, cookie in (("/", viewer.cookie), ("/state.json", viewer.cookie), ("/nothing", viewer.cookie), ("/", "")):
+        headers = viewer.ask(path, Cookie=cookie).headers
+        assert headers["cache-control"] == "no-store" and headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "DENY" and headers["cross-origin-resource-policy"] == "same-origin"
+        assert headers["content-security-policy"].startswith("default-src 'none'; ")
+        assert "access-control-allow-origin" not in headers
+
+
+def test_each_page_has_a_nonce_of_its_own(viewer: Viewer) -> None:
+    first, second = viewer.ask("/"), viewer.ask("/")
+    for answer in (first, second):
+        nonce = answer.headers["content-security-policy"].partition("script-src 'nonce-")[2].partition("'")[0]
+        assert len(nonce) >= 20 and nonce in answer.text
+        assert "unsafe" not in answer.headers["content-security-policy"]
+    assert first.headers["content-security-policy"] != second.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"not json", "comment"),
+        (b"[" * 5000, ""),
+        ({"run": 0, "episode": "plain-000"}, "text"),
+        ({"run": "0", "episode": "plain-000", "text": "x"}, "run"),
+        ({"run": 0, "episode": "plain-000", "text": "x", "more": 1}, "more"),
+        ({"run": 7, "episode": "plain-000", "text": "x"}, "no run 7"),
+        ({"run": -1, "episode": "plain-000", "text": "x"}, "no run -1"),
+        ({"run": 0, "episode": "../../etc/passwd", "text": "x"}, "no episode"),
+        ({"run": 0, "episode": "plain-000", "text": " "}, "empty"),
+        ({"run": 0, "episode": "plain-000", "text": "x" * 4001}, "at most 4,000"),
+        ({"run": 0, "episode": "plain-000", "text": "\ud800"}, ""),
+        ({"run": 0, "episode": "plain-000", "text": "x" * 70_000}, "larger than 64 KiB"),
+    ],
+)
+def test_what_is_no_comment_is_refused_in_one_line(viewer: Viewer, body: object, said: str) -> None:
+    answer = viewer.ask("/comments", "POST", body)
+    assert answer.status in (400, 409, 413)
+    assert said in answer.json["error"] and "\n" not in answer.json["error"]
+    assert viewer.state()["comments"] == [[]]
+
+
+def test_only_loopback_listens(viewer: Viewer) -> None:
+    port = int(viewer.host.partition(":")[2])
+    with pytest.raises(OSError), socket.create_connection(("127.0.0.2", port), timeout=5):
+        pass
+
+
+def test_a_port_that_is_taken_is_one_line(viewer: Viewer, tmp_path: Path) -> None:
+    made = scenarios(1)
+    store(tmp_path / "runs", "a-run", made, [finished(one) for one in made], model="sim/oracle", split="perfect")
+    port = viewer.host.partition(":")[2]
+    with pytest.raises(AssertionError, match=f"talm-sim: error: port {port} is busy"), viewing("a-run", "--port", port, cwd=tmp_path):
+        pass
