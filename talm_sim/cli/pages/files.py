@@ -28,7 +28,8 @@ def page_files(page: Path, index: Mapping[str, Any], transcripts: Sequence[Mappi
     whole = render_page(index, transcripts).encode("utf-8")
     if len(whole) <= LARGEST or transcripts is None:
         return [(page, whole)]
-    frame = len(render_page({**_within(index, [[] for _ in transcripts], {}), "part": {}}, []).encode("utf-8"))
+    part = {"number": 10_000, "of": 10_000, "main": page.name}
+    frame = len(render_page(_within(index, [[] for _ in transcripts], part), [{} for _ in transcripts]).encode("utf-8"))
     parts = list(_split(index, transcripts, LARGEST - frame))
     names = [f"{page.stem}-{number}{page.suffix}" for number in range(1, len(parts) + 1)]
     found = []
@@ -57,7 +58,7 @@ def _within(index: Mapping[str, Any], lines: _Episodes, part: Mapping[str, Any])
 
 
 def _split(index: Mapping[str, Any], transcripts: Sequence[Mapping[str, Any]], room: int) -> Iterator[_Episodes]:
-    """Yield the lines of each part: all runs' episodes of a scenario together, as many scenarios as there is room for."""
+    """Yield the lines of each part: all runs' episodes of a scenario together, as many scenarios as there is room for, but at least one."""
     by_scenario: dict[str, list[tuple[int, dict[str, Any]]]] = {}
     for place, run in enumerate(index["runs"]):
         for line in run["episodes"]:

@@ -95,7 +95,7 @@ def build_transcript(run: StoredRun, episode_id: str) -> dict[str, Any]:
 
 
 def build_transcripts(run: StoredRun) -> dict[str, dict[str, Any]]:
-    """Return the transcripts of all finished episodes, by their ids."""
+    """Return the transcripts of all finished episodes, by their ids as the index has them."""
     texts = PageTexts()
     with run.at_once():
         scenarios, said = {item.id: item for item in run.scenarios()}, verdicts_by_episode(run)
@@ -106,4 +106,4 @@ def build_transcripts(run: StoredRun) -> dict[str, dict[str, Any]]:
         def read(one: Episode) -> Transcript:
             return read_transcript(run, one, scenarios.get(one.scenario_id), said.get(one.id, []), written.get(one.id, []))
 
-        return {one.id: transcript_data(read(one), texts) for one in run.episodes()}
+        return {texts.text(one.id): transcript_data(read(one), texts) for one in run.episodes()}

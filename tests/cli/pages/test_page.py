@@ -125,7 +125,7 @@ def test_the_parts_of_several_groups_say_whose_they_are() -> None:
 def choice_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The run `c-run` of task `when2call` in `runs/` of the working directory."""
     monkeypatch.chdir(tmp_path)
-    rows = [choice_scenario(f"row-{n}", gold) for n, gold in enumerate((Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO))]
+    rows = [choice_scenario(f"row-\x1b[31m<b>{n}", gold) for n, gold in enumerate((Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO))]
 
     def fill(conn: sqlite3.Connection) -> None:
         for position, row in enumerate(rows):
@@ -198,6 +198,12 @@ def test_a_page_without_transcripts_has_no_word_of_an_episode(stored: Path, talm
     assert "Which country?" not in seen.text and "What is the capital?" not in seen.text
     code, _, err = talm("report", "a-run", "--no-transcripts")
     assert code == 2 and "--no-transcripts needs --html." in err
+
+
+def test_a_hostile_id_is_the_same_in_index_and_transcripts(choice_run: Path, talm: Talm) -> None:
+    assert talm("report", "c-run", "--html", "page.html")[0] == 0
+    seen = page_in()
+    assert [line["id"] for line in seen.index["runs"][0]["episodes"]] == [*seen.transcripts[0]] == ["row-<b>0", "row-<b>1"]
 
 
 def test_report_says_where_it_cannot_write(choice_run: Path, talm: Talm) -> None:
