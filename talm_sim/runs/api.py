@@ -332,7 +332,7 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
     elapsed = time.monotonic() - started
     on_event(RunFinished(stored.id, counts.finished, counts.total, counts.waiting, counts.terminations, elapsed))
     if summary:
-        stored.keep_summary(summary)  # so that whoever prints it next need not compute it again
+        stored.keep_summary(summary, built.job)  # so that whoever prints it next need not compute it again
     return stored
 
 

@@ -346,12 +346,12 @@ class StoredRun(RunFiles):
             own = (summary_with(one, rows, columns, job) for one in job.task.summarize(rows, self))
             found = [people_measures(one, rows, people) for one in own]
         if given is None:
-            self.keep_summary(found, state)
+            self.keep_summary(found, job, state)
         return found
 
-    def keep_summary(self, summary: Sequence[Summary], state: tuple[int, ...] = ()) -> None:
+    def keep_summary(self, summary: Sequence[Summary], job: Job[Any], state: tuple[int, ...] = ()) -> None:
         """Keep a summary that was computed when the files were as in `state`, by default as they are; it counts until one changes."""
-        if getattr(self.job.options, "paired_run", None) is None:  # the other run may change
+        if getattr(job.options, "paired_run", None) is None:  # the other run may change
             self._summary = state or self._file_state(), tuple(summary)
 
     def _own_columns(self) -> dict[str, Measured]:
