@@ -89,10 +89,13 @@ def _matrix(summary: Summary, matrix: Matrix) -> dict[str, Any]:
 
 
 def _shades(counts: Sequence[int]) -> list[list[str]]:
-    """Return the colours of a row's cells: behind the digits, and theirs. A row without episodes has none."""
+    """Return the colours of a row's cells: behind the digits, and theirs; empty for a cell without episodes. A row without any has none."""
     support = sum(counts)
-    pairs = [shade(count / support) for count in counts] if support else []
-    return [[f"rgb{back}", f"rgb{front}"] for back, front in pairs]
+    found = []
+    for count in counts if support else ():
+        back, front = shade(count / support)
+        found.append([f"rgb{back}", f"rgb{front}"] if count else ["", ""])
+    return found
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
