@@ -53,6 +53,7 @@ class StoredRun(RunFiles):
         self.manifest: RunManifest = read_manifest(path) if manifest is None else manifest
         self._judged_as: Job[Any] | None = None
         self._held_job: Job[Any] | None = None
+        self._held_rows: list[Row] | None = None
         self._summary: tuple[tuple[int, ...], tuple[Summary, ...]] | None = None
 
     def __repr__(self) -> str:
@@ -273,12 +274,7 @@ class StoredRun(RunFiles):
             return [*self.verdicts(), *(verdict for one in self.people() for verdict in one.every())]
 
     def comment(self, episode: str, text: str, name: str = "") -> Comment:
-        """Add a comment to a finished episode, and return it as it is kept; any process may do so, whoever runs the run.
-
-        Args:
-            episode: The episode's id or a unique prefix.
-            text: At most 4,000 characters.
-            name: What the reader calls themselves.
+        """Add a comment of up to 4,000 characters to a finished episode, and return it as it is kept; any process may do so.
 
         Raises:
             PrerequisiteError: The episode is unknown or not finished, the text is empty or too long, or the file cannot be written.
@@ -326,7 +322,9 @@ class StoredRun(RunFiles):
     def rows(self) -> list[Row]:
         """Return what each finished episode counts as, in planned order, with a value for people and each judge with a measure of its own."""
         with self.at_once():
-            return add_people(add_judge_values(self.job.task.rows(self), self._own_columns(), self.verdicts()), self.people())
+            counted = self._held_rows or add_judge_values(self.job.task.rows(self), self._own_columns(), self.verdicts())
+            self._held_rows = self._held_rows or add_people(counted, self.people())
+            return [*self._held_rows]
 
     def summary(self, rows: Sequence[Row] | None = None) -> list[Summary]:
         """Return the summary of each group: the task's measures, those of judges that have their own, people's, and what epochs say together.
@@ -383,7 +381,7 @@ class StoredRun(RunFiles):
         return frame(self.to_records())
 
     def _forget(self) -> None:
-        self._held_job = None
+        self._held_job = self._held_rows = None
 
 
 def load_run(run: StoredRun | Path | str, run_dir: Path = Path("runs")) -> StoredRun:

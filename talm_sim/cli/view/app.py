@@ -45,7 +45,7 @@ def make_app(runs: WatchedRuns, name: str = "") -> Starlette:
 
     def page(_: Request) -> Response:
         nonce, state = secrets.token_urlsafe(16), runs.state()
-        live = {"version": state.version, "runs": state.runs, "comments": state.comments, "name": name}
+        live = {"version": state.version, "indexVersion": state.index_version, "runs": state.runs, "comments": state.comments, "name": name}
         text = render_page({**state.index, "live": live}, None, nonce=nonce, live=True)
         policy = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; img-src data:"
         closed = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -55,7 +55,8 @@ def make_app(runs: WatchedRuns, name: str = "") -> Starlette:
         now = runs.state()
         if request.query_params.get("have") == now.version:
             return Response(status_code=204)
-        return _json({"version": now.version, "index": now.index, "runs": now.runs, "comments": now.comments})
+        index = {} if request.query_params.get("index") == now.index_version else {"index": now.index}
+        return _json({"version": now.version, "indexVersion": now.index_version, "runs": now.runs, "comments": now.comments, **index})
 
     def transcript(request: Request) -> Response:
         run = request.query_params.get("run", "0")

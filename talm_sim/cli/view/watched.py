@@ -6,8 +6,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,8 +24,8 @@ from talm_sim.runs.tool_sources import resume_command
 __all__ = ["State", "WatchedRuns"]
 
 _FILES: Final = ("run.db", "run.db-wal", COMMENTS)
-_SHARE: Final = 4
-"""How many times as long as an index took to build, nothing is built again: a large run that goes on leaves time for all else."""
+_AT_ONCE_S: Final = 0.5
+"""An index that took longer is built again beside all else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +33,27 @@ class State:
     """What a page shows besides transcripts.
 
     Attributes:
-        index: What `build_index` returns.
-        runs: How far each run is, and whether a process runs it.
+        index: What `build_index` returns; of a large run that goes on, as it was a moment ago.
+        index_version: It changes with the index.
+        runs: How far each run is now, and whether a process runs it.
         comments: The comments on each run, in the order of the runs.
         version: It changes with all of them.
     """
 
     index: dict[str, Any]
+    index_version: str
     runs: list[dict[str, Any]]
     comments: list[list[dict[str, Any]]]
     version: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    data: dict[str, Any]
+    version: str
+    seen: object
+    """The state of the files, and which owners were alive, before it was built."""
+    took: float
 
 
 class WatchedRuns:
@@ -54,30 +64,58 @@ class WatchedRuns:
     """
 
     def __init__(self, runs: Sequence[StoredRun]) -> None:
-        self._runs = tuple(runs)
+        self._indexed = tuple(runs)
+        """Read by whoever builds the index."""
+        self._runs = tuple(StoredRun(run.path) for run in runs)
         self._lock = threading.Lock()
-        self._seen: list[tuple[int, int] | None] = []
         self._owners: list[Owner | None] = []
-        self._alive: list[bool] = []
-        self._state: State | None = None
-        self._not_before = 0.0
+        self._seen: object = None
+        self._now: tuple[list[dict[str, Any]], list[list[dict[str, Any]]]] = [], []
+        self._index: _Index | None = None
+        self._building: threading.Thread | None = None
+        self._failure: PrerequisiteError | None = None
 
     def state(self) -> State:
-        """Return what the runs are now; of runs that change all the time, what they were a moment ago.
+        """Return what the runs are now.
 
         Raises:
             PrerequisiteError: One cannot be read.
         """
         with self._lock:
-            begun = time.monotonic()
             # A killed owner changes no file. None is opened to see any of it: another process may want to close it.
-            seen = [_stat(os.path.join(run.path, name)) for run in self._runs for name in _FILES]
-            changed = seen != self._seen or self._alive != [*map(_is_alive, self._owners)]
-            if self._state is None or (changed and begun >= self._not_before):
-                self._state, self._seen, self._alive = self._read(), seen, [*map(_is_alive, self._owners)]
-                now = time.monotonic()
-                self._not_before = now + _SHARE * (now - begun)
-            return self._state
+            if (seen := self._look()) != self._seen:
+                self._now, self._seen = self._read(), self._look(seen)
+            if self._index is None or (self._index.seen != self._seen and self._index.took < _AT_ONCE_S):
+                self._index = self._build(self._seen)
+            elif self._index.seen != self._seen and self._building is None:
+                self._building = threading.Thread(target=self._build_beside, args=(self._seen,), daemon=True)
+                self._building.start()
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
+            index, (runs, comments) = self._index, self._now
+            return State(index.data, index.version, runs, comments, _digest([index.version, runs, comments]))
+
+    def _look(self, files: object = None) -> object:
+        """Return the state of the files, and which of the owners are alive."""
+        if isinstance(files, tuple):
+            return files[0], tuple(map(_is_alive, self._owners))
+        return tuple(_stat(os.path.join(run.path, name)) for run in self._runs for name in _FILES), tuple(map(_is_alive, self._owners))
+
+    def _build(self, seen: object) -> _Index:
+        begun = time.monotonic()
+        data = build_index(self._indexed)
+        return _Index(data, _digest(data), seen, time.monotonic() - begun)
+
+    def _build_beside(self, seen: object) -> None:
+        try:
+            index = self._build(seen)
+            with self._lock:
+                self._index = index
+        except PrerequisiteError as err:
+            self._failure = err
+        finally:
+            self._building = None
 
     def transcript(self, run: int, episode: str) -> dict[str, Any]:
         """Return the transcript of a finished episode of the run in that place.
@@ -94,32 +132,35 @@ class WatchedRuns:
         """Add a comment; arguments and errors are those of `StoredRun.comment`."""
         with self._lock:
             self._at(run).comment(episode, text, name)
-            self._not_before = 0.0
 
     def _at(self, run: int) -> StoredRun:
         if not 0 <= run < len(self._runs):
             raise PrerequisiteError(f"there is no run {run} on this page.")
         return self._runs[run]
 
-    def _read(self) -> State:
-        with ExitStack() as stack:
-            for run in self._runs:
-                stack.enter_context(run.at_once())
-            self._owners = [run.owner for run in self._runs]
-            index = build_index(self._runs)
-            runs = [_describe(*one) for one in zip(self._runs, self._owners, index["runs"], strict=True)]
-            texts = PageTexts()
-            comments = [[comment_data(one, texts) for one in run.comments()] for run in self._runs]
+    def _read(self) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]:
+        """Return how far each run is, and the comments on it."""
+        runs, comments, texts = [], [], PageTexts()
+        self._owners = []
+        for run in self._runs:
+            with run.at_once():
+                self._owners.append(run.owner)
+                runs.append(_describe(run, self._owners[-1]))
+                comments.append([comment_data(one, texts) for one in run.comments()])
         for run, owner in zip(self._runs, self._owners, strict=True):
             if owner is None:
                 run.fold_log()  # an owner that ended while this process read could not do it
-        return State(index, runs, comments, digest(json.dumps([index, runs, comments], sort_keys=True), 32))
+        return runs, comments
 
 
-def _describe(run: StoredRun, owner: Owner | None, known: Mapping[str, Any]) -> dict[str, Any]:
-    finished, total = known["finished"], known["total"]
+def _describe(run: StoredRun, owner: Owner | None) -> dict[str, Any]:
+    finished, total = run.finished, run.total
     again = resume_command(run.job, short_name(run.path)) if owner is None and finished < total and not run.imported else ""
     return {"id": run.id, "finished": finished, "total": total, "waiting": run.waiting, "running": owner is not None, "again": again}
+
+
+def _digest(value: Any) -> str:
+    return digest(json.dumps(value, sort_keys=True), 32)
 
 
 def _is_alive(owner: Owner | None) -> bool:

@@ -28,11 +28,11 @@ function sayRuns() {
 
 async function poll() {
   try {
-    const answer = await fetch(`state.json?have=${watched.version}`)
+    const answer = await fetch(`state.json?have=${watched.version}&index=${watched.indexVersion}`)
     if (answer.status === 200) {
       const now = await answer.json()
-      Object.assign(watched, { version: now.version, runs: now.runs, comments: now.comments })
-      page.refresh(now.index)
+      Object.assign(watched, { version: now.version, indexVersion: now.indexVersion, runs: now.runs, comments: now.comments })
+      if (now.index) page.refresh(now.index)
       for (const [line, part] of watched.parts) part.list(line)
     }
     if (answer.ok) sayRuns()
