@@ -35,7 +35,7 @@ def read_shard(text: str) -> Shard:
     """
     found = _FORM.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"'{text[:40]}' is not a shard: write I/N, for example 2/16, the second of 16.")
+        raise ValueError(f"'{text[:40]}' is not a shard: write I/N, with N up to 99,999; 2/16 is the second of 16.")
     shard = Shard(int(found[1]), int(found[2]))
     if not 1 <= shard.part <= shard.of:
         raise ValueError(f"there is no shard {shard}: write I/N, with I from 1 to N.")

@@ -79,7 +79,7 @@ def _matrix(summary: Summary, matrix: Matrix) -> dict[str, Any]:
     return {
         "title": f"{matrix.name} matrix",
         "axes": list(matrix.axes),
-        "columns": list(matrix.columns),
+        "columns": list(matrix.heads or matrix.columns),
         "side": list(side),
         "rows": [
             {"name": gold, "counts": list(counts), "shades": _shades(counts), "side": [format_figure(of.get(gold)) for of in side.values()]}
