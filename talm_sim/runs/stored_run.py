@@ -322,8 +322,9 @@ class StoredRun(RunFiles):
     def rows(self) -> list[Row]:
         """Return what each finished episode counts as, in planned order, with a value for people and each judge with a measure of its own."""
         with self.at_once():
-            counted = self._held_rows or add_judge_values(self.job.task.rows(self), self._own_columns(), self.verdicts())
-            self._held_rows = self._held_rows or add_people(counted, self.people())
+            if self._held_rows is None:
+                counted = add_judge_values(self.job.task.rows(self), self._own_columns(), self.verdicts())
+                self._held_rows = add_people(counted, self.people())
             return [*self._held_rows]
 
     def summary(self, rows: Sequence[Row] | None = None) -> list[Summary]:

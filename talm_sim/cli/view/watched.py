@@ -83,8 +83,10 @@ class WatchedRuns:
         """
         with self._lock:
             # A killed owner changes no file. None is opened to see any of it: another process may want to close it.
-            if (seen := self._look()) != self._seen:
-                self._now, self._seen = self._read(), self._look(seen)
+            files = tuple(_stat(os.path.join(run.path, name)) for run in self._runs for name in _FILES)
+            if (files, self._alive()) != self._seen:
+                self._now = self._read()
+                self._seen = files, self._alive()
             if self._index is None or (self._index.seen != self._seen and self._index.took < _AT_ONCE_S):
                 self._index = self._build(self._seen)
             elif self._index.seen != self._seen and self._building is None:
@@ -96,11 +98,8 @@ class WatchedRuns:
             index, (runs, comments) = self._index, self._now
             return State(index.data, index.version, runs, comments, _digest([index.version, runs, comments]))
 
-    def _look(self, files: object = None) -> object:
-        """Return the state of the files, and which of the owners are alive."""
-        if isinstance(files, tuple):
-            return files[0], tuple(map(_is_alive, self._owners))
-        return tuple(_stat(os.path.join(run.path, name)) for run in self._runs for name in _FILES), tuple(map(_is_alive, self._owners))
+    def _alive(self) -> tuple[bool, ...]:
+        return tuple(map(_is_alive, self._owners))
 
     def _build(self, seen: object) -> _Index:
         begun = time.monotonic()
