@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from jsonpointer import EndOfList, JsonPointerException, resolve_pointer
 
-__all__ = ["NOT_THERE", "leaves", "read_json", "same_value", "value_at"]
+__all__ = ["NOT_THERE", "leaves", "map_texts", "read_json", "same_value", "value_at"]
 
 NOT_THERE: Final = object()
 """What `value_at` returns of a part that is not there; it is no JSON value."""
@@ -82,3 +82,16 @@ def value_at(document: Any, pointer: str) -> Any:
     except JsonPointerException:
         return NOT_THERE
     return NOT_THERE if isinstance(found, EndOfList) else found
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a JSON value with all its texts changed, the keys of objects included.
+
+    >>> map_texts({"a": ["b", 1]}, str.upper)
+    {'A': ['B', 1]}
+    """
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(str(key)): map_texts(item, change) for key, item in value.items()}
+    return [map_texts(item, change) for item in value] if isinstance(value, list | tuple) else value

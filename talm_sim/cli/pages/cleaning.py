@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from talm_sim.cli.terminal.text import strip_control
+from talm_sim.common.json_values import map_texts
 from talm_sim.runs.exports.texts import Cleaner
 
 __all__ = ["PageTexts"]
@@ -38,11 +39,7 @@ class PageTexts:
 
     def value(self, value: Any) -> Any:
         """Return a JSON value with all its texts made fit, the keys of objects included."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Mapping):
-            return {self.text(str(key)): self.value(item) for key, item in value.items()}
-        return [self.value(item) for item in value] if isinstance(value, list | tuple) else value
+        return map_texts(value, self.text)
 
     def arguments(self, arguments: Mapping[str, Any]) -> list[list[str]]:
         """Return the arguments of a call as names and texts: a text as it is in quotes, all else as JSON."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from talm_sim.common.credentials import Hider, credentials_in_environment
+from talm_sim.common.json_values import map_texts
 
 __all__ = ["Cleaner", "as_line"]
 
@@ -30,11 +31,7 @@ class Cleaner:
 
     def value(self, value: Any) -> Any:
         """Do so in all texts of a value, the keys of objects included."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, dict):
-            return {self.text(str(key)): self.value(item) for key, item in value.items()}
-        return [self.value(item) for item in value] if isinstance(value, list | tuple) else value
+        return map_texts(value, self.text)
 
 
 def as_line(value: Any) -> str:
