@@ -12,7 +12,7 @@ def main() -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from talm_sim.common.garbage import rare_searches
 
-    with rare_searches():
+    with rare_searches(first=1_000_000):
         from talm_sim.cli import main as run
 
         signal.signal(signal.SIGINT, before)
