@@ -335,6 +335,11 @@ class Scenario(FrozenModel):
         return self.source.base or self.id
 
     @property
+    def base_in_language(self) -> str:
+        """Id of the scenario that this one was derived from, in this one's language: a translation `ID.vi` belongs to `BASE.vi`."""
+        return self.base + self.id.removeprefix(self.original) if self.source.translation_of else self.base
+
+    @property
     def original(self) -> str:
         """Id shared by a scenario and its translations; those of its variants have others."""
         return self.source.translation_of or self.id
