@@ -34,7 +34,7 @@ __all__ = ["Request", "TranslateOptions", "TranslationMaker", "TranslationOutcom
 
 _PROMPTS = "talm_sim.tasks.translation"
 _MOST_TOLD = 5
-"""Rows left out that are named at the terminal; the report has all."""
+"""Requests given up, and rows left out, that are named at the terminal; the report lists all."""
 _LONGEST = 8_000
 """Characters of a rejected text that are kept."""
 
@@ -82,6 +82,12 @@ class TranslationOutcome(Outcome):
     """
 
     given_up: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def summary_text(self) -> str:
+        """Summarize what was made, and say why the last attempt of a request failed."""
+        made = f"{len(self.rows)} made, {len(self.given_up)} given up"
+        return f"{made}: it {self.rejected[-1]['reason']}" if self.given_up and self.rejected else made
 
 
 class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
@@ -199,6 +205,7 @@ class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
         report["groups"] = {name: {"made": made[name], "given_up": given_up[name]} for name in names}
         report["requests"] = {"kept": sum(not one.given_up for one in done), "given_up": sum(bool(one.given_up) for one in done)}
         report["why"] = dict(Counter(one["check"] for outcome in done for one in outcome.rejected).most_common())
+        report["given_up"] = [{"id": one.source, "reason": one.rejected[-1]["reason"]} for one in done if one.given_up]
         report["left_out"] = [{"id": one.id, "reason": one.reason} for one in self.dropped]
         report[ORIGINALS] = {one.id: user_texts(one) for source in sources for one in source.scenarios}
         return report
@@ -213,14 +220,15 @@ class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
         ]
 
     def notes(self, report: Mapping[str, Any]) -> list[str]:
-        """Say how many requests passed, and which rows were left out."""
-        left, requests = report["left_out"], report["requests"]
-        more = [f"... and {len(left) - _MOST_TOLD:,} more; the report has them"] if len(left) > _MOST_TOLD else []
-        return [
-            f"{requests['kept']:,} requests translated, {requests['given_up']:,} given up",
-            *(f"left out {one['id']}: {one['reason']}" for one in left[:_MOST_TOLD]),
-            *more,
-        ]
+        """Say how many requests passed, why others were given up, and which rows were left out."""
+        requests = report["requests"]
+        kept = f"{requests['kept']:,} request{'' if requests['kept'] == 1 else 's'} translated, {requests['given_up']:,} given up"
+        found = [kept]
+        for name, what in (("given_up", "given up {id}: it {reason}"), ("left_out", "left out {id}: {reason}")):
+            listed = report[name]
+            found += [what.format_map(one) for one in listed[:_MOST_TOLD]]
+            found += [f"... and {len(listed) - _MOST_TOLD:,} more; report.json lists them"] if len(listed) > _MOST_TOLD else []
+        return found
 
     async def aclose(self) -> None:
         """Close the model."""

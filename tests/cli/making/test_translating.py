@@ -98,9 +98,13 @@ def six(server: Loopback) -> Loopback:
 
 
 def test_one_is_kept_and_five_have_their_reason(talm: Talm, six: Loopback) -> None:
-    code, out, err = talm("scenarios", "translate", "six.jsonl", "--to", "vi", *MODEL, "--out", "made", "--live")
+    code, _, err = talm("scenarios", "translate", "six.jsonl", "--to", "vi", *MODEL, "--out", "made", "--live")
     assert code == 0 and err.startswith("live: openai-api (model openai-api/toy/m)")
-    assert "1 requests translated, 5 given up" in err
+    assert "1 request translated, 5 given up" in err
+    assert (
+        "geo-03.fitting: 0 made, 2 given up: it does not say city Cusco" in err
+        and "given up geo-03.fitting: it does not say city Cusco\n" in err
+    )
     rejected = lines("made/rejected.jsonl")
     reasons = {one["source"]: (one["check"], one["reason"]) for one in rejected}
     assert {name: check for name, (check, _) in reasons.items()} == {
@@ -198,7 +202,7 @@ def test_a_provider_that_fails_is_asked_again_and_the_rest_is_not(talm: Talm, se
     code, _, err = talm(*words, "--live")
     assert code == 1 and "filtered" in err and len(lines("made/items.jsonl")) == 2
     server.reply, before = whole, len(server.seen)
-    code, out, _ = talm(*words, "--live")
+    code, _, _ = talm(*words, "--live")
     assert code == 0 and len(lines("made/items.jsonl")) == 3 and len(server.seen) == before + 1
     assert talm(*words[:-1], "taped", "--record", "--cassettes", "tapes")[0] == 0
     code, _, err = talm(*words[:-1], "again", "--cassettes", "tapes")
