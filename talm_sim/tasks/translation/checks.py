@@ -21,11 +21,13 @@ _ENGLISH_RUN = 5
 """English words of the request in a row that a translation does not have, apart from values."""
 _SHORTEST, _LONGEST, _MORE = 0.4, 1.5, 15
 """A translation has so many times the characters of the English text; at most, and some more, because short texts differ most."""
+_FAR = 4
+"""Of a text with more than so many times the characters, nothing else is checked."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _WORD = re.compile(r"[^\W\d_]+")
-_SENTENCE_END = re.compile(r"""(?:[?!]+|(?<!\b\w)(?<!\b[A-Z]\w)\.+)['")\]]*(?:\s+|$)""")
+_SENTENCE_END = re.compile(r"""(?<![.?!])(?:[?!][.?!]*+|(?<!\b\w)(?<!\b[A-Z]\w)\.[.?!]*+)['")\]]*+(?:\s++|$)""")
 """A point after an initial or a short abbreviation, such as `St.`, ends nothing."""
-_SHOWN = 80
+_SHOWN, _MOST_LISTED = 80, 10
 
 
 class FailedCheck(NamedTuple):
@@ -74,6 +76,8 @@ def check_translation(found: Translation) -> list[FailedCheck]:
     text = unicodedata.normalize("NFC", found.text)
     if not text.strip():
         return [FailedCheck("empty", "has no text")]
+    if len(text) > _FAR * len(found.before) + _MORE:
+        return [FailedCheck("length", f"has {len(text)} characters, and the English text {len(found.before)}")]
     checks: tuple[tuple[str, _Check], ...] = (
         ("english", _check_english),
         ("script", _check_script),
@@ -125,17 +129,28 @@ def _check_given_away(found: Translation) -> Iterator[str]:
 
 
 def _check_numbers(found: Translation) -> Iterator[str]:
-    """Compare the numbers: each in digits must be there as often, and only those in words may be there in addition."""
-    english, written = read_english(found.before), read_numbers(found.text, found.language)
-    lacking, more = [], list(written)
+    """Compare the numbers: each in digits must be there as often, and only those in words may be there in addition.
+
+    A value that is kept as it was, such as `March 11`, is not looked into.
+    """
+    forms = (form for one in found.needed for form in (one.value, *one.others) if len(form) > 2 and not form.isdecimal())
+    kept = [form for form in forms if form in found.before and form in found.text]
+    english, written = read_english(_without(found.before, kept, " ")), read_numbers(_without(found.text, kept, " "), found.language)
+    places: dict[str, list[int]] = {}
+    for place, readings in reversed([*enumerate(written)]):
+        for number in readings:
+            places.setdefault(number, []).append(place)
+    lacking, used = [], set[int]()
     for number in english.required:
-        place = next((place for place, readings in enumerate(more) if number in readings), None)
-        if place is None:
-            lacking.append(number)
+        free = places.get(number, [])
+        while free and free[-1] in used:
+            free.pop()
+        if free:
+            used.add(free.pop())
         else:
-            del more[place]
-    added = [min(readings, key=len) for readings in more if not readings & english.allowed]
-    said = [f"lacks {', '.join(lacking)}"] * bool(lacking) + [f"has {', '.join(added)} in addition"] * bool(added)
+            lacking.append(number)
+    added = [min(readings, key=len) for place, readings in enumerate(written) if place not in used and not readings & english.allowed]
+    said = [f"lacks {_list(lacking)}"] * bool(lacking) + [f"has {_list(added)} in addition"] * bool(added)
     if said:
         yield f"changes the numbers: {' and '.join(said)}"
 
@@ -164,7 +179,8 @@ def _says(text: str, values: Sequence[str]) -> bool:
         return True
     folded = fold_word(text)
     plain = " ".join(re.findall(r"[^\W_]+", folded))
-    return any(contains(folded, word) or contains(plain, word) for value in values for word in words_for(value) if len(word) > 2)
+    words = (word for value in values for word in words_for(value) if len(word) > 2)
+    return any(word in form and contains(form, word) for word in words for form in (folded, plain))
 
 
 def _is_ambiguous(value: str) -> bool:
@@ -177,9 +193,9 @@ def _runs(text: str, values: Sequence[str]) -> set[str]:
     return {" ".join(words[place : place + _ENGLISH_RUN]) for place in range(len(words) - _ENGLISH_RUN + 1)}
 
 
-def _without(text: str, values: Sequence[str]) -> str:
+def _without(text: str, values: Sequence[str], instead: str = " 0 ") -> str:
     for value in sorted(values, key=len, reverse=True):
-        text = text.replace(value, " 0 ") if value else text
+        text = text.replace(value, instead) if value else text
     return text
 
 
@@ -224,6 +240,10 @@ def _count_lines(text: str) -> int:
 
 def _count_sentences(text: str) -> int:
     return sum(bool(part.strip()) for part in _SENTENCE_END.split(text.strip()))
+
+
+def _list(numbers: Sequence[str]) -> str:
+    return ", ".join(numbers[:_MOST_LISTED]) + (", ..." if len(numbers) > _MOST_LISTED else "")
 
 
 def _shorten(value: str) -> str:

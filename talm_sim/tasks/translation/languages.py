@@ -15,6 +15,8 @@ _SHORT = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sept", "oct",
 _MONTH_OF = {name: number for names in (_MONTHS, _SHORT) for number, name in enumerate(names, 1)} | {"sep": 9}
 _MONTH = re.compile(rf"\b({'|'.join(sorted(_MONTH_OF, key=len, reverse=True))})\b\.?", re.IGNORECASE)
 _DAY_BEFORE = re.compile(r"\d(?:st|nd|rd|th)?(?:\s+of)?[\s-]*$", re.IGNORECASE)
+_NEAR = 20
+"""Characters between a day and its month, at most."""
 _DAY_AFTER = re.compile(r"[\s,-]*\d")
 _IN_WORDS: Mapping[str, int] = {
     word: number
@@ -115,7 +117,7 @@ def read_english(text: str) -> WrittenNumbers:
     allowed = {str(_IN_WORDS[word]) for word in re.findall(r"[a-z]+", text.casefold()) if word in _IN_WORDS}
     for match in _MONTH.finditer(text):
         number = str(_MONTH_OF[match[1].casefold()])
-        dated = _DAY_BEFORE.search(text[: match.start()]) or _DAY_AFTER.match(text[match.end() :])
+        dated = _DAY_BEFORE.search(text[max(0, match.start() - _NEAR) : match.start()]) or _DAY_AFTER.match(text[match.end() :])
         named = match[1][0].isupper() or match[1].casefold() not in {"may", "march", "mar", "sept", "dec"}
         if dated and named:
             required.append((match.start(), number))
