@@ -49,6 +49,7 @@ def translate(run_dir: Path, dry_run: bool, as_json: bool, **given: Any) -> int:
     """
     from talm_sim.cli.making.generating import making_session, print_bound, print_report
     from talm_sim.tasks.translation.maker import TranslateOptions, TranslationMaker
+    from talm_sim.tasks.translation.review import ORIGINALS
 
     options = parse_options(TranslateOptions, given)
     assert options.file is not None
@@ -59,7 +60,7 @@ def translate(run_dir: Path, dry_run: bool, as_json: bool, **given: Any) -> int:
         return 0
     report = making_session(task, maker)
     if as_json:
-        print_json(report)
+        print_json({name: value for name, value in report.items() if name != ORIGINALS})
     else:
         print_report(report, maker)
     return 1 if report["sources"]["failed"] else 0

@@ -105,7 +105,7 @@ def _check_script(found: Translation) -> Iterator[str]:
     kept = [one for needed in found.needed for one in (needed.value, *needed.others) if len(one) > 2 and contains(found.text, one)]
     rest = _without(found.text, kept)
     if not language.letters.search(found.text):
-        yield f"has no letter that {language.name} alone has"
+        yield f"has no {language.name} letters"
     elif language.share(rest) < language.least:
         yield f"is mostly not in {language.name}"
     other = _scripts(found.text) - _scripts(found.before) - {"LATIN"} - _own_script(language)

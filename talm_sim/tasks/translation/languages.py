@@ -59,8 +59,8 @@ class Language:
 
     Attributes:
         name: Its English name.
-        letters: Its own letters: no other language that a model may slip into has them.
-        least: The smallest share of own letters (or words with them) that a text of it has.
+        letters: Its own letters; of Vietnamese, those with diacritics.
+        least: The smallest share of own letters (of Vietnamese, of words with them) in a text: more than other languages with such letters have.
         share: That share in a text.
         months: How its months are written.
         thousands: The mark between its thousands, a comma or a point; the other one is its decimal mark.
@@ -86,9 +86,9 @@ def _share_of_words(text: str) -> float:
 
 
 _THAI = re.compile("[\u0e01-\u0e2e]")
-_VIETNAMESE = re.compile("[ăđơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]", re.IGNORECASE)
+_VIETNAMESE = re.compile("[ăâđêôơưàảãáạằẳẵắặầẩẫấậèẻẽéẹềểễếệìỉĩíịòỏõóọồổỗốộờởỡớợùủũúụừửữứựỳỷỹýỵ]", re.IGNORECASE)
 LANGUAGES: Mapping[str, Language] = {
-    "vi": Language("Vietnamese", _VIETNAMESE, 0.1, _share_of_words, _VIETNAMESE_MONTHS, "."),
+    "vi": Language("Vietnamese", _VIETNAMESE, 0.35, _share_of_words, _VIETNAMESE_MONTHS, "."),
     "th": Language("Thai", _THAI, 0.25, _share_of_letters, _THAI_MONTHS, ","),
 }
 """The code of each language that can be translated to."""
