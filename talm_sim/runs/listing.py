@@ -73,7 +73,7 @@ def _info(directory: Path) -> RunInfo:
                 id=directory.name,
                 path=directory,
                 created=run.manifest.created,
-                model=config.model,
+                model=config.model_and_adapter,
                 split=config.split,
                 human=str(config.options.get("human", "none")),
                 finished=run.finished,

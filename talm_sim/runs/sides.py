@@ -26,6 +26,7 @@ FORMAT = 1
 """The number is raised whenever a baseline is read in another way."""
 _T = TypeVar("_T", bound=FrozenModel)
 _KIND: Literal["talm-sim baseline"] = "talm-sim baseline"
+_WEIGHTS = {"base": "weights", "adapter": "adapter"}
 _SELECTING = frozenset({"task", "split", "scenario", "category", "scenarios", "limit", "shard"})
 """Options that say which scenarios are run: what that comes to is in the rows."""
 _NOT_SCORING = frozenset({"judge", "judge_model", "paired_run"})
@@ -114,10 +115,10 @@ class Side(_Known):
             played = not stored.imported or any(episode.model_turns for episode in stored.episodes())
             took = {episode.id: _costs(episode, played=played) for episode in stored.episodes()}
             perturbed = (episode for episode in stored.episodes() if episode.perturbations)
-            said = job.task.label(stored)
+            said, who = job.task.label(stored), job.config.model_and_adapter
             return cls(
                 name=stored.id,
-                label=f"{'control: ' if job.config.model.startswith('sim/') else ''}{job.config.model}{f', {said}' if said else ''}",
+                label=f"{'control: ' if who.startswith('sim/') else ''}{who}{f', {said}' if said else ''}",
                 task=job.task.name,
                 judges={verdict.judge: verdict.judge_config_digest for verdict in stored.verdicts()},
                 judged=_judged_groups(stored),
@@ -258,6 +259,7 @@ def _settings(stored: StoredRun) -> dict[str, Any]:
         "temperature": job.settings().temperature,
         "max_new_tokens": job.settings().max_new_tokens,
         **({"wording of the prompts": digest(stored.manifest.wording)} if stored.manifest.wording else {}),
+        **{f"digest of the {_WEIGHTS[name]}": value[:12] for name, value in stored.manifest.weights.items()},
         **({"specifications of the tools": digest(tools)} if tools else {}),
     }
 

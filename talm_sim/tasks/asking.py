@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.base import Job, OptionsT, Task
-from talm_sim.tasks.opened import Opened
+from talm_sim.tasks.opened import Opened, weights_of
 from talm_sim.types import Scenario
 
 if TYPE_CHECKING:
@@ -83,4 +83,5 @@ class AskingTask(Task[OptionsT]):
             wording=asking.wording,
             in_flight=shared.single_steps(job.config, model),
             check=check,
+            **weights_of(model),
         )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,26 @@ from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.models.local.weights import digest_files, weights_digest
 
-__all__ = ["ADAPTER_CARD", "Adapter", "add_adapter", "check_adapter", "describe_weights", "read_adapter"]
-
-log = logging.getLogger(__name__)
+__all__ = ["ADAPTER_CARD", "Adapter", "Weights", "add_adapter", "check_adapter", "describe_weights", "read_adapter"]
 
 _SETTINGS, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PICKLES = ("adapter_model.bin", "adapter_model.pt")
 ADAPTER_CARD = "training.json"
-"""What `talm-sim train` writes next to an adapter; its `base_digest` is the `weights_digest` of the model that it trained."""
+"""What `talm-sim train` writes next to an adapter; its `base.digest` is the `weights_digest` of the model that it trained."""
 _PREFIX, _MARK = "base_model.model.", ".lora_"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What is known of a model's weights.
+
+    Attributes:
+        digests: Of the model's own (`base`) and of the `adapter`.
+        notes: What a reader of the run should know, by what a line about it begins with.
+    """
+
+    digests: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,8 +80,10 @@ class Adapter:
     @property
     def base_digest(self) -> str:
         """The digest of the weights that it was trained on; empty if nobody wrote it down."""
-        card = _read_object(self.folder / ADAPTER_CARD)
-        return str((card or {}).get("base_digest") or "")
+        card = _read_object(self.folder / ADAPTER_CARD) or {}
+        base = card.get("base")
+        # A second stage trains what the first one made of this base.
+        return str(base.get("digest") or "") if isinstance(base, dict) and not card.get("from") else ""
 
 
 def read_adapter(name: str) -> Adapter:
@@ -140,8 +152,8 @@ def add_adapter(name: str, adapter: Adapter, model: Any) -> None:
     model.eval()
 
 
-def describe_weights(name: str, folder: Path | None, adapter: Adapter) -> dict[str, str]:
-    """Return the digests of a model and its adapter, and say in a line if the adapter was trained on another model.
+def describe_weights(name: str, folder: Path | None, adapter: Adapter) -> Weights:
+    """Return the digests of a model and its adapter, with a note if the adapter was trained on another model.
 
     Args:
         name: Of the model, for messages.
@@ -149,14 +161,13 @@ def describe_weights(name: str, folder: Path | None, adapter: Adapter) -> dict[s
         adapter: The adapter.
     """
     base = "" if folder is None else weights_digest(folder)
-    if base and adapter.base_digest:
-        same = base == adapter.base_digest
-    else:
-        same = not adapter.base or _is_same_model(adapter.base, name, folder)
+    known = bool(base and adapter.base_digest)
+    same = base == adapter.base_digest if known else not adapter.base or _is_same_model(adapter.base, name, folder)
+    notes = {}
     if not same:
-        by = f" (weights {adapter.base_digest}, here {base})" if base and adapter.base_digest else ""
-        log.warning("%s trained on '%s'%s, and used on %s", adapter.where, adapter.base or "another base", by, name)
-    return {**({"base": base} if base else {}), "adapter": adapter.digest}
+        by = f" (weights {adapter.base_digest[:12]}, here {base[:12]})" if known else ""
+        notes["adapter"] = f"{adapter.name} was trained on '{adapter.base or 'another model'}'{by}, and is used on {name}"
+    return Weights({**({"base": base} if base else {}), "adapter": adapter.digest}, notes)
 
 
 def _is_same_model(trained_on: str, name: str, folder: Path | None) -> bool:
@@ -186,7 +197,7 @@ def _inject(name: str, adapter: Adapter, model: Any, *, empty: bool) -> None:
         if tensor not in adapter.shapes:
             raise PrerequisiteError(f"{adapter.where} lacks the tensor '{tensor}', which its {_SETTINGS} asks for; save it again.")
         if (found := adapter.shapes[tensor]) != shape:
-            raise PrerequisiteError(f"{adapter.where} does not fit {name}: tensor '{tensor}' has the shape {found}, and the model needs {shape}.")
+            raise PrerequisiteError(f"{adapter.where} does not fit {name}: tensor '{tensor}' has the shape {found}, not {shape}.")
     # Next to the matrices, PEFT keeps embeddings that were trained whole.
     others = {key: tuple(value.shape) for key, value in model.state_dict().items()}
     for tensor, shape in adapter.shapes.items():
