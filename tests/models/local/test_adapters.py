@@ -117,7 +117,7 @@ def test_an_adapter_of_another_base_is_noted(tmp_path: Path) -> None:
 
     assert note(str(base)) == note("") == ""
     assert note("some/other") == f"{folder} was trained on 'some/other', and is used on hf/{base}"
-    card = {"base": {"model": "hf/some/other", "digest": weights_digest(base)}, "from": None}
+    card: dict[str, Any] = {"base": {"model": "hf/some/other", "digest": weights_digest(base)}, "from": None}
     (folder / "training.json").write_text(json.dumps(card))
     assert note("some/other") == ""  # the same weights, whatever their folder was called
     (base / "model.safetensors").write_bytes(b"changed")
