@@ -61,7 +61,7 @@ def test_base_and_adapter_are_named_everywhere(capsys: pytest.CaptureFixture[str
     said("report", "first", "--html", "page.html")
     assert Path("page.html").read_text().count("hf/tiny + first") >= 2
     record = json.loads(said("report", "first", "--json"))
-    assert "hf/tiny + first" in str(record) and "'adapter': 'first'" in str(record)
+    assert "'model': 'hf/tiny', 'adapter': 'first'" in str(record)
 
 
 def test_the_digests_are_part_of_the_run() -> None:
