@@ -79,12 +79,8 @@ class AskingTask(Task[OptionsT]):
                 except PrerequisiteError as err:
                     raise PrerequisiteError(f"scenario {scenario.id}: {err}") from None
 
-        agent = Agent(
-            model=model,
-            graph=asking.graph or respond_graph(ask, detail),
-            settings=job.settings(),
-            control=partial(self.control, **asking.control),
-        )
+        graph = asking.graph or respond_graph(ask, detail)
+        agent = Agent(model=model, graph=graph, settings=job.settings(), control=partial(self.control, **asking.control))
         yield Opened(
             job.having(template=asking.template) if asking.template else job,
             lambda _: agent,

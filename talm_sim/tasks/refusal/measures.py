@@ -60,7 +60,7 @@ _PROPENSITY = {
     _MEAN: ("Propens.", "likelihood of a call / (call + refusal), per token, where no tool fits"),
 }
 """Names of the measures of `--propensity`, with their heads and notes."""
-_TITLE = "propensity to call where no tool fits"
+_TITLE = "propensity"
 _GAPS = {"gap": "h_s", "gap_bfcl": "h_s_bfcl"}
 """Gaps, and the reader whose share by format H-I is subtracted from."""
 _ATTEMPTS = mean_of("h_i", "relevance_intent")
@@ -82,8 +82,8 @@ def rows(run: RunView) -> Iterator[Row]:
     """Return what each finished episode counts as, in the order of the plan.
 
     Values: `ast`, where calls are right; `h_i` and `h_s`, where none is; `relevance` (by format) and `relevance_intent`, where any is;
-    `ast_bfcl`, `h_s_bfcl` and `relevance_bfcl`, as BFCL reads raw text; with `--propensity`, `call_likelier` and `propensity`; `cut_off`, whether the output ends at the token limit. What no judge
-    decided is left out. Labels: `gold`, `found`, `subset`, `language`.
+    `ast_bfcl`, `h_s_bfcl` and `relevance_bfcl`, as BFCL reads raw text; with `--propensity`, `call_likelier` and `propensity`, where none is;
+    `cut_off`, whether the output ends at the token limit. What no judge decided is left out. Labels: `gold`, `found`, `subset`, `language`.
     """
     items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, Calls)}
     said = {(one.judge, one.episode_id): one for one in run.verdicts() if one.judge in (FORMAT, INTENT, BFCL)}
@@ -185,14 +185,8 @@ def _overall_summary(name: str, rows: Sequence[Row], run: RunView) -> Summary:
     elif "none" in gold:
         rates |= {name: share(rows, name) for name in ("h_i", "h_s", "h_s_bfcl")}
     lines = tree_lines(run.job.options.bfcl_version, _rates_by_subset(rows), reach_of(rows, run)) if published else ()
-    return Summary.of(
-        name,
-        rows,
-        facts=_facts(rows),
-        measures=(*_columns(rates, refusals), *_propensity(rows), *lines),
-        matrices=tuple(_matrices(rows)),
-        derived=True,
-    )
+    measures = (*_columns(rates, refusals), *_propensity(rows), *lines)
+    return Summary.of(name, rows, facts=_facts(rows), measures=measures, matrices=tuple(_matrices(rows)), derived=True)
 
 
 def _composite(rows: Sequence[Row]) -> dict[str, Rate | None]:
