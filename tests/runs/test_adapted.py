@@ -69,8 +69,10 @@ def test_the_digests_are_part_of_the_run() -> None:
     assert first["base"] == second["base"] and first["adapter"] != second["adapter"]
     assert "weights" not in json.loads(Path("runs/base/run.json").read_text())
     compared = compare("first", "second")
-    assert compared.changed["digest of the adapter"] == (first["adapter"][:12], second["adapter"][:12])
-    assert "digest of the weights" not in compared.changed
+    assert compared.changed == {
+        "model_options": tuple(f"{{'lora': '{name} (digest {one['adapter'][:12]})'}}" for name, one in (("first", first), ("second", second)))
+    }
+    assert [*compare("base", "first").changed] == ["model_options"]
     assert (
         compared.labels == ("hf/tiny + first, template default", "hf/tiny + second, template default")
         or "hf/tiny + first" in compared.labels[0]
