@@ -18,7 +18,7 @@ __all__ = ["ADAPTER_CARD", "Adapter", "Weights", "add_adapter", "check_adapter",
 _SETTINGS, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PICKLES = ("adapter_model.bin", "adapter_model.pt")
 ADAPTER_CARD = "training.json"
-"""What `talm-sim train` writes next to an adapter; its `base.digest` is the `weights_digest` of the model that it trained."""
+"""What `talm-sim train` writes next to an adapter; its `base_digest` is the `weights_digest` of the model that the adapter belongs to."""
 _PREFIX, _MARK = "base_model.model.", ".lora_"
 
 
@@ -80,10 +80,7 @@ class Adapter:
     @property
     def base_digest(self) -> str:
         """The digest of the weights that it was trained on; empty if nobody wrote it down."""
-        card = _read_object(self.folder / ADAPTER_CARD) or {}
-        base = card.get("base")
-        # A second stage trains what the first one made of this base.
-        return str(base.get("digest") or "") if isinstance(base, dict) and not card.get("from") else ""
+        return str((_read_object(self.folder / ADAPTER_CARD) or {}).get("base_digest") or "")
 
 
 def read_adapter(name: str) -> Adapter:
