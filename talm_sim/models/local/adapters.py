@@ -19,6 +19,8 @@ _SETTINGS, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PICKLES = ("adapter_model.bin", "adapter_model.pt")
 ADAPTER_CARD = "training.json"
 """What `talm-sim train` writes next to an adapter; its `base_digest` is the `weights_digest` of the model that the adapter belongs to."""
+_PLAIN = frozenset({"gaussian", "eva", "orthogonal", "lora_ga", "mica"})
+"""Ways to draw an adapter's first weights after which it is a plain LoRA; others also change the weights that it is added to."""
 _PREFIX, _MARK = "base_model.model.", ".lora_"
 
 
@@ -104,6 +106,12 @@ def read_adapter(name: str) -> Adapter:
     kind = settings.get("peft_type")
     if kind != "LORA":
         raise PrerequisiteError(f"{where} is an adapter of type {str(kind)[:40]}; only LORA is loaded.")
+    if settings.get("megatron_config"):
+        raise PrerequisiteError(f"{where} has megatron_config, which names code to import; save the adapter without it.")
+    made = settings.get("init_lora_weights")
+    if isinstance(made, str) and made.lower() not in _PLAIN:
+        fix = "convert it to a plain LoRA with PEFT"
+        raise PrerequisiteError(f"{where} has init_lora_weights '{made[:40]}', which changes the model's own weights; {fix}.")
     if not (folder / _WEIGHTS).is_file():
         pickle = next((one for one in _PICKLES if (folder / one).exists()), None)
         fix = f"{pickle} is a pickle, which is never loaded; save the adapter as safetensors" if pickle else "copy it from where it was trained"
@@ -130,7 +138,7 @@ def check_adapter(name: str, adapter: Adapter, config: Any) -> None:
             model = transformers.AutoModelForCausalLM.from_config(config)
     except ValueError:  # a type of model that transformers lacks
         return
-    _inject(name, adapter, model, empty=True)
+    _inject(name, adapter, model)
 
 
 def add_adapter(name: str, adapter: Adapter, model: Any) -> None:
@@ -139,12 +147,12 @@ def add_adapter(name: str, adapter: Adapter, model: Any) -> None:
     Raises:
         PrerequisiteError: It does not fit; the message names the tensor.
     """
-    _inject(name, adapter, model, empty=False)
+    _inject(name, adapter, model)
     from peft import set_peft_model_state_dict
     from safetensors.torch import load_file
 
     tensors = load_file(str(adapter.folder / _WEIGHTS))
-    set_peft_model_state_dict(model, {key.removeprefix(_PREFIX): value for key, value in tensors.items()})
+    set_peft_model_state_dict(model, {key.removeprefix(_PREFIX): value for key, value in tensors.items()}, low_cpu_mem_usage=True)
     model.requires_grad_(requires_grad=False)
     model.eval()
 
@@ -173,7 +181,7 @@ def _is_same_model(trained_on: str, name: str, folder: Path | None) -> bool:
     return folder is not None and Path(trained_on).is_dir() and Path(trained_on).resolve() == folder.resolve()
 
 
-def _inject(name: str, adapter: Adapter, model: Any, *, empty: bool) -> None:
+def _inject(name: str, adapter: Adapter, model: Any) -> None:
     """Put the layers of an adapter, without its weights, into a model that they fit."""
     try:
         from peft import PeftConfig, get_peft_model_state_dict, inject_adapter_in_model
@@ -185,7 +193,7 @@ def _inject(name: str, adapter: Adapter, model: Any, *, empty: bool) -> None:
         if mark and layer not in layers:
             raise PrerequisiteError(f"{adapter.where} does not fit {name}, which has no layer '{layer}' for the tensor '{tensor}'.")
     try:
-        inject_adapter_in_model(PeftConfig.from_pretrained(str(adapter.folder)), model, low_cpu_mem_usage=empty)
+        inject_adapter_in_model(PeftConfig.from_pretrained(str(adapter.folder)), model, low_cpu_mem_usage=True)
         wanted = {key: tuple(value.shape) for key, value in get_peft_model_state_dict(model, save_embedding_layers=False).items()}
     except Exception as err:  # settings that PEFT does not take fail in as many ways as there are settings
         reason = " ".join(f"{type(err).__name__}: {err}".split())[:200]

@@ -59,7 +59,12 @@ def test_what_is_no_adapter_is_refused_in_a_line(tmp_path: Path) -> None:
         assert refusal(folder) == "adapter_config.json is not a JSON object; save the adapter again."
     write_settings(folder, peft_type="IA3")
     assert refusal(folder) == "is an adapter of type IA3; only LORA is loaded."
-    write_settings(folder)
+    write_settings(folder, megatron_config={"a": 1}, megatron_core="os")
+    assert refusal(folder) == "has megatron_config, which names code to import; save the adapter without it."
+    write_settings(folder, init_lora_weights="pissa_niter_4")
+    fault = "has init_lora_weights 'pissa_niter_4', which changes the model's own weights; convert it to a plain LoRA with PEFT."
+    assert refusal(folder) == fault
+    write_settings(folder, init_lora_weights="gaussian")
     assert refusal(folder) == "contains no adapter_model.safetensors; copy it from where it was trained."
 
 
