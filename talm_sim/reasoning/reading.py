@@ -27,11 +27,15 @@ _INSIDE = re.compile(rf"(?:(?<=[\s;|])|(?<=[,.]\s)|(?<=[\"'*`{{,]))[\"'*`]{{0,3}
 """A field whose line break was lost."""
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*\w*\s*")
 _TAG = re.compile(r"\s*</?(?!\w*(?:tool|call|function))(\w+)>\s*", re.IGNORECASE)
+_ELEMENT = re.compile(r"\s*<(\w+)>(?=.)")
+_ELEMENT_END = re.compile(r"</\w+>\s*\Z")
 _RULE = re.compile(r"[\s|:*_=-]*")
 _TABLE_HEAD = re.compile(r"\s*\|[^|]{0,40}\|[^|]{0,40}\|\s*")
 _CALL = re.compile(r"\s*(?:[-*>]\s+)?(?:<[|\w]|\[|\{|```|[\w.]+\(|functools\b|(?:action|call)\s*:)", re.IGNORECASE)
 """The beginning of a line that may be a call."""
 _BULLET = re.compile(r"\s*(?:[-*•+]|\d{1,2}[.)])\s+(?=\S)")
+_BLOCKS = frozenset({">", "|", ">-", "|-"})
+"""How YAML begins a text of several lines."""
 _OTHER_FIELD = re.compile(r"\W*\w+(?:[ _]\w+){0,3}\W*?[:\uff1a=]")
 """A field that the form does not have."""
 _NOT_PROSE = frozenset('()[]{}<>=`"|')
@@ -184,7 +188,7 @@ class _Reader:
             if name is not None:
                 items = value if isinstance(value, list) else [value]
                 said = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in items if one is not None]
-                self.said.setdefault(name, "\n".join(said) if said or name not in LISTS else "[]")
+                self.said.setdefault(name, "[]" if value == [] else "\n".join(said))
         line, after = self._line(end)
         self.at, self._brace = end if line.strip() else after, False
         return True
@@ -195,13 +199,13 @@ class _Reader:
         if at is None:
             return False
         line, self.at = self._line(at)
-        for name, value in (split := _split(line, self._round)):
+        for name, said in (split := _split(line, self._round)):
             self._round.add(name)
             fresh = name not in self.said
-            self.said.setdefault(name, value)
+            self.said.setdefault(name, "" if said.strip() in _BLOCKS else said)
         more = self._continue(*split[-1])
         if fresh and more:
-            self.said[name] = ("\n" if name in LISTS else " ").join((value, *more))
+            self.said[name] = ("\n" if name in LISTS else " ").join((self.said[name], *more))
         return True
 
     def _next_field(self) -> int | None:
@@ -278,6 +282,9 @@ def _name_in(line: str) -> str | None:
 def _head(line: str) -> tuple[str, int] | None:
     """Return the field that a line begins and where its value begins."""
     line = line[:_LINE]
+    element = _ELEMENT.match(line)
+    if element and (name := field_named(element[1])):
+        return name, element.end()
     before = _BEFORE_NAME.match(line)
     begun = before.end() if before else 0
     separator = _SEPARATOR.search(line, begun)
@@ -291,6 +298,10 @@ def _split(line: str, known: set[str]) -> list[tuple[str, str]]:
     """Return the fields of a line and their texts: one or, where line breaks were lost, several."""
     head = _head(line)
     assert head is not None
+    if _ELEMENT.match(line):
+        line = _ELEMENT_END.sub("", line)
+    elif line.lstrip().startswith("{"):
+        line = line.rstrip().rstrip("}")
     found, (name, begun) = [], head
     seen = {*known, name}
     for inside in _INSIDE.finditer(line, begun):
