@@ -6,10 +6,9 @@ import asyncio
 import json
 from collections.abc import Iterator
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from zipfile import ZipFile
-
-import pytest
 
 from talm_sim.agent.single_step import _answer
 from talm_sim.judges.base import JudgeContext
@@ -67,15 +66,13 @@ def test_outputs_are_three_hundred_at_least() -> None:
     assert len(outputs()) >= 300 and len({text for _, text in outputs()}) >= 300
 
 
-@pytest.mark.parametrize("decision", Decision)
-def test_a_right_form_changes_no_verdict(decision: Decision) -> None:
-    for scenario, output in outputs():
+async def test_a_right_form_changes_no_verdict() -> None:
+    for (scenario, output), decision in zip(outputs(), cycle(Decision), strict=False):
         alone = episode_of(scenario, turn_of(output))
         formed = with_thought("form", decision, output, summary=scenario.query, tools=["get_weather(city='Hanoi')"])
         behind = episode_of(scenario, read_thought(turn_of(formed)))
-        assert behind.model_turns[0].answered is not None, output
         for judge in JUDGES:
-            before, after = (asyncio.run(judge(one, scenario)) for one in (alone, behind))
+            before, after = await judge(alone, scenario), await judge(behind, scenario)
             assert (after.value, after.label) == (before.value, before.label), (judge.name, output)
         assert classify(behind.answer) == classify(alone.answer), output
         assert answer_for_judge(behind).strip() == answer_for_judge(alone).strip(), output
