@@ -11,6 +11,7 @@ from typing import Any
 from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.beside import Beside, compare_own
+from talm_sim.tasks.reasoning import reasoning_notes
 from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
 from talm_sim.tasks.refusal.data import NOT_NATIVE
@@ -93,6 +94,7 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
         yield "Irr, H-I and H-S are shares of rows without a call: higher is better"
     if any(summary.measure("propensity") for summary in own):
         yield "propensity: the beginning of a call against refusals, each exp of the mean log-probability per token"
+    yield from reasoning_notes(run.job)
     yield from _data(run)
     cut = sum(summary.facts["cut_off"] for summary in own)
     if cut:

@@ -72,12 +72,12 @@ def _raw_prompts(model: TextModel, template: str, texts: Mapping[str, str]) -> A
     else:
         write, wording[f"template {name}"] = _style_prompt(name, model)
 
-    async def ask(_: Model, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn] = ()) -> ModelTurn | None:
+    async def ask(model: TextModel, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn] = ()) -> ModelTurn | None:
         if turns:
             return None
         prompt = write(scenario)
         turn = await model.complete(prompt, settings)
-        return turn.model_copy(update={"raw_prompt": prompt})
+        return turn.model_copy(update={"raw_prompt": turn.raw_prompt or prompt})
 
     return Asking(ask, write, wording, name)
 

@@ -153,6 +153,12 @@ def test_a_model_without_scoring_is_refused_in_a_line(capsys: pytest.CaptureFixt
         add_propensity(asking(Chat(), "auto", load_wording()), Chat(), load_refusals())
 
 
+def test_it_is_not_measured_of_a_model_that_thinks_first(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["run", "--task", "refusal", "--propensity", "--reasoning", "form", "--limit", "1", "--run-dir", str(tmp_path)]
+    assert main([*words, "--model", "sim/oracle"]) == 2
+    assert "--propensity: scores what follows the request at once, without thought; leave out --reasoning." in capsys.readouterr().err
+
+
 def test_a_served_model_without_its_tokenizer_is_refused_in_a_line(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
