@@ -143,7 +143,6 @@ def _message_converter(model: TextModel) -> Callable[[Sequence[Mapping[str, Any]
     except PrerequisiteError:
         system = False
 
-
     def convert(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         known = template_messages(as_messages(messages)) if any(one["role"] == "tool" or "tool_calls" in one for one in messages) else messages
         return merge_neighbours(known if system else [{**one, "role": "user"} if one["role"] == "system" else one for one in known])
