@@ -6,10 +6,11 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from talm_sim.common.digests import derive_seed
+from talm_sim.common.digests import canonical_json, derive_seed
 from talm_sim.models.formats import CallToWrite, read_calls
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.scenarios.tool_texts import spec_of
+from talm_sim.tasks.training.damage import as_objects
 from talm_sim.tasks.training.examples import Answer, Example, Kind, TrainingSet
 from talm_sim.types import Episode, Row, Scenario
 
