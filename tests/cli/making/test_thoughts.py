@@ -73,7 +73,7 @@ def test_a_contradiction_is_kept_as_rejected_and_tried_again(talm: Talm, monkeyp
     with loopback(chat_answer(REFUSING), chat_answer(FORM), chat_answer(REFUSING)) as server:
         monkeypatch.setenv("TOY_BASE_URL", f"{server.url}/v1")
         code, out, err = talm(*GENERATE, *TEACHER, "--record", "--attempts", "2")
-        asked = [request["messages"] for request in server.bodies]
+        asked = [request.body["messages"] for request in server.seen]
     assert code == 0 and "it decides on defer, and call is right" in out
     assert err.startswith("live: openai-api")
     assert [(one["id"], one["attempt"], one["reason"], one["text"]) for one in _lines("made/rejected.jsonl")] == [
@@ -97,10 +97,10 @@ def test_a_stopped_making_goes_on_and_repeats_nothing(talm: Talm, monkeypatch: p
         assert code == 1 and "failed nothing: " in err and "run the same command to try again" in err
         assert [row["id"] for row in _lines("made/items.jsonl")] == ["fits"]
         code, _, err = talm(*GENERATE, *TEACHER, "--live")
-        assert code == 0 and "1 finished before" in err and len(server.bodies) == 3
+        assert code == 0 and "1 finished before" in err and len(server.seen) == 3
     assert [row["id"] for row in _lines("made/items.jsonl")] == ["fits", "nothing"]
     code, _, err = talm(*GENERATE, *TEACHER, "--live", "--reasoning", "free")
-    assert code == 2 and err.count("\n") == 1 and "reasoning = form" in err
+    assert code == 2 and err.count("\n") == 1 and 'reasoning = "form"' in err
 
 
 def test_a_free_thought_stands_in_thinking_tags(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:

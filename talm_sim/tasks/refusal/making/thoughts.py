@@ -61,7 +61,8 @@ def action_words(scenario: Scenario, target: Calls) -> str:
 
 def read_form_thought(text: str, scenario: Scenario, target: Calls) -> Thought:
     """Read the form that a teacher wrote, and check it."""
-    form = find_form(split_reasoning(text)[0] or text)
+    said, thought = split_reasoning(text)
+    form = find_form(said if said.strip() else thought)
     if not form.fields:
         return Thought(fault="no form can be read in it")
     decision = str(form.decision or "")
