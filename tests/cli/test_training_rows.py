@@ -123,6 +123,9 @@ WRONG = [
     (("ROWS", "--model", "openai/gpt-4o"), "--model openai/gpt-4o: only a model on this machine can be trained; write hf/DIR."),
     (("OWN",), "own.jsonl:1: contains a training row (SFT), which cannot be used for measuring"),
     (("nosuch",), "nosuch"),
+    (("nosuch.jsonl",), "nosuch.jsonl: cannot be read"),
+    (("nosuch.jsonl", "--task", "refusal"), "nosuch.jsonl: cannot be read"),
+    (("nosuch", "--task", "refusal"), "--task: concerns a FILE of scenarios, and 'nosuch' is a run, which has its own; leave it out."),
 ]
 
 

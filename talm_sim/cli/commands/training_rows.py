@@ -126,7 +126,8 @@ def _find(given: str, options: Mapping[str, Any]) -> _Found:
     from talm_sim.scenarios.hub import is_on_hub
 
     place = Path(given)
-    return _from_file(place, options) if place.is_file() or is_on_hub(place) else _from_run(given, options)
+    is_file = place.is_file() or place.suffix == ".jsonl" or is_on_hub(place)
+    return _from_file(place, options) if is_file else _from_run(given, options)
 
 
 def _from_file(file: Path, options: Mapping[str, Any]) -> _Found:
