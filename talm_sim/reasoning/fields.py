@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 
 from talm_sim.common.toml_files import packaged_toml
 
@@ -62,6 +62,7 @@ _FRAME = "*`|~ \t\r\n"
 _QUOTES = "\"'\u201c\u201d\u2018\u2019"
 
 
+@lru_cache(maxsize=4096)
 def field_named(text: str) -> str | None:
     """Return the field that a name means, whatever its language, case and punctuation; None for any other name.
 

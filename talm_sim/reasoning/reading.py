@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 from talm_sim.reasoning.fields import FIELDS, LISTS, Decision, Value, field_named, value_of
 
-__all__ = ["Form", "find_form", "read_form"]
+__all__ = ["ReasoningForm", "find_form", "read_form"]
 
 _LINE = 400
 """Characters at the beginning of a line in which a field's name may be."""
-_MOST_INTRODUCED, _MOST_WRAPPED = 2, 2
-"""Lines of prose before a form, and between two fields."""
+_MOST_BEFORE, _MOST_INTRODUCED, _MOST_WRAPPED = 8, 2, 2
+"""Lines before a form, those of prose among them, and lines of prose between two fields."""
 _BEFORE_NAME = re.compile(r"(?:[\s>|*_#`\"'+•{\[-]|\d{1,2}[.)])*")
 _SEPARATOR = re.compile(r"[:\uff1a=|]|->|→|\s[–—-]\s")
 _NAMES = "|".join((*FIELDS, *(name.replace("_", " ") for name in FIELDS if "_" in name)))
@@ -27,18 +27,22 @@ _INSIDE = re.compile(rf"(?:(?<=[\s;|])|(?<=[,.]\s)|(?<=[\"'*`{{,]))[\"'*`]{{0,3}
 """A field whose line break was lost."""
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*\w*\s*")
 _TAG = re.compile(r"\s*</?(?!\w*(?:tool|call|function))(\w+)>\s*", re.IGNORECASE)
+_ELEMENT = re.compile(r"\s*<(\w+)>(?=.)")
+_ELEMENT_END = re.compile(r"</\w+>\s*\Z")
 _RULE = re.compile(r"[\s|:*_=-]*")
 _TABLE_HEAD = re.compile(r"\s*\|[^|]{0,40}\|[^|]{0,40}\|\s*")
 _CALL = re.compile(r"\s*(?:[-*>]\s+)?(?:<[|\w]|\[|\{|```|[\w.]+\(|functools\b|(?:action|call)\s*:)", re.IGNORECASE)
 """The beginning of a line that may be a call."""
 _BULLET = re.compile(r"\s*(?:[-*•+]|\d{1,2}[.)])\s+(?=\S)")
+_BLOCKS = frozenset({">", "|", ">-", "|-"})
+"""How YAML begins a text of several lines."""
 _OTHER_FIELD = re.compile(r"\W*\w+(?:[ _]\w+){0,3}\W*?[:\uff1a=]")
 """A field that the form does not have."""
 _NOT_PROSE = frozenset('()[]{}<>=`"|')
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ReasoningForm:
     """A form that was read.
 
     Attributes:
@@ -63,7 +67,7 @@ class Form:
         return Decision(said) if said in set(Decision) else None
 
 
-def read_form(text: str) -> Form:
+def read_form(text: str) -> ReasoningForm:
     r"""Read the form that a text begins with; whatever the text, nothing is raised.
 
     >>> form = read_form("task_summary: time in Hue\ndecision: call\n\n[clock(city='Hue')]")
@@ -71,22 +75,27 @@ def read_form(text: str) -> Form:
     ({'task_summary': 'time in Hue', 'decision': 'call'}, 'task_type', "[clock(city='Hue')]")
     """
     reader = _Reader(text)
-    end = reader.read()
-    if end is None:
-        return Form("", text)
-    values = {name: value for name in FIELDS if name in reader.said and (value := value_of(name, reader.said[name])) is not None}
-    return Form(text[:end], text[end:], values) if _is_form(values) else Form("", text)
+    values = reader.read()
+    return ReasoningForm(text[: reader.at], text[reader.at :], values) if values else ReasoningForm("", text)
 
 
-def find_form(text: str) -> Form:
-    """Return the fullest form that begins with some line of a text, for example of a longer thought; the last one of several equal ones."""
-    best, at = Form("", text), 0
+def find_form(text: str) -> ReasoningForm:
+    """Return the fullest form that begins with some line of a text, for example of a longer thought; the last one of several equal ones.
+
+    What is before it is left out.
+    """
+    best: dict[str, Value] = {}
+    begun = end = at = 0
     while at < len(text):
-        found = read_form(text[at:])
-        if found.fields and len(found.fields) >= len(best.fields):
-            best = found
-        at = at + len(found.text) if found.text else text.find("\n", at) + 1 or len(text)
-    return best
+        line, after = _line_of(text, at)
+        if _name_in(line):
+            reader = _Reader(text, at)
+            values = reader.read()
+            if values and len(values) >= len(best):
+                best, begun, end = values, at, reader.at
+            after = max(after, reader.at)
+        at = after
+    return ReasoningForm(text[begun:end], text[end:], best)
 
 
 def _is_form(values: Mapping[str, Value]) -> bool:
@@ -95,37 +104,35 @@ def _is_form(values: Mapping[str, Value]) -> bool:
 
 
 class _Reader:
-    """Reads one text.
+    """Reads one form.
 
     Args:
         text: The text.
+        at: Where in it the form begins; later, where it ends.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+    def __init__(self, text: str, at: int = 0) -> None:
+        self.text, self.at = text, at
         self.said: dict[str, str] = {}
         self._round: set[str] = set()
         self._fence = self._brace = False
         self._tags: set[str] = set()
 
-    def read(self) -> int | None:
-        """Read the form into `said`; return where it ends, None if the text begins with none."""
+    def read(self) -> dict[str, Value]:
+        """Read the form up to its end; return its fields, none if there is no form."""
         if not self._lead():
-            return None
+            return {}
         if not self._json():
             while self._fields_of_line():
                 pass
-        if not self.said:
-            return None
         self._close()
-        return self.at
+        values = {name: value for name in FIELDS if name in self.said and (value := value_of(name, self.said[name])) is not None}
+        return values if _is_form(values) else {}
 
     # --- lines ------------------------------------------------------------------------------------------------------------------------
 
     def _line(self, at: int) -> tuple[str, int]:
-        """Return the line at a place, and where the next one begins."""
-        end = self.text.find("\n", at)
-        return (self.text[at:], len(self.text)) if end < 0 else (self.text[at:end], end + 1)
+        return _line_of(self.text, at)
 
     def _skip_blank(self, at: int) -> int:
         while at < len(self.text):
@@ -139,10 +146,13 @@ class _Reader:
 
     def _lead(self) -> bool:
         """Go to the first field, past what may be before it; return whether there is one."""
-        at, introduced = 0, 0
-        while (at := self._skip_blank(at)) < len(self.text):
+        at, introduced = self.at, 0
+        for _ in range(_MOST_BEFORE):
+            at = self._skip_blank(at)
+            if at >= len(self.text):
+                break
             line, after = self._line(at)
-            if _name_in(line) or self._is_object(at):
+            if _name_in(line):
                 self.at = at
                 return True
             if not self._frames(line):
@@ -164,10 +174,6 @@ class _Reader:
             return bool(_RULE.fullmatch(line) or _TABLE_HEAD.fullmatch(line))
         return True
 
-    def _is_object(self, at: int) -> bool:
-        line = self._line(at)[0].strip()
-        return line.startswith("{") and len(line) > 1 and _name_in(line[1:]) is not None
-
     # --- the form ---------------------------------------------------------------------------------------------------------------------
 
     def _json(self) -> bool:
@@ -180,11 +186,11 @@ class _Reader:
         except (ValueError, RecursionError):
             return False
         for key, value in found.items():
-            name = field_named(key)
+            name = field_named(key[:_LINE])
             if name is not None:
                 items = value if isinstance(value, list) else [value]
                 said = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in items if one is not None]
-                self.said.setdefault(name, "\n".join(said) if said or name not in LISTS else "[]")
+                self.said.setdefault(name, "[]" if value == [] else "\n".join(said))
         line, after = self._line(end)
         self.at, self._brace = end if line.strip() else after, False
         return True
@@ -195,13 +201,13 @@ class _Reader:
         if at is None:
             return False
         line, self.at = self._line(at)
-        for name, value in (split := _split(line, self._round)):
+        for name, said in (split := _split(line, self._round)):
             self._round.add(name)
             fresh = name not in self.said
-            self.said.setdefault(name, value)
+            self.said.setdefault(name, "" if said.strip() in _BLOCKS else said)
         more = self._continue(*split[-1])
         if fresh and more:
-            self.said[name] = ("\n" if name in LISTS else " ").join((value, *more))
+            self.said[name] = ("\n" if name in LISTS else " ").join((self.said[name], *more))
         return True
 
     def _next_field(self) -> int | None:
@@ -269,6 +275,12 @@ class _Reader:
         self.at = at
 
 
+def _line_of(text: str, at: int) -> tuple[str, int]:
+    """Return the line at a place, and where the next one begins."""
+    end = text.find("\n", at)
+    return (text[at:], len(text)) if end < 0 else (text[at:end], end + 1)
+
+
 def _name_in(line: str) -> str | None:
     """Return the field that a line begins; None if it begins none."""
     found = _head(line)
@@ -278,6 +290,9 @@ def _name_in(line: str) -> str | None:
 def _head(line: str) -> tuple[str, int] | None:
     """Return the field that a line begins and where its value begins."""
     line = line[:_LINE]
+    element = _ELEMENT.match(line)
+    if element and (name := field_named(element[1])):
+        return name, element.end()
     before = _BEFORE_NAME.match(line)
     begun = before.end() if before else 0
     separator = _SEPARATOR.search(line, begun)
@@ -291,6 +306,10 @@ def _split(line: str, known: set[str]) -> list[tuple[str, str]]:
     """Return the fields of a line and their texts: one or, where line breaks were lost, several."""
     head = _head(line)
     assert head is not None
+    if _ELEMENT.match(line):
+        line = _ELEMENT_END.sub("", line)
+    elif line.lstrip().startswith("{"):
+        line = line.rstrip().rstrip("}")
     found, (name, begun) = [], head
     seen = {*known, name}
     for inside in _INSIDE.finditer(line, begun):

@@ -68,6 +68,11 @@ class Difference(FrozenModel):
     """The largest difference of two epochs of one run; None where neither run was repeated whole."""
 
     @property
+    def ratio(self) -> float | None:
+        """The second value divided by the first; None of a measure whose values are not compared so, or without a first value."""
+        return self.second / self.first if self.measure.by_ratio and self.first and self.second is not None else None
+
+    @property
     def within_noise(self) -> bool:
         """Whether two epochs of one run differ by as much."""
         return self.noise is not None and self.difference is not None and abs(self.difference) <= self.noise
@@ -115,7 +120,8 @@ class Comparison(FrozenModel):
             record = one.model_dump(exclude={"measure"})
             group = record.pop("group")
             about = {"measure": one.measure.name, "better": one.measure.better}
-            found.append({"first_run": self.first, "second_run": self.second, "group": group, **about, **record})
+            ratio = {} if one.ratio is None else {"ratio": one.ratio}
+            found.append({"first_run": self.first, "second_run": self.second, "group": group, **about, **record, **ratio})
         return found
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.reasoning import FIELDS, Decision, Value, begin_form, draw_form, find_form, read_form, write_form
+from tests.growth import check_growth
 
 HERE = Path(__file__).parent
 LABELLED = {
@@ -112,6 +113,14 @@ def test_a_drawn_form_is_begun_and_read_back(seed: int, summary: str, tools: lis
     assert {name: form.fields[name] for name in ("decision", "relevant_tools_sorted")} == {
         name: drawn[name] for name in ("decision", "relevant_tools_sorted")
     }
+
+
+@pytest.mark.parametrize(
+    "piece", ["why: a\n", "task_summary: a\n\n", "{\n", "\n", '{"why": [\n', "- a\n", "a b\n", "blockers: [a\n", "{\n\n\n\n", "a: b\n"]
+)
+def test_the_time_is_linear(piece: str) -> None:
+    for read in (read_form, find_form):
+        check_growth(read, lambda size, piece=piece: piece * (size // len(piece)), 2**18)  # type: ignore[misc]
 
 
 def test_a_fuller_form_inside_a_thought_is_found() -> None:

@@ -18,5 +18,5 @@ WORDED = (FREE, FORM)
 class ReasoningOptions(PromptOptions):
     """Options of a task that writes its requests as text, and whose model may think first."""
 
-    reasoning: Reasoning = option("none", GEN, "Thought first: free, form, or random form.", metavar="KIND")
+    reasoning: Reasoning = option("none", GEN, "Thought first: free, form, random.", metavar="KIND")
     """`random` begins the form for the model, with decision fields drawn by seed."""

@@ -63,7 +63,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
         "H-I": ("all.h_i", "all, en.h_i"),
         "H-S": ("all.h_s_bfcl", "all.h_s", "all, en.h_s_bfcl", "all, en.h_s"),
     }
-    named_by = ("template",)
+    named_by = ("template", "reasoning")
     listed: ClassVar = {"gold": "Right", "found": "Found", "language": "Lang"}
     load = staticmethod(load)
     read_line = staticmethod(read_case)

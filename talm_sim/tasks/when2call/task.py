@@ -94,7 +94,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
         "Acc-norm": "all.accuracy_norm",
         "ToolHall": "all.tool_hallucination",
     }
-    named_by = ("template",)
+    named_by = ("template", "reasoning")
     listed: ClassVar = {"gold": "Right", "chosen": "Chosen"}
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
