@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import json
 import os
 import resource
@@ -18,20 +17,23 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from talm_sim.common.digests import digest
 from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.errors import PrerequisiteError, pip_install
+from talm_sim.models.local.adapters import ADAPTER_CARD, check_adapter, read_adapter
 from talm_sim.models.local.engine import Engine, HFOptions, load_engine
 from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.prompting import Rendering
+from talm_sim.models.local.weights import cached_folder, digest_files, weights_digest
 from talm_sim.recordings.files import write_atomically
 from talm_sim.training.recipe import Method, Recipe
 from talm_sim.training.rows import Example, encode_rows, read_training_file
 
 __all__ = ["CARD", "Forecast", "Job", "Step", "forecast", "train"]
 
-CARD = "training.json"
+CARD = ADAPTER_CARD
 """Name of the file that says what an adapter was trained on, and how."""
+_BASE = "base"
+"""Folder, next to the adapter, of the merged weights that a second stage trains."""
 _ADAPTER = ("adapter_model.safetensors", "adapter_config.json")
 _TOKENS_TOGETHER = 8192
 """Most tokens, padding included, of the rows in one pass."""
@@ -142,7 +144,8 @@ def train(job: Job, report: Callable[[Step], None]) -> bool:
         )
         trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
         _save_adapter(trainer.model, job.out)
-        _write_card(job.out, settings, finished=True)
+        base = job.out / _BASE
+        _write_card(job.out, settings, base_digest=weights_digest(base) if job.start else settings["model_digest"], finished=True)
         shutil.rmtree(checkpoints, ignore_errors=True)
     return True
 
@@ -196,8 +199,7 @@ def _prepare(job: Job) -> tuple[list[Example], Engine]:
     if provider != "hf" or not name:
         raise PrerequisiteError(f"--model {job.model}: only models of this process can be trained; write hf/DIR.")
     file = read_training_file(job.file, job.method)
-    if job.start is not None and not (job.start / _ADAPTER[1]).is_file():
-        raise PrerequisiteError(f"--from {job.start}: contains no {_ADAPTER[1]}, so it is not an adapter; name the folder of one.")
+    adapter = read_adapter(str(job.start)) if job.start else None
     try:
         import datasets
         import peft  # noqa: F401
@@ -215,6 +217,8 @@ def _prepare(job: Job) -> tuple[list[Example], Engine]:
         raise PrerequisiteError(
             f"--max-length {job.recipe.max_length}: {job.model} has a context of {engine.max_length} tokens; write at most that."
         )
+    if adapter is not None:
+        check_adapter(job.model, adapter, engine.model.config)
     examples = encode_rows(
         file,
         engine.tokenizer,
@@ -228,25 +232,19 @@ def _prepare(job: Job) -> tuple[list[Example], Engine]:
 
 def _settings(job: Job) -> dict[str, Any]:
     """Return all that decides the weights that come out; a training is continued only with the same."""
+    folder = cached_folder(find_model(job.model, job.model.partition("/")[2]))
     return {
         "method": job.method,
-        "base": {"model": job.model, "digest": _weights_digest(Path(find_model(job.model, job.model.partition("/")[2])))},
-        "data": {"file": job.file.name, "digest": hashlib.sha256(job.file.read_bytes()).hexdigest()},
-        "from": {"adapter": str(job.start), "digest": _weights_digest(job.start)} if job.start else None,
+        "model": job.model,
+        "model_digest": weights_digest(folder) if folder else "",
+        "data": job.file.name,
+        "data_digest": digest_files([job.file]),
+        "from": str(job.start or ""),
+        "from_digest": read_adapter(str(job.start)).digest if job.start else "",
         "recipe": job.recipe.model_dump(mode="json", exclude={"about", "methods"}),
-        "chat_template": digest(Path(job.chat_template).read_text(encoding="utf-8")) if job.chat_template else None,
+        "chat_template_digest": digest_files([Path(job.chat_template)]) if job.chat_template else "",
         "packages": {name: metadata.version(name) for name in _PACKAGES},
     }
-
-
-def _weights_digest(folder: Path) -> str:
-    """Return the SHA-256 of a folder's weights, file by file."""
-    found = hashlib.sha256()
-    for file in sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin")]):
-        found.update(file.name.encode())
-        with file.open("rb") as opened:
-            found.update(hashlib.file_digest(opened, "sha256").digest())
-    return found.hexdigest()
 
 
 def _is_finished(out: Path, settings: dict[str, Any]) -> bool:
@@ -277,8 +275,8 @@ def _short(before: Any, now: Any) -> str:
     return f"{str(before)[:12]}, now {str(now)[:12]}"
 
 
-def _write_card(out: Path, settings: dict[str, Any], *, finished: bool) -> None:
-    text = json.dumps({**settings, "finished": finished}, indent=2, ensure_ascii=False)
+def _write_card(out: Path, settings: dict[str, Any], **more: Any) -> None:
+    text = json.dumps({**settings, **more}, indent=2, ensure_ascii=False)
     write_atomically(out / CARD, f"{text}\n".encode())
 
 
@@ -342,7 +340,7 @@ def _second_stage(job: Job, engine: Engine) -> Engine:
     """Return the base of a second stage: the first one's with its adapter merged, kept in a folder so that the result can be loaded."""
     from peft import PeftModel
 
-    place = job.out / "base"
+    place = job.out / _BASE
     if not place.exists():
         merged = PeftModel.from_pretrained(engine.model, str(job.start)).merge_and_unload()
         temporary = job.out / hidden_name("", ".tmp")

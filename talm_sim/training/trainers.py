@@ -29,6 +29,9 @@ _WHOLE = "whole"
 class _Quiet:
     """What the trainers do differently here, whichever they are."""
 
+    args: Any
+    state: Any
+
     def _send_telemetry(self) -> None:
         """Send nothing."""
 
@@ -37,7 +40,7 @@ class _Quiet:
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         super()._save_checkpoint(model, trial)  # type: ignore[misc]
-        folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"  # type: ignore[attr-defined]
+        folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
         (folder / _WHOLE).touch()
 
 
@@ -159,7 +162,7 @@ def make_trainer(
         "dataloader_pin_memory": torch.cuda.is_available(),
     }
     lora = LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, lora_dropout=recipe.dropout, target_modules="all-linear", task_type="CAUSAL_LM")
-    kind = {"sft": Sft, "dpo": Dpo, "rpo": Rpo}[method]
+    kind: Any = {"sft": Sft, "dpo": Dpo, "rpo": Rpo}[method]
     trainer = kind(
         model=model,
         args=SFTConfig(**common) if method == "sft" else DPOConfig(**common, beta=recipe.beta),

@@ -186,7 +186,9 @@ def _inject(name: str, adapter: Adapter, model: Any, *, empty: bool) -> None:
         if tensor not in adapter.shapes:
             raise PrerequisiteError(f"{adapter.where} lacks the tensor '{tensor}', which its {_SETTINGS} asks for; save it again.")
         if (found := adapter.shapes[tensor]) != shape:
-            raise PrerequisiteError(f"{adapter.where} does not fit {name}: tensor '{tensor}' has the shape {found}, and the model needs {shape}.")
+            raise PrerequisiteError(
+                f"{adapter.where} does not fit {name}: tensor '{tensor}' has the shape {found}, and the model needs {shape}."
+            )
     # Next to the matrices, PEFT keeps embeddings that were trained whole.
     others = {key: tuple(value.shape) for key, value in model.state_dict().items()}
     for tensor, shape in adapter.shapes.items():
