@@ -78,7 +78,7 @@ def rpo_loss(chosen: Any, rejected: Any, beta: float, scale: float) -> Any:
         beta: Weight of these differences.
         scale: Weight of the difference of the rewards, which is 1.
     """
-    wanted, found = torch.tensor(float(scale)), beta * (chosen - rejected)
+    wanted, found = chosen.new_tensor(scale), beta * (chosen - rejected)
     # log a, log (1 - a), log b and log (1 - b), none of which overflows.
     return sum(logsigmoid(sign * wanted).exp() * (logsigmoid(sign * wanted) - logsigmoid(sign * found)) for sign in (1, -1)).mean()
 
