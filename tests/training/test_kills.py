@@ -50,11 +50,13 @@ def test_three_kills_change_no_weight(folder: Path, method: str, second: bool) -
     last.finish()
     assert begun[0] == 0 and 2 <= begun[1] <= 3 and 5 <= begun[2] <= 6 and last.first in (8, 9)
     assert greatest_difference(weights_of(folder / whole), weights_of(job.out)) <= 1e-6
+    assert (job.out / "losses.jsonl").read_text() == (folder / whole / "losses.jsonl").read_text() != ""
     assert max(float(one.abs().max()) for key, one in weights_of(job.out).items() if "lora_B" in key) > 1e-3, "nothing was learned"
     assert sorted(one.name for one in job.out.iterdir()) == [
         "adapter_config.json",
         "adapter_model.safetensors",
         *(["base"] if second else []),
+        "losses.jsonl",
         "training.json",
     ]
 
