@@ -40,11 +40,11 @@ def test_three_kills_change_no_weight(folder: Path, method: str, second: bool) -
     whole, broken = (f"{method}-{second}-{name}" for name in ("whole", "broken"))
     Training(make_job(folder, method, out=whole, start=start)).finish()
     job = make_job(folder, method, out=broken, start=start, checkpoint_s=0)
-    begun = []
+    begun: list[int] = []
     for kill in (3, 6, 9):  # of 12, and at any moment after the step: while its checkpoint is written, say
         training = Training(job)
         training.kill_at(kill)
-        begun.append(training.first)
+        begun.append(training.first or 0)
         assert not (job.out / "adapter_config.json").exists()
     last = Training(job)
     last.finish()
