@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from talm_sim.errors import PrerequisiteError
 from talm_sim.models.local.engine import HFOptions, load_engine
 from talm_sim.models.local.prompting import Rendering
 from talm_sim.training import read_recipe
@@ -114,6 +115,52 @@ def test_rpo_does_not_overflow() -> None:
     a = 1 / (1 + exp(-1))
     entropy = a * log(a) + (1 - a) * log(1 - a)
     assert float(found) == pytest.approx(entropy + 1e4 / 2, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["sft", "rpo"])
+def test_a_step_in_several_passes_is_the_same_step(model: Path, tmp_path: Path, method: Any) -> None:
+    from talm_sim.training.trainers import make_trainer
+
+    found = {}
+    for together in (1, 4):
+        engine = load_engine("hf/tiny", str(model), HFOptions(threads=1))
+        file = write_rows(tmp_path / "rows.jsonl", completions(10) if method == "sft" else pairs(10))  # the last step has two rows
+        examples = encode_rows(read_rows(file, method), engine.tokenizer, name="", max_length=64, ends=None, rendering=Rendering())
+        recipe = read_recipe("study", method, {"batch": 4, "learning_rate": 1e-3})
+        steps: list[float | None] = []
+        trainer = make_trainer(
+            method,
+            recipe,
+            engine.model,
+            engine.tokenizer,
+            examples,
+            tmp_path,
+            together=together,
+            report=lambda number, total, loss, steps=steps: steps.append(loss),  # type: ignore[misc]
+        )
+        trainer.train()
+        found[together] = steps[1:]
+    assert len(found[1]) == 6 and found[1] == pytest.approx(found[4], rel=1e-3)
+
+
+def test_a_loss_that_is_no_number_ends_the_training(model: Path, tmp_path: Path) -> None:
+    trainer, _ = make(model, tmp_path, "sft")
+    for name, weight in trainer.model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.constant_(weight, float("nan"))
+    with pytest.raises(PrerequisiteError, match=r"^step 1: the loss is not a finite number any more; lower --learning-rate\.$"):
+        trainer.train()
+
+
+def test_a_half_written_checkpoint_is_deleted(tmp_path: Path) -> None:
+    from talm_sim.training.trainers import last_checkpoint
+
+    assert last_checkpoint(tmp_path) is None
+    for number, whole in ((9, True), (10, True), (11, False)):
+        (tmp_path / f"checkpoint-{number}").mkdir()
+        (tmp_path / f"checkpoint-{number}" / ("whole" if whole else "optimizer.pt")).touch()
+    assert last_checkpoint(tmp_path) == str(tmp_path / "checkpoint-10")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["checkpoint-10", "checkpoint-9"]
 
 
 def test_the_stop_token_is_learned_and_the_prompt_is_not(model: Path, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def _progress(note: str) -> Iterator[Callable[[Step], None]]:
 
     def begin() -> None:
         if note:
-            console.print(note, soft_wrap=True)
+            console.print(note, soft_wrap=not console.is_terminal)
 
     if console.is_terminal:
         columns = (TextColumn("steps"), BarColumn(bar_width=None), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
