@@ -17,7 +17,7 @@ from talm_sim.runs.exposed import labelling_judges, select_exposed, share_of_com
 from talm_sim.runs.flips import Flips, list_flips
 from talm_sim.runs.people.verdicts import is_of_people
 from talm_sim.runs.person_differences import PeopleDifference, compare_people
-from talm_sim.runs.sides import COSTS, Side, find_side
+from talm_sim.runs.sides import COSTS, WEIGHTS, Side, find_side
 from talm_sim.runs.tables import frame
 from talm_sim.runs.worth import Gain, Gap, find_gap, list_gains
 from talm_sim.tasks import find_task
@@ -349,6 +349,8 @@ def _changes(first: Side, second: Side) -> dict[str, tuple[str, str]]:
     """Return what differs between two sides, but for how their scenarios were chosen."""
     found = {}
     for name in dict.fromkeys((*first.settings, *second.settings)):
+        if name == WEIGHTS and not (name in first.settings and name in second.settings):
+            continue  # of one of the two, nobody knows
         one, other = (_as_text(side.settings.get(name)) for side in (first, second))
         if one != other:
             found[name] = (one, other)

@@ -165,6 +165,8 @@ class Calls(FrozenModel):
     accepted: tuple[AcceptedCall, ...] = ()
     syntax: Literal["python", "java", "javascript"] = "python"
     """The language whose types the tools' parameters are written in."""
+    cannot_answer: str = Field(default="", exclude_if=lambda text: not text)
+    """How a refusal would be worded, where no call is right; `--propensity` compares it with a call. Empty for the listed refusals."""
 
 
 def _target_type(value: Any) -> str | None:

@@ -33,6 +33,7 @@ _OPTIONAL = {
     "wordllama": "scenarios generate --task awareness",
     "ray": "run --on ray",
     "trl": "train",
+    "peft": "-M lora=DIR",
     "bfcl-eval": "run --task refusal --subset",
 }
 

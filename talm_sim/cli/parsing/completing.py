@@ -133,6 +133,18 @@ def _models(context: click.Context, _: str) -> Iterable[str]:
     yield from sorted(recorded)
 
 
+def _model_options(_: click.Context, word: str) -> Iterator[str]:
+    """List the folders here, or in the folder that was typed, that contain an adapter, and those on the way to one."""
+    key, equals, place = word.partition("=")
+    if not equals:
+        yield "lora="
+    if key != "lora":
+        return
+    before, slash = place.rpartition("/")[:2]
+    for folder in sorted(path for path in Path(before + slash or ".").iterdir() if path.is_dir() and not path.name.startswith(".")):
+        yield f"lora={before}{slash}{folder.name}{'' if (folder / 'adapter_config.json').is_file() else '/'}"
+
+
 def _providers(context: click.Context, _: str) -> Iterable[str]:
     from talm_sim.models.registry import list_providers
 
@@ -257,6 +269,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "tool": _tools,
     "model": _models,
     "judge_model": _models,
+    "model_options": _model_options,
     "provider": _providers,
     "perturb": _perturbations,
     "approve": _guarded,

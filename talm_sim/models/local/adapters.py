@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,28 @@ from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.models.local.weights import digest_files, weights_digest
 
-__all__ = ["ADAPTER_CARD", "Adapter", "add_adapter", "check_adapter", "describe_weights", "read_adapter"]
-
-log = logging.getLogger(__name__)
+__all__ = ["ADAPTER_CARD", "Adapter", "Weights", "add_adapter", "check_adapter", "describe_weights", "read_adapter"]
 
 _SETTINGS, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PICKLES = ("adapter_model.bin", "adapter_model.pt")
 ADAPTER_CARD = "training.json"
-"""What `talm-sim train` writes next to an adapter; its `base_digest` is the `weights_digest` of the model that it trained."""
+"""What `talm-sim train` writes next to an adapter; its `base_digest` is the `weights_digest` of the model that the adapter belongs to."""
+_PLAIN = frozenset({"gaussian", "eva", "orthogonal", "lora_ga", "mica"})
+"""Ways to draw an adapter's first weights after which it is a plain LoRA; others also change the weights that it is added to."""
 _PREFIX, _MARK = "base_model.model.", ".lora_"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What is known of a model's weights.
+
+    Attributes:
+        digests: Of the model's own (`base`) and of the `adapter`.
+        notes: What a reader of the run should know, by what a line about it begins with.
+    """
+
+    digests: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,8 +82,7 @@ class Adapter:
     @property
     def base_digest(self) -> str:
         """The digest of the weights that it was trained on; empty if nobody wrote it down."""
-        card = _read_object(self.folder / ADAPTER_CARD)
-        return str((card or {}).get("base_digest") or "")
+        return str((_read_object(self.folder / ADAPTER_CARD) or {}).get("base_digest") or "")
 
 
 def read_adapter(name: str) -> Adapter:
@@ -95,6 +106,12 @@ def read_adapter(name: str) -> Adapter:
     kind = settings.get("peft_type")
     if kind != "LORA":
         raise PrerequisiteError(f"{where} is an adapter of type {str(kind)[:40]}; only LORA is loaded.")
+    if settings.get("megatron_config"):
+        raise PrerequisiteError(f"{where} has megatron_config, which names code to import; save the adapter without it.")
+    made = settings.get("init_lora_weights")
+    if isinstance(made, str) and made.lower() not in _PLAIN:
+        fix = "convert it to a plain LoRA with PEFT"
+        raise PrerequisiteError(f"{where} has init_lora_weights '{made[:40]}', which changes the model's own weights; {fix}.")
     if not (folder / _WEIGHTS).is_file():
         pickle = next((one for one in _PICKLES if (folder / one).exists()), None)
         fix = f"{pickle} is a pickle, which is never loaded; save the adapter as safetensors" if pickle else "copy it from where it was trained"
@@ -121,7 +138,7 @@ def check_adapter(name: str, adapter: Adapter, config: Any) -> None:
             model = transformers.AutoModelForCausalLM.from_config(config)
     except ValueError:  # a type of model that transformers lacks
         return
-    _inject(name, adapter, model, empty=True)
+    _inject(name, adapter, model)
 
 
 def add_adapter(name: str, adapter: Adapter, model: Any) -> None:
@@ -130,18 +147,18 @@ def add_adapter(name: str, adapter: Adapter, model: Any) -> None:
     Raises:
         PrerequisiteError: It does not fit; the message names the tensor.
     """
-    _inject(name, adapter, model, empty=False)
+    _inject(name, adapter, model)
     from peft import set_peft_model_state_dict
     from safetensors.torch import load_file
 
     tensors = load_file(str(adapter.folder / _WEIGHTS))
-    set_peft_model_state_dict(model, {key.removeprefix(_PREFIX): value for key, value in tensors.items()})
+    set_peft_model_state_dict(model, {key.removeprefix(_PREFIX): value for key, value in tensors.items()}, low_cpu_mem_usage=True)
     model.requires_grad_(requires_grad=False)
     model.eval()
 
 
-def describe_weights(name: str, folder: Path | None, adapter: Adapter) -> dict[str, str]:
-    """Return the digests of a model and its adapter, and say in a line if the adapter was trained on another model.
+def describe_weights(name: str, folder: Path | None, adapter: Adapter) -> Weights:
+    """Return the digests of a model and its adapter, with a note if the adapter was trained on another model.
 
     Args:
         name: Of the model, for messages.
@@ -149,14 +166,13 @@ def describe_weights(name: str, folder: Path | None, adapter: Adapter) -> dict[s
         adapter: The adapter.
     """
     base = "" if folder is None else weights_digest(folder)
-    if base and adapter.base_digest:
-        same = base == adapter.base_digest
-    else:
-        same = not adapter.base or _is_same_model(adapter.base, name, folder)
+    known = bool(base and adapter.base_digest)
+    same = base == adapter.base_digest if known else not adapter.base or _is_same_model(adapter.base, name, folder)
+    notes = {}
     if not same:
-        by = f" (weights {adapter.base_digest}, here {base})" if base and adapter.base_digest else ""
-        log.warning("%s trained on '%s'%s, and used on %s", adapter.where, adapter.base or "another base", by, name)
-    return {**({"base": base} if base else {}), "adapter": adapter.digest}
+        by = f" (weights {adapter.base_digest[:12]}, here {base[:12]})" if known else ""
+        notes["adapter"] = f"{adapter.name} was trained on '{adapter.base or 'another model'}'{by}, and is used on {name}"
+    return Weights({**({"base": base} if base else {}), "adapter": adapter.digest}, notes)
 
 
 def _is_same_model(trained_on: str, name: str, folder: Path | None) -> bool:
@@ -165,7 +181,7 @@ def _is_same_model(trained_on: str, name: str, folder: Path | None) -> bool:
     return folder is not None and Path(trained_on).is_dir() and Path(trained_on).resolve() == folder.resolve()
 
 
-def _inject(name: str, adapter: Adapter, model: Any, *, empty: bool) -> None:
+def _inject(name: str, adapter: Adapter, model: Any) -> None:
     """Put the layers of an adapter, without its weights, into a model that they fit."""
     try:
         from peft import PeftConfig, get_peft_model_state_dict, inject_adapter_in_model
@@ -177,7 +193,7 @@ def _inject(name: str, adapter: Adapter, model: Any, *, empty: bool) -> None:
         if mark and layer not in layers:
             raise PrerequisiteError(f"{adapter.where} does not fit {name}, which has no layer '{layer}' for the tensor '{tensor}'.")
     try:
-        inject_adapter_in_model(PeftConfig.from_pretrained(str(adapter.folder)), model, low_cpu_mem_usage=empty)
+        inject_adapter_in_model(PeftConfig.from_pretrained(str(adapter.folder)), model, low_cpu_mem_usage=True)
         wanted = {key: tuple(value.shape) for key, value in get_peft_model_state_dict(model, save_embedding_layers=False).items()}
     except Exception as err:  # settings that PEFT does not take fail in as many ways as there are settings
         reason = " ".join(f"{type(err).__name__}: {err}".split())[:200]
@@ -186,9 +202,7 @@ def _inject(name: str, adapter: Adapter, model: Any, *, empty: bool) -> None:
         if tensor not in adapter.shapes:
             raise PrerequisiteError(f"{adapter.where} lacks the tensor '{tensor}', which its {_SETTINGS} asks for; save it again.")
         if (found := adapter.shapes[tensor]) != shape:
-            raise PrerequisiteError(
-                f"{adapter.where} does not fit {name}: tensor '{tensor}' has the shape {found}, and the model needs {shape}."
-            )
+            raise PrerequisiteError(f"{adapter.where} does not fit {name}: tensor '{tensor}' has the shape {found}, not {shape}.")
     # Next to the matrices, PEFT keeps embeddings that were trained whole.
     others = {key: tuple(value.shape) for key, value in model.state_dict().items()}
     for tensor, shape in adapter.shapes.items():

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from talm_sim.common.typed_options import JsonOption, read_object
 from talm_sim.errors import PrerequisiteError, pip_install
-from talm_sim.models.local.adapters import Adapter, add_adapter, describe_weights, read_adapter
+from talm_sim.models.local.adapters import Adapter, Weights, add_adapter, describe_weights, read_adapter
 from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.prompting import RenderingOptions
 from talm_sim.models.local.reading import drop_stray_windows, ropes
@@ -110,14 +110,14 @@ class Engine:
         model: The causal language model, on its device, not training.
         tokenizer: Its tokenizer.
         max_length: Tokens of its context; None where it has no bound.
-        weights: Digests of the weights and of the adapter, if it has one.
+        weights: What is known of its weights if an adapter was added to them.
     """
 
     name: str
     model: Any
     tokenizer: Any
     max_length: int | None
-    weights: Mapping[str, str] = field(default_factory=dict)
+    weights: Weights = field(default_factory=Weights)
 
     @property
     def on_gpu(self) -> bool:
@@ -168,7 +168,7 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     _check_weights(name, told)
     drop_stray_windows(found.config.get_text_config())
     found.eval()
-    weights = {} if adapter is None else _adapt(name, adapter, found, cached_folder(place, options.revision))
+    weights = Weights() if adapter is None else _adapt(name, adapter, found, cached_folder(place, options.revision))
     limit = _limit(name, options.max_length, config, tokenizer)
     if any(one.get("rope_type") == "dynamic" for one in ropes(config)):
         # Beyond this length, the rotation of positions depends on what was read before.
@@ -176,8 +176,8 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     return Engine(name, found, tokenizer, limit, weights)
 
 
-def _adapt(name: str, adapter: Adapter, model: Any, folder: Path | None) -> dict[str, str]:
-    """Add an adapter to a model, and return the digests of both."""
+def _adapt(name: str, adapter: Adapter, model: Any, folder: Path | None) -> Weights:
+    """Add an adapter to a model, and return what is known of both."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         add_adapter(name, adapter, model)

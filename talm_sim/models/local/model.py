@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
@@ -23,6 +22,7 @@ from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.chat import Completion
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.formats import ParsedText, read_calls
+from talm_sim.models.local.adapters import Weights
 from talm_sim.models.local.prompting import Rendering, chat_template_of, render, render_whole, template_messages, warn_unread_form
 from talm_sim.models.messages import model_turns_in, openai_tools
 from talm_sim.models.parsing import replace_surrogates, split_reasoning
@@ -57,8 +57,8 @@ class LocalModel(ABC):
 
     precision: Precision | None = None
     """How scores are computed, known once there are any."""
-    weights: Mapping[str, str] = MappingProxyType({})
-    """Digests of the weights (`base`) and of what is added to them (`adapter`); empty without an adapter."""
+    weights = Weights()
+    """What is known of the weights if an adapter was added to them."""
 
     def __init__(
         self, name: str, tokenizer: Any, rendering: Rendering | None, *, batch_size: int, constrained: bool, answer_chars: int | None

@@ -13,7 +13,7 @@ from typing import Any
 from talm_sim.common.processes import mark_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings, Model
-from talm_sim.models.local.adapters import Adapter, check_adapter, describe_weights, read_adapter
+from talm_sim.models.local.adapters import Adapter, Weights, check_adapter, describe_weights, read_adapter
 from talm_sim.models.local.engine import silence_transformers
 from talm_sim.models.local.folders import find_model, models_folder
 from talm_sim.models.local.model import LocalModel, Text
@@ -99,8 +99,8 @@ def open_vllm(request: ModelRequest) -> Model:
     return opened
 
 
-def _check_adapter(name: str, model: str, options: VllmOptions, adapter: Adapter) -> dict[str, str]:
-    """Check that an adapter fits a model, which vLLM would say only after loading it, and return the digests of both."""
+def _check_adapter(name: str, model: str, options: VllmOptions, adapter: Adapter) -> Weights:
+    """Check that an adapter fits a model, which vLLM would say only after loading it, and return what is known of both."""
     import transformers
 
     if "lm_head" in adapter.layers:

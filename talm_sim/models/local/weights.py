@@ -9,35 +9,33 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from talm_sim.common.digests import digest
-
 __all__ = ["cached_folder", "digest_files", "weights_digest"]
 
-_KINDS = ("*.safetensors", "*.bin", "*.pt")
-"""Files that hold weights; of the first kind that a folder has, all are read."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def weights_digest(folder: Path) -> str:
-    """Return the digest of a model's configuration and weights, which a folder contains; empty if it contains no weights."""
-    files = next((found for kind in _KINDS if (found := sorted(folder.glob(kind)))), [])
-    return digest_files([folder / "config.json", *files]) if files else ""
+    """Return the digest of the weights in a model's folder; empty if it contains none."""
+    files = [*folder.glob("*.safetensors"), *folder.glob("*.bin")]
+    return digest_files(files) if files else ""
 
 
 def digest_files(files: Iterable[Path]) -> str:
-    """Return the digest of some files' names and contents; the order of the files does not matter."""
-    named = {file.name: file for file in files}
+    """Return a SHA-256 of some files' names and contents; the order in which they are given does not matter."""
+    ordered, found = sorted(files), hashlib.sha256()
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        return digest(dict(zip(named, pool.map(_sha256, named.values()), strict=True)))
+        for file, content in zip(ordered, pool.map(_sha256, ordered), strict=True):
+            found.update(file.name.encode() + content)
+    return found.hexdigest()
 
 
-def _sha256(file: Path) -> str:
+def _sha256(file: Path) -> bytes:
     # The hub's cache names a large file by its SHA-256.
     target = file.resolve()
     if file.is_symlink() and target.parent.name == "blobs" and _SHA256.fullmatch(target.name):
-        return target.name
+        return bytes.fromhex(target.name)
     with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        return hashlib.file_digest(stream, "sha256").digest()
 
 
 def cached_folder(model: str, revision: str | None = None) -> Path | None:

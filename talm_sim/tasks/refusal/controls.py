@@ -2,12 +2,12 @@
 
 True values, by intent and by format alike:
 
-| control  | AST | Rel | Irr, H-I, H-S |
-|----------|-----|-----|---------------|
-| oracle   | 1   | 1   | 1             |
-| eager    | 1   | 1   | 0             |
-| cautious | 0   | 0   | 1             |
-| asker    | 0   | 0   | 1             |
+| control  | AST | Rel | Irr, H-I, H-S | Prop |
+|----------|-----|-----|---------------|------|
+| oracle   | 1   | 1   | 1             | .1   |
+| eager    | 1   | 1   | 0             | .9   |
+| cautious | 0   | 0   | 1             | .1   |
+| asker    | 0   | 0   | 1             | .1   |
 
 The eager one calls the first tool where no call is right, and `a_function` where none is shown. AST is 1 over ground truths that some call
 passes; seven published ones let none pass, or only what nobody would write. Calls are written in Python's list syntax where they are asked for
@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import log
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.models.base import GenerationSettings
+from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.formats import FORMATS, CallToWrite, Format
 from talm_sim.models.sim import ControlPolicy
 from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
@@ -60,6 +61,13 @@ class CallPolicy(ControlPolicy):
         """Answer, in words or by calls."""
         await self.wait()
         return ModelTurn(raw_text=self._text, text=self._text)
+
+    async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
+        """Find each token of what the control writes where no tool fits .9 likely, and any other .1; the first text is a call's opening."""
+        await self.wait()
+        likely = [place == 0 if self.control == "eager" else place > 0 for place in range(len(options))]
+        sizes = [len(text.split()) for text in options]
+        return [Continuation(size * log(0.9 if one else 0.1), size) for one, size in zip(likely, sizes, strict=True)]
 
 
 def _text(control: str, scenario: Scenario, target: Calls, form: Format) -> str:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.registry import cannot_score, in_process
 from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job
+from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.judged_by_people import PersonQuestion, pass_question
 from talm_sim.tasks.refusal import measures, page
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.data import load, read_case
 from talm_sim.tasks.refusal.options import RefusalOptions
+from talm_sim.tasks.refusal.propensity import add_propensity, load_refusals, no_scores_error, refusals_for, wants_propensity
 from talm_sim.types import Calls, Episode, Scenario
 
 if TYPE_CHECKING:
@@ -81,9 +84,24 @@ class RefusalTask(AskingTask[RefusalOptions]):
         """
         if job.config.tool_format == "constrained":
             raise PrerequisiteError("--tool-format constrained: is for agents; task refusal describes tools with --template, so leave it out.")
+        if job.options.propensity and cannot_score(job.config.model):
+            raise no_scores_error(job.config.model)
         job = super().settle(job, recorded).having(tool_format="native")
         own = not job.options.subset and job.options.bfcl is None and job.config.scenarios is None
         return job.having(max_new_tokens=_OWN_TOKENS) if own and job.config.max_new_tokens is None else job
+
+    def key(self, job: Job[RefusalOptions]) -> Mapping[str, Any]:
+        """As other tasks; a run without propensity has the key that it had before there was any."""
+        return {name: value for name, value in super().key(job).items() if (name, value) != ("propensity", False)}
+
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
+        """One request, and where no tool fits those that score texts: one for each, in this process one for all."""
+        listed = load_refusals(job.config.prompts) if job.options.propensity else {}
+        served = not in_process(job.config.model)
+        for scenario, bound in zip(scenarios, super().bounds(scenarios, job, recorded), strict=True):
+            texts = 1 + len(refusals_for(scenario, listed)) if job.options.propensity and wants_propensity(scenario) else 0
+            sent = texts if served else min(texts, 1)
+            yield bound + Bound(sent, sent, bound.input_tokens * texts, sent if served else 0)
 
     def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
         """Return the judges of readable calls, of attempts and, if its reader is made for them, of the calls that BFCL reads."""
@@ -115,4 +133,6 @@ class RefusalTask(AskingTask[RefusalOptions]):
         from talm_sim.tasks.refusal.wording import load_wording
 
         found = asking(model, job.options.template, load_wording(job.config.prompts))
+        if job.options.propensity:
+            found = add_propensity(found, model, load_refusals(job.config.prompts))
         return replace(found, control={"pythonic": bool(self.calls_as(job))})

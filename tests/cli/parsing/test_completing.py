@@ -136,6 +136,19 @@ def test_a_run_that_is_called_as_an_option_is_not_offered(tmp_path: Path, monkey
     assert offered("talm-sim report ") == ["a", "latest"]
 
 
+def test_the_folders_of_adapters_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("out/sft", "sft"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "adapter_config.json").write_text("{}")
+    for name in (".hidden", "out/checkpoints"):
+        (tmp_path / name).mkdir()
+    assert offered("talm-sim run -M ") == ["lora="]
+    assert offered("talm-sim run -M lora=") == ["lora=out/", "lora=sft"]
+    assert offered("talm-sim run -M lora=out/") == ["lora=out/checkpoints/", "lora=out/sft"]
+    assert offered("talm-sim run -M lora=no/") == offered("talm-sim run -M device=") == []
+
+
 def typed_in_part(name: str, how: str) -> str | None:
     """The beginning of a name as somebody may have typed it before Tab; None where it cannot be typed so."""
     size = 2 if name.startswith("sm") else 1
