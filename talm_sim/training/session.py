@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -18,7 +19,7 @@ from typing import Any
 from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.errors import PrerequisiteError, pip_install
-from talm_sim.models.local.adapters import ADAPTER_CARD, check_adapter, describe_weights, read_adapter
+from talm_sim.models.local.adapters import ADAPTER_CARD, Weights, check_adapter, describe_weights, read_adapter
 from talm_sim.models.local.engine import Engine, HFOptions, load_engine
 from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.prompting import Rendering
@@ -26,6 +27,8 @@ from talm_sim.models.local.weights import cached_folder, digest_files, weights_d
 from talm_sim.recordings.files import write_atomically
 from talm_sim.training.recipe import Method, Recipe
 from talm_sim.training.rows import Example, encode_rows, read_rows
+
+log = logging.getLogger(__name__)
 
 __all__ = ["Forecast", "Job", "Step", "forecast", "train"]
 
@@ -245,12 +248,14 @@ def _named_from(job: Job) -> Iterator[None]:
 def _settings(job: Job) -> dict[str, Any]:
     """Return all that decides the weights that come out; a training is continued only with the same."""
     folder = cached_folder(find_model(job.model, job.model.partition("/")[2]))
-    start = describe_weights(job.model, folder, read_adapter(str(job.start))) if job.start else {}
+    start = describe_weights(job.model, folder, read_adapter(str(job.start))) if job.start else Weights()
+    for note in start.notes.values():
+        log.warning("--from: %s", note)
     return {
         "method": job.method,
         "model_digest": weights_digest(folder) if folder else job.model,
         "data_digest": digest_files([job.file]),
-        "from_digest": start.get("adapter", ""),
+        "from_digest": start.digests.get("adapter", ""),
         "chat_template_digest": digest_files([Path(job.chat_template)]) if job.chat_template else "",
         **job.recipe.model_dump(mode="json", exclude={"about", "methods", "open"}),
         **{name: metadata.version(name) for name in _PACKAGES},
