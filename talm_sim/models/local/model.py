@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
@@ -56,6 +57,8 @@ class LocalModel(ABC):
 
     precision: Precision | None = None
     """How scores are computed, known once there are any."""
+    weights: Mapping[str, str] = MappingProxyType({})
+    """Digests of the weights (`base`) and of what is added to them (`adapter`); empty without an adapter."""
 
     def __init__(
         self, name: str, tokenizer: Any, rendering: Rendering | None, *, batch_size: int, constrained: bool, answer_chars: int | None

@@ -1,0 +1,204 @@
+"""The rows of a training file, as the tokens that are trained on: nothing is cut, and every fault names the row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from talm_sim.common.plain_files import LARGEST_DATA, read_text
+from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.models.local.decoding import end_tokens
+from talm_sim.models.local.prompting import Rendering, render
+from talm_sim.models.local.scoring import encode_question
+from talm_sim.training.recipe import Method
+from talm_sim.types import Behaviour
+
+__all__ = ["ACTIONS", "Example", "TrainingFile", "encode_rows", "read_training_file"]
+
+ACTIONS = (*(one.value for one in Behaviour), "call", "defer", "clarify", "answer")
+"""Classes of answers: those of When2Call, and the decisions of the study of tool refusal."""
+_PAIR = ("chosen", "rejected")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFile:
+    """A file with its rows, each with the line it is on."""
+
+    path: Path
+    rows: tuple[tuple[int, dict[str, Any]], ...]
+
+    def fault(self, line: int, row: Mapping[str, Any], message: str) -> PrerequisiteError:
+        """Return the error that names the row."""
+        name = f"row '{str(row['id'])[:80]}' " if row.get("id") else ""
+        return PrerequisiteError(f"{self.path}:{line}: {name}{message}")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A row as tokens.
+
+    Attributes:
+        prompt: What the model is given.
+        answers: What it learns to write, with the token that ends its turn; of a pair, the chosen answer and then the rejected one.
+    """
+
+    prompt: list[int]
+    answers: tuple[list[int], ...]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that a pass over the row reads: a pair is two texts."""
+        return sum(len(self.prompt) + len(one) for one in self.answers)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of its longest text."""
+        return len(self.prompt) + max(map(len, self.answers))
+
+    def fields(self) -> dict[str, list[int]]:
+        """Return the columns that TRL's trainers read."""
+        if len(self.answers) == 1:
+            return {"input_ids": self.prompt + self.answers[0], "labels": [-100] * len(self.prompt) + self.answers[0]}
+        return {"prompt_ids": self.prompt, **{f"{name}_ids": one for name, one in zip(_PAIR, self.answers, strict=True)}}
+
+
+def read_training_file(path: Path, method: Method) -> TrainingFile:
+    """Read the rows of a file and check them.
+
+    Raises:
+        PrerequisiteError: The file cannot be read, or a row lacks something, is empty, or has an unknown class.
+    """
+    try:
+        text = read_text(path, LARGEST_DATA)
+    except OSError as err:
+        raise PrerequisiteError(f"{path}: cannot be read ({err.strerror}); name the file that `talm-sim export training` wrote.") from None
+    except UnicodeDecodeError:
+        raise PrerequisiteError(f"{path}: is not UTF-8 text; name a file of rows (JSONL).") from None
+    file = TrainingFile(path, tuple(_read_lines(path, text)))
+    if not file.rows:
+        raise PrerequisiteError(f"{path}: has no rows; write at least one.")
+    for line, row in file.rows:
+        if fault := _fault_of(row, method):
+            raise file.fault(line, row, fault)
+    return file
+
+
+def _read_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                row = None
+            if not isinstance(row, dict):
+                raise PrerequisiteError(f"{path}:{number}: is not a JSON object; write one row per line.")
+            yield number, row
+
+
+def _fault_of(row: Mapping[str, Any], method: Method) -> str:
+    """Say what is wrong with a row; empty if nothing is."""
+    pair = method != "sft"
+    for key in ("chosen_action", "rejected_action") if pair else ("action",):
+        if (action := row.get(key)) not in (None, "", *ACTIONS):
+            return f"has an unknown class in '{key}': '{str(action)[:40]}'.{did_you_mean(str(action), ACTIONS)}"
+    if "messages" in row:
+        return f"has 'messages'; {method} needs 'prompt', 'chosen' and 'rejected'." if pair else _fault_of_messages(row)
+    for key in ("prompt", *(_PAIR if pair else ("completion",))):
+        if not isinstance(row.get(key), str):
+            other = (
+                "'messages'"
+                if not pair and "chosen" not in row
+                else f"another method than {method}: 'dpo' or 'rpo' for pairs, 'sft' for completions"
+            )
+            return f"has no text '{key}'; write one, or use {other}."
+        if not row[key].strip():
+            return f"has an empty '{key}'; fill it or delete the row."
+    return "has the same text as 'chosen' and as 'rejected'; delete it." if pair and row["chosen"] == row["rejected"] else ""
+
+
+def _fault_of_messages(row: Mapping[str, Any]) -> str:
+    messages, tools = row["messages"], row.get("tools") or []
+    if not isinstance(messages, list) or not all(isinstance(one, dict) and isinstance(one.get("role"), str) for one in messages):
+        return "has 'messages' that are not a list of objects with 'role' and 'content'."
+    if not isinstance(tools, list) or not all(isinstance(one, dict) for one in tools):
+        return "has 'tools' that are not a list of objects."
+    if len(messages) < 2 or messages[-1]["role"] != "assistant":
+        return "must end with a message of the role 'assistant', which is what the model learns."
+    last = messages[-1]
+    return "" if last.get("tool_calls") or str(last.get("content") or "").strip() else "has an empty last message; fill it or delete the row."
+
+
+def encode_rows(file: TrainingFile, tokenizer: Any, *, name: str, max_length: int, ends: Any, rendering: Rendering) -> list[Example]:
+    """Return the rows as tokens, each as the tasks score it: the prompt's last spaces belong to the answer.
+
+    Args:
+        file: The rows.
+        tokenizer: Of transformers.
+        name: Of the model, for messages.
+        max_length: Most tokens of one text.
+        ends: Tokens that end a turn, as the model's generation settings say.
+        rendering: What conversations are rendered with.
+
+    Raises:
+        PrerequisiteError: A row would be cut, or the chat template leaves something of it out.
+    """
+    if tokenizer.eos_token_id is None:
+        raise PrerequisiteError(f"{name}: its tokenizer has no token that ends a text, so the model could not learn to stop.")
+    stops = end_tokens(ends, tokenizer)
+    made, long = [], []
+    for line, row in file.rows:
+        if "messages" in row:
+            prompt, *answers = _render_row(file, line, row, tokenizer, name, rendering)
+        else:
+            prompt, answers = row["prompt"], [row[key] for key in (_PAIR if "chosen" in row else ("completion",))]
+        question = encode_question(tokenizer, prompt, answers, max_length=None, name=name)
+        example = Example(list(question.prompt), tuple(_close(one, stops, tokenizer) for one in question.options))
+        made.append(example)
+        if example.longest > max_length:
+            long.append((line, row, example.longest))
+    if long:
+        line, row, tokens = long[0]
+        others = f" (so would {len(long) - 1} more rows, the longest with {max(one[2] for one in long):,})" if len(long) > 1 else ""
+        fix = f"raise --max-length above {max_length:,}, shorten it or delete it"
+        raise file.fault(line, row, f"has {tokens:,} tokens and would be cut{others}; {fix}.")
+    return made
+
+
+def _close(answer: Sequence[int], stops: frozenset[int], tokenizer: Any) -> list[int]:
+    """Return an answer that ends with the token that ends a turn; a template may write a line end after it."""
+    last = max((place for place, token in enumerate(answer) if token in stops), default=None)
+    if last is not None and not tokenizer.decode(list(answer[last + 1 :])).strip():
+        return list(answer[: last + 1])
+    return [*answer, tokenizer.eos_token_id]
+
+
+def _render_row(file: TrainingFile, line: int, row: Mapping[str, Any], tokenizer: Any, name: str, rendering: Rendering) -> tuple[str, str]:
+    messages, tools = [_for_template(one) for one in row["messages"]], row.get("tools") or []
+    prompt = render(tokenizer, messages[:-1], tools, name, rendering)
+    if tools and prompt == render(tokenizer, messages[:-1], [], name, rendering):
+        raise file.fault(line, row, f"has tools, but the chat template of {name} shows none; give one that does with --chat-template FILE.")
+    whole = render(tokenizer, messages, tools, name, rendering, prompt=False)
+    if not whole.startswith(prompt):
+        raise file.fault(line, row, f"is rendered by the chat template of {name} so that its answer does not follow its prompt; use another.")
+    answer = whole[len(prompt) :]
+    lost = [call for one in messages for call in one.get("tool_calls", ()) if call["function"]["name"] not in whole]
+    if lost:
+        raise file.fault(line, row, f"has calls, but the chat template of {name} shows none; give one that does with --chat-template FILE.")
+    return prompt, answer
+
+
+def _for_template(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message as templates want it: a text as its content, and arguments as objects."""
+    shown = {**message, "content": message.get("content") or ""}
+    if message.get("tool_calls"):
+        shown["tool_calls"] = [_call(one) for one in message["tool_calls"]]
+    return shown
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = call["function"]
+    arguments = function.get("arguments") or {}
+    return {**call, "function": {**function, "arguments": json.loads(arguments) if isinstance(arguments, str) else arguments}}

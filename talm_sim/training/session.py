@@ -1,0 +1,360 @@
+"""A training from its file to the adapter: checked first, resumed where a kill left it, and finished completely or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from talm_sim.common.processes import hidden_name, sweep
+from talm_sim.errors import PrerequisiteError, pip_install
+from talm_sim.models.local.adapters import ADAPTER_CARD, check_adapter, read_adapter
+from talm_sim.models.local.engine import Engine, HFOptions, load_engine
+from talm_sim.models.local.folders import find_model
+from talm_sim.models.local.prompting import Rendering
+from talm_sim.models.local.weights import cached_folder, digest_files, weights_digest
+from talm_sim.recordings.files import write_atomically
+from talm_sim.training.recipe import Method, Recipe
+from talm_sim.training.rows import Example, encode_rows, read_training_file
+
+__all__ = ["CARD", "Forecast", "Job", "Step", "forecast", "train"]
+
+CARD = ADAPTER_CARD
+"""Name of the file that says what an adapter was trained on, and how."""
+_BASE = "base"
+"""Folder, next to the adapter, of the merged weights that a second stage trains."""
+_ADAPTER = ("adapter_model.safetensors", "adapter_config.json")
+_TOKENS_TOGETHER = 8192
+"""Most tokens, padding included, of the rows in one pass."""
+_PACKAGES = ("torch", "transformers", "trl", "peft")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be trained.
+
+    Attributes:
+        method: `sft`, `dpo` or `rpo`.
+        file: The rows.
+        model: The base, `hf/...`.
+        out: The folder of the adapter.
+        recipe: How it is trained.
+        start: An adapter of an earlier stage, merged into the base before this one; None if this is the first.
+        chat_template: File of a chat template in place of the model's own.
+        threads: CPU threads; None for torch's own choice.
+        checkpoint_s: Seconds between checkpoints.
+    """
+
+    method: Method
+    file: Path
+    model: str
+    out: Path
+    recipe: Recipe
+    start: Path | None = None
+    chat_template: str | None = None
+    threads: int | None = None
+    checkpoint_s: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One finished step; number 0, or the number where a training continues, has no loss."""
+
+    number: int
+    total: int
+    loss: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a training will take.
+
+    Attributes:
+        rows: Rows of the file.
+        tokens: Tokens of all passes over them, epochs counted.
+        longest: Tokens of the longest text.
+        steps: Steps of the optimizer.
+        together: Rows in one pass.
+        tokens_per_s: Measured on the longest rows.
+        memory: Bytes, the peak of this process or of the GPU, measured on the longest rows.
+        disk: Bytes that checkpoints and the result need.
+    """
+
+    rows: int
+    tokens: int
+    longest: int
+    steps: int
+    together: int
+    tokens_per_s: float
+    memory: int
+    disk: int
+
+    @property
+    def hours(self) -> float:
+        """How long it will take at the measured speed."""
+        return self.tokens / self.tokens_per_s / 3600
+
+
+def train(job: Job, report: Callable[[Step], None]) -> bool:
+    """Train an adapter, or continue to.
+
+    Args:
+        job: What is to be trained.
+        report: Receives each step.
+
+    Returns:
+        Whether anything was left to do.
+
+    Raises:
+        PrerequisiteError: Something is missing or wrong, the folder has a training with other settings, or the disk is full.
+    """
+    examples, engine = _prepare(job)
+    settings = _settings(job)
+    if _is_finished(job.out, settings):
+        return False
+    _check_disk(job.out, _disk_needs(job, engine))
+    with _no_room_said(job.out), _claim(job.out):
+        _write_card(job.out, settings, finished=False)
+        if job.start is not None:
+            engine = _second_stage(job, engine)
+        from talm_sim.training.trainers import last_checkpoint, make_trainer
+
+        checkpoints = job.out / "checkpoints"
+        trainer = make_trainer(
+            job.method,
+            job.recipe,
+            engine.model,
+            engine.tokenizer,
+            examples,
+            checkpoints,
+            together=_together(job.recipe, examples),
+            report=lambda *step: report(Step(*step)),
+            checkpoint_s=job.checkpoint_s,
+        )
+        trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
+        _save_adapter(trainer.model, job.out)
+        base = job.out / _BASE
+        _write_card(job.out, settings, base_digest=weights_digest(base) if job.start else settings["model_digest"], finished=True)
+        shutil.rmtree(checkpoints, ignore_errors=True)
+    return True
+
+
+def forecast(job: Job) -> Forecast:
+    """Measure what a training will take, on its longest rows; nothing is kept.
+
+    Raises:
+        PrerequisiteError: Something is missing or wrong.
+    """
+    examples, engine = _prepare(job)
+    import torch
+
+    from talm_sim.training.trainers import make_trainer
+
+    together, needs = _together(job.recipe, examples), _disk_needs(job, engine)
+    tried = sorted(examples, key=lambda one: -one.longest)[:together] * 2
+    moments: list[float] = []
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        once = job.recipe.model_copy(update={"batch": together})
+        trainer = make_trainer(
+            job.method,
+            once,
+            engine.model,
+            engine.tokenizer,
+            tried,
+            Path(folder),
+            together=together,
+            report=lambda *_: moments.append(time.monotonic()),
+            checkpoint_s=float("inf"),
+            most_steps=2,
+        )
+        trainer.train()
+    on_gpu = torch.cuda.is_available()
+    peak = torch.cuda.max_memory_allocated() if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return Forecast(
+        rows=len(examples),
+        tokens=sum(one.tokens for one in examples) * job.recipe.epochs,
+        longest=max(one.longest for one in examples),
+        steps=-(-len(examples) // job.recipe.batch) * job.recipe.epochs,
+        together=together,
+        tokens_per_s=sum(one.tokens for one in tried) / 2 / (moments[-1] - moments[-2]),
+        memory=peak,
+        disk=needs,
+    )
+
+
+def _prepare(job: Job) -> tuple[list[Example], Engine]:
+    """Check everything that can be checked before a training starts; return its rows and the base."""
+    provider, _, name = job.model.partition("/")
+    if provider != "hf" or not name:
+        raise PrerequisiteError(f"--model {job.model}: only models of this process can be trained; write hf/DIR.")
+    file = read_training_file(job.file, job.method)
+    adapter = read_adapter(str(job.start)) if job.start else None
+    try:
+        import datasets
+        import peft  # noqa: F401
+        import trl  # noqa: F401
+    except ImportError as err:
+        raise PrerequisiteError(f"talm-sim train: needs TRL and PEFT ({err}); install them with: {pip_install('train')}") from None
+    datasets.disable_progress_bars()
+    given = {"chat_template": job.chat_template} if job.chat_template else {}
+    try:
+        options = HFOptions(**given, threads=job.threads, device="auto", dtype="float32")
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"--{str(err).replace('_', '-', 1)}") from None
+    engine = load_engine(job.model, name, options)
+    if engine.max_length is not None and job.recipe.max_length > engine.max_length:
+        raise PrerequisiteError(
+            f"--max-length {job.recipe.max_length}: {job.model} has a context of {engine.max_length} tokens; write at most that."
+        )
+    if adapter is not None:
+        check_adapter(job.model, adapter, engine.model.config)
+    examples = encode_rows(
+        file,
+        engine.tokenizer,
+        name=job.model,
+        max_length=job.recipe.max_length,
+        ends=engine.model.generation_config.eos_token_id,
+        rendering=Rendering.of(options, None),
+    )
+    return examples, engine
+
+
+def _settings(job: Job) -> dict[str, Any]:
+    """Return all that decides the weights that come out; a training is continued only with the same."""
+    folder = cached_folder(find_model(job.model, job.model.partition("/")[2]))
+    return {
+        "method": job.method,
+        "model": job.model,
+        "model_digest": weights_digest(folder) if folder else "",
+        "data": job.file.name,
+        "data_digest": digest_files([job.file]),
+        "from": str(job.start or ""),
+        "from_digest": read_adapter(str(job.start)).digest if job.start else "",
+        "recipe": job.recipe.model_dump(mode="json", exclude={"about", "methods"}),
+        "chat_template_digest": digest_files([Path(job.chat_template)]) if job.chat_template else "",
+        "packages": {name: metadata.version(name) for name in _PACKAGES},
+    }
+
+
+def _is_finished(out: Path, settings: dict[str, Any]) -> bool:
+    """Return whether a folder has the finished adapter of these settings.
+
+    Raises:
+        PrerequisiteError: It has something else.
+    """
+    card = out / CARD
+    if not card.exists():
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise PrerequisiteError(f"--out {out}: exists and has no training; name another folder.")
+        return False
+    try:
+        stored = json.loads(card.read_text(encoding="utf-8"))
+        changed = [f"{key} ({_short(stored[key], value)})" for key, value in settings.items() if stored[key] != value]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise PrerequisiteError(f"{card}: cannot be read as a training; name another folder with --out.") from None
+    if changed:
+        raise PrerequisiteError(f"--out {out}: has a training with other settings: {', '.join(changed)}; repeat them, or name another folder.")
+    return bool(stored["finished"])
+
+
+def _short(before: Any, now: Any) -> str:
+    """Say what differs between two settings, the keys of a table each for itself."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        return ", ".join(f"{key} {str(before.get(key))[:12]}, now {str(value)[:12]}" for key, value in now.items() if before.get(key) != value)
+    return f"{str(before)[:12]}, now {str(now)[:12]}"
+
+
+def _write_card(out: Path, settings: dict[str, Any], **more: Any) -> None:
+    text = json.dumps({**settings, **more}, indent=2, ensure_ascii=False)
+    write_atomically(out / CARD, f"{text}\n".encode())
+
+
+def _together(recipe: Recipe, examples: list[Example]) -> int:
+    """Return how many rows go through the model in one pass: a divisor of the batch."""
+    widest = max(one.longest * len(one.answers) for one in examples)
+    return max(one for one in range(1, recipe.batch + 1) if recipe.batch % one == 0 and (one == 1 or one * widest <= _TOKENS_TOGETHER))
+
+
+def _disk_needs(job: Job, engine: Engine) -> int:
+    """Return the bytes that a training writes: three checkpoints of an adapter with two moments per weight, the adapter, and a merged base."""
+    linear = [(one.in_features, one.out_features) for _, one in engine.model.named_modules() if hasattr(one, "in_features")]
+    adapter = 4 * job.recipe.rank * sum(sum(shape) for shape in linear)
+    base = 4 * sum(one.numel() for one in engine.model.parameters()) if job.start else 0
+    return 10 * adapter + base + 2**20
+
+
+def _check_disk(out: Path, needs: int) -> None:
+    there = next(one for one in (out.absolute(), *out.absolute().parents) if one.exists())
+    free = shutil.disk_usage(there).free
+    if free < needs:
+        raise PrerequisiteError(
+            f"--out {out}: needs {needs / 1e6:,.0f} MB on the disk, which has {free / 1e6:,.0f} MB free; free some, or name another."
+        )
+
+
+@contextlib.contextmanager
+def _no_room_said(out: Path) -> Iterator[None]:
+    """Say in one line that the disk is full, whichever library finds out."""
+    try:
+        yield
+    except (OSError, RuntimeError) as err:  # torch raises its own
+        full = isinstance(err, OSError) and err.errno in (errno.ENOSPC, errno.EDQUOT)
+        if full or "No space left" in str(err) or "PytorchStreamWriter" in str(err):
+            raise PrerequisiteError(f"{out}: the disk is full; free some of it, then run the same command to continue.") from None
+        raise
+
+
+@contextlib.contextmanager
+def _claim(out: Path) -> Iterator[None]:
+    """Keep every other training out of a folder, which is created if necessary."""
+    out.mkdir(parents=True, exist_ok=True)
+    sweep(out)
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl  # not on Windows
+
+    handle = os.open(out, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PrerequisiteError(f"--out {out}: another process trains there; wait for its end, or name another folder.") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def _second_stage(job: Job, engine: Engine) -> Engine:
+    """Return the base of a second stage: the first one's with its adapter merged, kept in a folder so that the result can be loaded."""
+    from peft import PeftModel
+
+    place = job.out / _BASE
+    if not place.exists():
+        merged = PeftModel.from_pretrained(engine.model, str(job.start)).merge_and_unload()
+        temporary = job.out / hidden_name("", ".tmp")
+        merged.save_pretrained(temporary)
+        engine.tokenizer.save_pretrained(temporary)
+        temporary.rename(place)
+    # From the folder, as a training that continues has it.
+    return load_engine(f"hf/{place}", str(place), HFOptions(dtype="float32", threads=job.threads))
+
+
+def _save_adapter(model: Any, out: Path) -> None:
+    """Write the adapter in PEFT's format; its configuration, by which it is found, last."""
+    temporary = out / hidden_name("", ".tmp")
+    model.save_pretrained(temporary)
+    for name in _ADAPTER:
+        os.replace(temporary / name, out / name)
+    shutil.rmtree(temporary)
