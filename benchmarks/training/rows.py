@@ -1,4 +1,4 @@
-"""Rows of the training experiment, made by rule: ordinary items of task `when2call`, in triples that differ in nothing but what makes the class.
+"""Rows of the training experiment, made by rule: ordinary items of task `when2call`, in triples alike but for what makes the class.
 
 A source is a gold call of a packaged scenario: a tool, arguments that it answers, and facts of its answer. Each gives three items with the same
 four options:
@@ -54,8 +54,8 @@ _LONGEST_VALUE = 60
 _PER_TOOL = 8
 """Most sources that call one tool, so that no tool is most of a part."""
 _NEUTRAL = (0, 1, 1, 2)
-"""Sentences that state nothing, as a request has them: drawn alike for all classes, with one more in half of the requests that lack a value, which
-else were the shorter ones.
+"""Sentences that state nothing, as a request has them: drawn alike for all classes, with one more in two of three requests that lack a value,
+which else were the shorter ones.
 """
 _ANY = ("how", "what", "which", "when", "where", "whether", "who", "whose")
 _CLAUSE = re.compile(r"[,;:(]|\.(?=\s|$)")
@@ -121,7 +121,7 @@ def digest_of(file: Path) -> str:
 
 
 def _sources() -> Iterator[SourceQuestion]:
-    """Yield each gold call of the packaged scenarios once, if its arguments can be stated in a sentence each, and nobody answers without the tool."""
+    """Yield each gold call of the packaged scenarios once, if its arguments can be stated in a sentence each and nobody can do its work."""
     specs = built_in_tools().specs
     seen: set[str] = set()
     for scenario in find_task("talm").read(("perfect",)):
@@ -246,7 +246,7 @@ def _question(triple: _Triple, frame: Sequence[str], *, lacks: bool) -> str:
         what = describe_parameter(name, triple.item.argument_description(name))
         form = wording["values"][0] if what.startswith(_ANY) else draw.choice(wording["values"])
         said.append(form.format(what=what, What=what[0].upper() + what[1:], value=value).replace("..", "."))
-    said += draw.sample(wording["neutral"], draw.choice(_NEUTRAL) + (lacks and draw.choice((0, 1))))
+    said += draw.sample(wording["neutral"], draw.choice(_NEUTRAL) + (lacks and draw.choice((0, 1, 1))))
     draw.shuffle(said)
     clause = _CLAUSE.split(source.spec.description, maxsplit=1)[0].strip()
     before, after = (part.format(do=clause[0].lower() + clause[1:]) for part in frame)
