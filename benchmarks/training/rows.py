@@ -40,15 +40,17 @@ from talm_sim.tasks.when2call.published import row_of, scenario_of
 from talm_sim.tools_env.service.described import built_in_tools
 from talm_sim.types import Behaviour, Facts, Missing, MissingKind, ToolSpec
 
-__all__ = ["CLASSES", "PARTS", "SEED", "digest_of", "make_parts", "permute_classes", "write_rows"]
+__all__ = ["CLASSES", "OTHER", "PARTS", "SEED", "TRAINED", "digest_of", "make_parts", "permute_classes", "write_rows"]
 
 Row = dict[str, Any]
 CLASSES = (Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO, Behaviour.CANNOT_ANSWER)
 PARTS = {"test": (7, 200), "validation": (3, 30), "train": (11, 133)}
 """Categories and sources of each part, three rows each. The categories are dealt to the parts in an order drawn by the seed."""
 SEED = 33
-WRITER = "talm-sim training experiment"
-MOST_CHARACTERS = {"test": 1240, "validation": 1240, "train": 940}
+TRAINED, OTHER = "trained wording", "other wording"
+"""What the source of a row says of its wording."""
+WORDINGS = {"test": (TRAINED, OTHER), "validation": (TRAINED,), "train": (TRAINED,)}
+MOST_CHARACTERS = {"test": 1240, "validation": 1240, "train": 930}
 """Of tools, question and longest option, by part: with the frame of template `default`, a training row has at most 400 tokens of SmolLM2."""
 _LONGEST_VALUE = 60
 _PER_TOOL = 8
@@ -71,7 +73,7 @@ class _Triple:
     options: Mapping[Behaviour, str]
     beside: tuple[ToolSpec, ...]
     """Tools that may be shown beside its own, or in its place."""
-    wording: Mapping[str, Any]
+    wording: str
     draw: random.Random
 
 
@@ -91,22 +93,35 @@ def make_parts(parts: Mapping[str, tuple[int, int]] = PARTS) -> dict[str, list[R
     found: dict[str, list[Row]] = {}
     for part, (many, size) in parts.items():
         own, categories = categories[:many], categories[many:]
+        wordings = WORDINGS[part]
         triples = _in_turn(list(_triples([one for one in sources if one.spec.category in own], writer, part)))
-        if len(triples) < size:
-            raise ValueError(f"{part}: {len(triples)} sources can be made into rows, fewer than {size}")
-        found[part] = [row for triple in triples[:size] for row in triple]
+        alike = [[triple for triple in triples if triple[0]["source"].endswith(wording)] for wording in wordings]
+        if len(min(alike, key=len)) < size // len(wordings):
+            raise ValueError(f"{part}: {len(triples)} sources can be made into rows, too few for {size}")
+        # Wordings take turns, so that every beginning of the part has them alike.
+        found[part] = [
+            row for together in zip(*(one[: size // len(wordings)] for one in alike), strict=True) for triple in together for row in triple
+        ]
     return found
 
 
-def permute_classes(rows: Sequence[Row], seed: int = SEED) -> list[Row]:
-    """Return rows whose classes are dealt anew: each class keeps its share, and a row takes its own option of the class that it is dealt."""
-    dealt = [row["correct_answer"] for row in rows]
+def permute_classes(training: Sequence[Row], items: Sequence[Row], seed: int = SEED) -> list[Row]:
+    """Return rows of an SFT file with classes dealt anew: each class keeps its share, and a row takes its own option of its class.
+
+    Args:
+        training: The file's rows.
+        items: The items that they were made of.
+        seed: Seed of the deal.
+
+    Raises:
+        ValueError: An answer of the file is not the item's own option, so that options cannot take its place.
+    """
+    options = {item["uuid"]: item["answers"] for item in items}
+    if other := [row["id"] for row in training if row["completion"] != options[row["id"]][row["action"]]]:
+        raise ValueError(f"row {other[0]}: its answer is written in another way than its option")
+    dealt = [row["action"] for row in training]
     random.Random(derive_seed(seed, "permuted")).shuffle(dealt)
-    left_out = ("held_out_param", "orig_question", "orig_tools")
-    return [
-        {key: value for key, value in row.items() if key not in left_out} | {"correct_answer": one}
-        for row, one in zip(rows, dealt, strict=True)
-    ]
+    return [row | {"action": one, "completion": options[row["id"]][one]} for row, one in zip(training, dealt, strict=True)]
 
 
 def write_rows(rows: Sequence[Row], file: Path) -> None:
@@ -147,7 +162,7 @@ def _triples(sources: Sequence[SourceQuestion], writer: RuleWriter, part: str) -
         if count[source.spec.name] == _PER_TOOL:
             continue
         draw = random.Random(derive_seed(SEED, "triple", source.id))
-        wording = _wordings()["other" if part == "test" and place % 2 else "trained"]
+        wording = WORDINGS[part][place % len(WORDINGS[part])]
         triple = _triple_of(source, beside, writer, wording, draw)
         rows = triple and _rows_of(triple, MOST_CHARACTERS[part])
         if rows:
@@ -155,9 +170,8 @@ def _triples(sources: Sequence[SourceQuestion], writer: RuleWriter, part: str) -
             yield rows
 
 
-def _triple_of(
-    source: SourceQuestion, beside: Sequence[ToolSpec], writer: RuleWriter, wording: Mapping[str, Any], draw: random.Random
-) -> _Triple | None:
+def _triple_of(source: SourceQuestion, beside: Sequence[ToolSpec], writer: RuleWriter, wording: str, draw: random.Random) -> _Triple | None:
+    texts = _texts(wording)
     lacking = [name for name in source.spec.required if name in source.call.arguments]
     if not lacking:
         return None
@@ -169,8 +183,8 @@ def _triple_of(
     options = {
         Behaviour.DIRECT: answer.text,
         Behaviour.TOOL_CALL: tool_call_text(source),
-        Behaviour.REQUEST_FOR_INFO: draw.choice(wording["follow_ups"]).format(what=what),
-        Behaviour.CANNOT_ANSWER: draw.choice(wording["refusals"]),
+        Behaviour.REQUEST_FOR_INFO: draw.choice(texts["follow_ups"]).format(what=what),
+        Behaviour.CANNOT_ANSWER: draw.choice(texts["refusals"]),
     }
     suited = [spec for spec in beside if spec.category != source.spec.category and not is_kin(spec, source)]
     draw.shuffle(suited)
@@ -180,7 +194,7 @@ def _triple_of(
 def _rows_of(triple: _Triple, most: int) -> list[Row]:
     """Return the rows of a triple; none if one of them would be unsound or too long."""
     source, draw = triple.item.source, triple.draw
-    frame = draw.choice(triple.wording["frames"])
+    frame = draw.choice(_texts(triple.wording)["frames"])
     whole, asked, removed = (_question(triple, frame, lacks=gold is Behaviour.REQUEST_FOR_INFO) for gold in CLASSES)
     source = replace(source, question=whole)
     lacking = replace(triple.item, source=source, question=asked)
@@ -200,7 +214,7 @@ def _rows_of(triple: _Triple, most: int) -> list[Row]:
     rows = []
     for item in items:
         shown = ([] if nothing else others) if item.removed else [source.spec, *others[1:]]
-        rows.append(_row_of(item, [tool_text(spec) for spec in draw.sample(shown, len(shown))], triple.options))
+        rows.append(_row_of(item, [tool_text(spec) for spec in draw.sample(shown, len(shown))], triple))
     return rows
 
 
@@ -215,15 +229,15 @@ def _others(triple: _Triple, room: int) -> list[ToolSpec]:
     return [short[0], *pairs[: triple.draw.choice((0, 1, 1))]]
 
 
-def _row_of(item: Item, tools: Sequence[str], options: Mapping[Behaviour, str]) -> Row:
+def _row_of(item: Item, tools: Sequence[str], triple: _Triple) -> Row:
     source = item.source
     row: Row = {
         "uuid": str(uuid5(_NAMESPACE, json.dumps([source.id, item.gold.value, item.question, list(tools)]))),
-        "source": WRITER,
+        "source": f"rows by rule, {triple.wording}",
         "source_id": source.id,
         "question": item.question,
         "correct_answer": item.gold.value,
-        "answers": {kind.value: text for kind, text in options.items()},
+        "answers": {kind.value: text for kind, text in triple.options.items()},
         "target_tool": None if item.removed else tool_text(source.spec),
         "tools": list(tools),
         "licence": source.licence,
@@ -238,7 +252,7 @@ def _row_of(item: Item, tools: Sequence[str], options: Mapping[Behaviour, str]) 
 
 def _question(triple: _Triple, frame: Sequence[str], *, lacks: bool) -> str:
     """Write a request: its frame, and between, in drawn order, a sentence for each argument and some that state nothing."""
-    source, draw, wording = triple.item.source, triple.draw, triple.wording
+    source, draw, wording = triple.item.source, triple.draw, _texts(triple.wording)
     said = []
     for name, value in source.call.arguments.items():
         if lacks and triple.item.missing and name == triple.item.missing.name:
@@ -265,5 +279,6 @@ def _in_turn(triples: Sequence[list[Row]]) -> list[list[Row]]:
 
 
 @cache
-def _wordings() -> dict[str, Any]:
-    return tomllib.loads((Path(__file__).parent / "wording.toml").read_text(encoding="utf-8"))
+def _texts(wording: str) -> dict[str, Any]:
+    found: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "wording.toml").read_text(encoding="utf-8"))
+    return found[wording.split(maxsplit=1)[0]]
