@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from talm_sim.models.local.scoring import encode_question
 from talm_sim.training.recipe import Method
 from talm_sim.types import Behaviour
 
-__all__ = ["ACTIONS", "Example", "TrainingFile", "encode_rows", "read_training_file"]
+__all__ = ["ACTIONS", "Example", "Row", "encode_rows", "read_rows"]
 
 ACTIONS = (*(one.value for one in Behaviour), "call", "defer", "clarify", "answer")
 """Classes of answers: those of When2Call, and the decisions of the study of tool refusal."""
@@ -24,16 +24,16 @@ _PAIR = ("chosen", "rejected")
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingFile:
-    """A file with its rows, each with the line it is on."""
+class Row:
+    """A row of a file, and the line that it is on."""
 
-    path: Path
-    rows: tuple[tuple[int, dict[str, Any]], ...]
+    place: str
+    values: Mapping[str, Any]
 
-    def fault(self, line: int, row: Mapping[str, Any], message: str) -> PrerequisiteError:
+    def fault(self, message: str) -> PrerequisiteError:
         """Return the error that names the row."""
-        name = f"row '{str(row['id'])[:80]}' " if row.get("id") else ""
-        return PrerequisiteError(f"{self.path}:{line}: {name}{message}")
+        name = f"row '{str(self.values['id'])[:80]}' " if self.values.get("id") else ""
+        return PrerequisiteError(f"{self.place}: {name}{message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +65,34 @@ class Example:
         return {"prompt_ids": self.prompt, **{f"{name}_ids": one for name, one in zip(_PAIR, self.answers, strict=True)}}
 
 
-def read_training_file(path: Path, method: Method) -> TrainingFile:
+def read_rows(path: Path, method: Method) -> list[Row]:
     """Read the rows of a file and check them.
 
     Raises:
         PrerequisiteError: The file cannot be read, or a row lacks something, is empty, or has an unknown class.
     """
     try:
-        text = read_text(path, LARGEST_DATA)
-    except OSError as err:
-        raise PrerequisiteError(f"{path}: cannot be read ({err.strerror}); name the file that `talm-sim export training` wrote.") from None
-    except UnicodeDecodeError:
-        raise PrerequisiteError(f"{path}: is not UTF-8 text; name a file of rows (JSONL).") from None
-    file = TrainingFile(path, tuple(_read_lines(path, text)))
-    if not file.rows:
+        lines = read_text(path, LARGEST_DATA).split("\n")
+    except (OSError, UnicodeDecodeError) as err:
+        reason = err.strerror if isinstance(err, OSError) else "is not UTF-8 text"
+        raise PrerequisiteError(f"{path}: cannot be read ({reason}); name the file that `talm-sim export training` wrote.") from None
+    rows = [_read_row(f"{path}:{number}", line, method) for number, line in enumerate(lines, 1) if line.strip()]
+    if not rows:
         raise PrerequisiteError(f"{path}: has no rows; write at least one.")
-    for line, row in file.rows:
-        if fault := _fault_of(row, method):
-            raise file.fault(line, row, fault)
-    return file
+    return rows
 
 
-def _read_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                row = None
-            if not isinstance(row, dict):
-                raise PrerequisiteError(f"{path}:{number}: is not a JSON object; write one row per line.")
-            yield number, row
+def _read_row(place: str, line: str, method: Method) -> Row:
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        raise PrerequisiteError(f"{place}: is not a JSON object; write one row per line.")
+    row = Row(place, values)
+    if fault := _fault_of(values, method):
+        raise row.fault(fault)
+    return row
 
 
 def _fault_of(row: Mapping[str, Any], method: Method) -> str:
@@ -131,11 +128,11 @@ def _fault_of_messages(row: Mapping[str, Any]) -> str:
     return "" if last.get("tool_calls") or str(last.get("content") or "").strip() else "has an empty last message; fill it or delete the row."
 
 
-def encode_rows(file: TrainingFile, tokenizer: Any, *, name: str, max_length: int, ends: Any, rendering: Rendering) -> list[Example]:
+def encode_rows(rows: Sequence[Row], tokenizer: Any, *, name: str, max_length: int, ends: Any, rendering: Rendering) -> list[Example]:
     """Return the rows as tokens, each as the tasks score it: the prompt's last spaces belong to the answer.
 
     Args:
-        file: The rows.
+        rows: The rows.
         tokenizer: Of transformers.
         name: Of the model, for messages.
         max_length: Most tokens of one text.
@@ -148,22 +145,16 @@ def encode_rows(file: TrainingFile, tokenizer: Any, *, name: str, max_length: in
     if tokenizer.eos_token_id is None:
         raise PrerequisiteError(f"{name}: its tokenizer has no token that ends a text, so the model could not learn to stop.")
     stops = end_tokens(ends, tokenizer)
-    made, long = [], []
-    for line, row in file.rows:
-        if "messages" in row:
-            prompt, *answers = _render_row(file, line, row, tokenizer, name, rendering)
-        else:
-            prompt, answers = row["prompt"], [row[key] for key in (_PAIR if "chosen" in row else ("completion",))]
+    made = []
+    for row in rows:
+        prompt, *answers = _texts_of(row, tokenizer, name, rendering)
         question = encode_question(tokenizer, prompt, answers, max_length=None, name=name)
-        example = Example(list(question.prompt), tuple(_close(one, stops, tokenizer) for one in question.options))
-        made.append(example)
-        if example.longest > max_length:
-            long.append((line, row, example.longest))
+        made.append(Example(list(question.prompt), tuple(_close(one, stops, tokenizer) for one in question.options)))
+    long = [(row, one.longest) for row, one in zip(rows, made, strict=True) if one.longest > max_length]
     if long:
-        line, row, tokens = long[0]
-        others = f" (so would {len(long) - 1} more rows, the longest with {max(one[2] for one in long):,})" if len(long) > 1 else ""
+        others = f" (and so would {len(long) - 1} more; the longest has {max(one for _, one in long):,})" if len(long) > 1 else ""
         fix = f"raise --max-length above {max_length:,}, shorten it or delete it"
-        raise file.fault(line, row, f"has {tokens:,} tokens and would be cut{others}; {fix}.")
+        raise long[0][0].fault(f"has {long[0][1]:,} tokens and would be cut{others}; {fix}.")
     return made
 
 
@@ -175,19 +166,23 @@ def _close(answer: Sequence[int], stops: frozenset[int], tokenizer: Any) -> list
     return [*answer, tokenizer.eos_token_id]
 
 
-def _render_row(file: TrainingFile, line: int, row: Mapping[str, Any], tokenizer: Any, name: str, rendering: Rendering) -> tuple[str, str]:
-    messages, tools = [_for_template(one) for one in row["messages"]], row.get("tools") or []
+def _texts_of(row: Row, tokenizer: Any, name: str, rendering: Rendering) -> list[str]:
+    """Return a row's prompt and its answers; the chat template writes those of messages."""
+    if "messages" not in row.values:
+        return [row.values[key] for key in ("prompt", *(_PAIR if "chosen" in row.values else ("completion",)))]
+    messages, tools = [_for_template(one) for one in row.values["messages"]], row.values.get("tools") or []
     prompt = render(tokenizer, messages[:-1], tools, name, rendering)
-    if tools and prompt == render(tokenizer, messages[:-1], [], name, rendering):
-        raise file.fault(line, row, f"has tools, but the chat template of {name} shows none; give one that does with --chat-template FILE.")
     whole = render(tokenizer, messages, tools, name, rendering, prompt=False)
-    if not whole.startswith(prompt):
-        raise file.fault(line, row, f"is rendered by the chat template of {name} so that its answer does not follow its prompt; use another.")
-    answer = whole[len(prompt) :]
-    lost = [call for one in messages for call in one.get("tool_calls", ()) if call["function"]["name"] not in whole]
+    lost = "tools" if tools and prompt == render(tokenizer, messages[:-1], [], name, rendering) else ""
+    if any(call["function"]["name"] not in whole for one in messages for call in one.get("tool_calls", ())):
+        lost = lost or "calls"
     if lost:
-        raise file.fault(line, row, f"has calls, but the chat template of {name} shows none; give one that does with --chat-template FILE.")
-    return prompt, answer
+        raise row.fault(f"has {lost}, but the chat template of {name} shows none; give one that does with --chat-template FILE.")
+    if not whole.startswith(prompt):
+        raise row.fault(
+            f"has an answer that the chat template of {name} does not write after the prompt; give another with --chat-template FILE."
+        )
+    return [prompt, whole[len(prompt) :]]
 
 
 def _for_template(message: Mapping[str, Any]) -> dict[str, Any]:

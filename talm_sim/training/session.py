@@ -6,9 +6,7 @@ import contextlib
 import errno
 import json
 import os
-import resource
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.models.local.adapters import ADAPTER_CARD, check_adapter, read_adapter
@@ -26,15 +25,14 @@ from talm_sim.models.local.prompting import Rendering
 from talm_sim.models.local.weights import cached_folder, digest_files, weights_digest
 from talm_sim.recordings.files import write_atomically
 from talm_sim.training.recipe import Method, Recipe
-from talm_sim.training.rows import Example, encode_rows, read_training_file
+from talm_sim.training.rows import Example, encode_rows, read_rows
 
-__all__ = ["CARD", "Forecast", "Job", "Step", "forecast", "train"]
+__all__ = ["Forecast", "Job", "Step", "forecast", "train"]
 
-CARD = ADAPTER_CARD
-"""Name of the file that says what an adapter was trained on, and how."""
-_BASE = "base"
-"""Folder, next to the adapter, of the merged weights that a second stage trains."""
-_ADAPTER = ("adapter_model.safetensors", "adapter_config.json")
+_BASE, _CHECKPOINTS = "base", "checkpoints"
+"""Folders next to the adapter: the merged weights that a second stage trains, and what a training continues from."""
+_FULL = 2**24
+"""Bytes below which a disk is taken to be full if something cannot be written."""
 _TOKENS_TOGETHER = 8192
 """Most tokens, padding included, of the rows in one pass."""
 _PACKAGES = ("torch", "transformers", "trl", "peft")
@@ -124,13 +122,13 @@ def train(job: Job, report: Callable[[Step], None]) -> bool:
     if _is_finished(job.out, settings):
         return False
     _check_disk(job.out, _disk_needs(job, engine))
-    with _no_room_said(job.out), _claim(job.out):
-        _write_card(job.out, settings, finished=False)
-        if job.start is not None:
-            engine = _second_stage(job, engine)
+    with _at_work(job.out):
         from talm_sim.training.trainers import last_checkpoint, make_trainer
 
-        checkpoints = job.out / "checkpoints"
+        _write_card(job, settings, "", finished=False)
+        if job.start is not None:
+            engine = _second_stage(job, engine)
+        checkpoints = job.out / _CHECKPOINTS
         trainer = make_trainer(
             job.method,
             job.recipe,
@@ -144,8 +142,7 @@ def train(job: Job, report: Callable[[Step], None]) -> bool:
         )
         trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
         _save_adapter(trainer.model, job.out)
-        base = job.out / _BASE
-        _write_card(job.out, settings, base_digest=weights_digest(base) if job.start else settings["model_digest"], finished=True)
+        _write_card(job, settings, weights_digest(job.out / _BASE) if job.start else settings["model_digest"], finished=True)
         shutil.rmtree(checkpoints, ignore_errors=True)
     return True
 
@@ -157,6 +154,8 @@ def forecast(job: Job) -> Forecast:
         PrerequisiteError: Something is missing or wrong.
     """
     examples, engine = _prepare(job)
+    import resource  # not on Windows
+
     import torch
 
     from talm_sim.training.trainers import make_trainer
@@ -198,7 +197,7 @@ def _prepare(job: Job) -> tuple[list[Example], Engine]:
     provider, _, name = job.model.partition("/")
     if provider != "hf" or not name:
         raise PrerequisiteError(f"--model {job.model}: only models of this process can be trained; write hf/DIR.")
-    file = read_training_file(job.file, job.method)
+    rows = read_rows(job.file, job.method)
     adapter = read_adapter(str(job.start)) if job.start else None
     try:
         import datasets
@@ -220,7 +219,7 @@ def _prepare(job: Job) -> tuple[list[Example], Engine]:
     if adapter is not None:
         check_adapter(job.model, adapter, engine.model.config)
     examples = encode_rows(
-        file,
+        rows,
         engine.tokenizer,
         name=job.model,
         max_length=job.recipe.max_length,
@@ -235,15 +234,12 @@ def _settings(job: Job) -> dict[str, Any]:
     folder = cached_folder(find_model(job.model, job.model.partition("/")[2]))
     return {
         "method": job.method,
-        "model": job.model,
-        "model_digest": weights_digest(folder) if folder else "",
-        "data": job.file.name,
+        "model_digest": weights_digest(folder) if folder else job.model,
         "data_digest": digest_files([job.file]),
-        "from": str(job.start or ""),
         "from_digest": read_adapter(str(job.start)).digest if job.start else "",
-        "recipe": job.recipe.model_dump(mode="json", exclude={"about", "methods"}),
         "chat_template_digest": digest_files([Path(job.chat_template)]) if job.chat_template else "",
-        "packages": {name: metadata.version(name) for name in _PACKAGES},
+        **job.recipe.model_dump(mode="json", exclude={"about", "methods", "open"}),
+        **{name: metadata.version(name) for name in _PACKAGES},
     }
 
 
@@ -253,31 +249,27 @@ def _is_finished(out: Path, settings: dict[str, Any]) -> bool:
     Raises:
         PrerequisiteError: It has something else.
     """
-    card = out / CARD
+    card = out / ADAPTER_CARD
     if not card.exists():
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise PrerequisiteError(f"--out {out}: exists and has no training; name another folder.")
         return False
     try:
-        stored = json.loads(card.read_text(encoding="utf-8"))
-        changed = [f"{key} ({_short(stored[key], value)})" for key, value in settings.items() if stored[key] != value]
+        stored = json.loads(read_text(card, LARGEST_SETTINGS))
+        changed = [f"{key} {str(stored[key])[:12]}, now {str(value)[:12]}" for key, value in settings.items() if stored[key] != value]
+        finished = bool(stored["finished"])
     except (OSError, ValueError, KeyError, TypeError):
         raise PrerequisiteError(f"{card}: cannot be read as a training; name another folder with --out.") from None
     if changed:
-        raise PrerequisiteError(f"--out {out}: has a training with other settings: {', '.join(changed)}; repeat them, or name another folder.")
-    return bool(stored["finished"])
+        raise PrerequisiteError(f"--out {out}: has a training with other settings ({'; '.join(changed)}); repeat them, or name another folder.")
+    return finished
 
 
-def _short(before: Any, now: Any) -> str:
-    """Say what differs between two settings, the keys of a table each for itself."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        return ", ".join(f"{key} {str(before.get(key))[:12]}, now {str(value)[:12]}" for key, value in now.items() if before.get(key) != value)
-    return f"{str(before)[:12]}, now {str(now)[:12]}"
-
-
-def _write_card(out: Path, settings: dict[str, Any], **more: Any) -> None:
-    text = json.dumps({**settings, **more}, indent=2, ensure_ascii=False)
-    write_atomically(out / CARD, f"{text}\n".encode())
+def _write_card(job: Job, settings: dict[str, Any], base_digest: str, *, finished: bool) -> None:
+    """Write what an adapter is trained on and how; `base_digest` is of the weights that it belongs to."""
+    names = {"model": job.model, "data": str(job.file), "from": str(job.start or "")}
+    card = {**names, **settings, "base": _BASE if job.start else job.model, "base_digest": base_digest, "finished": finished}
+    write_atomically(job.out / ADAPTER_CARD, f"{json.dumps(card, indent=2, ensure_ascii=False)}\n".encode())
 
 
 def _together(recipe: Recipe, examples: list[Example]) -> int:
@@ -304,36 +296,42 @@ def _check_disk(out: Path, needs: int) -> None:
 
 
 @contextlib.contextmanager
-def _no_room_said(out: Path) -> Iterator[None]:
-    """Say in one line that the disk is full, whichever library finds out."""
+def _at_work(out: Path) -> Iterator[None]:
+    """Keep every other training out of a folder, and say in one line if the disk is full; what was half-written is deleted.
+
+    Raises:
+        PrerequisiteError: Another process trains there, or the disk is full.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    handle = os.open(out, os.O_RDONLY)
     try:
+        with contextlib.suppress(ImportError):
+            import fcntl  # not on Windows
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        sweep(out)
         yield
-    except (OSError, RuntimeError) as err:  # torch raises its own
-        full = isinstance(err, OSError) and err.errno in (errno.ENOSPC, errno.EDQUOT)
-        if full or "No space left" in str(err) or "PytorchStreamWriter" in str(err):
-            raise PrerequisiteError(f"{out}: the disk is full; free some of it, then run the same command to continue.") from None
-        raise
+    except BlockingIOError:
+        raise PrerequisiteError(f"--out {out}: another process trains there; wait for its end, or name another folder.") from None
+    except Exception as err:  # each library that writes has its own error for a full disk
+        if getattr(err, "errno", None) not in (errno.ENOSPC, errno.EDQUOT) and shutil.disk_usage(out).free > _FULL:
+            raise
+        from talm_sim.training.trainers import last_checkpoint
+
+        last_checkpoint(out / _CHECKPOINTS)
+        raise PrerequisiteError(f"{out}: the disk is full; free some of it, then run the same command to continue.") from None
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
-def _claim(out: Path) -> Iterator[None]:
-    """Keep every other training out of a folder, which is created if necessary."""
-    out.mkdir(parents=True, exist_ok=True)
-    sweep(out)
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl  # not on Windows
-
-    handle = os.open(out, os.O_RDONLY)
+def _temporary(out: Path) -> Iterator[Path]:
+    """Yield a hidden folder within `out`; what is left in it at the end is deleted."""
+    folder = out / hidden_name("", ".tmp")
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise PrerequisiteError(f"--out {out}: another process trains there; wait for its end, or name another folder.") from None
-        yield
+        yield folder
     finally:
-        os.close(handle)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _second_stage(job: Job, engine: Engine) -> Engine:
@@ -343,18 +341,17 @@ def _second_stage(job: Job, engine: Engine) -> Engine:
     place = job.out / _BASE
     if not place.exists():
         merged = PeftModel.from_pretrained(engine.model, str(job.start)).merge_and_unload()
-        temporary = job.out / hidden_name("", ".tmp")
-        merged.save_pretrained(temporary)
-        engine.tokenizer.save_pretrained(temporary)
-        temporary.rename(place)
+        with _temporary(job.out) as folder:
+            merged.save_pretrained(folder)
+            engine.tokenizer.save_pretrained(folder)
+            folder.rename(place)
     # From the folder, as a training that continues has it.
     return load_engine(f"hf/{place}", str(place), HFOptions(dtype="float32", threads=job.threads))
 
 
 def _save_adapter(model: Any, out: Path) -> None:
     """Write the adapter in PEFT's format; its configuration, by which it is found, last."""
-    temporary = out / hidden_name("", ".tmp")
-    model.save_pretrained(temporary)
-    for name in _ADAPTER:
-        os.replace(temporary / name, out / name)
-    shutil.rmtree(temporary)
+    with _temporary(out) as folder:
+        model.save_pretrained(folder)
+        for name in ("adapter_model.safetensors", "adapter_config.json"):
+            os.replace(folder / name, out / name)
