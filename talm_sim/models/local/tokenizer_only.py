@@ -39,14 +39,10 @@ class TokenizerOnly:
         wrapped = [{"type": "function", "function": tool} for tool in tools]
         return render(self._tokenizer, list(messages), wrapped, self.name, self._rendering)
 
-    def count_tokens(self, prompt: str, answer: str) -> int:
-        """Count the tokens of a prompt with its answer, and the one that ends it."""
-        return len(encode_text(self._tokenizer, prompt + answer)) + 1
-
-    def splits_cleanly(self, prompt: str, answer: str) -> bool:
-        """Return whether the prompt's tokens are also the first ones of the prompt with its answer."""
-        alone = encode_text(self._tokenizer, prompt)
-        return encode_text(self._tokenizer, prompt + answer)[: len(alone)] == alone
+    def count_tokens(self, prompt: str, answer: str) -> tuple[int, bool]:
+        """Count the tokens of a prompt with its answer and the token that ends it; say whether the answer begins with a token of its own."""
+        whole, alone = encode_text(self._tokenizer, prompt + answer), encode_text(self._tokenizer, prompt)
+        return len(whole) + 1, whole[: len(alone)] == alone
 
     async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
         """Refuse: there are no weights."""

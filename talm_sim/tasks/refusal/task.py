@@ -50,6 +50,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
         measures.INTENT: "talm_sim.tasks.refusal.intent:IntentJudge",
     }
     data = files("talm_sim.tasks.refusal") / "scenarios"
+    lessons = "talm_sim.tasks.refusal.training.lessons:RefusalLessons"
     exporters: ClassVar = {"bfcl": "talm_sim.tasks.refusal.bfcl.export:export_bfcl"}
     # Of a run in several languages, the English part.
     headline: ClassVar = {

@@ -44,7 +44,7 @@ def make_card(made: TrainingSet, written: Sequence[Example], sources: Sequence[R
         sources: What they were made from.
         settings: What else decided the rows: command, seed, balance, template.
     """
-    kept = TrainingSet(made.kind, [*written], halves=made.halves)
+    kept = TrainingSet(made.kind, [*written])
     by_source = Counter(one.source for one in written)
     by_class = Counter((one.source, one.action) for one in written)
     origins = Counter((one.source, one.scenario.source.licence, one.scenario.source.url) for one in written)

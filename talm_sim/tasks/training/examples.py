@@ -57,13 +57,11 @@ class TrainingSet:
         kind: `sft`, or `preference`.
         examples: The content of the rows, in order.
         left_out: Reason to the ids of what it kept out.
-        halves: The parts of a preference set that has several, with their sizes.
     """
 
     kind: Kind
     examples: list[Example] = field(default_factory=list)
     left_out: dict[str, list[str]] = field(default_factory=dict)
-    halves: dict[str, int] = field(default_factory=dict)
 
     def leave_out(self, reason: str, *ids: str) -> None:
         """Note what is left out, and why."""
@@ -75,11 +73,11 @@ class TrainingSet:
         random.Random(derive_seed("order", seed)).shuffle(self.examples)
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Count the rows by class of the right answer, by class or fault of the rejected one, and by part of the set."""
+        """Count the rows by class of the right answer, and by class or fault of the rejected one."""
         found = {"right": _count(one.action for one in self.examples)}
         if self.kind == "preference":
             found["rejected"] = _count(one.fault or one.rejected_action for one in self.examples)
-        return found | ({"halves": self.halves} if self.halves else {})
+        return found
 
     def refuse_empty(self, given: str) -> None:
         """Check that there is an example.

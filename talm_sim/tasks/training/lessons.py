@@ -11,6 +11,7 @@ from talm_sim.types import JsonObject, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.models.base import TextModel
+    from talm_sim.tasks.base import RunView
     from talm_sim.tasks.training.writing import RowWriter
 
 __all__ = ["Lessons"]
@@ -39,6 +40,20 @@ class Lessons(ABC):
 
         Raises:
             PrerequisiteError: No example can be made, or the classes cannot be balanced.
+        """
+
+    @abstractmethod
+    def of_run(self, run: RunView, kind: Kind, *, seed: int, source: str) -> TrainingSet:
+        """Make examples from what a model answered; see `outputs_to_examples`.
+
+        Args:
+            run: A run of the task.
+            kind: `sft`: the answers that are right; `preference`: each wrong answer with a right one to the same scenario.
+            seed: Seed of all draws.
+            source: What the examples' source is called.
+
+        Raises:
+            PrerequisiteError: No example can be made.
         """
 
     @abstractmethod

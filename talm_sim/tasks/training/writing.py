@@ -39,10 +39,10 @@ class RowWriter:
 
 
 class Measure(Protocol):
-    """Counts the tokens of a row's texts."""
+    """Counts tokens of a prompt with its answer, and says whether the answer begins with a token of its own."""
 
-    def __call__(self, prompt: str, answer: str) -> int:
-        """Count those of a prompt with its answer."""
+    def __call__(self, prompt: str, answer: str) -> tuple[int, bool]:
+        """Return both."""
 
 
 @dataclass(slots=True)
@@ -53,6 +53,8 @@ class WrittenRows:
     examples: list[Example] = field(default_factory=list)
     longest: int = 0
     """Tokens of the longest row; 0 if nobody counted."""
+    merged: int = 0
+    """Answers whose first letters share a token with the end of the prompt."""
 
 
 def write_rows(made: TrainingSet, writer: RowWriter, measure: Measure | None = None, most: int | None = None) -> WrittenRows:
@@ -77,11 +79,13 @@ def write_rows(made: TrainingSet, writer: RowWriter, measure: Measure | None = N
         if not all(answers):
             made.leave_out(EMPTY, example.id)
             continue
-        length = max(measure(row["prompt"], answer) for answer in answers) if measure else 0
+        measured = [measure(row["prompt"], answer) for answer in answers] if measure else [(0, True)]
+        length = max(tokens for tokens, _ in measured)
         if most is not None and length > most:
             made.leave_out(f"{TOO_LONG} {most:,}", example.id)
             continue
         written.longest = max(written.longest, length)
+        written.merged += sum(not split for _, split in measured)
         written.rows.append(row)
         written.examples.append(example)
     return written

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 from talm_sim.scenarios.dialogue import dialogue
 from talm_sim.tasks.training.examples import Kind, TrainingSet
 from talm_sim.tasks.training.lessons import Lessons
+from talm_sim.tasks.training.outputs import Output, outputs_to_examples, read_answer
 from talm_sim.tasks.training.writing import RowWriter
 from talm_sim.tasks.when2call.training.forms import published_row
-from talm_sim.tasks.when2call.training.sets import build_set
-from talm_sim.types import Scenario
+from talm_sim.tasks.when2call.training.sets import build_set, option_answer
+from talm_sim.types import Behaviour, Choice, Episode, Row, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.models.base import TextModel
+    from talm_sim.tasks.base import RunView
 
 __all__ = ["ChoiceLessons"]
 
@@ -29,6 +31,11 @@ class ChoiceLessons(Lessons):
         """See `build_set`."""
         return build_set(scenarios, kind, seed=seed, balance=balance)
 
+    def of_run(self, run: RunView, kind: Kind, *, seed: int, source: str) -> TrainingSet:
+        """Take the options that the model chose, or its free answers as they were judged."""
+        task = run.job.task
+        return outputs_to_examples(run, kind, seed, read=_read, is_right=task.succeeded, known=_known, source=source)
+
     def writer(self, model: TextModel | None, template: str) -> RowWriter:
         """Write the prompts and options that the task scores."""
         from talm_sim.agent.templates import load_template
@@ -41,3 +48,16 @@ class ChoiceLessons(Lessons):
             lambda scenario: found.conversation(dialogue(scenario), scenario.shown_tools),
             found.calls,
         )
+
+
+def _read(episode: Episode, scenario: Scenario, row: Row) -> Output | None:
+    chosen = row.labels["chosen"]
+    if episode.model_turns:
+        return read_answer(episode, scenario.shown_tools, chosen)
+    return Output(option_answer(scenario, Behaviour(chosen)), chosen)
+
+
+def _known(scenario: Scenario) -> Output | None:
+    assert isinstance(scenario.target, Choice)
+    gold = scenario.target.gold
+    return Output(option_answer(scenario, gold), gold.value)

@@ -18,7 +18,7 @@ from talm_sim.tasks.training.damage import Damage, ValuePool, calls_in, damages
 from talm_sim.tasks.training.examples import Answer, Example, Kind, TrainingSet
 from talm_sim.types import Behaviour, Choice, JsonObject, Scenario
 
-__all__ = ["BALANCES", "build_set"]
+__all__ = ["BALANCES", "build_set", "option_answer"]
 
 BALANCES: dict[str, dict[Behaviour, int]] = {
     "sft": {Behaviour.TOOL_CALL: 1, Behaviour.REQUEST_FOR_INFO: 1, Behaviour.CANNOT_ANSWER: 1},
@@ -90,11 +90,11 @@ def _note_flaw(made: TrainingSet, scenario: Scenario, flaw: str) -> bool:
     return not flaw
 
 
-def _sft(usable: Sequence[Scenario], seed: int, balance: Balance) -> list[Example]:
+def _sft(usable: Sequence[Scenario], seed: int, balance: str) -> list[Example]:
     return [_example(one) for one in _draw_balanced(usable, "sft", seed, balance)]
 
 
-def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balance: Balance) -> list[Example]:
+def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balance: str) -> list[Example]:
     """Return both halves; the larger half is cut to the size of the smaller."""
     damaged = _draw_damaged(usable, seed)
     drawn = _draw_balanced(usable, "preference", seed, balance, at_most=len(damaged))
@@ -105,11 +105,10 @@ def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balanc
         )
     first = [_example(one, _other_answer(one, seed)) for one in drawn]
     second = [_example(one, damage, f"/call-{number}") for number, (one, damage) in enumerate(damaged[: len(first)], 1)]
-    made.halves = {"wrong behaviour": len(first), "wrong call": len(second)}
     return first + second
 
 
-def _draw_balanced(usable: Sequence[Scenario], kind: Kind, seed: int, balance: Balance, at_most: int | None = None) -> list[Scenario]:
+def _draw_balanced(usable: Sequence[Scenario], kind: Kind, seed: int, balance: str, at_most: int | None = None) -> list[Scenario]:
     """Return scenarios in the balance asked for, in the order given; `at_most` bounds their number."""
     rng = random.Random(derive_seed("drawn", seed))
     limit = len(usable) if at_most is None else min(at_most, len(usable))
@@ -160,21 +159,21 @@ def _example(scenario: Scenario, rejected: Behaviour | Damage | None = None, par
         id=f"{scenario.id}{part}",
         scenario=scenario,
         action=gold.value,
-        chosen=_answer(scenario, gold),
+        chosen=option_answer(scenario, gold),
         source=scenario.source.name or "scenarios",
-        rejected=None if rejected is None else _to_write(rejected.calls) if isinstance(rejected, Damage) else _answer(scenario, rejected),
+        rejected=None if rejected is None else rejected.answer if isinstance(rejected, Damage) else option_answer(scenario, rejected),
         rejected_action="" if rejected is None else Behaviour.TOOL_CALL.value if isinstance(rejected, Damage) else rejected.value,
         fault=rejected.kind.value if isinstance(rejected, Damage) else "",
     )
 
 
-def _answer(scenario: Scenario, behaviour: Behaviour) -> Answer:
+def option_answer(scenario: Scenario, behaviour: Behaviour) -> Answer:
     """Return an option: words, or calls. The text of a single call is kept, as the task scores it."""
     text = _choice(scenario).text_of(behaviour)
     assert text is not None
-    if behaviour is not Behaviour.TOOL_CALL:
-        return text
     calls = _calls(scenario)
+    if behaviour is not Behaviour.TOOL_CALL or not calls:
+        return text
     return (CallToWrite(calls[0]["name"], calls[0]["arguments"], text),) if text.lstrip().startswith("{") else _to_write(calls)
 
 
