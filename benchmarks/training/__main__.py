@@ -27,7 +27,7 @@ from talm_sim.runs.stored_run import load_run
 
 RECIPE = Path(__file__).parent / "recipe.toml"
 RATES = ("5e-6", "2e-5", "1e-4", "5e-4")
-ITSELF = {"rows": 64, "epochs": 20, "rate": "5e-4"}
+ITSELF = {"rows": 64, "epochs": 30, "rate": "5e-4"}
 """The check that the chain works: rows that are trained on and scored."""
 PUBLISHED = "when2call_sample.jsonl"
 
