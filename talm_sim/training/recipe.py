@@ -10,7 +10,7 @@ from pydantic import Field
 
 from talm_sim.common.toml_files import packaged_toml, read_toml
 from talm_sim.common.typed_options import OptionsModel, read_options
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 
 __all__ = ["METHODS", "RECIPES", "Method", "Recipe", "read_recipe"]
 
@@ -84,4 +84,7 @@ def read_recipe(name: str, method: Method, overrides: Mapping[str, Any] | None =
         raise PrerequisiteError(f"{where}: is for {' and '.join(recipe.methods)}, not for {method}; name another with --recipe.")
     given = dict(overrides or {})
     left = tuple(key for key in recipe.open if key not in given)
-    return read_options({**recipe.model_dump(), **given, "open": left}, Recipe, "a recipe", "--")
+    try:
+        return Recipe(**{**recipe.model_dump(), **given, "open": left})
+    except OptionError as err:
+        raise PrerequisiteError(f"--{err.name.replace('_', '-')}: {err.fault}") from None

@@ -92,6 +92,10 @@ def _read_row(place: str, line: str, method: Method) -> Row:
     row = Row(place, values)
     if fault := _fault_of(values, method):
         raise row.fault(fault)
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise row.fault("has half of a character (a lone surrogate), which no tokenizer reads; delete it.") from None
     return row
 
 
@@ -117,15 +121,16 @@ def _fault_of(row: Mapping[str, Any], method: Method) -> str:
 
 
 def _fault_of_messages(row: Mapping[str, Any]) -> str:
-    messages, tools = row["messages"], row.get("tools") or []
-    if not isinstance(messages, list) or not all(isinstance(one, dict) and isinstance(one.get("role"), str) for one in messages):
-        return "has 'messages' that are not a list of objects with 'role' and 'content'."
-    if not isinstance(tools, list) or not all(isinstance(one, dict) for one in tools):
-        return "has 'tools' that are not a list of objects."
-    if len(messages) < 2 or messages[-1]["role"] != "assistant":
-        return "must end with a message of the role 'assistant', which is what the model learns."
-    last = messages[-1]
-    return "" if last.get("tool_calls") or str(last.get("content") or "").strip() else "has an empty last message; fill it or delete the row."
+    try:
+        *before, last = map(_for_template, row["messages"])
+        fits = all(isinstance(one, dict) for one in row.get("tools") or [])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        fits = False
+    if not fits:
+        return "has 'messages' or 'tools' that are not those of the chat-completions protocol."
+    if not before or last["role"] != "assistant":
+        return "must end with a message of the role 'assistant', which is what the model learns, after at least one other."
+    return "" if last.get("tool_calls") or last["content"].strip() else "has an empty last message; fill it or delete the row."
 
 
 def encode_rows(rows: Sequence[Row], tokenizer: Any, *, name: str, max_length: int, ends: Any, rendering: Rendering) -> list[Example]:
@@ -174,7 +179,7 @@ def _texts_of(row: Row, tokenizer: Any, name: str, rendering: Rendering) -> list
     prompt = render(tokenizer, messages[:-1], tools, name, rendering)
     whole = render(tokenizer, messages, tools, name, rendering, prompt=False)
     lost = "tools" if tools and prompt == render(tokenizer, messages[:-1], [], name, rendering) else ""
-    if any(call["function"]["name"] not in whole for one in messages for call in one.get("tool_calls", ())):
+    if any(call["function"]["name"] not in whole for one in messages for call in one.get("tool_calls") or ()):
         lost = lost or "calls"
     if lost:
         raise row.fault(f"has {lost}, but the chat template of {name} shows none; give one that does with --chat-template FILE.")
@@ -187,13 +192,15 @@ def _texts_of(row: Row, tokenizer: Any, name: str, rendering: Rendering) -> list
 
 def _for_template(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message as templates want it: a text as its content, and arguments as objects."""
-    shown = {**message, "content": message.get("content") or ""}
+    shown = {**message, "role": str(message["role"]), "content": message.get("content") or ""}
+    shown["content"].strip()  # a list of parts is not read here
     if message.get("tool_calls"):
-        shown["tool_calls"] = [_call(one) for one in message["tool_calls"]]
+        shown["tool_calls"] = [_for_template_call(one) for one in message["tool_calls"]]
     return shown
 
 
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+def _for_template_call(call: Mapping[str, Any]) -> dict[str, Any]:
     function = call["function"]
-    arguments = function.get("arguments") or {}
-    return {**call, "function": {**function, "arguments": json.loads(arguments) if isinstance(arguments, str) else arguments}}
+    arguments = function.get("arguments") or "{}"
+    read = json.loads(arguments) if isinstance(arguments, str) else arguments
+    return {**call, "function": {**function, "name": str(function["name"]), "arguments": {**read}}}

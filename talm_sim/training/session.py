@@ -18,7 +18,7 @@ from typing import Any
 from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.errors import PrerequisiteError, pip_install
-from talm_sim.models.local.adapters import ADAPTER_CARD, check_adapter, read_adapter
+from talm_sim.models.local.adapters import ADAPTER_CARD, check_adapter, describe_weights, read_adapter
 from talm_sim.models.local.engine import Engine, HFOptions, load_engine
 from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.prompting import Rendering
@@ -33,8 +33,8 @@ _BASE, _CHECKPOINTS = "base", "checkpoints"
 """Folders next to the adapter: the merged weights that a second stage trains, and what a training continues from."""
 _FULL = 2**24
 """Bytes below which a disk is taken to be full if something cannot be written."""
-_TOKENS_TOGETHER = 8192
-"""Most tokens, padding included, of the rows in one pass."""
+_TOKENS_TOGETHER = {"cpu": 2048, "cuda": 16_384}
+"""Most tokens, padding included, of the rows in one pass; a model of 135M parameters needs about 4 MB for each."""
 _PACKAGES = ("torch", "transformers", "trl", "peft")
 
 
@@ -136,12 +136,14 @@ def train(job: Job, report: Callable[[Step], None]) -> bool:
             engine.tokenizer,
             examples,
             checkpoints,
-            together=_together(job.recipe, examples),
+            together=_together(job.recipe, examples, engine.model.device.type),
             report=lambda *step: report(Step(*step)),
             checkpoint_s=job.checkpoint_s,
         )
         trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
         _save_adapter(trainer.model, job.out)
+        losses = [{"step": one["step"], "loss": one["loss"]} for one in trainer.state.log_history if "loss" in one]
+        write_atomically(job.out / "losses.jsonl", "".join(f"{json.dumps(one)}\n" for one in losses).encode())
         _write_card(job, settings, weights_digest(job.out / _BASE) if job.start else settings["model_digest"], finished=True)
         shutil.rmtree(checkpoints, ignore_errors=True)
     return True
@@ -160,7 +162,7 @@ def forecast(job: Job) -> Forecast:
 
     from talm_sim.training.trainers import make_trainer
 
-    together, needs = _together(job.recipe, examples), _disk_needs(job, engine)
+    together, needs = _together(job.recipe, examples, engine.model.device.type), _disk_needs(job, engine)
     tried = sorted(examples, key=lambda one: -one.longest)[:together] * 2
     moments: list[float] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -232,11 +234,12 @@ def _prepare(job: Job) -> tuple[list[Example], Engine]:
 def _settings(job: Job) -> dict[str, Any]:
     """Return all that decides the weights that come out; a training is continued only with the same."""
     folder = cached_folder(find_model(job.model, job.model.partition("/")[2]))
+    start = describe_weights(job.model, folder, read_adapter(str(job.start))) if job.start else {}
     return {
         "method": job.method,
         "model_digest": weights_digest(folder) if folder else job.model,
         "data_digest": digest_files([job.file]),
-        "from_digest": read_adapter(str(job.start)).digest if job.start else "",
+        "from_digest": start.get("adapter", ""),
         "chat_template_digest": digest_files([Path(job.chat_template)]) if job.chat_template else "",
         **job.recipe.model_dump(mode="json", exclude={"about", "methods", "open"}),
         **{name: metadata.version(name) for name in _PACKAGES},
@@ -272,10 +275,10 @@ def _write_card(job: Job, settings: dict[str, Any], base_digest: str, *, finishe
     write_atomically(job.out / ADAPTER_CARD, f"{json.dumps(card, indent=2, ensure_ascii=False)}\n".encode())
 
 
-def _together(recipe: Recipe, examples: list[Example]) -> int:
+def _together(recipe: Recipe, examples: list[Example], device: str) -> int:
     """Return how many rows go through the model in one pass: a divisor of the batch."""
     widest = max(one.longest * len(one.answers) for one in examples)
-    return max(one for one in range(1, recipe.batch + 1) if recipe.batch % one == 0 and (one == 1 or one * widest <= _TOKENS_TOGETHER))
+    return max(one for one in range(1, recipe.batch + 1) if recipe.batch % one == 0 and (one == 1 or one * widest <= _TOKENS_TOGETHER[device]))
 
 
 def _disk_needs(job: Job, engine: Engine) -> int:
@@ -314,6 +317,8 @@ def _at_work(out: Path) -> Iterator[None]:
     except BlockingIOError:
         raise PrerequisiteError(f"--out {out}: another process trains there; wait for its end, or name another folder.") from None
     except Exception as err:  # each library that writes has its own error for a full disk
+        if isinstance(err, PrerequisiteError):
+            raise
         if getattr(err, "errno", None) not in (errno.ENOSPC, errno.EDQUOT) and shutil.disk_usage(out).free > _FULL:
             raise
         from talm_sim.training.trainers import last_checkpoint

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch.nn.functional import logsigmoid
 from transformers import PrinterCallback, TrainerCallback
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
+from talm_sim.errors import PrerequisiteError
 from talm_sim.training.recipe import Method, Recipe
 from talm_sim.training.rows import Example
 
@@ -78,7 +80,7 @@ def rpo_loss(chosen: Any, rejected: Any, beta: float, scale: float) -> Any:
         beta: Weight of these differences.
         scale: Weight of the difference of the rewards, which is 1.
     """
-    wanted, found = torch.tensor(float(scale)), beta * (chosen - rejected)
+    wanted, found = chosen.new_tensor(scale), beta * (chosen - rejected)
     # log a, log (1 - a), log b and log (1 - b), none of which overflows.
     return sum(logsigmoid(sign * wanted).exp() * (logsigmoid(sign * wanted) - logsigmoid(sign * found)) for sign in (1, -1)).mean()
 
@@ -89,16 +91,22 @@ class _Progress(TrainerCallback):  # type: ignore[misc]
     def __init__(self, report: Callable[[int, int, float | None], None], seconds: float) -> None:
         self._report, self._seconds = report, seconds
         self._saved = time.monotonic()
-        self._loss: float | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Say where the training starts or continues."""
         self._report(state.global_step, state.max_steps, None)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """Report a finished step with its loss."""
-        if logs and "loss" in logs:
-            self._report(state.global_step, state.max_steps, float(logs["loss"]))
+        """Report a finished step with its loss, before a checkpoint is written.
+
+        Raises:
+            PrerequisiteError: The weights can no longer be used.
+        """
+        if not logs or "loss" not in logs:
+            return
+        if not isfinite(logs["loss"]) or not isfinite(logs["grad_norm"]):
+            raise PrerequisiteError(f"step {state.global_step}: the loss is not a finite number any more; lower --learning-rate.")
+        self._report(state.global_step, state.max_steps, float(logs["loss"]))
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Ask for a checkpoint if it is time; the result itself is saved at the end."""

@@ -28,11 +28,11 @@ _SILENCE_S = 30.0
 @click.command()
 @click.argument("method", type=click.Choice(["sft", "dpo", "rpo"]), metavar="sft|dpo|rpo")
 @click.argument("file", type=_FILE, metavar="FILE")
-@click.option("--model", required=True, metavar="hf/DIR", shell_complete=completer_for("model"), help="The model to train an adapter for.")
+@click.option("--model", required=True, metavar="hf/DIR", shell_complete=completer_for("base"), help="The model to train an adapter for.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder of the adapter; continues what is there.")
 @click.option("--from", "start", type=click.Path(path_type=Path), metavar="ADAPTER", help="Adapter of an earlier stage, merged first.")
 @click.option("--recipe", default="study", metavar="NAME|FILE", show_default=True, shell_complete=completer_for("recipe"), help="The settings.")
-@click.option("--learning-rate", type=float, metavar="X", help="Instead of the recipe's, as are the next five.")
+@click.option("--learning-rate", type=float, metavar="X", help="This and the next five replace the recipe's values.")
 @click.option("--epochs", type=int, metavar="N", help="How often each row is read.")
 @click.option("--batch", type=int, metavar="N", help="Rows per step.")
 @click.option("--max-length", type=int, metavar="N", help="Most tokens of a row; a longer row is refused.")
@@ -59,15 +59,13 @@ def command(method: Any, file: Path, model: str, out: Path, recipe: str, dry_run
     overrides = {key: given[key] for key in _OVERRIDES if given[key] is not None}
     settings = read_recipe(recipe, method, overrides)
     job = Job(method, file, model, out, settings, given["start"], given["chat_template"], given["threads"], given["checkpoint"] * 60)
-    if settings.open:
-        values = ", ".join(f"{key} {getattr(settings, key)}" for key in settings.open)
-        click.echo(f"recipe {recipe}: its paper does not state these, so their values are talm-sim's: {values}", err=True)
+    values = ", ".join(f"{key} {getattr(settings, key)}" for key in settings.open)
+    note = f"recipe {recipe}: the paper does not state these, so their values are talm-sim's: {values}" if values else ""
     if dry_run:
-        found = forecast(job)
-        _print_forecast(found, job, as_json=as_json)
+        _print_forecast(forecast(job), job, note, as_json=as_json)
         return 0
     try:
-        with _progress() as report:
+        with _progress(note) as report:
             trained = train(job, report)
     except KeyboardInterrupt:
         with suppress(OSError):  # the terminal may have gone
@@ -83,8 +81,10 @@ def command(method: Any, file: Path, model: str, out: Path, recipe: str, dry_run
     return 0
 
 
-def _print_forecast(found: Forecast, job: Job, *, as_json: bool) -> None:
+def _print_forecast(found: Forecast, job: Job, note: str, *, as_json: bool) -> None:
     """Print what a training would take."""
+    if note:
+        click.echo(note, err=True)
     if as_json:
         names = ("rows", "tokens", "longest", "steps", "together", "tokens_per_s", "hours", "memory", "disk")
         print_json({name: getattr(found, name) for name in names})
@@ -101,20 +101,27 @@ def _print_forecast(found: Forecast, job: Job, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[Step], None]]:
-    """Show a bar with the time left on a terminal, otherwise a line now and then."""
+def _progress(note: str) -> Iterator[Callable[[Step], None]]:
+    """Show a bar with the time left on a terminal, otherwise a line now and then; before either, a note."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     from talm_sim.cli.terminal.console import stderr
 
     console = stderr()
+
+    def begin() -> None:
+        if note:
+            console.print(note, soft_wrap=True)
+
     if console.is_terminal:
         columns = (TextColumn("steps"), BarColumn(bar_width=None), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         bar = Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, transient=True)
         task = bar.add_task("", total=None)
 
         def move(step: Step) -> None:
-            bar.start()  # not earlier: errors about what is missing are printed without a bar
+            if step.loss is None:  # not earlier: errors about what is missing are printed without a bar
+                begin()
+                bar.start()
             bar.update(task, completed=step.number, total=step.total, description="" if step.loss is None else f"loss {step.loss:.4f}")
 
         try:
@@ -129,6 +136,7 @@ def _progress() -> Iterator[Callable[[Step], None]]:
         nonlocal began, first, said
         now = time.monotonic()
         if step.loss is None:
+            begin()
             began, first, said = now, step.number, now
             console.print(f"{count(step.total, 'step')}, {step.number} finished before", soft_wrap=True)
         elif now - said >= _SILENCE_S or step.number == step.total:

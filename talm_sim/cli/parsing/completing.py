@@ -234,6 +234,19 @@ def _engines(context: click.Context, _: str) -> Iterable[str]:
     return ENGINES.names()
 
 
+def _bases(context: click.Context, _: str) -> Iterable[str]:
+    """List the models that can be trained: those that were fetched, and the beginning of all others."""
+    from talm_sim.models.local.folders import models_folder
+
+    return ["hf/", *sorted(f"hf/{one.name}" for one in models_folder().glob("*"))]
+
+
+def _recipes(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.training.recipe import RECIPES
+
+    return RECIPES
+
+
 COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "task": _tasks,
     "maker": _makers,
@@ -258,5 +271,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "side": _sides,
     "people": _people,
     "question": _questions,
+    "base": _bases,
+    "recipe": _recipes,
 }
 """Existing names by what they name, which may be an option's field."""
