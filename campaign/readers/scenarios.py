@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import suppress
 from typing import Final
 
 from campaign.readers.base import ASKED, ASKS, SPEC, TOOLS, Reader, all_of, also_in
+from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios import jsonl, leaks, missing, question_words, tool_texts
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.stand_ins import StandIn
@@ -15,13 +17,13 @@ from talm_sim.tasks.awareness.making import spellings as said_spellings
 from talm_sim.tasks.awareness.making.checks import check_manipulated
 from talm_sim.tasks.refusal.bfcl.rows import read_line
 from talm_sim.tasks.talm.making import drafts
+from talm_sim.tasks.training import damage, own_rows
 from talm_sim.tasks.when2call import published as when2call
 from talm_sim.tasks.when2call.making import splitting, wording
 from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
-from talm_sim.tasks.when2call.training import damage
 from talm_sim.types import Behaviour, GoldCall, Scenario, ToolSpec, Turn, YesNo
 
 __all__ = ["READERS"]
@@ -80,6 +82,13 @@ def _damaged(text: str) -> None:
     damage.damages(calls, {"f": TOOLS[0]}, f"of {text}", pool, random.Random(1))
 
 
+def _own_row(text: str) -> None:
+    said = [{"role": "user", "content": text[:50]}, {"role": "assistant", "content": f"<TOOLCALL>{text}</TOOLCALL>"}]
+    for messages, tools in ((said, []), ([said[0], {"role": "assistant", "content": text}], text)):
+        with suppress(PrerequisiteError):
+            own_rows.read_own_row({"messages": messages, "tools": tools}, "x:1", source="x", name="x:1")
+
+
 def _scenario_line(text: str) -> None:
     read_scenario({"id": text[:50], "group": "perfect", "turns": [{"messages": [{"role": "user", "content": text}]}]}, "x:1", "talm")
 
@@ -110,7 +119,8 @@ READERS: Final = (
     ),
     Reader("StandIn.explain_misfit", "talm_sim.scenarios.stand_ins", _TOOL.explain_misfit, ("[", '{"a": ', "{"), ("[", '{"a":', '\\"')),
     Reader("question words", "talm_sim.scenarios.question_words", all_of(question_words, ("stem", "content_stems", "name_stems"))),
-    Reader("calls_in", "talm_sim.tasks.when2call.training.damage", damage.calls_in, ('{"name": "f", "arguments": {',)),
+    Reader("read_own_row", "talm_sim.tasks.training.own_rows", _own_row, ('[{"name": "f", "arguments": {',), ("[", '{"a":', '\\"')),
+    Reader("calls_in", "talm_sim.tasks.training.damage", damage.calls_in, ('{"name": "f", "arguments": {',)),
     Reader("could_be_stated", "talm_sim.tasks.talm.making.drafts", drafts.could_be_stated),
     Reader(
         "cutting.cut",
@@ -217,5 +227,5 @@ READERS: Final = (
         ),
         ('{"name": "f", "parameters": {',),
     ),
-    Reader("damages", "talm_sim.tasks.when2call.training.damage", _damaged, (), ("1", "12 ", "2024-05-05 ")),
+    Reader("damages", "talm_sim.tasks.training.damage", _damaged, (), ("1", "12 ", "2024-05-05 ")),
 )

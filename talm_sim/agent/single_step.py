@@ -54,7 +54,7 @@ def _answer(turn: ModelTurn) -> str:
     """Return what a turn says, then its calls, one per line."""
     calls = [{"name": call.name, "arguments": call.arguments} for call in turn.tool_calls]
     called = "\n".join(json.dumps(call, ensure_ascii=False) for call in calls)
-    return "\n".join(filter(None, (turn.text or ("" if called else turn.raw_text), called)))
+    return "\n".join(filter(None, (turn.text or ("" if called else turn.written), called)))
 
 
 def step_graph(name: str, step: Callable[[EpisodeContext], Awaitable[Mapping[str, Any]]]) -> StepGraph:

@@ -72,7 +72,7 @@ class ChatTemplate:
     def conversation(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> str:
         """See `Template.conversation`."""
         shown = [ShownTool(tool) for tool in tools]
-        said = list(messages) if len(messages) == 1 else template_messages(as_messages(messages))
+        said = [dict(messages[0])] if len(messages) == 1 else template_messages(as_messages(messages))
         if self._shows_tools:
             return self._model.render_chat(said, [_function(tool) for tool in shown])
         system = self._default.call("system", tools=shown)

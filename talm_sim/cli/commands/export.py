@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from talm_sim.cli.commands.training_rows import command as training_rows
-from talm_sim.cli.parsing.arguments import plugin_option, run_argument, run_dir_option, warn_unclosed
+from talm_sim.cli.parsing.arguments import command_line, plugin_option, run_argument, run_dir_option, warn_unclosed
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.errors import PrerequisiteError, line_to_copy
 
@@ -156,15 +157,18 @@ def cassettes(target: Path, source: Path | None) -> None:
 
 @command.command("when2call")
 @click.argument("scenarios", type=click.Path(path_type=Path), metavar="SCENARIOS")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", required=True, help="JSONL file to write.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", required=True, help="JSONL file to write; its data card is FILE's .card.json."
+)
 @click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Random seed of --sample.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Use N scenarios of each class.")
 @click.option("--by", metavar="KEYS", default="class", show_default=True, help="Draw --sample by class, or by class,tools.")
-@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def when2call(scenarios: Path, out: Path, seed: int, sample: int | None, by: str, force: bool) -> None:
     """Write multiple-choice scenarios in the form of When2Call's published test set.
 
-    SCENARIOS is a JSONL file of scenarios or of When2Call's test rows, or hub:OWNER/DATASET[:FILE]. For training rows, see `export training`.
+    SCENARIOS is a JSONL file of scenarios or of When2Call's test rows, or hub:OWNER/DATASET[:FILE]. A data card is written next to FILE:
+    sources and licences, settings and counts. For training rows, see `export training`.
     """
     from talm_sim.recordings.files import write_atomically
     from talm_sim.scenarios.hub import local_file
@@ -172,13 +176,30 @@ def when2call(scenarios: Path, out: Path, seed: int, sample: int | None, by: str
     from talm_sim.tasks.when2call.published import TASK, row_of
     from talm_sim.tasks.when2call.training.sampling import draw_sample
 
-    _refuse_existing((out,), force=force)
+    beside = out.with_suffix(".card.json")
+    _refuse_existing((out, beside), force=force)
     task = find_task(TASK)
-    read = task.read(task.splits["all"], local_file(scenarios, task.hub_file))
+    found = local_file(scenarios, task.hub_file)
+    read = task.read(task.splits["all"], found)
     chosen = draw_sample(read, sample, by, seed) if sample else read
-    write_atomically(out, "".join(json.dumps(row_of(one), ensure_ascii=False) + "\n" for one in chosen).encode())
+    text = "".join(json.dumps(row_of(one), ensure_ascii=False) + "\n" for one in chosen).encode()
+    origins = Counter((one.source.name, one.source.licence, one.source.url) for one in chosen)
+    card = {
+        "made_by": "talm-sim",
+        "command": command_line(),
+        "sources": [{"file": str(scenarios), "sha256": hashlib.sha256(found.read_bytes()).hexdigest()}],
+        "origins": [{"name": name, "licence": licence, "url": url, "rows": number} for (name, licence, url), number in origins.items()],
+        "sample": sample,
+        "by": by if sample else None,
+        "seed": seed,
+        "rows": len(chosen),
+        "right": Counter(one.group for one in chosen),
+        "sha256": hashlib.sha256(text).hexdigest(),
+    }
+    write_atomically(out, text)
+    write_atomically(beside, (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())
     click.echo(out)
-    click.echo(f"{count(len(chosen), 'row')} of {count(len(read), 'scenario')}", err=True)
+    click.echo(f"{count(len(chosen), 'row')} of {count(len(read), 'scenario')}; card: {beside}", err=True)
 
 
 @command.command("lm-eval")

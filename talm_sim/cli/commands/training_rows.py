@@ -142,6 +142,7 @@ def _from_run(run: str, options: Mapping[str, Any]) -> _Found:
     from talm_sim.tasks.registry import find_lessons
     from talm_sim.tasks.training.card import RowSource
     from talm_sim.tasks.training.exporting import fit_examples
+    from talm_sim.tasks.training.outputs import PlayedRun
 
     for name in ("task", "balance"):
         if options[name] is not None:
@@ -154,7 +155,8 @@ def _from_run(run: str, options: Mapping[str, Any]) -> _Found:
         lessons = find_lessons(job.task.name)
         write, settings = _writer(job.task.name, lessons, options)
         try:
-            made = lessons.of_run(stored, options["kind"], seed=options["seed"], source=f"run {stored.id}")
+            played = PlayedRun(f"run {stored.id}", stored.scenarios(), stored.episodes(), stored.rows(), job.task.succeeded)
+            made = lessons.of_run(played, options["kind"], seed=options["seed"])
         except PrerequisiteError as err:
             raise PrerequisiteError(f"{stored.path}: {err}") from None
         source = RowSource("run", stored.id, stored.manifest.dataset_digest, stored.finished, _about(stored))

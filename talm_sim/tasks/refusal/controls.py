@@ -22,9 +22,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.models.base import GenerationSettings
-from talm_sim.models.formats import FORMATS, CallToWrite, Format
+from talm_sim.models.formats import FORMATS, CallToWrite
+from talm_sim.models.parsing import split_reasoning
 from talm_sim.models.sim import ControlPolicy
+from talm_sim.reasoning import Decision
 from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
+from talm_sim.tasks.reasoning import NONE, with_thought
 from talm_sim.tasks.refusal.tools import functions
 from talm_sim.types import AcceptedCall, Calls, ModelTurn, Scenario, ToolSpec
 
@@ -47,25 +50,31 @@ class CallPolicy(ControlPolicy):
         name: The control.
         scenario: What it is asked.
         target: What is right.
+        reasoning: The kind of thought that it writes first.
         pythonic: Whether calls were asked for as a list in Python's syntax; else they stand in `<tool_call>` tags, as do those of Java and
             JavaScript functions, whose values are texts of source code.
     """
 
-    def __init__(self, name: str, scenario: Scenario, target: Calls, *, pythonic: bool = False) -> None:
+    def __init__(self, name: str, scenario: Scenario, target: Calls, *, pythonic: bool = False, reasoning: str = NONE) -> None:
         super().__init__(name)
         form = FORMATS["pythonic" if pythonic and target.syntax == "python" else "hermes"]
-        self._text = _text(self.control, scenario, target, form)
+        calls = _calls(self.control, scenario, target)
+        text = form.write(calls) if calls else _SAYS.get(self.control, _DECLINES)
+        decision = Decision.CALL if calls else Decision.CLARIFY if self.control in _SAYS else Decision.DEFER
+        self._text = with_thought(reasoning, decision, text, summary=scenario.query, tools=[call.name for call in calls])
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Answer, in words or by calls."""
         await self.wait()
-        return ModelTurn(raw_text=self._text, text=self._text)
+        text, thought = split_reasoning(self._text)
+        return ModelTurn(raw_text=self._text, text=text, reasoning=thought)
 
 
-def _text(control: str, scenario: Scenario, target: Calls, form: Format) -> str:
+def _calls(control: str, scenario: Scenario, target: Calls) -> list[CallToWrite]:
+    """Return what a control calls; nothing if it writes words."""
     if control in {"cautious", "asker"} or (control == "oracle" and target.expected == "none"):
-        return _SAYS.get(control, _DECLINES)
-    return form.write(right_calls(scenario, target) or [CallToWrite(_first_tool(scenario), {})])
+        return []
+    return right_calls(scenario, target) or [CallToWrite(_first_tool(scenario), {})]
 
 
 def right_calls(scenario: Scenario, target: Calls) -> list[CallToWrite]:

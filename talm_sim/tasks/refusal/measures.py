@@ -13,8 +13,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from talm_sim.judges.stats import share
+from talm_sim.reasoning import Decision
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.figures import Figure, difference_of, mean_of, within
+from talm_sim.tasks.reasoning import decision_matrix, reasoning_figure, reasoning_measures, reasoning_values
 from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.gaps import gap_of
 from talm_sim.tasks.refusal.trees import reach_of, tree_lines
@@ -79,11 +81,13 @@ def rows(run: RunView) -> Iterator[Row]:
     items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, Calls)}
     said = {(one.judge, one.episode_id): one for one in run.verdicts() if one.judge in (FORMAT, INTENT, BFCL)}
     several = len({one.language for one, _ in items.values()}) > 1
+    kind = run.job.options.reasoning  # once, because a stored run reads its job from the file
     for episode in run.episodes():
         if episode.scenario_id in items:
             scenario, target = items[episode.scenario_id]
             verdicts = [said.get((judge, episode.id)) for judge in (FORMAT, INTENT, BFCL)]
-            yield _row(episode, scenario, target, verdicts, several=several)
+            row = _row(episode, scenario, target, verdicts, several=several)
+            yield _with_thought(row, kind, episode, target, verdicts[1]) if row.scored else row
 
 
 def _row(episode: Episode, scenario: Scenario, target: Calls, verdicts: Sequence[Verdict | None], *, several: bool) -> Row:
@@ -101,6 +105,19 @@ def _row(episode: Episode, scenario: Scenario, target: Calls, verdicts: Sequence
     }
     values["cut_off"] = any(turn.stop == "length" for turn in episode.model_turns)
     return row.model_copy(update={"values": values, "labels": {**row.labels, "found": _answer_kind(target, *verdicts[:2])}})
+
+
+def _with_thought(row: Row, kind: str, episode: Episode, target: Calls, meant: Verdict | None) -> Row:
+    """Return a row with what is measured of the thought; only a decision for `call` says more than that there is no call."""
+    called = None if meant is None or meant.value is None else meant.value == (target.expected != "none")
+    values, labels = reasoning_values(kind, episode, _decisions(target.expected != "none"), None if called is None else _decisions(called))
+    if labels and called is not None:
+        labels["action"] = CALLED if called else REFUSED
+    return row.model_copy(update={"values": {**row.values, **values}, "labels": {**row.labels, **labels}})
+
+
+def _decisions(called: bool) -> frozenset[Decision]:
+    return frozenset({Decision.CALL} if called else set(Decision) - {Decision.CALL})
 
 
 def _answer_kind(target: Calls, read: Verdict | None, meant: Verdict | None) -> str:
@@ -126,7 +143,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     for language in languages:
         own = [row for row in ordered if row.labels["language"] == language]
         groups = list(dict.fromkeys(row.group for row in own))
-        found += [_subset(name, [row for row in own if row.group == name], alone=len(groups) == 1) for name in groups]
+        found += [_subset(name, [row for row in own if row.group == name], run, alone=len(groups) == 1) for name in groups]
         if len(groups) > 1:
             found.append(_overall_summary(ALL if len(languages) == 1 else f"{ALL}, {language}", own, run))
     return found
@@ -136,6 +153,8 @@ def figure(group: str, measure: str) -> Figure | None:
     """Return how a gap is computed, and each measure over all rows of a language; what a subset has is else a mean of values."""
     whole, _, language = group.partition(", ")
     over_all = whole == ALL
+    if over_all and (found := reasoning_figure(measure)):
+        return within(lambda rows: [row for row in rows if not language or row.labels["language"] == language], found)
     if measure not in _HEADS or not (over_all or measure in _GAPS):
         return None
 
@@ -153,10 +172,10 @@ def _of_group(group: str, rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.group == group]
 
 
-def _subset(name: str, rows: Sequence[Row], *, alone: bool) -> Summary:
+def _subset(name: str, rows: Sequence[Row], run: RunView, *, alone: bool) -> Summary:
     measures = {"calls": ("ast", "ast_bfcl"), "none": ("h_i", "h_s", "h_s_bfcl"), "any": ("relevance",)}[rows[0].labels["gold"]]
     rates = {one: share(rows, one) for one in measures}
-    columns = tuple(_columns(rates, rows))
+    columns = (*_columns(rates, rows), *reasoning_measures(rows, run.job.options.reasoning))
     return Summary.of(name, rows, facts=_facts(rows), measures=columns, matrices=tuple(_matrices(rows)) if alone else ())
 
 
@@ -175,7 +194,12 @@ def _overall_summary(name: str, rows: Sequence[Row], run: RunView) -> Summary:
         rates |= {name: share(rows, name) for name in ("h_i", "h_s", "h_s_bfcl")}
     lines = tree_lines(run.job.options.bfcl_version, _rates_by_subset(rows), reach_of(rows, run)) if published else ()
     return Summary.of(
-        name, rows, facts=_facts(rows), measures=(*_columns(rates, refusals), *lines), matrices=tuple(_matrices(rows)), derived=True
+        name,
+        rows,
+        facts=_facts(rows),
+        measures=(*_columns(rates, refusals), *reasoning_measures(rows, run.job.options.reasoning), *lines),
+        matrices=tuple(_matrices(rows)),
+        derived=True,
     )
 
 
@@ -224,6 +248,7 @@ def _matrices(rows: Sequence[Row]) -> Iterator[Matrix]:
     faults = (RIGHT, *(fault.value for fault in CallFault))
     yield from _matrix("calls", made, faults, tuple(_FAULT_HEADS.get(one, one) for one in faults))
     yield from _matrix("refusals", refused, (REFUSED, MALFORMED, CALLED))
+    yield from decision_matrix(rows, "action", (CALLED, REFUSED))
 
 
 def _matrix(name: str, rows: Sequence[Row], columns: tuple[str, ...], heads: tuple[str, ...] = ()) -> Iterator[Matrix]:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from talm_sim.config import GEN, SCO, Names, option
-from talm_sim.tasks.options import PromptOptions
+from talm_sim.tasks.reasoning import ReasoningOptions
 from talm_sim.tasks.refusal.wording import TOLD
 
 __all__ = ["RefusalOptions"]
 
 
-class RefusalOptions(PromptOptions):
+class RefusalOptions(ReasoningOptions):
     """Options of task `refusal`."""
 
     own_templates: ClassVar = TOLD

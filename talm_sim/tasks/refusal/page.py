@@ -10,6 +10,7 @@ from typing import Any
 from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.beside import Beside, compare_own
+from talm_sim.tasks.reasoning import reasoning_notes
 from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
 from talm_sim.tasks.refusal.data import NOT_NATIVE
@@ -75,6 +76,7 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
     own = [summary for summary in summaries if not summary.derived]
     if any(summary.measure("h_i") for summary in own):
         yield "Irr, H-I and H-S are shares of rows without a call: higher is better"
+    yield from reasoning_notes(run.job)
     yield from _data(run)
     cut = sum(summary.facts["cut_off"] for summary in own)
     if cut:

@@ -109,12 +109,12 @@ def prompt_writer(model: TextModel | None, template: str, texts: Mapping[str, st
 def _raw_prompts(model: TextModel, template: str, texts: Mapping[str, str]) -> Asking:
     written = prompt_writer(model, template, texts)
 
-    async def ask(_: Model, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn] = ()) -> ModelTurn | None:
+    async def ask(model: TextModel, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn] = ()) -> ModelTurn | None:
         if turns:
             return None
         prompt = written.prompt(scenario)
         turn = await model.complete(prompt, settings)
-        return turn.model_copy(update={"raw_prompt": prompt})
+        return turn.model_copy(update={"raw_prompt": turn.raw_prompt or prompt})
 
     return Asking(ask, written.prompt, written.wording, written.name)
 
@@ -142,7 +142,6 @@ def _message_converter(model: TextModel) -> Callable[[Sequence[Mapping[str, Any]
         system = _MARK in model.render_chat([{"role": "system", "content": _MARK}, {"role": "user", "content": "-"}], [])
     except PrerequisiteError:
         system = False
-
 
     def convert(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         known = template_messages(as_messages(messages)) if any(one["role"] == "tool" or "tool_calls" in one for one in messages) else messages

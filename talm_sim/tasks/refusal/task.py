@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,6 +11,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.judged_by_people import PersonQuestion, pass_question
+from talm_sim.tasks.reasoning import NONE, ask_for_thought, instruct_all, keyed, reasoning_label
 from talm_sim.tasks.refusal import measures, page
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.data import load, read_case
@@ -19,12 +20,14 @@ from talm_sim.types import Calls, Episode, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
+    from talm_sim.tasks.bounds import Bound
     from talm_sim.tasks.calls import EpisodeCalls
     from talm_sim.tasks.recorded import Recorded
 
 __all__ = ["RefusalTask"]
 
 _OWN_TOKENS = 256
+_THOUGHT_TOKENS = 512
 
 
 class RefusalTask(AskingTask[RefusalOptions]):
@@ -67,6 +70,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
     summarize = staticmethod(measures.summarize)
     figure = staticmethod(measures.figure)
     sections = staticmethod(page.sections)
+    label = staticmethod(reasoning_label)
     notes = staticmethod(page.notes)
     beside = staticmethod(page.beside)
 
@@ -84,7 +88,16 @@ class RefusalTask(AskingTask[RefusalOptions]):
             raise PrerequisiteError("--tool-format constrained: is for agents; task refusal describes tools with --template, so leave it out.")
         job = super().settle(job, recorded).having(tool_format="native")
         own = not job.options.subset and job.options.bfcl is None and job.config.scenarios is None
-        return job.having(max_new_tokens=_OWN_TOKENS) if own and job.config.max_new_tokens is None else job
+        tokens = _OWN_TOKENS if job.options.reasoning == NONE else _OWN_TOKENS + _THOUGHT_TOKENS
+        return job.having(max_new_tokens=tokens) if own and job.config.max_new_tokens is None else job
+
+    def key(self, job: Job[RefusalOptions]) -> Mapping[str, Any]:
+        """As other tasks; a run without reasoning has the key it always had."""
+        return keyed(super().key(job))
+
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterable[Bound]:
+        """One request, with what asks for thought."""
+        return super().bounds(instruct_all(scenarios, job), job, recorded)
 
     def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
         """Return the judges of readable calls, of attempts and, if its reader is made for them, of the calls that BFCL reads."""
@@ -104,11 +117,13 @@ class RefusalTask(AskingTask[RefusalOptions]):
 
         return called(episode, scenario)
 
-    def control(self, name: str, scenario: Scenario, *, pythonic: bool = False) -> Model | None:
+    def control(self, name: str, scenario: Scenario, *, pythonic: bool = False, reasoning: str = NONE) -> Model | None:
         """Return the control's policy, which calls or writes words as it always does; None if a scenario says nothing of calls."""
         from talm_sim.tasks.refusal.controls import CallPolicy
 
-        return CallPolicy(name, scenario, scenario.target, pythonic=pythonic) if isinstance(scenario.target, Calls) else None
+        if not isinstance(scenario.target, Calls):
+            return None
+        return CallPolicy(name, scenario, scenario.target, pythonic=pythonic, reasoning=reasoning)
 
     def asking(self, job: Job[RefusalOptions], model: Model) -> Asking:
         """Ask by the template that suits the model."""
@@ -116,4 +131,4 @@ class RefusalTask(AskingTask[RefusalOptions]):
         from talm_sim.tasks.refusal.wording import load_wording
 
         found = asking(model, job.options.template, load_wording(job.config.prompts))
-        return replace(found, control={"pythonic": bool(self.calls_as(job))})
+        return ask_for_thought(replace(found, control={"pythonic": bool(self.calls_as(job))}), job, model)

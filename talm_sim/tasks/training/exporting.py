@@ -36,7 +36,7 @@ def fit_scenarios(scenarios: Sequence[Scenario], make: Callable[[Sequence[Scenar
         gone = {reason: sorted({of[one] for one in ids}) for reason, ids in tried.left_out.items()}
         if not gone:
             for reason, ids in left.items():
-                made.leave_out(reason, *ids)
+                made.leave_out(reason, *sorted(ids))
             return made
         for reason, ids in gone.items():
             left.setdefault(reason, []).extend(ids)

@@ -11,7 +11,7 @@ from talm_sim.types import JsonObject, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.models.base import TextModel
-    from talm_sim.tasks.base import RunView
+    from talm_sim.tasks.training.outputs import PlayedRun
     from talm_sim.tasks.training.writing import RowWriter
 
 __all__ = ["Lessons"]
@@ -43,14 +43,13 @@ class Lessons(ABC):
         """
 
     @abstractmethod
-    def of_run(self, run: RunView, kind: Kind, *, seed: int, source: str) -> TrainingSet:
+    def of_run(self, run: PlayedRun, kind: Kind, *, seed: int) -> TrainingSet:
         """Make examples from what a model answered; see `outputs_to_examples`.
 
         Args:
             run: A run of the task.
             kind: `sft`: the answers that are right; `preference`: each wrong answer with a right one to the same scenario.
             seed: Seed of all draws.
-            source: What the examples' source is called.
 
         Raises:
             PrerequisiteError: No example can be made.

@@ -51,8 +51,8 @@ def mix(made: TrainingSet, own: TrainingSet, ratio: tuple[int, int], seed: int) 
     for part, size in ((own, unit * ratio[0]), (made, unit * ratio[1])):
         kept = _draw(part.examples, size, seed)
         mixed.examples += kept
-        ids = {one.id for one in kept}
-        mixed.leave_out(NOT_DRAWN, *(one.id for one in part.examples if one.id not in ids))
+        drawn = {one.id for one in kept}
+        mixed.leave_out(NOT_DRAWN, *(one.id for one in part.examples if one.id not in drawn))
     twice = len(mixed.examples) - len({one.id for one in mixed.examples})
     if twice:
         raise PrerequisiteError(f"--with: {twice} of its rows have the id of a row that is made here; give them others.")

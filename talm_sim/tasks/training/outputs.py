@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from talm_sim.common.digests import derive_seed
+from talm_sim.common.digests import canonical_json, derive_seed
 from talm_sim.models.formats import CallToWrite, read_calls
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.scenarios.tool_texts import spec_of
-from talm_sim.tasks.base import RunView
+from talm_sim.tasks.training.damage import as_objects
 from talm_sim.tasks.training.examples import Answer, Example, Kind, TrainingSet
 from talm_sim.types import Episode, Row, Scenario
 
-__all__ = ["Output", "outputs_to_examples", "read_answer"]
+__all__ = ["Output", "PlayedRun", "in_tags", "outputs_to_examples", "read_answer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +34,36 @@ class Output:
     @property
     def text(self) -> str:
         """The answer as text; equal answers have equal ones."""
-        return self.answer if isinstance(self.answer, str) else json.dumps([[call.name, call.arguments] for call in self.answer], sort_keys=True)
+        return self.answer if isinstance(self.answer, str) else canonical_json(as_objects(self.answer))
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedRun:
+    """A run as it is learned from.
+
+    Attributes:
+        name: What the examples' source is called.
+        scenarios: Its scenarios.
+        episodes: Its finished episodes, in the order of the plan.
+        rows: What each of them counts as.
+        succeeded: Says whether a row's episode succeeded; None if it is not scored.
+    """
+
+    name: str
+    scenarios: Iterable[Scenario]
+    episodes: Iterable[Episode]
+    rows: Iterable[Row]
+    succeeded: Callable[[Row], bool | None]
 
 
 def outputs_to_examples(
-    run: RunView,
+    run: PlayedRun,
     kind: Kind,
     seed: int,
     *,
     read: Callable[[Episode, Scenario, Row], Output | None],
     is_right: Callable[[Row], bool | None],
     known: Callable[[Scenario], Output | None],
-    source: str,
 ) -> TrainingSet:
     """Make examples from a run.
 
@@ -60,7 +77,6 @@ def outputs_to_examples(
         read: Reads an episode's answer; None if it has none.
         is_right: Says whether a row's episode succeeded; None if it is not scored.
         known: Returns the right answer that a scenario has; None if it has none.
-        source: What the examples' source is called.
 
     Raises:
         PrerequisiteError: No example can be made.
@@ -70,9 +86,9 @@ def outputs_to_examples(
     total = len(found) + sum(map(len, made.left_out.values()))
     if kind == "sft":
         made.leave_out("the answer is wrong", *(one.id for one, _, right in found if not right))
-        made.examples = [_example(one, scenario, output, source) for one, (scenario, output), right in found if right]
+        made.examples = [_example(one, scenario, output, run.name) for one, (scenario, output), right in found if right]
     else:
-        made.examples = list(_pairs(found, made, seed, known, source))
+        made.examples = list(_pairs(found, made, seed, known, run.name))
     made.refuse_empty(f"{total:,} episodes")
     made.shuffle(seed)
     return made
@@ -82,13 +98,13 @@ _Found = tuple[Episode, tuple[Scenario, Output], bool]
 
 
 def _read_all(
-    run: RunView, made: TrainingSet, read: Callable[[Episode, Scenario, Row], Output | None], is_right: Callable[[Row], bool | None]
+    run: PlayedRun, made: TrainingSet, read: Callable[[Episode, Scenario, Row], Output | None], is_right: Callable[[Row], bool | None]
 ) -> Iterator[_Found]:
     """Yield what can be used, each answer to a scenario once; note the rest."""
-    rows = {row.episode: row for row in run.job.task.rows(run)}
-    scenarios = {one.id: one for one in run.scenarios()}
+    rows = {row.episode: row for row in run.rows}
+    scenarios = {one.id: one for one in run.scenarios}
     seen: set[tuple[str, str]] = set()
-    for episode in run.episodes():
+    for episode in run.episodes:
         row, scenario = rows.get(episode.id), scenarios.get(episode.scenario_id)
         right = None if row is None else is_right(row)
         if row is None or scenario is None or right is None:
@@ -108,9 +124,7 @@ def _example(episode: Episode, scenario: Scenario, output: Output, source: str) 
     return Example(episode.id, scenario, output.action, output.answer, source, thought=output.thought)
 
 
-def _pairs(
-    found: Sequence[_Found], made: TrainingSet, seed: int, known: Callable[[Scenario], Output | None], source: str
-) -> Iterator[Example]:
+def _pairs(found: Sequence[_Found], made: TrainingSet, seed: int, known: Callable[[Scenario], Output | None], source: str) -> Iterator[Example]:
     answered: dict[str, list[_Found]] = {}
     for one in found:
         answered.setdefault(one[1][0].id, []).append(one)

@@ -21,7 +21,7 @@ from talm_sim.tasks.training.damage import Damage, ValuePool, as_objects, damage
 from talm_sim.tasks.training.examples import Example, Kind, TrainingSet
 from talm_sim.types import Behaviour, JsonObject, Scenario, Source, Turn
 
-__all__ = ["ANSWER", "CLASSES", "read_own_rows"]
+__all__ = ["ANSWER", "CLASSES", "read_own_row", "read_own_rows"]
 
 ANSWER = "answer"
 """The class of an answer in words of which nobody says what kind it is."""
@@ -45,7 +45,7 @@ def read_own_rows(file: Path, kind: Kind, seed: int) -> TrainingSet:
     made = TrainingSet(kind)
     seen: dict[str, str] = {}
     for where, line in json_lines(file):
-        one = _read(line, where, file.stem, f"{file.stem}:{where.rpartition(':')[2]}")
+        one = read_own_row(line, where, source=file.stem, name=f"{file.stem}:{where.rpartition(':')[2]}")
         if one.id in seen:
             raise PrerequisiteError(f"{where}: id: '{one.id}' is also used in {seen[one.id]}; ids must be unique.")
         seen[one.id] = where
@@ -56,7 +56,18 @@ def read_own_rows(file: Path, kind: Kind, seed: int) -> TrainingSet:
     return made
 
 
-def _read(line: Any, where: str, source: str, name: str) -> Example:
+def read_own_row(line: Any, where: str, *, source: str, name: str) -> Example:
+    """Read a parsed line.
+
+    Args:
+        line: The line.
+        where: File and line, for messages.
+        source: What the example's source is called.
+        name: The example's id, if the row has none.
+
+    Raises:
+        PrerequisiteError: It is no such row.
+    """
     if not isinstance(line, dict) or "messages" not in line:
         raise PrerequisiteError(f"{where}: is no object with `messages` and `tools`; write one training row per line.")
     if "chosen_response" in line or "chosen" in line:
@@ -71,7 +82,9 @@ def _read(line: Any, where: str, source: str, name: str) -> Example:
     calls = tuple(CallToWrite(one["name"], one["arguments"]) for one in last.get("tool_calls", ()))
     action = line.get("action") or (Behaviour.TOOL_CALL.value if calls else ANSWER)
     if action not in CLASSES:
-        raise PrerequisiteError(f"{where}: action: unknown class '{action}'; write one of {', '.join(CLASSES)}.{did_you_mean(str(action), CLASSES)}")
+        raise PrerequisiteError(
+            f"{where}: action: unknown class '{action}'; write one of {', '.join(CLASSES)}.{did_you_mean(str(action), CLASSES)}"
+        )
     name = _text(line, "id", where) or _text(line, "uuid", where) or name
     scenario = Scenario(
         id=name,
@@ -121,7 +134,7 @@ def _call(value: Any, number: int, place: str) -> JsonObject:
     inner = value.get("function", value) if isinstance(value, dict) else None
     name = inner.get("name") if isinstance(inner, dict) else None
     if not isinstance(inner, dict) or not isinstance(name, str) or not name:
-        raise PrerequisiteError(f"{place}: names no function; write {{\"function\": {{\"name\": ..., \"arguments\": ...}}}}.")
+        raise PrerequisiteError(f'{place}: names no function; write {{"function": {{"name": ..., "arguments": ...}}}}.')
     arguments = inner.get("arguments", {})
     if isinstance(arguments, str):
         arguments = _json(arguments or "{}", f"{place}.arguments")
@@ -161,7 +174,8 @@ def _reject(made: TrainingSet, seed: int) -> None:
         if damage is None:
             made.leave_out("its call cannot be damaged", one.id)
         else:
-            made.examples.append(replace(one, rejected=damage.answer, rejected_action=one.action, fault=damage.kind.value, rejected_thought=one.thought))
+            wrong = replace(one, rejected=damage.answer, rejected_action=one.action, rejected_thought=one.thought)
+            made.examples.append(replace(wrong, fault=damage.kind.value))
 
 
 def _damage(one: Example, calls: Sequence[CallToWrite], pool: ValuePool, seed: int) -> Damage | None:

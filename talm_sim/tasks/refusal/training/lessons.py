@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -21,14 +21,13 @@ from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.tasks.training.damage import Damage, ValuePool, as_objects, damages
 from talm_sim.tasks.training.examples import Answer, Example, Kind, TrainingSet
 from talm_sim.tasks.training.lessons import Lessons
-from talm_sim.tasks.training.outputs import Output, outputs_to_examples, read_answer
+from talm_sim.tasks.training.outputs import Output, PlayedRun, outputs_to_examples, read_answer
 from talm_sim.tasks.training.writing import RowWriter
 from talm_sim.tools_env.examples import example_arguments
 from talm_sim.types import Behaviour, Calls, Episode, Row, Scenario, ToolCall
 
 if TYPE_CHECKING:
     from talm_sim.models.base import TextModel
-    from talm_sim.tasks.base import RunView
 
 __all__ = ["RefusalLessons", "known_answer"]
 
@@ -65,17 +64,14 @@ class RefusalLessons(Lessons):
         made.shuffle(seed)
         return made
 
-    def of_run(self, run: RunView, kind: Kind, *, seed: int, source: str) -> TrainingSet:
+    def of_run(self, run: PlayedRun, kind: Kind, *, seed: int) -> TrainingSet:
         """Take a model's answers; what attempts a call where none fits is wrong, even if the attempt cannot be read."""
-        return outputs_to_examples(
-            run,
-            kind,
-            seed,
-            read=_read,
-            is_right=lambda row: _is_right(row, run.job.task.succeeded),
-            known=lambda scenario: known_answer(scenario, seed),
-            source=source,
-        )
+
+        def is_right(row: Row) -> bool | None:
+            attempts = [row.values.get(name) for name in ("h_i", "relevance_intent")]
+            return False if False in attempts else run.succeeded(row)
+
+        return outputs_to_examples(run, kind, seed, read=_read, is_right=is_right, known=lambda scenario: known_answer(scenario, seed))
 
     def writer(self, model: TextModel | None, template: str) -> RowWriter:
         """Write the messages that the task sends, through the model's chat template."""
@@ -137,11 +133,6 @@ def _needless_call(scenario: Scenario, rng: random.Random) -> CallToWrite | None
         return None
     function, spec = rng.choice(shown)
     return CallToWrite(function["name"], example_arguments(spec).arguments)
-
-
-def _is_right(row: Row, succeeded: Callable[[Row], bool | None]) -> bool | None:
-    attempts = [row.values.get(name) for name in ("h_i", "relevance_intent")]
-    return False if False in attempts else succeeded(row)
 
 
 def _read(episode: Episode, scenario: Scenario, row: Row) -> Output | None:

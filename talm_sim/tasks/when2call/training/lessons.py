@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from talm_sim.scenarios.dialogue import dialogue
 from talm_sim.tasks.training.examples import Kind, TrainingSet
 from talm_sim.tasks.training.lessons import Lessons
-from talm_sim.tasks.training.outputs import Output, outputs_to_examples, read_answer
+from talm_sim.tasks.training.outputs import Output, PlayedRun, outputs_to_examples, read_answer
 from talm_sim.tasks.training.writing import RowWriter
 from talm_sim.tasks.when2call.training.forms import published_row
 from talm_sim.tasks.when2call.training.sets import build_set, option_answer
@@ -16,7 +16,6 @@ from talm_sim.types import Behaviour, Choice, Episode, Row, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.models.base import TextModel
-    from talm_sim.tasks.base import RunView
 
 __all__ = ["ChoiceLessons"]
 
@@ -31,10 +30,9 @@ class ChoiceLessons(Lessons):
         """See `build_set`."""
         return build_set(scenarios, kind, seed=seed, balance=balance)
 
-    def of_run(self, run: RunView, kind: Kind, *, seed: int, source: str) -> TrainingSet:
+    def of_run(self, run: PlayedRun, kind: Kind, *, seed: int) -> TrainingSet:
         """Take the options that the model chose, or its free answers as they were judged."""
-        task = run.job.task
-        return outputs_to_examples(run, kind, seed, read=_read, is_right=task.succeeded, known=_known, source=source)
+        return outputs_to_examples(run, kind, seed, read=_read, is_right=run.succeeded, known=_known)
 
     def writer(self, model: TextModel | None, template: str) -> RowWriter:
         """Write the prompts and options that the task scores."""
