@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
@@ -54,7 +55,7 @@ MOST_CHARACTERS = {"test": 1240, "validation": 1240, "train": 930}
 """Of tools, question and longest option, by part: with the frame of template `default`, a training row has at most 400 tokens of SmolLM2."""
 _LONGEST_VALUE = 60
 _PER_TOOL = 8
-"""Most sources that call one tool, so that no tool is most of a part."""
+"""Most sources that call one tool."""
 _NEUTRAL = (0, 1, 1, 2)
 """Sentences that state nothing, as a request has them: drawn alike for all classes, with one more in two of three requests that lack a value,
 which else were the shorter ones.
@@ -93,15 +94,10 @@ def make_parts(parts: Mapping[str, tuple[int, int]] = PARTS) -> dict[str, list[R
     found: dict[str, list[Row]] = {}
     for part, (many, size) in parts.items():
         own, categories = categories[:many], categories[many:]
-        wordings = WORDINGS[part]
-        triples = _in_turn(list(_triples([one for one in sources if one.spec.category in own], writer, part)))
-        alike = [[triple for triple in triples if triple[0]["source"].endswith(wording)] for wording in wordings]
-        if len(min(alike, key=len)) < size // len(wordings):
-            raise ValueError(f"{part}: {len(triples)} sources can be made into rows, too few for {size}")
-        # Wordings take turns, so that every beginning of the part has them alike.
-        found[part] = [
-            row for together in zip(*(one[: size // len(wordings)] for one in alike), strict=True) for triple in together for row in triple
-        ]
+        triples = list(islice(_triples([one for one in sources if one.spec.category in own], writer, part), size))
+        if len(triples) < size:
+            raise ValueError(f"{part}: {len(triples)} sources can be made into rows, fewer than {size}")
+        found[part] = [row for triple in triples for row in triple]
     return found
 
 
@@ -155,19 +151,27 @@ def _is_plain(value: Any) -> bool:
 
 
 def _triples(sources: Sequence[SourceQuestion], writer: RuleWriter, part: str) -> Iterator[list[Row]]:
-    """Yield the three rows of each source of a part that can be made soundly."""
+    """Yield the three rows of each source of a part that can be made soundly. Wordings take turns, and so do tools."""
     beside = sorted({one.spec.name: one.spec for one in sources}.values(), key=lambda spec: spec.name)
-    count: dict[str, int] = defaultdict(int)
-    for place, source in enumerate(sorted(sources, key=lambda one: derive_seed(SEED, one.id))):
-        if count[source.spec.name] == _PER_TOOL:
-            continue
+    wordings, made = WORDINGS[part], 0
+    for source in _in_turn(sources):
         draw = random.Random(derive_seed(SEED, "triple", source.id))
-        wording = WORDINGS[part][place % len(WORDINGS[part])]
-        triple = _triple_of(source, beside, writer, wording, draw)
+        triple = _triple_of(source, beside, writer, wordings[made % len(wordings)], draw)
         rows = triple and _rows_of(triple, MOST_CHARACTERS[part])
         if rows:
-            count[source.spec.name] += 1
+            made += 1
             yield rows
+
+
+def _in_turn(sources: Sequence[SourceQuestion]) -> list[SourceQuestion]:
+    """Return sources so that their tools take turns, at most `_PER_TOOL` of each, in an order drawn by the seed."""
+    turns: dict[str, int] = defaultdict(int)
+    placed = []
+    for source in sorted(sources, key=lambda one: derive_seed(SEED, one.id)):
+        tool = source.spec.name
+        placed.append((turns[tool], derive_seed(SEED, tool), source))
+        turns[tool] += 1
+    return [source for turn, _, source in sorted(placed, key=lambda one: one[:2]) if turn < _PER_TOOL]
 
 
 def _triple_of(source: SourceQuestion, beside: Sequence[ToolSpec], writer: RuleWriter, wording: str, draw: random.Random) -> _Triple | None:
@@ -265,17 +269,6 @@ def _question(triple: _Triple, frame: Sequence[str], *, lacks: bool) -> str:
     clause = _CLAUSE.split(source.spec.description, maxsplit=1)[0].strip()
     before, after = (part.format(do=clause[0].lower() + clause[1:]) for part in frame)
     return " ".join([before, *said, after])
-
-
-def _in_turn(triples: Sequence[list[Row]]) -> list[list[Row]]:
-    """Return triples so that tools take turns, in an order drawn by the seed."""
-    turns: dict[str, int] = defaultdict(int)
-    placed = []
-    for triple in triples:
-        tool = json.loads(triple[0]["target_tool"])["name"]
-        placed.append((turns[tool], derive_seed(SEED, tool), triple))
-        turns[tool] += 1
-    return [triple for _, _, triple in sorted(placed, key=lambda one: one[:2])]
 
 
 @cache
