@@ -1,4 +1,4 @@
-"""Rows of the training experiment: sound by the tools' own schemas, alike but for what makes the class, and as docs/training.md registers them."""
+"""Rows of the training experiment: sound by the tools' schemas, alike but for what makes the class, and as docs/training.md registers them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Does training on rows of task `when2call` teach when to call, or only wording? The experiment that docs/training.md registers.
 
-    python -m benchmarks.training [--out DIR] [--model hf/DIR] [--jobs N] [--quick]
+    python -m benchmarks.training [--out DIR] [--model hf/DIR] [--jobs N] [--batch-size N] [--quick]
 
 It makes the rows, trains the arms with `talm-sim train`, scores them with `talm-sim run` and prints the comparison. Stopped or killed, the same
 command continues: what is finished is not done again. `--quick` goes the same way with a few rows, and its figures say nothing. The published
@@ -198,6 +198,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--batch-size", type=int, metavar="N", help="items that are scored together")
     parser.add_argument("--device", default="auto", help="device that scores; training takes a GPU where there is one")
     parser.add_argument("--quick", action="store_true", help="a few rows and steps, to see that everything works")
+    parser.add_argument("--rows-only", action="store_true", help="make the items and the rows to train on, and stop")
     given = parser.parse_args(argv)
     out = (given.out or Path("build") / ("training-quick" if given.quick else "training")).absolute()
     run = ["-M", "dtype=float32", "-M", f"device={given.device}"]
@@ -209,6 +210,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         plan = Plan(out, given.model, dict(PARTS), RATES, ITSELF, (), run, ())
     make_files(plan)
+    if given.rows_only:
+        return 0
     rate = play(plan, given.jobs)
     print_tables(plan.out, {arm: f"sft-{rate}" if arm == "sft" else arm for arm in ARMS}, published=find_published() is not None)
     print(f"\nlearning rate {rate}, seed {SEED}; test items {digest_of(out / 'items' / 'test.jsonl')}")
