@@ -200,7 +200,8 @@ def _prepare(job: Job) -> tuple[list[Example], Engine]:
     if provider != "hf" or not name:
         raise PrerequisiteError(f"--model {job.model}: only models of this process can be trained; write hf/DIR.")
     rows = read_rows(job.file, job.method)
-    adapter = read_adapter(str(job.start)) if job.start else None
+    with _named_from(job):
+        adapter = read_adapter(str(job.start)) if job.start else None
     try:
         import datasets
         import peft  # noqa: F401
@@ -219,7 +220,8 @@ def _prepare(job: Job) -> tuple[list[Example], Engine]:
             f"--max-length {job.recipe.max_length}: {job.model} has a context of {engine.max_length} tokens; write at most that."
         )
     if adapter is not None:
-        check_adapter(job.model, adapter, engine.model.config)
+        with _named_from(job):
+            check_adapter(job.model, adapter, engine.model.config)
     examples = encode_rows(
         rows,
         engine.tokenizer,
@@ -229,6 +231,15 @@ def _prepare(job: Job) -> tuple[list[Example], Engine]:
         rendering=Rendering.of(options, None),
     )
     return examples, engine
+
+
+@contextlib.contextmanager
+def _named_from(job: Job) -> Iterator[None]:
+    """Name the option by which the adapter was given here in what is wrong with it."""
+    try:
+        yield
+    except PrerequisiteError as err:
+        raise PrerequisiteError(str(err).replace("-M lora=", "--from ", 1)) from None
 
 
 def _settings(job: Job) -> dict[str, Any]:

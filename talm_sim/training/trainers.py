@@ -147,7 +147,26 @@ def make_trainer(
     """
     from datasets import Dataset
 
-    common: dict[str, Any] = {
+    arguments = _arguments(recipe, folder, together, most_steps)
+    lora = LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, lora_dropout=recipe.dropout, target_modules="all-linear", task_type="CAUSAL_LM")
+    kind: Any = {"sft": Sft, "dpo": Dpo, "rpo": Rpo}[method]
+    trainer = kind(
+        model=model,
+        args=SFTConfig(**arguments) if method == "sft" else DPOConfig(**arguments, beta=recipe.beta),
+        train_dataset=Dataset.from_list([one.fields() for one in examples]),
+        processing_class=tokenizer,
+        peft_config=lora,
+        callbacks=[_Progress(report, checkpoint_s)],
+    )
+    trainer.remove_callback(PrinterCallback)
+    if method == "rpo":
+        trainer.scale = recipe.scale
+    return trainer
+
+
+def _arguments(recipe: Recipe, folder: Path, together: int, most_steps: int) -> dict[str, Any]:
+    """Return the arguments of TRL's configurations; its own defaults cut rows, compute in bfloat16 and report to services."""
+    return {
         "output_dir": str(folder),
         "num_train_epochs": recipe.epochs,
         "max_steps": most_steps,
@@ -169,20 +188,6 @@ def make_trainer(
         "save_total_limit": 2,  # the last one may be half-written
         "dataloader_pin_memory": torch.cuda.is_available(),
     }
-    lora = LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, lora_dropout=recipe.dropout, target_modules="all-linear", task_type="CAUSAL_LM")
-    kind: Any = {"sft": Sft, "dpo": Dpo, "rpo": Rpo}[method]
-    trainer = kind(
-        model=model,
-        args=SFTConfig(**common) if method == "sft" else DPOConfig(**common, beta=recipe.beta),
-        train_dataset=Dataset.from_list([one.fields() for one in examples]),
-        processing_class=tokenizer,
-        peft_config=lora,
-        callbacks=[_Progress(report, checkpoint_s)],
-    )
-    trainer.remove_callback(PrinterCallback)
-    if method == "rpo":
-        trainer.scale = recipe.scale
-    return trainer
 
 
 def last_checkpoint(folder: Path) -> str | None:

@@ -25,7 +25,7 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 TOOLS = [{"type": "function", "function": {"name": "look_up", "description": "", "parameters": {"type": "object", "properties": {}}}}]
-ASKED = {"role": "user", "content": "What is it?"}
+ASKED: dict[str, Any] = {"role": "user", "content": "What is it?"}
 CALLED = {
     "role": "assistant",
     "tool_calls": [{"id": "1", "type": "function", "function": {"name": "look_up", "arguments": '{"word": "mango"}'}}],
@@ -87,7 +87,7 @@ def test_messages_are_written_by_the_template(tmp_path: Path, tokenizer: Any) ->
     ],
 )
 def test_a_template_that_loses_something(tmp_path: Path, tokenizer: Any, template: str, said: str) -> None:
-    called = {**CALLED, "tool_calls": [{**CALLED["tool_calls"][0], "function": {"name": "other", "arguments": {}}}]}
+    called: dict[str, Any] = {**CALLED, "tool_calls": [{**CALLED["tool_calls"][0], "function": {"name": "other", "arguments": {}}}]}
     with pytest.raises(PrerequisiteError) as err:
         encode(tmp_path, tokenizer, [{"id": "mine", "messages": [ASKED, called], "tools": TOOLS}], template=template)
     assert said in str(err.value)

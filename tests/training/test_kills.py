@@ -65,3 +65,21 @@ def test_a_finished_training_is_left_alone(folder: Path) -> None:
     before = (folder / "first" / "adapter_model.safetensors").stat().st_mtime_ns
     assert not train(make_job(folder, "sft", out="first"), lambda step: pytest.fail("it trains"))
     assert (folder / "first" / "adapter_model.safetensors").stat().st_mtime_ns == before
+
+
+def test_the_result_of_a_second_stage_can_be_loaded(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    import torch
+
+    from talm_sim.models.local.engine import HFOptions, load_engine
+
+    def logits(model: Path, adapter: Path | None) -> Any:
+        options = HFOptions(threads=1, **({"lora": str(adapter)} if adapter else {}))
+        with torch.no_grad():
+            return load_engine("hf/some", str(model), options).model(input_ids=torch.tensor([[0, 70, 71, 72]])).logits
+
+    second = folder / "rpo-True-whole"
+    assert float((logits(folder / "model", folder / "first") - logits(second / "base", None)).abs().max()) < 1e-4
+    assert float((logits(second / "base", second) - logits(second / "base", None)).abs().max()) > 1e-2
+    assert not caplog.records, "the adapter is said to be of another base"
+    logits(folder / "model", second)
+    assert "trained on" in caplog.text

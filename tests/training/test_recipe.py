@@ -8,6 +8,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.training import RECIPES, read_recipe
+from talm_sim.training.recipe import Method
 
 
 def test_the_studys_table() -> None:
@@ -25,7 +26,7 @@ def test_when2call_states_neither_batch_nor_epochs() -> None:
 
 def test_every_packaged_recipe_states_every_key_that_its_paper_leaves_open() -> None:
     for name in RECIPES:
-        method = "rpo" if name.endswith("rpo") else "sft"
+        method: Method = "rpo" if name.endswith("rpo") else "sft"
         assert set(read_recipe(name, method).open) <= read_recipe(name, method).model_fields_set
 
 
