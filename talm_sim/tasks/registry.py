@@ -108,7 +108,7 @@ def find_maker(task: str) -> type[Maker[Any, Any, Any]]:
     return load_named(maker, f"maker of task '{task}'")
 
 
-def find_lessons(task: str) -> Lessons:
+def find_lessons(task: str) -> type[Lessons]:
     """Return what a task can teach.
 
     Raises:
@@ -118,7 +118,7 @@ def find_lessons(task: str) -> Lessons:
     if lessons is None:
         able = " or ".join(one.name for one in every_task() if one.lessons is not None)
         raise PrerequisiteError(f"task {task}: no training rows can be made from it; choose {able}.")
-    return load_named(lessons, f"lessons of task '{task}'")()
+    return load_named(lessons, f"lessons of task '{task}'")
 
 
 def list_makers() -> list[str]:

@@ -165,6 +165,8 @@ class Calls(FrozenModel):
     accepted: tuple[AcceptedCall, ...] = ()
     syntax: Literal["python", "java", "javascript"] = "python"
     """The language whose types the tools' parameters are written in."""
+    thought: str = Field(default="", exclude_if=lambda text: not text)
+    """The thought that precedes the right answer in training rows, with its marks; no model is shown it, and no judge reads it."""
 
 
 def _target_type(value: Any) -> str | None:

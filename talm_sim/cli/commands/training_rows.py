@@ -40,6 +40,7 @@ _TRL, _TASK = "trl", "when2call"
 @click.option("--model", metavar="P/N", help="Model to train: hf/DIR. Its tokenizer writes and counts the texts.")
 @click.option("-M", "model_options", multiple=True, metavar="K=V", help="Option of that model: chat_template=FILE; repeatable.")
 @click.option("--template", metavar="NAME|FILE", default="auto", show_default=True, help="Prompt style for tools and calls, or a file.")
+@click.option("--prompts", type=click.Path(path_type=Path), metavar="FILE", help="TOML file with prompt texts, as for run; of FILE.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Leave out rows that have more tokens; needs --model.")
 @click.option("--mix", metavar="OWN:MADE", help="Ratio of your own rows (--with) to rows made here, as 2:1.")
 @click.option("--with", "own", type=click.Path(path_type=Path), metavar="FILE", help="Your own tool-calling rows: JSONL, messages and tools.")
@@ -126,7 +127,9 @@ def _from_file(file: Path, options: Mapping[str, Any]) -> _Found:
     from talm_sim.tasks.training.exporting import fit_scenarios
 
     name = options["task"] or _TASK
-    lessons, balance = find_lessons(name), options["balance"] or "natural"
+    lessons, balance = find_lessons(name)(options["prompts"]), options["balance"] or "natural"
+    if options["prompts"] is not None and not lessons.reads_prompts:
+        raise PrerequisiteError(f"--prompts {options['prompts']}: no text of a file is part of the rows of task {name}; leave it out.")
     if balance not in lessons.balances:
         raise PrerequisiteError(f"--balance {balance}: task {name} has {' and '.join(lessons.balances)}.")
     write, settings = _writer(name, lessons, options)
@@ -139,23 +142,26 @@ def _from_file(file: Path, options: Mapping[str, Any]) -> _Found:
 
 def _from_run(run: str, options: Mapping[str, Any]) -> _Found:
     from talm_sim.runs.stored_run import load_run
+    from talm_sim.tasks.reasoning import ReasoningOptions, instruct, thought_text
     from talm_sim.tasks.registry import find_lessons
     from talm_sim.tasks.training.card import RowSource
     from talm_sim.tasks.training.exporting import fit_examples
     from talm_sim.tasks.training.outputs import PlayedRun
 
-    for name in ("task", "balance"):
+    for name in ("task", "balance", "prompts"):
         if options[name] is not None:
-            raise PrerequisiteError(f"--{name}: concerns a FILE of scenarios, and '{run}' is a run; leave it out.")
+            raise PrerequisiteError(f"--{name}: concerns a FILE of scenarios, and '{run}' is a run, which has its own; leave it out.")
     stored = load_run(run, options["run_dir"])
     with stored.at_once():
         if not stored.closed:
             warn_unclosed(stored.path, imported=stored.imported)
         job = stored.job
-        lessons = find_lessons(job.task.name)
+        lessons = find_lessons(job.task.name)(job.config.prompts)
+        text = thought_text(job) if isinstance(job.options, ReasoningOptions) else ""
         write, settings = _writer(job.task.name, lessons, options)
         try:
-            played = PlayedRun(f"run {stored.id}", stored.scenarios(), stored.episodes(), stored.rows(), job.task.succeeded)
+            parts = (stored.scenarios(), stored.episodes(), stored.rows(), job.task.succeeded)
+            played = PlayedRun(f"run {stored.id}", *parts, lambda scenario: instruct(scenario, text))
             made = lessons.of_run(played, options["kind"], seed=options["seed"])
         except PrerequisiteError as err:
             raise PrerequisiteError(f"{stored.path}: {err}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from talm_sim.tasks.training.examples import Example, Kind, TrainingSet
@@ -20,13 +21,21 @@ __all__ = ["Lessons"]
 class Lessons(ABC):
     """What a task brings for `talm-sim export training`; its scenarios and runs become examples, and these become text.
 
+    Args:
+        prompts: The user's file of texts, as `run --prompts` reads it; None for the built-in texts.
+
     Attributes:
+        reads_prompts: Whether its rows contain texts that such a file can replace.
         balances: Names of the shares of classes that it can keep; `natural` keeps all as they are.
         published: The forms of rows that a paper published, by name, each with what writes one; `trl` is written for every task.
     """
 
+    reads_prompts: ClassVar[bool] = False
     balances: ClassVar[tuple[str, ...]] = ("natural",)
     published: ClassVar[Mapping[str, Callable[[Example], JsonObject]]] = {}
+
+    def __init__(self, prompts: Path | None = None) -> None:
+        self.prompts = prompts
 
     @abstractmethod
     def of_scenarios(self, scenarios: Sequence[Scenario], kind: Kind, *, seed: int, balance: str) -> TrainingSet:

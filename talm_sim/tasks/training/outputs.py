@@ -47,6 +47,7 @@ class PlayedRun:
         episodes: Its finished episodes, in the order of the plan.
         rows: What each of them counts as.
         succeeded: Says whether a row's episode succeeded; None if it is not scored.
+        asked: Returns a scenario as the model was asked it: with the text that asks for thought, if there is one.
     """
 
     name: str
@@ -54,6 +55,7 @@ class PlayedRun:
     episodes: Iterable[Episode]
     rows: Iterable[Row]
     succeeded: Callable[[Row], bool | None]
+    asked: Callable[[Scenario], Scenario] = lambda scenario: scenario
 
 
 def outputs_to_examples(
@@ -90,6 +92,7 @@ def outputs_to_examples(
     else:
         made.examples = list(_pairs(found, made, seed, known, run.name))
     made.refuse_empty(f"{total:,} episodes")
+    made.examples = [replace(one, scenario=run.asked(one.scenario)) for one in made.examples]
     made.shuffle(seed)
     return made
 
@@ -157,10 +160,13 @@ def read_answer(episode: Episode, tools: Sequence[str], action: str) -> Output |
     if not episode.model_turns:
         return None
     turn = episode.model_turns[-1]
-    said, thought = split_reasoning(turn.raw_text or turn.text)
+    said, thought = split_reasoning(turn.written or turn.text)
     calls = turn.tool_calls or read_calls(said, [spec_of(tool) for tool in tools]).calls
     answer: Answer = tuple(CallToWrite(call.name, call.arguments) for call in calls) or said.strip()
-    return Output(answer, action, in_tags(turn.reasoning or thought)) if answer else None
+    thought = turn.reasoning or thought
+    # A form has no tags: what is behind it is known.
+    before = in_tags(thought) if turn.answered is None else f"{thought.strip()}\n\n"
+    return Output(answer, action, before) if answer else None
 
 
 def in_tags(thought: str) -> str:

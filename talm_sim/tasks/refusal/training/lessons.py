@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from talm_sim.agent.shown_tools import tool_specs
 from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml
+from talm_sim.config import RunConfig
 from talm_sim.models.formats import CallToWrite
+from talm_sim.reasoning import read_form
 from talm_sim.scenarios.tool_texts import spec_of
+from talm_sim.tasks.reasoning import instruct, thought_text
 from talm_sim.tasks.refusal.call_checks.calls import check_calls
 from talm_sim.tasks.refusal.call_checks.judge import tools_of
 from talm_sim.tasks.refusal.controls import right_calls
 from talm_sim.tasks.refusal.prompts import prompt_writer
 from talm_sim.tasks.refusal.tools import functions, tool_texts
 from talm_sim.tasks.refusal.wording import load_wording
+from talm_sim.tasks.registry import job_of
 from talm_sim.tasks.training.damage import Damage, ValuePool, as_objects, damages
 from talm_sim.tasks.training.examples import Answer, Example, Kind, TrainingSet
 from talm_sim.tasks.training.lessons import Lessons
@@ -40,6 +46,8 @@ _Rejected = tuple[Answer, str, str]
 class RefusalLessons(Lessons):
     """The right calls, and refusals."""
 
+    reads_prompts = True
+
     def of_scenarios(self, scenarios: Sequence[Scenario], kind: Kind, *, seed: int, balance: str) -> TrainingSet:
         """Make an example of each scenario.
 
@@ -59,7 +67,9 @@ class RefusalLessons(Lessons):
                 continue
             source = one.source.name or "scenarios"
             answer, action, fault = wrong or (None, "", "")
-            made.examples.append(Example(one.id, one, known.action, known.answer, source, answer, action, fault))
+            example = Example(one.id, self._asked(one, known.thought), known.action, known.answer, source, answer, action, fault, known.thought)
+            # A wrong call in front of which the right thought is differs from the right answer in the action alone.
+            made.examples.append(replace(example, rejected_thought=known.thought))
         made.refuse_empty(f"{len(scenarios)} scenarios")
         made.shuffle(seed)
         return made
@@ -73,9 +83,16 @@ class RefusalLessons(Lessons):
 
         return outputs_to_examples(run, kind, seed, read=_read, is_right=is_right, known=lambda scenario: known_answer(scenario, seed))
 
+    def _asked(self, scenario: Scenario, thought: str) -> Scenario:
+        """Return a scenario as `run --reasoning` asks it for such a thought."""
+        if not thought:
+            return scenario
+        kind = "form" if read_form(thought).fields else "free"
+        return instruct(scenario, _thought_text(kind, self.prompts))
+
     def writer(self, model: TextModel | None, template: str) -> RowWriter:
         """Write the messages that the task sends, through the model's chat template."""
-        found = prompt_writer(model, template, load_wording())
+        found = prompt_writer(model, template, load_wording(self.prompts))
         return RowWriter(found.name, dict(found.wording), found.prompt, found.calls)
 
 
@@ -84,10 +101,15 @@ def known_answer(scenario: Scenario, seed: int) -> Output | None:
     assert isinstance(scenario.target, Calls)
     if scenario.target.expected == "any":
         return None
-    calls = _right(scenario)
+    calls, thought = _right(scenario), scenario.target.thought
     if calls:
-        return Output(calls, _CALL)
-    return Output(random.Random(derive_seed("refusal", seed, scenario.id)).choice(_refusals()), _DECLINES)
+        return Output(calls, _CALL, thought)
+    return Output(random.Random(derive_seed("refusal", seed, scenario.id)).choice(_refusals()), _DECLINES, thought)
+
+
+@cache
+def _thought_text(kind: str, prompts: Path | None) -> str:
+    return thought_text(job_of(RunConfig(task="refusal", prompts=prompts, options={"reasoning": kind})))
 
 
 @cache
