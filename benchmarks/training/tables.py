@@ -55,12 +55,13 @@ def _print_scores(title: str, runs: Mapping[str, StoredRun]) -> None:
             size = f" n {measure.n}" if measure and name == _TOOL else ""
             cells.append(f"{decimal(measure.value) if measure else ''} {interval(measure)}{size}")
         print(f"  {_head(name):26}" + "".join(f"{cell:>18}" for cell in cells))
+    print("  chosen, by right answer")
     for arm, summary in summaries.items():
         for matrix in summary.matrices:
-            shown = [
-                f"{gold}: {dict(zip(matrix.columns, counts, strict=True))}" for gold, counts in zip(matrix.rows, matrix.counts, strict=True)
-            ]
-            print(f"  {arm} chose for " + "; ".join(line for line in shown if not line.startswith("direct")))
+            for gold, counts in zip(matrix.rows, matrix.counts, strict=True):
+                if any(counts):
+                    chosen = ", ".join(f"{number:,} {name}" for name, number in zip(matrix.columns, counts, strict=True))
+                    print(f"    {arm:10}{gold:18}{chosen}")
 
 
 def _print_differences(title: str, sides: Mapping[str, Side], run: StoredRun) -> None:
@@ -116,4 +117,4 @@ def _print_made(out: Path, adapters: Mapping[str, str]) -> None:
         if arm != "base":
             print(f"  adapter {arm:22}{digest_of(out / 'adapters' / folder / 'adapter_model.safetensors')}")
     card = json.loads((out / "adapters" / adapters["sft"] / "training.json").read_text(encoding="utf-8"))
-    print(f"  base {card['model']:25}{card['model_digest']}")
+    print(f"  base {card['model']}: {card['model_digest']}")
