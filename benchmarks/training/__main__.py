@@ -27,7 +27,7 @@ from talm_sim.runs.stored_run import load_run
 
 RECIPE = Path(__file__).parent / "recipe.toml"
 RATES = ("5e-6", "2e-5", "1e-4", "5e-4")
-ITSELF = {"rows": 64, "epochs": 30, "rate": "5e-4"}
+ITSELF = {"rows": 64, "epochs": 30, "batch": 4, "rate": "5e-4"}
 """The check that the chain works: rows that are trained on and scored."""
 PUBLISHED = "when2call_sample.jsonl"
 
@@ -41,7 +41,7 @@ class Plan:
         model: The base.
         sizes: Categories and sources of each part.
         rates: The learning rates that are tried.
-        itself: Rows and epochs of the first check.
+        itself: How the first check is trained.
         limit: Options that cut the published rows short.
         run: Further options of `talm-sim run`.
         train: Further options of `talm-sim train`.
@@ -143,7 +143,7 @@ def play(plan: Plan, jobs: int) -> str:
     """Train and score everything, several chains of steps at a time; return the learning rate that was chosen."""
 
     def itself() -> None:
-        plan.train_arm("itself", "sft", "itself", plan.itself["rate"], "--epochs", plan.itself["epochs"])
+        plan.train_arm("itself", "sft", "itself", plan.itself["rate"], "--epochs", plan.itself["epochs"], "--batch", plan.itself["batch"])
         plan.score("itself", plan.out / "items" / "itself.jsonl", "itself")
 
     def validate(rate: str) -> None:
