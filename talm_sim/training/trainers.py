@@ -148,11 +148,14 @@ def make_trainer(
     from datasets import Dataset
 
     arguments = _arguments(recipe, folder, together, most_steps)
+    config: Any = SFTConfig(**arguments) if method == "sft" else DPOConfig(**arguments, beta=recipe.beta)
+    if config.n_gpu > 1:
+        config._n_gpu = 1  # one process trains on one GPU
     lora = LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, lora_dropout=recipe.dropout, target_modules="all-linear", task_type="CAUSAL_LM")
     kind: Any = {"sft": Sft, "dpo": Dpo, "rpo": Rpo}[method]
     trainer = kind(
         model=model,
-        args=SFTConfig(**arguments) if method == "sft" else DPOConfig(**arguments, beta=recipe.beta),
+        args=config,
         train_dataset=Dataset.from_list([one.fields() for one in examples]),
         processing_class=tokenizer,
         peft_config=lora,

@@ -87,7 +87,7 @@ def test_messages_are_written_by_the_template(tmp_path: Path, tokenizer: Any) ->
     ],
 )
 def test_a_template_that_loses_something(tmp_path: Path, tokenizer: Any, template: str, said: str) -> None:
-    called: dict[str, Any] = {**CALLED, "tool_calls": [{**CALLED["tool_calls"][0], "function": {"name": "other", "arguments": {}}}]}
+    called: dict[str, Any] = {**CALLED, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "other", "arguments": {}}}]}
     with pytest.raises(PrerequisiteError) as err:
         encode(tmp_path, tokenizer, [{"id": "mine", "messages": [ASKED, called], "tools": TOOLS}], template=template)
     assert said in str(err.value)
