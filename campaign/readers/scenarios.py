@@ -16,6 +16,7 @@ from talm_sim.tasks.awareness.making import cutting, study, toolbench, written
 from talm_sim.tasks.awareness.making import spellings as said_spellings
 from talm_sim.tasks.awareness.making.checks import check_manipulated
 from talm_sim.tasks.refusal.bfcl.rows import read_line
+from talm_sim.tasks.refusal.making import thoughts
 from talm_sim.tasks.talm.making import drafts
 from talm_sim.tasks.training import damage, own_rows
 from talm_sim.tasks.when2call import published as when2call
@@ -24,7 +25,7 @@ from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
-from talm_sim.types import Behaviour, GoldCall, Scenario, ToolSpec, Turn, YesNo
+from talm_sim.types import Behaviour, Calls, GoldCall, Scenario, ToolSpec, Turn, YesNo
 
 __all__ = ["READERS"]
 
@@ -89,6 +90,11 @@ def _own_row(text: str) -> None:
             own_rows.read_own_row({"messages": messages, "tools": tools}, "x:1", source="x", name="x:1")
 
 
+def _thought(text: str) -> None:
+    thoughts.read_free_thought(text, Calls(expected="none"))
+    thoughts.read_free_thought(f"{text}\nDecision: defer", Calls(expected="none"))
+
+
 def _scenario_line(text: str) -> None:
     read_scenario({"id": text[:50], "group": "perfect", "turns": [{"messages": [{"role": "user", "content": text}]}]}, "x:1", "talm")
 
@@ -120,6 +126,9 @@ READERS: Final = (
     Reader("StandIn.explain_misfit", "talm_sim.scenarios.stand_ins", _TOOL.explain_misfit, ("[", '{"a": ', "{"), ("[", '{"a":', '\\"')),
     Reader("question words", "talm_sim.scenarios.question_words", all_of(question_words, ("stem", "content_stems", "name_stems"))),
     Reader("read_own_row", "talm_sim.tasks.training.own_rows", _own_row, ('[{"name": "f", "arguments": {',), ("[", '{"a":', '\\"')),
+    Reader(
+        "read_free_thought", "talm_sim.tasks.refusal.making.thoughts", _thought, ("Decision:", "the right "), ("decision ", "\n", "<think>")
+    ),
     Reader("calls_in", "talm_sim.tasks.training.damage", damage.calls_in, ('{"name": "f", "arguments": {',)),
     Reader("could_be_stated", "talm_sim.tasks.talm.making.drafts", drafts.could_be_stated),
     Reader(

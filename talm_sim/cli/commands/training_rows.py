@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from talm_sim.cli.parsing.arguments import command_line, completer_for, plugin_option, run_dir_option, warn_unclosed
 from talm_sim.cli.terminal.text import count, one_line
@@ -32,19 +33,28 @@ _TRL, _TASK = "trl", "when2call"
 
 
 @click.command("training")
-@click.argument("given", metavar="RUN|FILE", shell_complete=completer_for("run"))
+@click.argument("given", metavar="RUN|FILE", shell_complete=completer_for("run", files=True))
 @click.option("--kind", type=click.Choice(["sft", "preference"]), required=True, help="Right answers, or each with a wrong one.")
 @click.option("--format", "form", type=click.Choice([_TRL, "when2call"]), default=_TRL, show_default=True, help="Format to write.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="F", required=True, help="JSONL file to write; its card is F's .card.json.")
-@click.option("--task", metavar="NAME", shell_complete=completer_for("task"), help=f"Task of FILE.  [default: {_TASK}]")
-@click.option("--model", metavar="P/N", help="Model to train: hf/DIR. Its tokenizer writes and counts the texts.")
+@click.option("--task", metavar="NAME", shell_complete=completer_for("task"), default=_TASK, show_default=True, help="Task of FILE.")
+@click.option(
+    "--model", metavar="P/N", shell_complete=completer_for("model"), help="Model to train: hf/DIR. Its tokenizer writes and counts the texts."
+)
 @click.option("-M", "model_options", multiple=True, metavar="K=V", help="Option of that model: chat_template=FILE; repeatable.")
-@click.option("--template", metavar="NAME|FILE", default="auto", show_default=True, help="Prompt style for tools and calls, or a file.")
+@click.option(
+    "--template",
+    metavar="NAME|FILE",
+    shell_complete=completer_for("template", files=True),
+    default="auto",
+    show_default=True,
+    help="Prompt style for tools and calls, or a file.",
+)
 @click.option("--prompts", type=click.Path(path_type=Path), metavar="FILE", help="TOML file with prompt texts, as for run; of FILE.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Leave out rows that have more tokens; needs --model.")
 @click.option("--mix", metavar="OWN:MADE", help="Ratio of your own rows (--with) to rows made here, as 2:1.")
 @click.option("--with", "own", type=click.Path(path_type=Path), metavar="FILE", help="Your own tool-calling rows: JSONL, messages and tools.")
-@click.option("--balance", metavar="SHARES", help="Shares of the classes of FILE: natural; when2call also paper, calls.  [default: natural]")
+@click.option("--balance", metavar="SHARES", default="natural", show_default=True, help="Shares of classes; when2call has paper and calls.")
 @click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Random seed.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @run_dir_option
@@ -77,7 +87,7 @@ def command(given: str, out: Path, **options: Any) -> None:
         mix=options["mix"],
         command=command_line(),
         seed=options["seed"],
-        balance=options["balance"] or "natural",
+        balance=options["balance"],
         sha256=hashlib.sha256(text).hexdigest(),
     )
     write_atomically(out, text)
@@ -126,8 +136,8 @@ def _from_file(file: Path, options: Mapping[str, Any]) -> _Found:
     from talm_sim.tasks.training.card import RowSource
     from talm_sim.tasks.training.exporting import fit_scenarios
 
-    name = options["task"] or _TASK
-    lessons, balance = find_lessons(name)(options["prompts"]), options["balance"] or "natural"
+    name = options["task"]
+    lessons, balance = find_lessons(name)(options["prompts"]), options["balance"]
     if options["prompts"] is not None and not lessons.reads_prompts:
         raise PrerequisiteError(f"--prompts {options['prompts']}: no text of a file is part of the rows of task {name}; leave it out.")
     if balance not in lessons.balances:
@@ -148,8 +158,9 @@ def _from_run(run: str, options: Mapping[str, Any]) -> _Found:
     from talm_sim.tasks.training.exporting import fit_examples
     from talm_sim.tasks.training.outputs import PlayedRun
 
+    source = click.get_current_context().get_parameter_source
     for name in ("task", "balance", "prompts"):
-        if options[name] is not None:
+        if source(name) is not ParameterSource.DEFAULT:
             raise PrerequisiteError(f"--{name}: concerns a FILE of scenarios, and '{run}' is a run, which has its own; leave it out.")
     stored = load_run(run, options["run_dir"])
     with stored.at_once():

@@ -34,25 +34,27 @@ def script(shell: str, command: click.Command) -> str:
     return made.source_template % made.source_vars()
 
 
-def completes(kind: str, place: str = "", *, several: bool = False) -> Complete:
+def completes(kind: str, place: str = "", *, several: bool = False, files: bool = False) -> Complete:
     """Make the function by which a parameter completes its values.
 
     Args:
         kind: What it names, for example `run`.
         place: Where the names are, as `module:attribute`, if a task's own option says so.
         several: Whether it takes several names with commas between them.
+        files: Whether it takes a file as well.
     """
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         # A word that cannot be completed can be typed; the command itself reports the error.
+        found = [CompletionItem(incomplete, type="file")] if files else []
         with contextlib.suppress(Exception):
             before, comma, word = incomplete.rpartition(",") if several else ("", "", incomplete)
-            return [
+            found += [
                 CompletionItem(before + comma + name)
                 for name in (load_named(place, "") if place else COMPLETED[kind](context, word))
                 if name.startswith(word) and name not in before.split(",") and _is_completable(name, parameter)
             ]
-        return []
+        return found
 
     return complete
 
