@@ -158,9 +158,9 @@ def _from_run(run: str, options: Mapping[str, Any]) -> _Found:
     from talm_sim.tasks.training.exporting import fit_examples
     from talm_sim.tasks.training.outputs import PlayedRun
 
-    source = click.get_current_context().get_parameter_source
+    source_of = click.get_current_context().get_parameter_source
     for name in ("task", "balance", "prompts"):
-        if source(name) is not ParameterSource.DEFAULT:
+        if source_of(name) is not ParameterSource.DEFAULT:
             raise PrerequisiteError(f"--{name}: concerns a FILE of scenarios, and '{run}' is a run, which has its own; leave it out.")
     stored = load_run(run, options["run_dir"])
     with stored.at_once():

@@ -41,7 +41,8 @@ class TokenizerOnly:
 
     def count_tokens(self, prompt: str, answer: str) -> tuple[int, bool]:
         """Count the tokens of a prompt with its answer and the token that ends it; say whether the answer begins with a token of its own."""
-        whole, alone = encode_text(self._tokenizer, prompt + answer), encode_text(self._tokenizer, prompt)
+        # As in scoring and training, the prompt's last spaces belong to the answer.
+        alone, whole = encode_text(self._tokenizer, prompt.rstrip()), encode_text(self._tokenizer, prompt + answer)
         return len(whole) + 1, whole[: len(alone)] == alone
 
     async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:

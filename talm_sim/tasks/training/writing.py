@@ -13,7 +13,7 @@ from talm_sim.types import JsonObject, Scenario
 
 __all__ = ["RowWriter", "write_rows"]
 
-EMPTY, TOO_LONG = "an answer is empty", "longer than --max-tokens"
+EMPTY, EQUAL, TOO_LONG = "an answer is empty", "both answers are the same text", "longer than --max-tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,9 @@ def write_rows(made: TrainingSet, writer: RowWriter, measure: Measure | None = N
         answers = [row[key] for key in ("completion", "chosen", "rejected") if key in row]
         if not all(answers):
             made.leave_out(EMPTY, example.id)
+            continue
+        if len({*answers}) < len(answers):
+            made.leave_out(EQUAL, example.id)
             continue
         measured = [measure(row["prompt"], answer) for answer in answers] if measure else [(0, True)]
         length = max(tokens for tokens, _ in measured)

@@ -121,6 +121,13 @@ def test_empty_and_long_answers_are_left_out_by_id() -> None:
     assert write_rows(made, unclean, _words).merged == 17
 
 
+def test_a_pair_of_equal_texts_is_left_out() -> None:
+    made = build_set(mixture(), "preference")
+    twin = made.examples[0] = replace(made.examples[0], rejected=made.examples[0].chosen)
+    assert len(write_rows(made, ChoiceLessons().writer(None, "auto")).rows) == 35
+    assert made.left_out == {"both answers are the same text": [twin.id]}
+
+
 def test_what_is_too_long_does_not_change_the_balance() -> None:
     long = [scenario(f"long-{number}", gold="request_for_info", question="word " * 500) for number in range(9)]
     writer = ChoiceLessons().writer(None, "auto")
