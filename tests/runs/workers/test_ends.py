@@ -99,7 +99,7 @@ def played(folder: Path) -> tuple[int, list[int]]:
 def test_workers_end_with_a_run_that_is_killed_and_any_number_continues_it(tmp_path: Path, world: dict[str, Any], workers: int) -> None:
     with begin(tmp_path, world) as child:
         owner, workers_then = played(tmp_path)
-        assert len(workers_then) == 2
+        assert len(workers_then) == 1, "the run plays as well"
         os.kill(owner, signal.SIGKILL)
         killed = time.monotonic()
         until(lambda: not alive(workers_then))
