@@ -18,6 +18,7 @@ import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from talm_sim.runs.batch import JudgedEpisode
 from talm_sim.runs.budget import Spending, within_budget
 from talm_sim.runs.events import RequestRetried, RunEvent, ServersChanged, ToolsRestarted, ignore_events, listening
 from talm_sim.runs.extensions import import_agent
+from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import connect_reader
 from talm_sim.runs.judging import Grader, open_early_judges
 from talm_sim.runs.resolve import configure
@@ -47,12 +49,15 @@ from talm_sim.runs.workers.messages import LENGTH, TO_WORKER, frame
 from talm_sim.tasks.shared import Shared
 from talm_sim.tools_env.restarts import Recovered
 from talm_sim.tools_env.sources.built_in import RunningService, running_service
+from talm_sim.types import Scenario
 
 _EVERY_S = 0.1
 """Seconds between two looks at what is told without being asked: what was spent, and which forms no tool waits for any more."""
 _ALONE_S = 1.0
 """Seconds that a worker has to end if the run was killed."""
 _LOGGER = "talm_sim.runs.workers"
+_Find = Callable[[str], Scenario]
+"""Returns the scenario with an id."""
 
 
 class _Worker:
@@ -87,21 +92,21 @@ class _Worker:
         sys.path[:] = first.import_path
         logging.getLogger().addHandler(logging.NullHandler())  # what is logged while it opens was logged where the run was tried
         try:
-            async with self._opened(first) as (runner, spending):
+            async with self._opened(first) as (runner, find, spending):
                 logging.basicConfig(handlers=[_Log(self._tell)], level=logging.WARNING, force=True)
                 logging.getLogger("talm_sim").setLevel(first.log_level)
                 self._tell(messages.Ready())
                 look = asyncio.create_task(self._look(spending))
                 try:
                     async for message in received:
-                        self._take(message, runner, spending)
+                        self._take(message, runner, find, spending)
                 finally:
                     await _cancel({look, *self._playing})
         except Exception as err:
             self._tell(_describe_failure(0, err))
 
     @asynccontextmanager
-    async def _opened(self, given: messages.Open) -> AsyncIterator[tuple[JudgingRunner, Spending | None]]:
+    async def _opened(self, given: messages.Open) -> AsyncIterator[tuple[JudgingRunner, _Find, Spending | None]]:
         """Open what the episodes of the run share; it was all tried where the run is."""
         load_plugins(given.modules)
         job = configure(RunConfig.model_validate_json(given.config), {}, look_up=False, created=datetime.fromisoformat(given.created))
@@ -121,7 +126,8 @@ class _Worker:
             library = shared.library(job.config.cassettes, job.task.recorded_in)
             built = Built(opened.job, opened, (), Grader(()), library)
             stack.enter_context(directory_kept())
-            yield JudgingRunner(Runner(built, saver), open_early_judges(conn, job)), spending
+            find = cache(partial(stored_documents.scenario_named, conn))
+            yield JudgingRunner(Runner(built, saver), open_early_judges(conn, job)), find, spending
 
     async def _receive(self) -> AsyncIterator[messages.ToWorker]:
         with contextlib.suppress(asyncio.IncompleteReadError):
@@ -155,9 +161,9 @@ class _Worker:
             self._told = spent
             self._tell(spent)
 
-    def _take(self, message: messages.ToWorker, runner: JudgingRunner, spending: Spending | None) -> None:
+    def _take(self, message: messages.ToWorker, runner: JudgingRunner, find: _Find, spending: Spending | None) -> None:
         if isinstance(message, messages.Play):
-            task = asyncio.create_task(self._play(message, runner, spending))
+            task = asyncio.create_task(self._play(message, runner, find, spending))
             self._playing.add(task)
             task.add_done_callback(self._playing.discard)
         elif isinstance(message, messages.ServiceAt) and (asked := self._asked.pop(message.number, None)) is not None:
@@ -166,10 +172,10 @@ class _Worker:
             else:
                 asked.set_result(Recovered(message.address, message.died))
 
-    async def _play(self, given: messages.Play, runner: JudgingRunner, spending: Spending | None) -> None:
+    async def _play(self, given: messages.Play, runner: JudgingRunner, find: _Find, spending: Spending | None) -> None:
         state = None if given.state is None else json.loads(given.state)
         try:
-            result = await runner(given.scenario, epoch=given.epoch, attempt=given.attempt, resume=given.resume, state=state)
+            result = await runner(find(given.scenario), epoch=given.epoch, attempt=given.attempt, resume=given.resume, state=state)
             answer = frame(self._describe(given.number, result))
         except asyncio.CancelledError:
             raise

@@ -228,7 +228,7 @@ class Workers:
         number = next(self._numbers)
         done = process.jobs[number] = asyncio.get_running_loop().create_future()
         kept, replies = None if state is None else json.dumps(state), None if resume is None else dict(resume)
-        process.send(messages.Play(number=number, scenario=scenario, epoch=epoch, attempt=attempt, resume=replies, state=kept))
+        process.send(messages.Play(number=number, scenario=scenario.id, epoch=epoch, attempt=attempt, resume=replies, state=kept))
         try:
             answer: messages.Finished | messages.Paused = await done
         finally:

@@ -18,6 +18,7 @@ from talm_sim.runs.events import EpisodeFinished, RunEvent
 from talm_sim.runs.stored_run import load_run
 from tests.runs.killed import until
 from tests.runs.recorded_world import make_world
+from tests.runs.workers.conftest import NAME
 from tests.runs.workers.watched import alive, content, tables, workers_of
 from tests.warm import warm_python
 
@@ -46,14 +47,18 @@ class Killing:
                 os.kill(worker, signal.SIGKILL)
 
 
-def test_episodes_of_a_worker_that_was_killed_start_again(world: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("plugin", [(), (NAME,)])
+def test_episodes_of_a_worker_that_was_killed_start_again(
+    world: dict[str, Any], caplog: pytest.LogCaptureFixture, plugin: tuple[str, ...]
+) -> None:
     alone = talm_sim.run(**world)
     killing = Killing(lambda finished: finished in (3, 12))
-    run = talm_sim.run(**world, workers=2, on_event=killing)
+    run = talm_sim.run(**world, plugin=plugin, workers=2, on_event=killing)
     assert run.finished == run.total == len(killing.finished) == len({*killing.finished}), "none is lost, and none is there twice"
     assert (content(run), tables(run)) == (content(alone), tables(alone))
     again = [episode.id for episode in run.episodes() if episode.attempt > 1]
-    assert 1 <= len(again) <= 8, "at most those in flight each time"
+    # With code of the user's, only workers play, and all are there before the first episode; else the one that was killed may not have begun.
+    assert bool(plugin) <= len(again) <= 8, "at most those in flight each time"
     assert caplog.text.count("a worker was killed by SIGKILL; another one starts its episodes again") == 2
     assert workers_of() == []
 
