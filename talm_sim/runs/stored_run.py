@@ -261,8 +261,8 @@ class StoredRun(RunFiles):
     def verdicts(self, judges: Container[str] | None = None) -> Iterator[Verdict]:
         """Yield the verdicts of the judges that last judged the run, or of some of these."""
         with self._open_connection() as conn:
-            last = stored_documents.judges(conn) or ()
-            yield from stored_documents.verdicts(conn, [one for one in last if judges is None or one[0] in judges])
+            last = [one for one in stored_documents.judges(conn) or () if judges is None or one[0] in judges]
+            yield from stored_documents.verdicts(conn, last)
 
     def people(self) -> list[PeopleVerdicts]:
         """Return what people said of the run's episodes, question by question; other judges do not change it."""
@@ -324,9 +324,8 @@ class StoredRun(RunFiles):
         """Return what each finished episode counts as, in planned order, with a value for people and each judge with a measure of its own."""
         with self.at_once():
             if self._held_rows is None:
-                own = self._own_columns()
-                counted = add_judge_values(self.job.task.rows(self), own, self.verdicts(own))
-                self._held_rows = add_people(counted, self.people())
+                counted, own = self.job.task.rows(self), self._own_columns()
+                self._held_rows = add_people(add_judge_values(counted, own, self.verdicts(own)), self.people())
             return [*self._held_rows]
 
     def summary(self, rows: Sequence[Row] | None = None) -> list[Summary]:
