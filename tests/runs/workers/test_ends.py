@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +80,16 @@ def test_workers_that_die_again_and_again_end_the_run_which_is_kept(world: dict[
     assert content(done) == content(talm_sim.run(**world))
 
 
+def test_a_run_waits_for_no_worker(world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sleeper = tmp_path / "python"
+    sleeper.write_text("#!/bin/sh\nwhile :; do sleep 0.1; done\n", encoding="utf-8")
+    sleeper.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(sleeper))
+    run = talm_sim.run(**world, workers=3)
+    assert run.finished == run.total and run.unjudged == 0
+    assert workers_of() == []
+
+
 def test_no_worker_is_left_if_the_run_is_refused(world: dict[str, Any]) -> None:
     with pytest.raises(PrerequisiteError, match="no scenario 'nowhere'"):
         talm_sim.run(**world, workers=2, scenario=("nowhere",))
@@ -128,7 +139,7 @@ def test_a_run_that_is_interrupted_says_how_to_continue(tmp_path: Path, world: d
         _, err = child.communicate(timeout=PATIENCE_S)
     stored = load_run(tmp_path / "runs" / "r")
     said = re.search(r"interrupted: (\d+) of 32 episodes finished; everything is kept\.\nContinue with: talm-sim resume r\n", err)
-    assert said and 3 <= int(said[1]) <= stored.finished, "one may be committed at that moment"
+    assert said and 0 < int(said[1]) <= stored.finished, "one may be committed at that moment"
     assert (child.returncode, "Traceback" in err, stored.owner, alive(workers_then)) == (128 + number, False, None, [])
 
 
