@@ -17,17 +17,31 @@ _blocks: list[tuple[int, int, int]] = []
 
 
 @contextmanager
-def rare_searches() -> Iterator[None]:
-    """Let the process search for garbage less often during the block; a user's own, rarer searches are left as they are."""
+def rare_searches(first: int = _RARE[0]) -> Iterator[None]:
+    """Let the process search for garbage less often during the block; a user's own, rarer searches are left as they are.
+
+    Args:
+        first: After how many new objects the first search comes; until then, most of them are modules, classes and functions.
+    """
     with _lock:
         before = gc.get_threshold()
         _blocks.append(_blocks[0] if _blocks else before)
         if 0 < before[0] < _RARE[0]:
-            gc.set_threshold(*_RARE)
+            gc.set_threshold(first, *_RARE[1:])
+            if first > _RARE[0]:
+                gc.callbacks.append(_end_the_first)
     try:
         yield
     finally:
         with _lock:
+            if not _blocks[1:] and _end_the_first in gc.callbacks:
+                gc.callbacks.remove(_end_the_first)
             first = _blocks.pop()
             if not _blocks:
                 gc.set_threshold(*first)
+
+
+def _end_the_first(_phase: str, _info: dict[str, int]) -> None:
+    """Called at the first search: the next ones come as in every block."""
+    gc.callbacks.remove(_end_the_first)
+    gc.set_threshold(*_RARE)

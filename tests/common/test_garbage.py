@@ -38,3 +38,20 @@ def test_a_users_own_setting_that_is_rarer_stays(own: tuple[int, int, int]) -> N
     with rare_searches():
         assert gc.get_threshold() == own
     assert gc.get_threshold() == own
+
+
+def test_a_late_first_search_is_followed_by_rare_ones() -> None:
+    with rare_searches(first=1_000_000):
+        assert gc.get_threshold()[0] == 1_000_000
+        with rare_searches():
+            assert gc.get_threshold()[0] == 1_000_000
+        gc.collect(0)
+        assert 700 < gc.get_threshold()[0] < 1_000_000
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+def test_a_late_first_search_that_never_comes_leaves_nothing_behind() -> None:
+    before = list(gc.callbacks)
+    with rare_searches(first=1_000_000):
+        assert gc.callbacks != before
+    assert gc.callbacks == before and gc.get_threshold() == (700, 10, 10)
