@@ -19,6 +19,7 @@ from talm_sim.tasks.refusal.bfcl.rows import read_line
 from talm_sim.tasks.refusal.making import thoughts
 from talm_sim.tasks.talm.making import drafts
 from talm_sim.tasks.training import damage, own_rows
+from talm_sim.tasks.translation.checks import NeededValue, Translation, check_translation
 from talm_sim.tasks.when2call import published as when2call
 from talm_sim.tasks.when2call.making import splitting, wording
 from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
@@ -95,12 +96,28 @@ def _thought(text: str) -> None:
     thoughts.read_free_thought(f"{text}\nDecision: defer", Calls(expected="none"))
 
 
+def _translated(text: str) -> None:
+    """Check a text as the translation of one that is about as long."""
+    needed = (NeededValue("city", "Hanoi", ("HAN",)), NeededValue("unit", "km"), NeededValue("day", text[:40]))
+    english = f"How far is Hanoi on 4 March 2025? {text}"
+    for language in ("vi", "th"):
+        check_translation(Translation(english, text, language, needed))
+        check_translation(Translation(english[: len(text) // 3 + 40], text, language, needed))
+
+
 def _scenario_line(text: str) -> None:
     read_scenario({"id": text[:50], "group": "perfect", "turns": [{"messages": [{"role": "user", "content": text}]}]}, "x:1", "talm")
 
 
 READERS: Final = (
     Reader("jsonl.parse", "talm_sim.scenarios.jsonl", also_in(["TEXT"], jsonl.parse), ("[", '{"a": "'), ("\\ud800", '\\"', "[")),
+    Reader(
+        "check_translation",
+        "talm_sim.tasks.translation.checks",
+        _translated,
+        ("Hanoi 4 ", "ngày 4 tháng "),
+        ("?", ". ", "4 March ", "1,000 ", "tháng ", "ม.ค. ", "เดือน", "'", "a b c d e "),
+    ),
     Reader("read_scenario", "talm_sim.scenarios.load", _scenario_line),
     Reader("leaks.tokens", "talm_sim.scenarios.leaks", leaks.tokens, ("1,", "1."), ("1,000", "1,")),
     Reader(

@@ -154,9 +154,14 @@ def reviewer_of(place: Path) -> Reviewer:
     Raises:
         PrerequisiteError: It cannot be read, or holds what no maker makes.
     """
+    from talm_sim.scenarios.jsonl import json_lines
     from talm_sim.scenarios.making.review import items_file
+    from talm_sim.tasks.translation.review import TranslationReviewer, is_translation
 
-    where, task = task_of_file(items_file(place), "items to review")
+    file = items_file(place)
+    where, task = task_of_file(file, "items to review")
+    if is_translation(next(json_lines(file))[1]):
+        return TranslationReviewer()
     if task not in list_makers():
         raise PrerequisiteError(
             f"{where}: is a scenario of task {task}; only scenarios of these tasks can be reviewed: {' and '.join(list_makers())}."

@@ -257,6 +257,8 @@ class Source(FrozenModel):
     """Id of the scenario this one was derived from (the paired `perfect` one); empty if it is its own base."""
     unchanged: bool = False
     """Whether nothing was taken away from that one, although its data set says that something was."""
+    translation_of: str = Field(default="", exclude_if=lambda found: not found)
+    """Id of the scenario in another language that this one says the same as; empty if it is not a translation."""
     licence: str = ""
     url: str = ""
 
@@ -333,5 +335,15 @@ class Scenario(FrozenModel):
 
     @property
     def base(self) -> str:
-        """Id shared by a scenario and the variants derived from it."""
+        """Id shared by a scenario, the variants derived from it, and their translations."""
         return self.source.base or self.id
+
+    @property
+    def base_in_language(self) -> str:
+        """Id of the scenario that this one was derived from, in this one's language: a translation `ID.vi` belongs to `BASE.vi`."""
+        return self.base + self.id.removeprefix(self.original) if self.source.translation_of else self.base
+
+    @property
+    def original(self) -> str:
+        """Id shared by a scenario and its translations; those of its variants have others."""
+        return self.source.translation_of or self.id

@@ -1,4 +1,4 @@
-"""`talm-sim scenarios list|show|schema|stats|init|check|generate|review`."""
+"""`talm-sim scenarios list|show|schema|stats|init|check|generate|translate|review`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from talm_sim.cli.commands.translate import translate
 from talm_sim.cli.making.tool_trials import arguments_option, describe_sources, writing_option
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list, sources_option, trust_option
 from talm_sim.cli.parsing.option_errors import last_value_of, values_of
@@ -43,7 +44,10 @@ task_option = click.option(
 
 @click.group()
 def command() -> None:
-    """The scenarios: list, show, schema, stats, init, check, generate, review."""
+    """The scenarios: list, show, schema, stats, init, check, generate, translate, review."""
+
+
+command.add_command(translate)
 
 
 @command.command("list")
