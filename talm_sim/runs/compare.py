@@ -17,7 +17,7 @@ from talm_sim.runs.exposed import labelling_judges, select_exposed, share_of_com
 from talm_sim.runs.flips import Flips, list_flips
 from talm_sim.runs.people.verdicts import is_of_people
 from talm_sim.runs.person_differences import PeopleDifference, compare_people
-from talm_sim.runs.sides import COSTS, Side, find_side
+from talm_sim.runs.sides import COSTS, WEIGHTS, Side, find_side
 from talm_sim.runs.tables import frame
 from talm_sim.runs.worth import Gain, Gap, find_gap, list_gains
 from talm_sim.tasks import find_task
@@ -66,6 +66,11 @@ class Difference(FrozenModel):
     """`improved` and `regressed` where the corrected p value is below .05 and the measure says what is better; else `differs`."""
     noise: float | None = None
     """The largest difference of two epochs of one run; None where neither run was repeated whole."""
+
+    @property
+    def ratio(self) -> float | None:
+        """The second value divided by the first; None of a measure whose values are not compared so, or without a first value."""
+        return self.second / self.first if self.measure.by_ratio and self.first and self.second is not None else None
 
     @property
     def within_noise(self) -> bool:
@@ -117,7 +122,8 @@ class Comparison(FrozenModel):
             record = one.model_dump(exclude={"measure"})
             group = record.pop("group")
             about = {"measure": one.measure.name, "better": one.measure.better}
-            found.append({"first_run": self.first, "second_run": self.second, "group": group, **about, **record})
+            ratio = {} if one.ratio is None else {"ratio": one.ratio}
+            found.append({"first_run": self.first, "second_run": self.second, "group": group, **about, **record, **ratio})
         return found
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -352,6 +358,8 @@ def _changes(first: Side, second: Side) -> dict[str, tuple[str, str]]:
     """Return what differs between two sides, but for how their scenarios were chosen."""
     found = {}
     for name in dict.fromkeys((*first.settings, *second.settings)):
+        if name == WEIGHTS and not (name in first.settings and name in second.settings):
+            continue  # of one of the two, nobody knows
         one, other = (_as_text(side.settings.get(name)) for side in (first, second))
         # A baseline of format 1 does not know its language.
         if one != other and not (name == "language" and "none" in (one, other)):

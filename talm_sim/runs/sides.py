@@ -20,12 +20,14 @@ from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean,
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Episode, FrozenModel, Measure, Row, Scenario, Summary, Usage
 
-__all__ = ["COSTS", "Column", "Side", "find_side", "is_baseline"]
+__all__ = ["COSTS", "WEIGHTS", "Column", "Side", "find_side", "is_baseline"]
 
 FORMAT = 2
 """The number is raised whenever a baseline is read in another way."""
 _T = TypeVar("_T", bound=FrozenModel)
 _KIND: Literal["talm-sim baseline"] = "talm-sim baseline"
+WEIGHTS = "digest of the weights"
+"""Name of a setting that only a run with an adapter has."""
 _SELECTING = frozenset({"task", "split", "scenario", "category", "scenarios", "limit", "shard"})
 """Options that say which scenarios are run: what that comes to is in the rows."""
 _NOT_SCORING = frozenset({"judge", "judge_model", "paired_run"})
@@ -121,10 +123,10 @@ class Side(_Known):
             played = not stored.imported or any(episode.model_turns for episode in stored.episodes())
             took = {episode.id: _costs(episode, played=played) for episode in stored.episodes()}
             perturbed = (episode for episode in stored.episodes() if episode.perturbations)
-            said = job.task.label(stored)
+            said, who = job.task.label(stored), job.config.model_and_adapter
             return cls(
                 name=stored.id,
-                label=f"{'control: ' if job.config.model.startswith('sim/') else ''}{job.config.model}{f', {said}' if said else ''}",
+                label=f"{'control: ' if who.startswith('sim/') else ''}{who}{f', {said}' if said else ''}",
                 task=job.task.name,
                 judges={verdict.judge: verdict.judge_config_digest for verdict in stored.verdicts()},
                 judged=_judged_groups(stored),
@@ -278,6 +280,10 @@ def _settings(stored: StoredRun) -> dict[str, Any]:
     options = {name: value for name, value in job.values(Scope.GENERATION).items() if name not in _SELECTING}
     if "tools_from" in options and not options["tools_from"]:
         del options["tools_from"]
+    digests = stored.manifest.weights
+    if "adapter" in digests:
+        named = job.config.model_options
+        options["model_options"] = {**named, "lora": f"{named['lora']} (digest {digests['adapter'][:12]})"}
     tools = [tool.model_dump(mode="json") for _, tool in sorted(stored.tools().items())]
     return {
         **options,
@@ -285,6 +291,7 @@ def _settings(stored: StoredRun) -> dict[str, Any]:
         "temperature": job.settings().temperature,
         "max_new_tokens": job.settings().max_new_tokens,
         **({"wording of the prompts": digest(stored.manifest.wording)} if stored.manifest.wording else {}),
+        **({WEIGHTS: digests["base"][:12]} if "base" in digests else {}),
         **({"specifications of the tools": digest(tools)} if tools else {}),
     }
 

@@ -18,7 +18,7 @@ from talm_sim.tasks.base import Job, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
 from talm_sim.tasks.lines import read_line
-from talm_sim.tasks.opened import Opened
+from talm_sim.tasks.opened import Opened, weights_of
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.own_agents import own_agent, refuse_model_faults, settle_own_agent
 from talm_sim.tasks.recorded import Recorded
@@ -216,6 +216,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
         every = [] if self._sees_all(job) is None else self._read_all(job)
         said = AgentNotes(own, job, tools, len(every) - len(self._without_visible(job, every)), waits=waits)
+        own_weights = weights_of(model)
         async with stack:
             yield Opened(
                 job,
@@ -227,8 +228,9 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
                 replaceable=kept_of_replaceable(environment, options.perturb) if waits else {},
-                notes=said.notes,
-                notices=said.notices,
+                weights=own_weights["weights"],
+                notes={**said.notes, **own_weights["notes"]},
+                notices=(*said.notices, *own_weights["notices"]),
                 warnings=said.warnings,
             )
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.episode import Agent
     from talm_sim.types import Scenario, ToolSpec
 
-__all__ = ["Opened"]
+__all__ = ["Opened", "weights_of"]
 
 JobT = TypeVar("JobT")
 
@@ -25,6 +25,7 @@ class Opened(Generic[JobT]):
         job: Final: nothing of it changes any more.
         agent: Makes what the episodes share, given where pauses are kept (None where nobody is asked); for the trial replay, then for the run.
         wording: The texts that were loaded, by what a message calls each; `resume` compares them.
+        weights: Digests of the weights of a model with an adapter; `resume` compares them.
         in_flight: Episodes to have under way; None for as many as `--max-episodes` says.
         human: Who answers, where anybody does; else `none`.
         waits: Whether a question may stay open, so that a paused episode must survive the process.
@@ -40,6 +41,7 @@ class Opened(Generic[JobT]):
     job: JobT
     agent: Callable[[BaseCheckpointSaver[Any] | None], Agent]
     wording: Mapping[str, str] = field(default_factory=dict)
+    weights: Mapping[str, str] = field(default_factory=dict)
     in_flight: int | None = None
     human: str = "none"
     waits: bool = False
@@ -50,3 +52,11 @@ class Opened(Generic[JobT]):
     notes: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     warnings: Callable[[Sequence[Scenario]], Sequence[str]] = lambda scenarios: ()
+
+
+def weights_of(model: Any) -> dict[str, Any]:
+    """Return `weights`, `notes` and `notices` of what was opened, if the model has an adapter."""
+    known = getattr(model, "weights", None)
+    if known is None:
+        return {"weights": {}, "notes": {}, "notices": ()}
+    return {"weights": known.digests, "notes": known.notes, "notices": tuple(f"{name}: {text}" for name, text in known.notes.items())}

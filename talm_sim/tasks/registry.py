@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from talm_sim.scenarios.making.review import Reviewer
     from talm_sim.tasks.base import Exporter, Task
     from talm_sim.tasks.makers import Maker
+    from talm_sim.tasks.training.lessons import Lessons
 
 __all__ = [
     "TASKS",
     "every_task",
     "find_exporter",
+    "find_lessons",
     "find_maker",
     "find_task",
     "job_of",
@@ -104,6 +106,19 @@ def find_maker(task: str) -> type[Maker[Any, Any, Any]]:
     if maker is None:
         raise PrerequisiteError(f"--task {task}: nothing makes scenarios of it; choose {' or '.join(list_makers())}.")
     return load_named(maker, f"maker of task '{task}'")
+
+
+def find_lessons(task: str) -> type[Lessons]:
+    """Return what a task can teach.
+
+    Raises:
+        PrerequisiteError: There is no such task, it teaches nothing, or its lessons cannot be imported.
+    """
+    lessons = find_task(task).lessons
+    if lessons is None:
+        able = " or ".join(one.name for one in every_task() if one.lessons is not None)
+        raise PrerequisiteError(f"task {task}: no training rows can be made from it; choose {able}.")
+    return load_named(lessons, f"lessons of task '{task}'")
 
 
 def list_makers() -> list[str]:

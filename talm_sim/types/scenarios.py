@@ -165,6 +165,10 @@ class Calls(FrozenModel):
     accepted: tuple[AcceptedCall, ...] = ()
     syntax: Literal["python", "java", "javascript"] = "python"
     """The language whose types the tools' parameters are written in."""
+    cannot_answer: str = Field(default="", exclude_if=lambda text: not text)
+    """How a refusal would be worded, where no call is right; `--propensity` compares it with a call. Empty for the listed refusals."""
+    thought: str = Field(default="", exclude_if=lambda text: not text)
+    """The thought that precedes the right answer in training rows, with its marks; no model is shown it, and no judge reads it."""
 
 
 def _target_type(value: Any) -> str | None:

@@ -319,8 +319,8 @@ def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:
 
     Task when2call (the default): each request becomes up to three multiple-choice items: unchanged, with one required value left out, and
     a related request that the tool cannot serve. Task awareness: the tools a request needs are replaced, or part of what the user said is
-    removed. Rejected texts are kept with the reason. Requests that the provider failed on are retried when you run the command again;
-    until then the exit code is 1.
+    removed. Task refusal: the thought that leads to the right action is written, for training. Rejected texts are kept with the reason.
+    Requests that the provider failed on are retried when you run the command again; until then the exit code is 1.
     """
     from talm_sim.cli.making.generating import making_session, print_bound, print_report
     from talm_sim.tasks.registry import find_maker

@@ -105,7 +105,7 @@ def _answer(episode: Episode, scenario: Scenario, *, pythonic: bool) -> str | li
     if not episode.model_turns:
         return ""
     turn = episode.model_turns[-1]
-    text = split_reasoning(turn.raw_text)[0]
+    text = split_reasoning(turn.written)[0]
     if pythonic and not (turn.tool_calls or turn.unparsable_calls):
         return text
     assert isinstance(scenario.target, Calls)
