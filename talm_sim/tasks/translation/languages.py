@@ -60,7 +60,7 @@ class Language:
     Attributes:
         name: Its English name.
         letters: Its own letters; of Vietnamese, those with diacritics.
-        least: The smallest share of own letters (of Vietnamese, of words with them) in a text: more than other languages with such letters have.
+        least: The smallest share of own letters (of Vietnamese, of words with them) in a text: more than other such languages have.
         share: That share in a text.
         months: How its months are written.
         thousands: The mark between its thousands, a comma or a point; the other one is its decimal mark.
