@@ -57,17 +57,13 @@ _VIETNAMESE_MONTHS = {
 class Language:
     """A language that can be translated to.
 
-        Attributes:
-            name: Its English name.
-            letters: Its own letters; of Vietnamese, those with diacritics.
-    <<<<<<< HEAD
-            least: The smallest share of own letters (of Vietnamese, of words with them) in a text: other languages have fewer such letters.
-    =======
-            least: The smallest share of own letters (of Vietnamese, of words with them) in a text: more than other such languages have.
-    >>>>>>> main
-            share: That share in a text.
-            months: How its months are written.
-            thousands: The mark between its thousands, a comma or a point; the other one is its decimal mark.
+    Attributes:
+        name: Its English name.
+        letters: Its own letters; of Vietnamese, those with diacritics.
+        least: The smallest share of own letters (of Vietnamese, of words with them) in a text: more than other such languages have.
+        share: That share in a text.
+        months: How its months are written.
+        thousands: The mark between its thousands, a comma or a point; the other one is its decimal mark.
     """
 
     name: str
