@@ -16,7 +16,7 @@ from talm_sim.types import Scenario
 from tests.runs.sides import made_side, one_row, write_baseline
 
 NAMES = tuple("abcdefgh")
-ENGLISH = {"settings": {"model": "sim/some", "language": "en"}, "kept": dict.fromkeys(NAMES, "kept")}
+ENGLISH: dict[str, Any] = {"settings": {"model": "sim/some", "language": "en"}, "kept": dict.fromkeys(NAMES, "kept")}
 
 
 def english(*passed: bool) -> Side:
