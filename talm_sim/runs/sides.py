@@ -28,7 +28,7 @@ _T = TypeVar("_T", bound=FrozenModel)
 _KIND: Literal["talm-sim baseline"] = "talm-sim baseline"
 WEIGHTS = "digest of the weights"
 """Name of a setting that only a run with an adapter has."""
-_SELECTING = frozenset({"task", "split", "scenario", "category", "scenarios", "limit", "shard"})
+_SELECTING = frozenset({"task", "split", "subset", "bfcl", "scenario", "category", "scenarios", "limit", "shard"})
 """Options that say which scenarios are run: what that comes to is in the rows."""
 _NOT_SCORING = frozenset({"judge", "judge_model", "paired_run"})
 """Scoring options that the judges' digests tell, or that only name a run."""
