@@ -18,7 +18,7 @@ from talm_sim.runs.judging import check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.runner import Built, Runner
 from talm_sim.runs.shards import check_shard, cut_scenarios
-from talm_sim.runs.workers.checks import check_workers, modules_to_load
+from talm_sim.runs.workers.checks import check_workers, connections_of, modules_to_load
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import AgentOptions, Job, Opened, Recorded
 from talm_sim.tasks.answering import settle_person
@@ -134,12 +134,13 @@ async def build(
     grader = await open_grader(job, scenarios, shared)
     if job.config.workers > 1:
         modules_to_load(job, scenarios, grader.judges)
-    async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
+    here = job.having(max_connections=connections_of(job.config, 0), **({"fail_fast": False} if answered else {}))
+    async with job.task.open(here, shared) as opened:
         if begun_with is not None:
             _check_same(opened, begun_with)
         opened.check(scenarios)
         _check_control(job, scenarios)
-        job = opened.job
+        job = opened.job.having(max_connections=job.config.max_connections)
         library = shared.library(job.config.cassettes, job.task.recorded_in)
         service = shared.service if job.config.workers > 1 else None
         built = Built(job, opened, scenarios if cut is None else cut.scenarios, grader, library, cut, service=service, early=early or [])

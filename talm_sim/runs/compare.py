@@ -92,6 +92,8 @@ class Comparison(FrozenModel):
     first_only: tuple[str, ...] = ()
     """Scenarios that the first run alone has; they are left out."""
     second_only: tuple[str, ...] = ()
+    translated: dict[str, str] = Field(default_factory=dict)
+    """Runs of different languages: the first run's scenario to the second's that says the same; empty if both have the same scenarios."""
     differences: tuple[Difference, ...]
     flips: tuple[Flips, ...] = ()
     flips_by: str = ""
@@ -231,6 +233,7 @@ def compare_sides(
         not_scored=len(left),
         first_only=paired.first_only,
         second_only=paired.second_only,
+        translated=paired.translated,
         differences=tuple(differences),
         flips=tuple(list_flips(paired, judged)) if judged or not of_people else (),
         flips_by=judged.head if judged else "",
@@ -358,7 +361,8 @@ def _changes(first: Side, second: Side) -> dict[str, tuple[str, str]]:
         if name == WEIGHTS and not (name in first.settings and name in second.settings):
             continue  # of one of the two, nobody knows
         one, other = (_as_text(side.settings.get(name)) for side in (first, second))
-        if one != other:
+        # A baseline of format 1 does not know its language.
+        if one != other and not (name == "language" and "none" in (one, other)):
             found[name] = (one, other)
     if first.version != second.version:
         found["talm-sim"] = (first.version, second.version)

@@ -137,7 +137,7 @@ class ModelTurn(FrozenModel):
     """`raw_text` without reasoning and without tool-call markup."""
     reasoning: str = ""
     answered: str | None = Field(default=None, exclude_if=lambda text: text is None)
-    """What it wrote after a reasoning form, unchanged; None where no form was read, so that `raw_text` is its answer."""
+    """What it wrote after a reasoning form, unchanged, or nothing where it wrote only thought; None where `raw_text` contains its answer."""
     tool_calls: tuple[ToolCall, ...] = ()
     unparsable_calls: tuple[UnparsableCall, ...] = ()
     logprobs: tuple[float, ...] | None = None

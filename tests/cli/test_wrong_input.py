@@ -166,8 +166,9 @@ COMMAND_LINES = [
     ("import traces x --split perfct", r"--split: unknown split 'perfct'.*'perfect'\?$"),
     ("import traces x --task nosuch", r"unknown task 'nosuch'"),
     ("import traces x --run-id a/b", r"--run-id: 'a/b' is not a run name"),
-    ("export when2call nosuch.jsonl --kind mcq --out out.jsonl", r"nosuch\.jsonl: cannot be read"),
-    ("export when2call x --kind mdq --out o.jsonl", r"'mdq' is not one of"),
+    ("export when2call nosuch.jsonl --out out.jsonl", r"nosuch\.jsonl: cannot be read"),
+    ("export training x --kind mdq --out o.jsonl", r"'mdq' is not one of"),
+    ("export training nosuch --kind sft --out o.jsonl", r"nosuch"),
     ("models get nosuch", r"nosuch"),
     ("completion tcsh", r"'tcsh' is not one of 'bash', 'zsh', 'fish'"),
 ]

@@ -44,7 +44,7 @@ def ask_for_thought(asking: Asking, job: Job[Any], model: Model) -> Asking:
     async def ask(model: Model, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn] = ()) -> ModelTurn | None:
         begun = _begin(scenario, settings) if kind == RANDOM else ""
         turn = await asking.ask(_begun_for(model, begun), instruct(scenario, text), settings, turns)
-        return turn if turn is None or kind == FREE else read_thought(turn, begun)
+        return None if turn is None else read_thought(turn, begun, formed=kind != FREE)
 
     return replace(
         asking,
@@ -113,19 +113,21 @@ def reasoning_label(run: RunView) -> str:
     return "" if kind == NONE else f"reasoning {kind}"
 
 
-def read_thought(turn: ModelTurn, begun: str = "") -> ModelTurn:
-    """Return a turn whose form, if it begins with one, is told from its answer.
+def read_thought(turn: ModelTurn, begun: str = "", *, formed: bool = True) -> ModelTurn:
+    """Return a turn whose thought is told from its answer; one that is thought alone, such as a thought that never ends, has no answer.
 
     Args:
         turn: A turn of the model.
         begun: The beginning of the form that was written for the model.
+        formed: Whether it may begin with a form.
     """
-    form = read_form(begun + split_reasoning(turn.raw_text)[0])
-    if not form.fields:
-        return turn
-    said = read_form(begun + turn.text)
+    said = split_reasoning(turn.raw_text)[0]
+    form = read_form(begun + said) if formed else None
+    if form is None or not form.fields:
+        return turn if said.strip() else turn.model_copy(update={"answered": "", "text": ""})
+    text = read_form(begun + turn.text).rest.strip()
     thought = "\n\n".join(filter(None, (turn.reasoning, form.text.strip())))
-    return turn.model_copy(update={"answered": form.rest, "text": said.rest.strip(), "reasoning": thought})
+    return turn.model_copy(update={"answered": form.rest, "text": text, "reasoning": thought})
 
 
 def _begin(scenario: Scenario, settings: GenerationSettings) -> str:

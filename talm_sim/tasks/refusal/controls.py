@@ -35,7 +35,7 @@ from talm_sim.types import AcceptedCall, Calls, ModelTurn, Scenario, ToolSpec
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = ["CallPolicy", "source_of"]
+__all__ = ["CallPolicy", "right_calls", "source_of"]
 
 _SAYS = {"asker": "Could you tell me more about what you need?"}
 _DECLINES = "I cannot do that with what I have."
@@ -82,7 +82,12 @@ def _calls(control: str, scenario: Scenario, target: Calls) -> list[CallToWrite]
     """Return what a control calls; nothing if it writes words."""
     if control in {"cautious", "asker"} or (control == "oracle" and target.expected == "none"):
         return []
-    return [_right_call(one, scenario, target.syntax) for one in target.accepted] or [CallToWrite(_first_tool(scenario), {})]
+    return right_calls(scenario, target) or [CallToWrite(_first_tool(scenario), {})]
+
+
+def right_calls(scenario: Scenario, target: Calls) -> list[CallToWrite]:
+    """Return the right calls of a scenario, each with an accepted value of every argument; none if no particular calls are right."""
+    return [_right_call(one, scenario, target.syntax) for one in target.accepted]
 
 
 def _right_call(accepted: AcceptedCall, scenario: Scenario, syntax: str) -> CallToWrite:

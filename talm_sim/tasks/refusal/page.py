@@ -108,11 +108,16 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
         yield f"Gap(BFCL): BFCL reads a call in {only:,} output{'' if only == 1 else 's'} where no call is attempted (arguments without names)"
 
 
+_TRANSLATORS = {NOT_NATIVE: "not written or read by native speakers"}
+"""Source of translated rows to what is said of them, if that is shorter."""
+
+
 def _data(run: RunView) -> Iterator[str]:
-    translated = Counter(one.language for one in run.scenarios() if one.source.name == NOT_NATIVE)
-    if translated:
-        counts = " and ".join(f"{count:,} in {language}" for language, count in sorted(translated.items()))
-        yield f"translated rows ({counts}): not written or read by native speakers"
+    own = [one for one in run.scenarios() if one.source.translation_of and one.group not in SUBSETS]
+    translated = Counter((one.source.name, one.language) for one in own)
+    for source in dict.fromkeys(name for name, _ in translated):
+        counts = " and ".join(f"{count:,} in {language}" for (name, language), count in sorted(translated.items()) if name == source)
+        yield f"translated rows ({counts}): {_TRANSLATORS.get(source, source)}"
     scenarios = [one for one in run.scenarios() if one.group in SUBSETS]
     sources = dict.fromkeys(one.source.name for one in scenarios if one.source.name)
     if sources:

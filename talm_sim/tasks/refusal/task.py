@@ -55,6 +55,8 @@ class RefusalTask(AskingTask[RefusalOptions]):
         measures.INTENT: "talm_sim.tasks.refusal.intent:IntentJudge",
     }
     data = files("talm_sim.tasks.refusal") / "scenarios"
+    maker = "talm_sim.tasks.refusal.maker:ThoughtMaker"
+    lessons = "talm_sim.tasks.refusal.training.lessons:RefusalLessons"
     exporters: ClassVar = {"bfcl": "talm_sim.tasks.refusal.bfcl.export:export_bfcl"}
     # Of a run in several languages, the English part.
     headline: ClassVar = {

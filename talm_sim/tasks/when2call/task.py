@@ -87,6 +87,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
     data = files("talm_sim.tasks.when2call") / "scenarios"
     hub_file = "test/when2call_test_mcq.jsonl"
     maker = "talm_sim.tasks.when2call.maker:ItemMaker"
+    lessons = "talm_sim.tasks.when2call.training.lessons:ChoiceLessons"
     headline: ClassVar = {
         "F1": "all.macro_f1",
         "Acc": "all.accuracy",

@@ -73,7 +73,7 @@ def offered(line: str) -> list[str]:
         ("talm-sim perturbations show ma", ["malformed-body", "mask"]),
         ("talm-sim scenarios show calendar-02.no", ["calendar-02.no-tools"]),
         ("talm-sim scenarios list --split perfect,under", ["perfect,underspecified"]),
-        ("talm-sim scenarios generate --task ", ["when2call", "awareness"]),
+        ("talm-sim scenarios generate --task ", ["when2call", "awareness", "refusal"]),
         ("talm-sim scenarios generate --task awareness --mani", ["--manipulation"]),
         ("talm-sim scenarios generate --mani", []),
         ("talm-sim completion ", ["bash", "zsh", "fish"]),

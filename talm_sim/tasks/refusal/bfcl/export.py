@@ -116,5 +116,5 @@ def _answer(episode: Episode, scenario: Scenario, *, pythonic: bool) -> str | li
 
 def _published_id(scenario: Scenario) -> str:
     """The row's id in BFCL's files."""
-    name = scenario.id.removesuffix(f"_{scenario.language}")
+    name = scenario.original.removesuffix(f"_{scenario.language}")
     return name.removesuffix("_2") if name.removesuffix("_2") in REPEATED_IDS else name
