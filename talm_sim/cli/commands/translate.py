@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, run_dir_option
 from talm_sim.cli.parsing.options import OptionsCommand, parse_options
@@ -27,6 +28,11 @@ class _TranslateCommand(OptionsCommand):
         return sorted(found, key=lambda one: one.name != "to")
 
 
+def _complete_places(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Offer the runs that begin with the word, otherwise files."""
+    return completer_for("run")(context, parameter, word) or [CompletionItem(word, type="file")]
+
+
 def _options(args: list[str]) -> type[TranslateOptions]:
     from talm_sim.tasks.translation.maker import TranslateOptions
 
@@ -34,7 +40,7 @@ def _options(args: list[str]) -> type[TranslateOptions]:
 
 
 @click.command("translate", cls=_TranslateCommand, fields=_options)
-@click.argument("file", metavar="FILE|RUN", type=click.Path(path_type=Path), shell_complete=completer_for("run"))
+@click.argument("file", metavar="FILE|RUN", type=click.Path(path_type=Path), shell_complete=_complete_places)
 @click.option("--dry-run", is_flag=True, help="Print the possible cost, and translate nothing.")
 @run_dir_option
 @plugin_option

@@ -76,6 +76,9 @@ def offered(line: str) -> list[str]:
         ("talm-sim scenarios generate --task ", ["when2call", "awareness", "refusal"]),
         ("talm-sim scenarios generate --task awareness --mani", ["--manipulation"]),
         ("talm-sim scenarios generate --mani", []),
+        ("talm-sim scenarios translate a", ["a-run"]),
+        ("talm-sim scenarios translate a-run --to ", ["vi", "th"]),
+        ("talm-sim scenarios tr", ["translate"]),
         ("talm-sim completion ", ["bash", "zsh", "fish"]),
     ],
 )
