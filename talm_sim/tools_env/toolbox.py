@@ -158,13 +158,20 @@ class Tools:
         """The sources whose code the user gave a network."""
         return [source.name for source in self.sources if getattr(source, "network", False)]
 
-    def open(self, episode: str = "") -> ToolSession:
+    def refuse_start(self) -> str:
+        """Return why a scenario cannot say what its tools start from; empty if it can, or if they are only replayed."""
+        if not self.sources or any(getattr(source, "starts", False) for source in self.sources):
+            return ""
+        return "start: the tools here start the same way in every episode; leave it out, or name the tools it was written for: --tools-from."
+
+    def open(self, episode: str = "", start: Mapping[str, object] | None = None) -> ToolSession:
         """Return the tools of one episode.
 
         Args:
             episode: `<scenario>@<epoch>`; empty outside of any.
+            start: What the episode's own tools start from.
         """
-        return ToolSession(self, episode)
+        return ToolSession(self, episode, start or {})
 
     async def call(
         self, tool: str, arguments: Mapping[str, object], episode: str = "", player: Player | None = None
@@ -227,10 +234,11 @@ class ToolSession:
         changes: Digest of the calls so far that changed the episode's own tools; empty before the first.
     """
 
-    def __init__(self, tools: Tools, episode: str) -> None:
+    def __init__(self, tools: Tools, episode: str, start: Mapping[str, object]) -> None:
         self.changes = ""
         self._tools = tools
         self._episode = episode
+        self._start = start
         self._begun: dict[int, EpisodeCalls] = {}
         self._owed: list[tuple[str, Mapping[str, object]]] = []
         self._under_way: dict[asyncio.Future[None], bool] = {}
@@ -282,7 +290,7 @@ class ToolSession:
         if id(source) not in self._begun:
             if self._closed:
                 raise ProviderError("The episode has ended, and its tools are closed.")
-            self._begun[id(source)] = source.begin()
+            self._begun[id(source)] = source.begin(self._start if getattr(source, "starts", False) else {})
         return self._tools.hide_credentials(await self._begun[id(source)].call(name, arguments))
 
     async def aclose(self) -> None:
