@@ -118,24 +118,24 @@ class TalmRules:
         prompts: The wording.
         questions: Group to the awareness questions it is asked; an absent group is asked none.
         turn_limit: Model turns an episode may take after the awareness questions.
-        steps: Turns with calls that an episode may take in one turn of the user's; None if `turn_limit` counts all turns instead.
         token_limit: Tokens an episode may use; None for no limit.
         awareness_alone: Whether an episode ends after its awareness questions.
-        system: Whether the system says how to act, before all else.
         rounds: Questions in words that a person replies to, where the tool `Finish` is offered.
         retries: Times that an awareness question is asked again after an answer that cannot be read; at temperature 0 it is not, as the answer
             would be the same.
+        steps: Turns with calls that an episode may take in one turn of the user's; None if `turn_limit` counts all turns instead.
+        system: Whether the system says how to act, before all else.
     """
 
     prompts: Prompts
     questions: Mapping[str, tuple[AwarenessKind, ...]]
     turn_limit: int = 5
-    steps: int | None = None
     token_limit: int | None = None
     awareness_alone: bool = False
-    system: bool = True
     rounds: int = 5
     retries: int = 0
+    steps: int | None = None
+    system: bool = True
 
 
 class _Nodes:
