@@ -158,11 +158,14 @@ class Tools:
         """The sources whose code the user gave a network."""
         return [source.name for source in self.sources if getattr(source, "network", False)]
 
-    def refuse_start(self) -> str:
-        """Return why a scenario cannot say what its tools start from; empty if it can, or if they are only replayed."""
-        if not self.sources or any(getattr(source, "starts", False) for source in self.sources):
+    def fault_in_start(self, start: Mapping[str, object]) -> str:
+        """Return why the tools cannot start from what a scenario says; empty if they can, or if they are only replayed."""
+        if not start or not self.sources:
             return ""
-        return "start: the tools here start the same way in every episode; leave it out, or name the tools it was written for: --tools-from."
+        checks = [check for source in self.sources if (check := getattr(source, "fault_in_start", None)) is not None]
+        if not checks:
+            return "the tools here start the same way in every episode; leave it out, or add --tools-from with those it was written for."
+        return next(filter(None, (str(check(start)) for check in checks)), "")
 
     def open(self, episode: str = "", start: Mapping[str, object] | None = None) -> ToolSession:
         """Return the tools of one episode.
@@ -290,7 +293,7 @@ class ToolSession:
         if id(source) not in self._begun:
             if self._closed:
                 raise ProviderError("The episode has ended, and its tools are closed.")
-            self._begun[id(source)] = source.begin(self._start if getattr(source, "starts", False) else {})
+            self._begun[id(source)] = source.begin(self._start if hasattr(source, "fault_in_start") else {})
         return self._tools.hide_credentials(await self._begun[id(source)].call(name, arguments))
 
     async def aclose(self) -> None:

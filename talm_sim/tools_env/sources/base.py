@@ -68,8 +68,9 @@ class ToolSource(Protocol):
 
     It may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing; `described`:
     the tools that nothing executes, each with the reason (their calls are answered with `routes.unexecuted_response`); `network`: whether the
-    user gave its sandboxed code a network; `starts`: whether the tools of an episode begin with what its scenario has in `start`; `leave`: a
-    method that is called with the name of an episode that has ended; and what a `StatefulSource` has.
+    user gave its sandboxed code a network; `fault_in_start`: a function that says what is wrong with the `start` of a scenario, from
+    which it starts the tools of an episode; `leave`: a method that is called with the name of an episode that has ended; and what a
+    `StatefulSource` has.
     """
 
     @property
@@ -131,6 +132,6 @@ class StatefulSource(Protocol):
         """Start these tools for a new episode.
 
         Args:
-            start: What they start from, if the source has `starts`; else empty.
+            start: What they start from, if the source has `fault_in_start`; else empty.
         """
         ...
