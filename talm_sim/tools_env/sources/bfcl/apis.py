@@ -18,7 +18,7 @@ from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.tools_env.sources.sandbox import SandboxSession, check_sandbox
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["BFCL", "BOX", "CLASSES", "MPMATH", "BfclApis", "boxed_packages", "open_bfcl", "read_specs"]
+__all__ = ["BFCL", "BOX", "CLASSES", "MPMATH", "BfclApis", "boxed_packages", "open_bfcl", "package_folder", "read_specs"]
 
 CLASSES: Mapping[str, str] = {
     "GorillaFileSystem": "gorilla_file_system",
