@@ -69,8 +69,8 @@ def read_transcript(
     sections = list(stored.job.task.sections(episode, scenario)) if scenario else []
     agent = str(stored.job.values(Scope.GENERATION).get("agent") or "")
     notes = [] if stored.imported else [f"{name}: {text}" for name, text in stored.manifest.notes.items()]
-    acts = isinstance(stored.job.options, AgentOptions)
-    if acts and scenario is not None:
+    acts = stored.job.task.acts(scenario)
+    if isinstance(stored.job.options, AgentOptions) and scenario is not None:
         sections += person_sections(stored, episode, scenario)
     if comments is None:
         comments = stored.comments(episode.id)

@@ -10,7 +10,8 @@ from typing import Any
 from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.beside import Beside, compare_own
-from talm_sim.tasks.refusal.bfcl import SUBSETS
+from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
+from talm_sim.tasks.refusal.bfcl.turn_rows import gold_turns
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
 from talm_sim.tasks.refusal.data import NOT_NATIVE
 from talm_sim.tasks.refusal.measures import ALL, FORMAT, INTENT
@@ -25,6 +26,10 @@ _RIGHT = {"none": "no call: no function shown serves", "any": "a call, whichever
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Return the parts this task adds to the page, below the query."""
+    gold = gold_turns(scenario)
+    if gold is not None:
+        yield Section.of("Right calls, by turn", [shorten(f"{number}. {'; '.join(calls) or '(none)'}") for number, calls in enumerate(gold, 1)])
+        return
     said = dialogue(scenario)
     if len(said) > 1:
         yield Section.of("Conversation", [shorten(line) for line in as_text(said).splitlines()])
@@ -97,11 +102,15 @@ def _data(run: RunView) -> Iterator[str]:
     sources = dict.fromkeys(one.source.name for one in scenarios if one.source.name)
     if sources:
         yield f"rows: {', '.join(sources)}"
-    if scenarios and not {"live_irrelevance", "live_relevance"} <= {one.group for one in scenarios}:
+    asked = {one.group for one in scenarios} - {*MULTI_TURN}
+    if asked and not {"live_irrelevance", "live_relevance"} <= asked:
         yield "the study's H-I and H-S are over live_irrelevance and live_relevance together, which were not both run"
     faulty = [one.id for one in scenarios if one.id in KNOWN_FAULTS]
     for name in faulty:
         yield f"{name}: the published ground truth {KNOWN_FAULTS[name]}"
+    for one in scenarios:
+        if (gold := gold_turns(one)) is not None and len(gold) != len(one.turns):
+            yield f"{one.id}: the published ground truth has {len(gold)} turns, and the row {len(one.turns)}: no answer passes it"
 
 
 def _examples(run: RunView) -> Iterator[str]:

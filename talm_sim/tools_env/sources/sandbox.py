@@ -24,7 +24,16 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure
 
-__all__ = ["MEMORY", "SECONDS", "SandboxSession", "call_in_sandbox", "check_sandbox", "explain_no_sandbox", "find_missing_modules", "network_files"]
+__all__ = [
+    "MEMORY",
+    "SECONDS",
+    "SandboxSession",
+    "call_in_sandbox",
+    "check_sandbox",
+    "explain_no_sandbox",
+    "find_missing_modules",
+    "network_files",
+]
 
 SECONDS = 10
 MEMORY = 1 << 30

@@ -22,9 +22,7 @@ _UNEVEN = frozenset({"multi_turn_base_154"})
 """Rows of v3 that have another number of turns than their ground truth, which no answer passes."""
 
 
-def turns_scenario(
-    line: FileRow, answer: FileRow | None, subset: Subset, name: str, specs: Mapping[str, ToolSpec], source: Source
-) -> Scenario:
+def turns_scenario(line: FileRow, answer: FileRow | None, subset: Subset, name: str, specs: Mapping[str, ToolSpec], source: Source) -> Scenario:
     """Turn a row into a scenario.
 
     Args:

@@ -18,7 +18,7 @@ from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.tools_env.sources.sandbox import SandboxSession, check_sandbox
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["BFCL", "BOX", "CLASSES", "MPMATH", "BfclApis", "boxed_packages", "open_bfcl", "package_folder", "read_specs"]
+__all__ = ["BFCL", "BOX", "CLASSES", "MPMATH", "BfclApis", "boxed_packages", "open_bfcl", "package_folder", "read_specs", "source_files"]
 
 CLASSES: Mapping[str, str] = {
     "GorillaFileSystem": "gorilla_file_system",
@@ -64,6 +64,12 @@ def boxed_packages(package: Path) -> list[Path]:
     if not beside.is_dir():
         raise PrerequisiteError(f"the simulated APIs of bfcl_eval need mpmath, which is not installed: pip install {MPMATH}")
     return [package, beside.resolve()]
+
+
+def source_files(package: Path) -> list[Path]:
+    """Return the files of the package that decide what its functions answer, and what its check of the answers says."""
+    checks = sorted((package / "eval_checker" / "multi_turn_eval").glob("*.py"))
+    return [*checks, *(package / _CODE / f"{module}.py" for module in CLASSES.values()), package / _CODE / "long_context.py"]
 
 
 def read_specs(package: Path) -> dict[str, ToolSpec]:

@@ -1,6 +1,6 @@
-"""What runs in the sandbox: it makes instances of the package's classes and calls their methods with arguments that are parsed already.
+"""What runs in the sandbox: it makes instances of the package's classes and calls their methods, or asks the package's own check.
 
-It is run as a script and imports nothing of this package. The package itself evaluates text that a model wrote; nothing here does.
+It is run as a script and imports nothing of this package. Methods are called with arguments that are parsed already.
 """
 
 import copy
@@ -48,6 +48,23 @@ def open_apis(
     return call
 
 
+def check(places: "Sequence[str]", row: "Mapping[str, Any]", steps: "list[list[list[str]]]", gold: "list[list[str]]") -> "dict[str, Any]":
+    """Return what the package's own check says of the calls in each turn of a row.
+
+    The package evaluates the texts of calls, so whoever asks writes them anew, of known functions and literal arguments.
+
+    Args:
+        places: The folders of the packages that are imported.
+        row: Its `id`, `initial_config` and `involved_classes`.
+        steps: The calls that were made, by turn and step.
+        gold: The right calls, by turn.
+    """
+    sys.path[:0] = places
+    checker = importlib.import_module("bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker")
+    said = checker.multi_turn_checker(steps, gold, row, row["id"].rsplit("_", 1)[0], "talm_sim")
+    return {key: str(said.get(key, "")) if key != "valid" else bool(said[key]) for key in ("valid", "error_type", "error_message")}
+
+
 def _plain(value: "Any") -> "Any":
     """Return what the package shows of a result: a text or an object as it is, anything else as its text."""
     if isinstance(value, dict):
@@ -66,17 +83,17 @@ def _digest(instances: "Mapping[str, Any]") -> str:
 
 
 def _state(value: "Any", above: "tuple[int, ...]") -> "Any":
-    if isinstance(value, (str, int, float, bool)) or value is None:
-        return repr(value)
+    """Return a value as JSON; of what it contains itself, that it does."""
+    below = (*above, id(value))
     if id(value) in above:
-        return "(above)"
-    above = (*above, id(value))
-    if isinstance(value, dict):
-        return {repr(key): _state(one, above) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [type(value).__name__, *(_state(one, above) for one in value)]
-    if isinstance(value, (set, frozenset)):
-        return sorted(map(repr, value))
-    if hasattr(value, "__dict__"):
-        return {"": type(value).__name__, **{name: _state(one, above) for name, one in vars(value).items() if not name.startswith("_")}}
-    return repr(value)
+        found: Any = "(above)"
+    elif isinstance(value, dict):
+        found = {repr(key): _state(one, below) for key, one in value.items()}
+    elif isinstance(value, (list, tuple)):
+        found = [type(value).__name__, *(_state(one, below) for one in value)]
+    elif hasattr(value, "__dict__"):
+        public = {name: _state(one, below) for name, one in vars(value).items() if not name.startswith("_")}
+        found = {"": type(value).__name__, **public}
+    else:
+        found = repr(value)
+    return found
