@@ -11,8 +11,8 @@ from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.beside import Beside, compare_own
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
-from talm_sim.tasks.refusal.bfcl.turn_rows import gold_turns
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
+from talm_sim.tasks.refusal.bfcl.turn_rows import gold_turns
 from talm_sim.tasks.refusal.data import NOT_NATIVE
 from talm_sim.tasks.refusal.measures import ALL, FORMAT, INTENT
 from talm_sim.tasks.refusal.tools import functions
