@@ -28,7 +28,7 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Return the parts this task adds to the page, below the query."""
     gold = gold_turns(scenario)
     if gold is not None:
-        yield Section.of("Right calls, by turn", [shorten(f"{number}. {'; '.join(calls) or '(none)'}") for number, calls in enumerate(gold, 1)])
+        yield Section.of("Right calls, by turn", [shorten(line) for line in _turn_lines(scenario, gold)])
         return
     said = dialogue(scenario)
     if len(said) > 1:
@@ -42,6 +42,14 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     right = [_format_accepted(call) for call in scenario.target.accepted] or [_RIGHT[scenario.target.expected]]
     yield Section.of("Right", right)
     yield Section(title="Calls read", lines=tuple((line,) for line in _calls(episode, scenario, scenario.target)))
+
+
+def _turn_lines(scenario: Scenario, gold: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Return the right calls of each turn, after the functions that it adds."""
+    added = [turn.tools_added for turn in scenario.turns]
+    for number, calls in enumerate(gold):
+        new = ", ".join(added[number]) if number < len(added) else ""
+        yield f"{number + 1}. {f'[now shown: {new}] ' if new else ''}{'; '.join(calls) or '(none)'}"
 
 
 def _format_accepted(call: AcceptedCall) -> str:

@@ -5,6 +5,7 @@ The other rows of the same run are asked as ever, by an agent without tools.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -34,10 +35,10 @@ __all__ = ["STEPS", "acts", "has_acting_rows", "open_turns", "tool_traffic", "tu
 
 STEPS = 21
 """Turns with calls in one turn of the user's after which a row ends; BFCL stops when more than 20 are counted."""
-RESULT_LIMIT = 1_000_000
-"""Characters of a result that the model reads: all, as the length of results is what `multi_turn_long_context` is about."""
-_RESULT_TOKENS = 20_000
-"""More than the longest result of the right calls in the published rows."""
+RESULT_LIMIT = 64_000
+"""Characters of a result that the model reads: the length of results is what `multi_turn_long_context` is about, whose longest has 28,000."""
+_MOST_TURNS = 50
+"""Turns of the user's in a row: more than any has."""
 _NAME = "bfcl"
 
 
@@ -94,7 +95,7 @@ async def open_turns(
             settings=job.settings(),
             environment=environment,
             saver=saver,
-            most_steps=2 * STEPS * _most_turns(),
+            most_steps=2 * STEPS * _MOST_TURNS,
             control=control,
             choose=lambda scenario: None if acts(scenario) else other,
         )
@@ -112,11 +113,6 @@ async def open_turns(
         yield found
 
 
-def _most_turns() -> int:
-    """Turns of the user's that a row may have: more than any has."""
-    return 50
-
-
 def turn_bounds(scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
     """Return what each multi-turn row may cost: an answer for each turn of the user's at least, and all steps that it may take at most."""
     specs = _specs(scenarios, job, recorded)
@@ -125,7 +121,9 @@ def turn_bounds(scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorde
         turns = len(scenario.user_turns)
         said = [message["content"] for turn in scenario.turns for message in turn.messages]
         first = max_tokens_of(*said, *(specs[name].model_dump_json() for name in scenario.tools if name in specs))
-        most, more = STEPS * turns, written + _RESULT_TOKENS
+        # What a function returns is what the row starts from, or what the model wrote, unless it is padded.
+        result = RESULT_LIMIT // 2 if scenario.start["long_context"] else max_tokens_of(json.dumps(scenario.start)) + written
+        most, more = STEPS * turns, written + result
         yield Bound(turns, most, most * first + more * most * (most - 1) // 2, most * written, last=first + most * more)
 
 
