@@ -65,7 +65,8 @@ async def test_arguments_reach_the_function_which_says_what_is_wrong_with_them(t
 
 async def test_what_a_scenario_says_of_its_start_is_checked(tmp_path: Path) -> None:
     tools = await open_tools([f"bfcl:{make_package(tmp_path)}"])
-    faults = [tools.fault_in_start(one) for one in ({}, START, {"classes": {"Math": {}}}, {"classes": {}}, {**START, "more": 1})]
+    starts: tuple[dict[str, Any], ...] = ({}, START, {"classes": {"Math": {}}}, {"classes": {}}, {**START, "more": 1})
+    faults = [*map(tools.fault_in_start, starts)]
     assert faults[:2] == ["", ""]
     assert faults[2].startswith("there is no class 'Math'. Did you mean 'MathAPI'?")
     assert faults[3].startswith("names no classes; write") and faults[4] == "'more' is not read; leave it out."
