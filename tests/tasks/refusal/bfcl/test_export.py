@@ -14,7 +14,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.exporters import Exported
-from talm_sim.tasks.refusal.bfcl import SUBSETS as ALL
+from talm_sim.tasks.refusal.bfcl import SINGLE_TURN as ALL
 from talm_sim.tasks.refusal.bfcl import load_bfcl
 from talm_sim.tasks.refusal.bfcl.export import export_bfcl
 from talm_sim.tasks.refusal.call_checks.judge import tools_of
