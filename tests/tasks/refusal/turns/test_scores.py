@@ -25,8 +25,8 @@ def played(left_out: int = 0) -> View:
         for number in range(rows_of(subset, "v3")):
             name, failed = f"{subset.name}_{number}", number < FAILED.get(subset.name, 0)
             turns = subset.name in MULTI_TURN
-            target: Any = {"type": "bfcl_turns", "gold": [[]]}
-            target = target if turns else Calls.model_construct(**{"expected": subset.expected, "accepted": ()})
+            expected: Any = subset.expected
+            target: Any = {"type": "bfcl_turns", "gold": [[]]} if turns else Calls.model_construct(expected=expected)
             said = Turn.model_construct(messages=({"role": "user", "content": "Go on."},))
             scenarios.append(
                 Scenario.model_construct(
