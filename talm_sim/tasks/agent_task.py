@@ -337,6 +337,10 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
                 refuse_model_faults(scenario.perturbations, own)
         except PrerequisiteError as err:  # the run's own were looked at when the environment was made
             raise PrerequisiteError(f"scenario {scenario.id}: perturbations: {str(err).removeprefix('--perturb ')}") from None
+        if own is not None and any(turn.tools_added for turn in scenario.turns):
+            raise PrerequisiteError(
+                f"scenario {scenario.id}: adds tools in a later turn, and your own agent is given its tools once; leave out --agent."
+            )
         if FINISH in offered and job.options.finish == "tool":
             raise PrerequisiteError(
                 f"scenario {scenario.id}: its tool '{FINISH}' has the name of the one that ends an episode; add --finish text."
