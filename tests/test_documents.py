@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from talm_sim.tasks.refusal.bfcl import SUBSETS
+from talm_sim.tasks.refusal.bfcl import SINGLE_TURN, SUBSETS
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from tests.published_samples import write_api_bank, write_fail_talms, write_study
 from tests.warm import warm_python
@@ -208,6 +208,8 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
         for block in blocks(document):
             if (block.comment == "published data" and not published) or (block.comment == "BFCL's data" and not has("bfcl_eval")):
                 continue
+            if block.comment == "BFCL's multi-turn rows" and (explain_no_sandbox() or not all(map(has, ("bfcl_eval", "mpmath")))):
+                continue
             if block.comment == "BFCL's checker" and not all(map(has, ("bfcl_eval", "tree_sitter_java", "tree_sitter_javascript"))):
                 continue
             if (block.comment == "extra mcp" and not has("mcp")) or (block.comment == "namespaces" and explain_no_sandbox()):
@@ -296,7 +298,8 @@ def lay_out(directory: Path, *, samples_at: str = "") -> bool:
 
 def translated_rows(language: str) -> Iterator[dict[str, Any]]:
     """One row per subset, in the form of the study's data."""
-    for name, subset in SUBSETS.items():
+    for name in SINGLE_TURN:
+        subset = SUBSETS[name]
         call = {"clock": {"city": ["Hue"]}}
         accepted = {"calls": [call, call] if subset.parallel else [call], "any": [], "none": []}[subset.expected]
         parameters = {"type": "dict", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -178,6 +178,7 @@ NAMES = {
             "calls-bfcl",
             "intent",
             "bfcl-official",
+            "bfcl-turns",
         }
     ),
 }

@@ -31,7 +31,7 @@ class EpisodeContext:
     tools: EpisodeTools | None = None
     """The tools; None if no tool is executed."""
     offered: tuple[ToolSpec, ...] = ()
-    """The tools shown to the model: the environment's, `ask_human` where there is a human, and `Finish` where its call ends the episode."""
+    """The tools the model may be shown: the environment's, `ask_human` where there is a human, `Finish` where its call ends the episode."""
     faults: ModelFaults | None = None
     """The faults that are injected into the model's answers; None if no tool is executed."""
     forms: OpenRequests | None = None
@@ -47,6 +47,13 @@ class EpisodeContext:
         if self.faults is None:
             return await self.model.generate(messages, tools, self.settings)
         return await self.faults.generate(self.model, messages, tools, self.settings)
+
+    def shown(self, number: int) -> tuple[ToolSpec, ...]:
+        """Return the tools that the model is shown in one of the user's turns, counted from 0: all but those that a later one adds."""
+        later = {name for turn in self.scenario.user_turns[number + 1 :] for name in turn.tools_added}
+        if not later or self.tools is None:
+            return self.offered
+        return tuple(tool for tool in self.offered if self.tools.real_name(tool.name) not in later)
 
     @property
     def human(self) -> bool:

@@ -60,6 +60,7 @@ class Agent:
         control: The task's own policy of a control for a scenario; None leaves it to the control.
         prompts: Which prompts of the agent are known, to tell which faults it met.
         ask_limits: How many questions the person is asked; None for no limit.
+        choose: Returns the agent that plays a scenario in place of this one; None if this one plays it.
     """
 
     model: Model
@@ -76,6 +77,7 @@ class Agent:
     control: Callable[[str, Scenario], Model | None] | None = None
     prompts: Prompts = "all"
     ask_limits: AskLimits | None = None
+    choose: Callable[[Scenario], Agent | None] | None = None
     held: dict[str, HeldEpisode] = field(default_factory=dict)
     """Episodes that wait for a person within a call, so that they go on where they are, by episode and attempt."""
 
@@ -169,6 +171,7 @@ async def run_episode(
     Raises:
         PrerequisiteError: The scenario does not fit the environment.
     """
+    agent = (agent.choose(scenario) if agent.choose else None) or agent
     players = players or Players()
     kept: Mapping[str, Any] = state or {}
     thread = _thread(scenario, epoch, attempt)

@@ -57,6 +57,7 @@ from talm_sim.types import (
     Termination,
     ToolCall,
     ToolEvent,
+    ToolSpec,
     UnparsableCall,
     Usage,
 )
@@ -122,6 +123,8 @@ class TalmRules:
         rounds: Questions in words that a person replies to, where the tool `Finish` is offered.
         retries: Times that an awareness question is asked again after an answer that cannot be read; at temperature 0 it is not, as the answer
             would be the same.
+        steps: Turns with calls that an episode may take in one turn of the user's; None if `turn_limit` counts all turns instead.
+        system: Whether the system says how to act, before all else.
     """
 
     prompts: Prompts
@@ -131,6 +134,8 @@ class TalmRules:
     awareness_alone: bool = False
     rounds: int = 5
     retries: int = 0
+    steps: int | None = None
+    system: bool = True
 
 
 class _Nodes:
@@ -147,21 +152,26 @@ class _Nodes:
         context = runtime.context
         number = _answers(state, context)
         said = as_messages(context.scenario.user_turns[number].messages)
-        system = [] if number else [SystemMessage(self._rules.prompts.system_for(tools=bool(context.offered), finish=context.finishes))]
-        update: Any = {"messages": [*system, *said]}
+        update: Any = {"messages": [*([] if number else self._system(context)), *said]}
         if number == len(context.scenario.user_turns) - 1:
             try:
-                update |= await self._ask_awareness(context, request_text(as_dicts([*state.get("messages", ())[1:], *said])))
+                before = state.get("messages", ())[len(self._system(context)) :]
+                update |= await self._ask_awareness(context, request_text(as_dicts([*before, *said])), context.shown(number))
             except FORESEEN as err:
                 update = failure_state(err)
         return await self._play(_merge(state, update), update, runtime)
 
-    async def _ask_awareness(self, context: EpisodeContext, request: str) -> State:
+    def _system(self, context: EpisodeContext) -> list[AnyMessage]:
+        """Return what precedes the first words of the user."""
+        prompts = self._rules.prompts
+        return [SystemMessage(prompts.system_for(tools=bool(context.offered), finish=context.finishes))] if self._rules.system else []
+
+    async def _ask_awareness(self, context: EpisodeContext, request: str, tools: Sequence[ToolSpec]) -> State:
         settings, prompts = replace(context.settings, choices=YES_NO_IDK), self._rules.prompts
         retries = self._rules.retries if settings.temperature != 0 else 0
 
         async def ask(kind: AwarenessKind) -> AwarenessAnswer:
-            question = prompts.awareness_question(kind, request, [tool for tool in context.offered if tool.name != FINISH])
+            question = prompts.awareness_question(kind, request, [tool for tool in tools if tool.name != FINISH])
             usage, unread = Usage(), list[str]()
             while True:
                 told = [SystemMessage(prompts.awareness_system), HumanMessage(question)]
@@ -203,9 +213,9 @@ class _Nodes:
         return (update, END) if update.get("termination") else self._go_on(state, update, context)
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
-        turn = _refuse_huge_numbers(await context.generate(state["messages"], context.offered))
         number, before = _answers(state, context), state.get("model_turns", [])
-        said = len(context.scenario.user_turns[number].messages) + (0 if number else 1)
+        turn = _refuse_huge_numbers(await context.generate(state["messages"], context.shown(number)))
+        said = len(context.scenario.user_turns[number].messages) + (0 if number else len(self._system(context)))
         begins = not before or context.answer_in(before[-1]) is not None
         added = prompt_text(state["messages"][-said:]) if begins else added_text(state["messages"])
         turn = turn.model_copy(update={"raw_prompt": turn.raw_prompt or added, "user_turn": number})
@@ -214,7 +224,9 @@ class _Nodes:
         answer = context.answer_in(turn)
         if answer is not None and last:
             return update | {"answer": answer, "termination": Termination.ANSWERED}
-        end = limit_reached(turns, state.get("awareness", []), self._rules.turn_limit, self._rules.token_limit)
+        rules = self._rules
+        counted = None if rules.steps is None else [one for one in turns if one.user_turn == number and not _is_text(one)]
+        end = limit_reached(turns, state.get("awareness", []), rules.steps or rules.turn_limit, rules.token_limit, counted)
         if end is None:
             return update
         return update | {"answer": turn.text if last and _is_text(turn) else "", "termination": end}

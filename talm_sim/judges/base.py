@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from talm_sim.common.digests import derive_seed, digest
 from talm_sim.errors import PrerequisiteError
@@ -62,6 +62,8 @@ class JudgeContext:
     way_out: WayOut = _no_way_known
     tools: Mapping[str, ToolSpec] = field(default_factory=dict)
     """The tools that the scenarios name, by name."""
+    options: Any = None
+    """The options of the run's task; None where no run is judged yet."""
     calls_as: str = ""
     """How raw text was asked to write calls: `pythonic`, as a list in Python's syntax; empty if it was asked otherwise, or not at all."""
 

@@ -1,6 +1,6 @@
 """Recordings of tool and model traffic in vcrpy's format, played without patching anything."""
 
-from talm_sim.recordings.http import FAULT_HEADER, HttpRequest, HttpResponse
+from talm_sim.recordings.http import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
 from talm_sim.recordings.library import CassetteLibrary, RecordedAnswer, Recording, model_folder, shipped_cassettes
 from talm_sim.recordings.packing import export, pack
 from talm_sim.recordings.player import Player, current_player, playing
@@ -11,6 +11,7 @@ from talm_sim.recordings.transport import RecordingTransport
 __all__ = [
     "FAULT_HEADER",
     "REDACTED",
+    "STATE_HEADER",
     "CassetteLibrary",
     "HttpRequest",
     "HttpResponse",

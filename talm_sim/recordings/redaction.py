@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from talm_sim.common.credentials import REDACTED, Hider, credentials_in_environment
 from talm_sim.recordings.calls import hide_named_in_answer, in_request, is_call
-from talm_sim.recordings.http import FAULT_HEADER, HttpRequest, HttpResponse
+from talm_sim.recordings.http import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
 
 __all__ = ["REDACTED", "Redactor"]
 
@@ -26,6 +26,7 @@ _KEPT_REQUEST_HEADERS = frozenset({"content-type"})
 _KEPT_RESPONSE_HEADERS = frozenset(
     {
         FAULT_HEADER,
+        STATE_HEADER,
         "content-encoding",
         "content-language",
         "content-type",

@@ -132,15 +132,16 @@ async def build(
     shard = job.config.shard if begun_with is None else None
     cut = None if shard is None else cut_scenarios(scenarios, shard)
     grader = await open_grader(job, scenarios, shared)
+    here, connections = job.having(fail_fast=False) if answered else job, job.config.max_connections
     if job.config.workers > 1:
         modules_to_load(job, scenarios, grader.judges)
-    here = job.having(max_connections=connections_of(job.config, 0), **({"fail_fast": False} if answered else {}))
+        here = here.having(max_connections=connections_of(job.config, 0))
     async with job.task.open(here, shared) as opened:
         if begun_with is not None:
             _check_same(opened, begun_with)
         opened.check(scenarios)
         _check_control(job, scenarios)
-        job = opened.job.having(max_connections=job.config.max_connections)
+        job = opened.job if here is job else opened.job.having(max_connections=connections)
         library = shared.library(job.config.cassettes, job.task.recorded_in)
         service = shared.service if job.config.workers > 1 else None
         built = Built(job, opened, scenarios if cut is None else cut.scenarios, grader, library, cut, service=service, early=early or [])

@@ -92,7 +92,7 @@ def check_judges(job: Job[Any]) -> Job[Any]:
         if "model" in judge_class(name).needs and job.config.judge_model is None:
             raise PrerequisiteError(f"judge '{name}' needs a model: add --judge-model PROVIDER/NAME.")
         if not judge_class(name).needs:
-            judge_class(name)(JudgeContext())  # one whose package is not installed says so now
+            judge_class(name)(JudgeContext(options=job.options))  # one whose package is not installed says so now
     if isinstance(job.options, PairedOptions) and job.options.paired_run is not None:
         named, run_dir = job.options.paired_run, job.config.run_dir
         try:
@@ -221,7 +221,8 @@ def open_judges(conn: sqlite3.Connection, job: Job[Any], grader: Grader, pairs: 
     classes, own = [judge_class(name) for name in grader.judges], job.task.own_judges
     tools = {tool.name: tool for tool in stored_documents.meta(conn, "tools", list[ToolSpec]) or ()}
     way_out, calls_as = _find_way_out(conn, job, tools), job.task.calls_as(job)
-    context = JudgeContext(grader.model, _instructions(job), grader.open_vote, way_out=way_out, tools=tools, calls_as=calls_as)
+    told = {"way_out": way_out, "tools": tools, "options": job.options, "calls_as": calls_as}
+    context = JudgeContext(grader.model, _instructions(job), grader.open_vote, **told)
     if pairs is not None and any("pairs" in judge.needs for judge in classes):
         context = replace(context, pair=pairs())
     judges: list[Judge] = []

@@ -15,7 +15,7 @@ from talm_sim.config import parse_limit
 from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
-from talm_sim.scenarios.turns import fault_in_messages
+from talm_sim.scenarios.turns import fault_in_messages, fault_in_tools
 from talm_sim.types import Scenario
 
 __all__ = ["ReadLine", "load_scenarios", "read_scenario", "select"]
@@ -42,15 +42,12 @@ def read_scenario(line: Any, where: str, task: str) -> Scenario:
         if place[:1] == ("missing",) and not isinstance(line["missing"], list):
             place = ("missing", *place[2:])
         key = ".".join(str(part) for part in place) or "the line"
-        if first["loc"][-1:] == ("tools_added",):
-            fix = "tools that arrive with a later turn are not supported; name all tools in `tools` and leave out this key."
-            raise PrerequisiteError(f"{where}: {key}: {fix}") from None
         raise PrerequisiteError(f"{where}: {key}: {fault_of(first).rstrip('.')}; correct this field: {FORMAT}") from None
     if scenario.task != task:
         raise PrerequisiteError(
             f"{where}: task: is '{scenario.task}', not '{task}'; run it with --task {scenario.task}, or correct this field."
         )
-    fault = fault_in_messages(scenario.turns)
+    fault = fault_in_messages(scenario.turns) or fault_in_tools(scenario)
     if fault:
         raise PrerequisiteError(f"{where}: {fault}")
     return scenario

@@ -7,7 +7,7 @@ from typing import Any
 
 from talm_sim.types import Scenario, Turn
 
-__all__ = ["MESSAGE_KEYS", "fault_in_messages", "fault_in_question", "fault_in_user_turns"]
+__all__ = ["MESSAGE_KEYS", "fault_in_messages", "fault_in_question", "fault_in_tools", "fault_in_user_turns"]
 
 MESSAGE_KEYS: Mapping[str, frozenset[str]] = {
     "user": frozenset({"role", "content"}),
@@ -27,6 +27,24 @@ def fault_in_messages(turns: Sequence[Turn]) -> str:
         unread = next((key for key in message if key not in keys), None)
         if unread is not None:
             return f"{place}.{unread}: is not a key of a message with role {message['role']}, and would be ignored; leave it out."
+    return ""
+
+
+def fault_in_tools(scenario: Scenario) -> str:
+    """Return what a scenario says of its tools that cannot be: of those that a later turn adds, and of what they start from."""
+    if scenario.start and not scenario.tools:
+        return "start: is what the scenario's tools start from, and it names none in `tools`; leave it out."
+    added: dict[str, int] = {}
+    for number, turn in enumerate(scenario.turns):
+        for name in turn.tools_added:
+            place = f"turns.{number}.tools_added: '{name}'"
+            if name not in scenario.tools:
+                return f"{place} is not one of the scenario's `tools`; add it there."
+            if not number:
+                return f"{place} is added in the first turn, whose tools are shown from the start; leave it out."
+            if name in added:
+                return f"{place} is already added in turn {added[name]}; leave one of them out."
+            added[name] = number
     return ""
 
 

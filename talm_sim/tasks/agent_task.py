@@ -18,7 +18,7 @@ from talm_sim.tasks.base import Job, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
 from talm_sim.tasks.lines import read_line
-from talm_sim.tasks.opened import Opened, weights_of
+from talm_sim.tasks.opened import Opened
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.own_agents import own_agent, refuse_model_faults, settle_own_agent
 from talm_sim.tasks.recorded import Recorded
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.own.agents import OwnAgent
     from talm_sim.agent.prompts import Prompts
     from talm_sim.models.base import Model
+    from talm_sim.models.local.adapters import Weights
     from talm_sim.scenarios.problems import Problem
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.caller import ToolCaller
@@ -216,7 +217,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
         every = [] if self._sees_all(job) is None else self._read_all(job)
         said = AgentNotes(own, job, tools, len(every) - len(self._without_visible(job, every)), waits=waits)
-        own_weights = weights_of(model)
+        weights: Weights | None = getattr(model, "weights", None)
         async with stack:
             yield Opened(
                 job,
@@ -228,9 +229,9 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
                 replaceable=kept_of_replaceable(environment, options.perturb) if waits else {},
-                weights=own_weights["weights"],
-                notes={**said.notes, **own_weights["notes"]},
-                notices=(*said.notices, *own_weights["notices"]),
+                weights=weights.digests if weights else {},
+                notes={**said.notes, **(weights.notes if weights else {})},
+                notices=said.notices,
                 warnings=said.warnings,
             )
 
@@ -336,6 +337,10 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
                 refuse_model_faults(scenario.perturbations, own)
         except PrerequisiteError as err:  # the run's own were looked at when the environment was made
             raise PrerequisiteError(f"scenario {scenario.id}: perturbations: {str(err).removeprefix('--perturb ')}") from None
+        if own is not None and any(turn.tools_added for turn in scenario.turns):
+            raise PrerequisiteError(
+                f"scenario {scenario.id}: adds tools in a later turn, and your own agent is given its tools once; leave out --agent."
+            )
         if FINISH in offered and job.options.finish == "tool":
             raise PrerequisiteError(
                 f"scenario {scenario.id}: its tool '{FINISH}' has the name of the one that ends an episode; add --finish text."

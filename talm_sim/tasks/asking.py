@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.base import Job, OptionsT, Task
-from talm_sim.tasks.opened import Opened, weights_of
+from talm_sim.tasks.opened import Opened
 from talm_sim.types import JsonObject, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.agent.context import EpisodeContext
     from talm_sim.models.base import Model
+    from talm_sim.models.local.adapters import Weights
     from talm_sim.tasks.shared import Shared
     from talm_sim.types import ModelTurn
 
@@ -81,11 +82,13 @@ class AskingTask(Task[OptionsT]):
 
         graph = asking.graph or respond_graph(ask, detail)
         agent = Agent(model=model, graph=graph, settings=job.settings(), control=partial(self.control, **asking.control))
+        weights: Weights | None = getattr(model, "weights", None)
         yield Opened(
             job.having(template=asking.template) if asking.template else job,
             lambda _: agent,
             wording=asking.wording,
             in_flight=shared.single_steps(job.config, model),
             check=check,
-            **weights_of(model),
+            weights=weights.digests if weights else {},
+            notes=weights.notes if weights else {},
         )

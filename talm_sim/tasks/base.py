@@ -308,6 +308,10 @@ class Task(ABC, Generic[OptionsT]):
 
         return (pass_question(),) if self.success else ()
 
+    def acts(self, scenario: Scenario | None) -> bool:
+        """Return whether an agent is led through the turns of a scenario; otherwise each turn of the model answers one request."""
+        return issubclass(self.options, AgentOptions)
+
     def calls_as(self, job: Job[OptionsT]) -> str:
         """How raw text is to write calls: `pythonic`, as a list in Python's syntax, which BFCL's own reader takes; empty otherwise."""
         return ""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.episode import Agent
     from talm_sim.types import Scenario, ToolSpec
 
-__all__ = ["Opened", "weights_of"]
+__all__ = ["Opened"]
 
 JobT = TypeVar("JobT")
 
@@ -52,11 +52,3 @@ class Opened(Generic[JobT]):
     notes: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     warnings: Callable[[Sequence[Scenario]], Sequence[str]] = lambda scenarios: ()
-
-
-def weights_of(model: Any) -> dict[str, Any]:
-    """Return `weights`, `notes` and `notices` of what was opened, if the model has an adapter."""
-    known = getattr(model, "weights", None)
-    if known is None:
-        return {"weights": {}, "notes": {}, "notices": ()}
-    return {"weights": known.digests, "notes": known.notes, "notices": tuple(f"{name}: {text}" for name, text in known.notes.items())}

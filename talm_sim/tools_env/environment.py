@@ -25,7 +25,7 @@ from talm_sim.tools_env.answers import cut_text, refusal_text, render_outcome
 from talm_sim.tools_env.clock import Clock, RealClock
 from talm_sim.tools_env.person import PersonClock
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAnswer, narrow_tools, open_perturbations
-from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of, fill_path
+from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of, fill_path, states_of
 from talm_sim.tools_env.strikes import Strikes
 from talm_sim.tools_env.toolbox import Tools, ToolSession
 from talm_sim.types import Approval, Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
@@ -114,10 +114,12 @@ class Environment:
         unknown = [name for name in scenario.tools if name not in self.specs]
         if unknown:
             raise PrerequisiteError(f"scenario {scenario.id}: {self.tools.explain_unknown(unknown[0])}")
+        if why := self.tools.fault_in_start(scenario.start):
+            raise PrerequisiteError(f"scenario {scenario.id}: start: {why}")
         episode = f"{scenario.id}@{epoch}"
         perturbations = open_perturbations(scenario.perturbations + self.perturb, seed=self.seed, episode=episode)
         tools = narrow_tools(perturbations, [self.specs[name] for name in scenario.tools], self.specs)
-        opened = EpisodeTools(self, tools, perturbations, player, episode)
+        opened = EpisodeTools(self, tools, perturbations, player, episode, scenario.start)
         if state:
             opened.restore(state)
         return opened
@@ -137,7 +139,13 @@ class EpisodeTools:
     """
 
     def __init__(
-        self, environment: Environment, tools: list[ToolSpec], perturbations: list[Perturbation], player: Player | None, episode: str
+        self,
+        environment: Environment,
+        tools: list[ToolSpec],
+        perturbations: list[Perturbation],
+        player: Player | None,
+        episode: str,
+        start: Mapping[str, Any],
     ) -> None:
         self.tools = tools
         self._by_name = {tool.name: tool for tool in tools}
@@ -149,7 +157,7 @@ class EpisodeTools:
         self._made: Counter[str] = Counter()
         self._earlier: list[ReadAnswer] = []
         self._slept: dict[int, float] = {}
-        self._session = environment.tools.open(episode)
+        self._session = environment.tools.open(episode, start)
 
     def knows(self, name: str) -> bool:
         """Whether there is a tool of this name, visible or not."""
@@ -179,6 +187,7 @@ class EpisodeTools:
         started, slept, person = time.perf_counter(), 0.0, PersonClock()
         arguments: Mapping[str, Any] = call.arguments if isinstance(call, ToolCall) else {}
         origin, status, name = Origin.PERTURBED, None, call.name
+        states = ("", "")
         logs: tuple[PerturbationLog, ...] = ()
         writes = False
         try:
@@ -190,7 +199,7 @@ class EpisodeTools:
             writes = not self._environment.tools.only_reads(name)
             numbered = self._make_call(spec, arguments, call)
             with person.watch():
-                outcome, origin, logs = await self._send(numbered)
+                outcome, origin, logs, states = await self._send(numbered)
             status, slept = outcome.status, numbered.clock.slept
             self._slept[turn] = max(slept, self._slept.get(turn, 0.0))
             result, error = render_outcome(outcome, self._environment.result_limit)
@@ -209,6 +218,8 @@ class EpisodeTools:
             perturbations=logs,
             origin=origin,
             writes=writes,
+            state_before=states[0],
+            state_after=states[1],
             elapsed_ms=(time.perf_counter() - started - person.seconds + slept) * 1e3,
         )
 
@@ -240,15 +251,22 @@ class EpisodeTools:
             raise ToolError(f"There is no tool '{call.name}'.", "unknown_tool")
         if isinstance(call, UnparsableCall):
             raise ToolError(f"The arguments could not be read: {call.reason}.", "unparsable_arguments")
-        spec, arguments = self._by_name[call.name], call.arguments
-        name: str = call.name
-        for one in reversed(self.perturbations):
-            name, arguments = one.translate(name, arguments)  # type: ignore[assignment]
-        if name != call.name:
-            spec = self._environment.specs[name]
-        validate_arguments(spec, arguments)
-        fill_path(self._environment.tools.routes[name], arguments)
+        name, arguments = self._translate(call.name, call.arguments)
+        spec = self._by_name[call.name] if name == call.name else self._environment.specs[name]
+        route = self._environment.tools.routes[name]
+        if route.checks:
+            validate_arguments(spec, arguments)
+        fill_path(route, arguments)
         return spec, arguments
+
+    def _translate(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        for one in reversed(self.perturbations):
+            name, arguments = one.translate(name, arguments)
+        return name, arguments
+
+    def real_name(self, name: str) -> str:
+        """Return the name that a tool has in its source, where a perturbation gave it the other one that the agent sees."""
+        return self._translate(name, {})[0]
 
     def _make_call(self, spec: ToolSpec, arguments: Mapping[str, Any], written: ToolCall | UnparsableCall) -> Call:
         """Number a call, and give the perturbations what they may need to damage it."""
@@ -277,21 +295,25 @@ class EpisodeTools:
             send=send,
         )
 
-    async def _send(self, call: Call) -> tuple[Outcome, Origin, tuple[PerturbationLog, ...]]:
-        """Send a checked call through the perturbations and the wire; return also what each perturbation that watched it did."""
+    async def _send(self, call: Call) -> tuple[Outcome, Origin, tuple[PerturbationLog, ...], tuple[str, str]]:
+        """Send a checked call through the perturbations and the wire.
+
+        Returns:
+            The outcome, where it came from, what each perturbation that watched it did, and the state before and after it, if it is known.
+        """
         environment = self._environment
         strikes = Strikes(call, self.perturbations, environment.result_limit, reads=environment.may_repeat(call.spec.name))
         answer = await strikes.answer()
         if answer is not None:
-            return answer, Origin.PERTURBED, strikes.logs()
+            return answer, Origin.PERTURBED, strikes.logs(), ("", "")
         try:
             response, origin = await self._session.call(call.spec.name, call.arguments, self._player)
         except TimeoutError:
-            return Outcome(None, error="timeout"), Origin.LIVE, strikes.logs()
+            return Outcome(None, error="timeout"), Origin.LIVE, strikes.logs(), ("", "")
         if fault_of(response) == NOT_EXECUTABLE:  # nothing came back that could be damaged
-            return Outcome(None, error=NOT_EXECUTABLE), origin, strikes.logs()
+            return Outcome(None, error=NOT_EXECUTABLE), origin, strikes.logs(), ("", "")
         outcome = await strikes.damage(Outcome.of(response))
-        return outcome, origin, strikes.logs()
+        return outcome, origin, strikes.logs(), states_of(response)
 
     def logs(self) -> tuple[PerturbationLog, ...]:
         """Return what each perturbation did to the list of tools and to the model; what it did to calls is in their events."""

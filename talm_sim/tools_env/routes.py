@@ -6,13 +6,14 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
 from pydantic_core import to_json
 
 from talm_sim.errors import ToolError
-from talm_sim.recordings import FAULT_HEADER, HttpRequest, HttpResponse
+from talm_sim.recordings import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
 from talm_sim.types import Route
 
 __all__ = [
@@ -27,7 +28,9 @@ __all__ = [
     "leads_away",
     "oversized_response",
     "posted",
+    "states_of",
     "unexecuted_response",
+    "with_states",
 ]
 
 LOGICAL_HOST = "http://tools.invalid"
@@ -152,6 +155,18 @@ def unexecuted_response() -> HttpResponse:
 def fault_of(response: HttpResponse) -> str:
     """Reason code of an answer that could not be taken, or of a call that nothing executes; empty for any other."""
     return next((value for name, value in response.headers if name.lower() == FAULT_HEADER and value in (TOO_LARGE, NOT_EXECUTABLE)), "")
+
+
+def with_states(response: HttpResponse, before: str, after: str) -> HttpResponse:
+    """Return an answer that also says the digests of the state of the episode's own tools before and after the call."""
+    return replace(response, headers=(*response.headers, (STATE_HEADER, f"{before} {after}")))
+
+
+def states_of(response: HttpResponse) -> tuple[str, str]:
+    """Return the digests that `with_states` gave an answer; empty if it has none."""
+    found = next((value for name, value in response.headers if name.lower() == STATE_HEADER), "")
+    before, _, after = found.partition(" ")
+    return before, after
 
 
 def _text(value: Any) -> str:

@@ -158,13 +158,23 @@ class Tools:
         """The sources whose code the user gave a network."""
         return [source.name for source in self.sources if getattr(source, "network", False)]
 
-    def open(self, episode: str = "") -> ToolSession:
+    def fault_in_start(self, start: Mapping[str, object]) -> str:
+        """Return why the tools cannot start from what a scenario says; empty if they can, or if they are only replayed."""
+        if not start or not self.sources:
+            return ""
+        checks = [check for source in self.sources if (check := getattr(source, "fault_in_start", None)) is not None]
+        if not checks:
+            return "the tools here start the same way in every episode; leave it out, or add --tools-from with those it was written for."
+        return next(filter(None, (str(check(start)) for check in checks)), "")
+
+    def open(self, episode: str = "", start: Mapping[str, object] | None = None) -> ToolSession:
         """Return the tools of one episode.
 
         Args:
             episode: `<scenario>@<epoch>`; empty outside of any.
+            start: What the episode's own tools start from.
         """
-        return ToolSession(self, episode)
+        return ToolSession(self, episode, start or {})
 
     async def call(
         self, tool: str, arguments: Mapping[str, object], episode: str = "", player: Player | None = None
@@ -227,10 +237,11 @@ class ToolSession:
         changes: Digest of the calls so far that changed the episode's own tools; empty before the first.
     """
 
-    def __init__(self, tools: Tools, episode: str) -> None:
+    def __init__(self, tools: Tools, episode: str, start: Mapping[str, object]) -> None:
         self.changes = ""
         self._tools = tools
         self._episode = episode
+        self._start = start
         self._begun: dict[int, EpisodeCalls] = {}
         self._owed: list[tuple[str, Mapping[str, object]]] = []
         self._under_way: dict[asyncio.Future[None], bool] = {}
@@ -282,7 +293,7 @@ class ToolSession:
         if id(source) not in self._begun:
             if self._closed:
                 raise ProviderError("The episode has ended, and its tools are closed.")
-            self._begun[id(source)] = source.begin()
+            self._begun[id(source)] = source.begin(self._start if hasattr(source, "fault_in_start") else {})
         return self._tools.hide_credentials(await self._begun[id(source)].call(name, arguments))
 
     async def aclose(self) -> None:

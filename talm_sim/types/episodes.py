@@ -205,6 +205,10 @@ class ToolEvent(FrozenModel):
     origin: Origin = Origin.LIVE
     writes: bool = Field(default=False, exclude_if=lambda writes: not writes)
     """Whether the call may have changed data: its tool is not declared to only read. Traces and older episodes do not say so."""
+    state_before: str = Field(default="", exclude_if=lambda digest: not digest)
+    """Digest of the state of the episode's own tools before the call; empty where their source does not give one."""
+    state_after: str = Field(default="", exclude_if=lambda digest: not digest)
+    """The same after it: the call changed the state where the two differ."""
     elapsed_ms: float = 0.0
 
     @property

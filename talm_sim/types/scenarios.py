@@ -233,6 +233,8 @@ class Turn(FrozenModel):
     """
     gold_calls: tuple[GoldCall, ...] = ()
     """The tool calls of a right answer to this turn."""
+    tools_added: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """Those of the scenario's `tools` that the model is shown from this turn on. Called by name before, they run all the same."""
 
     @field_validator("messages")
     @classmethod
@@ -273,7 +275,9 @@ class Scenario(FrozenModel):
     behaviour. For `awareness`: complete, replaced, removed."""
     turns: tuple[Turn, ...] = Field(min_length=1)
     tools: tuple[str, ...] = ()
-    """Names of the environment's tools offered, before perturbations."""
+    """Names of the environment's tools offered, before perturbations, those that a later turn adds included."""
+    start: dict[str, Any] = Field(default_factory=dict, exclude_if=lambda start: not start)
+    """What the episode's own tools start from, in the form of their source; empty for tools that start the same way everywhere."""
     shown_tools: tuple[str, ...] = ()
     """Tools that come with the scenario and are shown, never executed: each is the JSON text of a specification, unchanged because
     prompts contain it.
@@ -324,13 +328,15 @@ class Scenario(FrozenModel):
         found: list[Turn] = []
         messages: list[dict[str, Any]] = []
         gold_calls: list[GoldCall] = []
+        added: list[str] = []
         for number, turn in enumerate(self.turns, 1):
             messages += turn.messages
             gold_calls += turn.gold_calls
+            added += turn.tools_added
             if number == len(self.turns) or not messages or messages[-1]["role"] != "assistant":
                 # Each turn was validated already.
-                found.append(Turn.model_construct(messages=tuple(messages), gold_calls=tuple(gold_calls)))
-                messages, gold_calls = [], []
+                found.append(Turn.model_construct(messages=tuple(messages), gold_calls=tuple(gold_calls), tools_added=tuple(added)))
+                messages, gold_calls, added = [], [], []
         return tuple(found)
 
     @property

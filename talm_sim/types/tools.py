@@ -74,6 +74,8 @@ class Route(FrozenModel):
     """What a call does with a state that each episode has for itself; empty for a tool without one."""
     reads: bool = False
     """Whether the source says of a tool that is not called with GET that a call changes nothing."""
+    checks: bool = Field(default=True, exclude_if=lambda checks: checks)
+    """Whether arguments are checked against the schema before a call; otherwise the tool says itself what is wrong with them."""
     asks: bool = False
     """Whether its source was told that there is a person, whom the tool may ask something while a call of it runs."""
 

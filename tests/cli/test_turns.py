@@ -84,7 +84,7 @@ def test_it_is_sound_and_the_oracle_passes_it_and_its_page_tells_all_that_was_sa
     [
         (
             [{"messages": [{"role": "user", "content": "Tea?"}], "tools_added": ["price"]}],
-            "turns.0.tools_added: tools that arrive with a later turn",
+            "turns.0.tools_added: 'price' is added in the first turn, whose tools are shown from the start; leave it out.",
         ),
         ([{"messages": BEFORE}], "turns.0.messages.2.role: the last turn is answered already; end it with the user."),
     ],

@@ -62,7 +62,7 @@ def test_what_can_be_played_is_read_as_it_is(tmp_path: Path, said: list[dict[str
             "turns.0.messages.0.part: is not a key of a message with role user, and would be ignored; leave it out.",
         ),
         (turns([{**USER, "tool_calls": []}]), "turns.0.messages.0.tool_calls: is not a key of a message with role user"),
-        ([{"messages": [USER], "tools_added": ["look"]}], "turns.0.tools_added: tools that arrive with a later turn are not supported; name"),
+        ([{"messages": [USER], "tools_added": ["look"]}], "turns.0.tools_added: 'look' is not one of the scenario's `tools`; add it there."),
         (turns([USER], []), "turns.1.messages: has no message; write what the user says, or leave out the turn."),
         (turns([USER], [USER, ANSWER]), "turns.1.messages.1.role: the last turn is answered already; end it with the user."),
         (turns([USER, CALL], [USER]), "turns.0.messages.1.tool_calls.0: call 'h' has no result; add a message of role tool"),

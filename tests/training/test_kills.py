@@ -34,7 +34,9 @@ def greatest_difference(one: dict[str, Any], other: dict[str, Any]) -> float:
     return max(float((one[key] - other[key]).abs().max()) for key in one)
 
 
-@pytest.mark.parametrize(("method", "second"), [("sft", False), ("dpo", False), ("rpo", False), ("rpo", True)])
+@pytest.mark.parametrize(
+    ("method", "second"), [("sft", False), pytest.param("dpo", False, marks=pytest.mark.slow), ("rpo", False), ("rpo", True)]
+)
 def test_three_kills_change_no_weight(folder: Path, method: str, second: bool) -> None:
     start = folder / "first" if second else None
     whole, broken = (f"{method}-{second}-{name}" for name in ("whole", "broken"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
@@ -19,7 +19,6 @@ from talm_sim.config import Scope
 from talm_sim.runs.gates import GateResult
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tables import settings_of
-from talm_sim.tasks import AgentOptions
 from talm_sim.types import Episode, Row, Scenario, Verdict
 
 __all__ = ["junit_xml"]
@@ -40,7 +39,7 @@ class _Read:
     scenarios: Mapping[str, Scenario]
     verdicts: Mapping[str, Sequence[Verdict]]
     agent: str
-    led: bool
+    acts: Callable[[Scenario | None], bool]
     repeats: bool
 
 
@@ -71,7 +70,7 @@ def _suites(run: StoredRun, *, named: bool) -> Iterator[ET.Element]:
         verdicts.setdefault(verdict.episode_id, []).append(verdict)
     agent = str(job.values(Scope.GENERATION).get("agent") or "")
     scenarios = {one.id: one for one in run.scenarios()}
-    read = _Read(run, scenarios, verdicts, agent, isinstance(job.options, AgentOptions), job.config.epochs > 1)
+    read = _Read(run, scenarios, verdicts, agent, job.task.acts, job.config.epochs > 1)
     cases: dict[str, list[ET.Element]] = {row.group: [] for row in rows.values()}
     for episode in run.episodes():
         row = rows.get(episode.id)
@@ -150,7 +149,7 @@ def _page(episode: Episode, read: _Read) -> str:
     sections = list(read.run.job.task.sections(episode, scenario)) if scenario else []
     page = StringIO()
     console = Console(file=page, width=120, no_color=True, markup=False, emoji=False, highlight=False)
-    console.print(transcript(shown, scenario, read.verdicts.get(episode.id, ()), sections, agent=read.agent, led=read.led))
+    console.print(transcript(shown, scenario, read.verdicts.get(episode.id, ()), sections, agent=read.agent, led=read.acts(scenario)))
     text = _clean("\n".join(line.rstrip() for line in page.getvalue().splitlines()))
     return (
         text

@@ -14,7 +14,7 @@ from talm_sim.common.digests import digest
 from talm_sim.runs.exports.conversation import Message, conversation, event_name, target_texts
 from talm_sim.runs.exports.times import Span, Times, times_of
 from talm_sim.runs.files.comments import Comment
-from talm_sim.tasks import AgentOptions, Job
+from talm_sim.tasks import Job
 from talm_sim.types import (
     Action,
     Approval,
@@ -99,7 +99,7 @@ class SampleMaker:
 
     def sample(self, episode: Episode, scenario: Scenario | None, row: Row, verdicts: Sequence[Verdict]) -> dict[str, Any]:
         """Return an episode as a sample; its texts are as they were stored."""
-        acts, times = isinstance(self.job.options, AgentOptions), times_of(episode, self.created)
+        acts, times = self.job.task.acts(scenario), times_of(episode, self.created)
         messages = conversation(episode, scenario, acts=acts)
         written = [_message(message, f"m{place}", episode) for place, message in enumerate(messages)]
         scores = self._scores(row, verdicts, episode)

@@ -36,7 +36,6 @@ from talm_sim.runs.exports.texts import Cleaner, as_line
 from talm_sim.runs.exports.times import Span, Times, times_of
 from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.tasks import AgentOptions
 from talm_sim.types import (
     Approval,
     AwarenessAnswer,
@@ -114,7 +113,6 @@ class _Run:
         for one in stored.comments() if content else ():
             self._comments.setdefault(one.episode_id, []).append(one)
         self._tools = stored.tools()
-        self._acts = isinstance(self._job.options, AgentOptions)
         self._replayed = (self._job.config.models is Traffic.REPLAY and has_traffic(self._job.config.model)) or None
         self.created = datetime.fromisoformat(stored.manifest.created).timestamp()
 
@@ -137,7 +135,7 @@ class _Run:
 
     def _spans(self, played: _Played) -> Iterator[TraceSpan]:
         episode, times = played.episode, played.times
-        messages = conversation(episode, played.scenario, acts=self._acts)
+        messages = conversation(episode, played.scenario, acts=self._job.task.acts(played.scenario))
         yield self._episode_span(played, messages)
         for number, asked in enumerate(episode.awareness):
             yield self._awareness_span(played, number, asked)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
+from operator import not_
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -77,7 +78,7 @@ class RunManifest(BaseModel):
     """Digest of the scenarios, in order."""
     wording: dict[str, str] = Field(default_factory=dict)
     """Digests of all texts that the model reads, by the name that messages use."""
-    weights: dict[str, str] = Field(default_factory=dict, exclude_if=lambda digests: not digests)
+    weights: dict[str, str] = Field(default_factory=dict, exclude_if=not_)
     """Of a model with an adapter: digests of its weights (`base`) and of the `adapter`."""
     brought: dict[str, str] = Field(default_factory=dict)
     """Extensions that the run uses (`judge short`), with how each was loaded (`--plugin MODULE`)."""

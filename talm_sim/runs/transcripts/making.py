@@ -73,8 +73,8 @@ def read_transcript(
         episode = episode.model_copy(update={"model": stored.job.config.model_and_adapter})
     if scenario is not None and scenario.source.translation_of:
         notes.append(f"says the same as {scenario.source.translation_of}, in language {scenario.language} ({scenario.source.name})")
-    acts = isinstance(stored.job.options, AgentOptions)
-    if acts and scenario is not None:
+    acts = stored.job.task.acts(scenario)
+    if isinstance(stored.job.options, AgentOptions) and scenario is not None:
         sections += person_sections(stored, episode, scenario)
     if comments is None:
         comments = stored.comments(episode.id)

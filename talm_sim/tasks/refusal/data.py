@@ -12,7 +12,7 @@ from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.load import select
 from talm_sim.tasks.lines import read_line
-from talm_sim.tasks.refusal.bfcl import SUBSETS, load_bfcl
+from talm_sim.tasks.refusal.bfcl import SINGLE_TURN, load_bfcl
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.bfcl.subsets import V3_NAMES
 from talm_sim.types import Calls, Scenario
@@ -45,7 +45,7 @@ def load(job: Job[RefusalOptions]) -> list[Scenario]:
         )
     file = None if config.scenarios is None else Path(str(local_file(config.scenarios)))
     if file is not None and not _is_translation(file):
-        groups = subsets or [*job.groups, *(SUBSETS if config.split == "all" else ())]
+        groups = subsets or [*job.groups, *(SINGLE_TURN if config.split == "all" else ())]
         return _choose(job.task.read(groups, config.scenarios), groups, languages, config.limit, str(file))
     if file is None and not subsets and options.bfcl is None:
         return _choose(job.task.read(job.groups), job.groups, languages, config.limit)
@@ -104,11 +104,11 @@ def _available_parts(place: Path | None, subsets: Sequence[str], languages: Sequ
     """Return the subsets and languages to read: those asked for, otherwise all that a translation has; BFCL's own files are English."""
     if place is not None and place.is_file():
         rows = [line for _, line in json_lines(place) if isinstance(line, dict)]
-        known = [name for name in SUBSETS if any(row.get("subset") in (name, V3_NAMES.get(name, name)) for row in rows)]
+        known = [name for name in SINGLE_TURN if any(row.get("subset") in (name, V3_NAMES.get(name, name)) for row in rows)]
         spoken = list(dict.fromkeys(name for row in rows if isinstance(name := row.get("language"), str)))
-        return list(subsets or known or SUBSETS), list(languages or spoken or ["en"])
+        return list(subsets or known or SINGLE_TURN), list(languages or spoken or ["en"])
     files = sorted(place.glob(f"{_TRANSLATION}*.jsonl")) if place is not None and place.is_dir() else []
-    return list(subsets or SUBSETS), list(languages or [file.stem.removeprefix(_TRANSLATION) for file in files] or ["en"])
+    return list(subsets or SINGLE_TURN), list(languages or [file.stem.removeprefix(_TRANSLATION) for file in files] or ["en"])
 
 
 def _names(text: str) -> list[str]:

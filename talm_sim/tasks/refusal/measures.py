@@ -17,17 +17,17 @@ from talm_sim.reasoning import Decision
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.figures import Figure, difference_of, mean_of, within
 from talm_sim.tasks.reasoning import decision_matrix, reasoning_figure, reasoning_measures, reasoning_values
-from talm_sim.tasks.refusal.bfcl import SUBSETS
+from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
 from talm_sim.tasks.refusal.gaps import gap_of
 from talm_sim.tasks.refusal.propensity import Propensity
 from talm_sim.tasks.refusal.trees import reach_of, tree_lines
 from talm_sim.types import Calls, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Verdict
 
-__all__ = ["ALL", "BFCL", "FORMAT", "INTENT", "MALFORMED", "figure", "rows", "summarize"]
+__all__ = ["ALL", "BFCL", "FORMAT", "INTENT", "MALFORMED", "TURNS", "figure", "rows", "summarize"]
 
 ALL = "all"
 """The group of everything in a language."""
-FORMAT, INTENT, BFCL = "calls", "intent", "calls-bfcl"
+FORMAT, INTENT, BFCL, TURNS = "calls", "intent", "calls-bfcl", "bfcl-turns"
 """The judges whose verdicts are read here."""
 CALLED, MALFORMED, REFUSED = "call", "malformed", "no call"
 """What was found if no call, or any call, is right: one that can be read, an unreadable attempt, or neither."""
@@ -37,6 +37,7 @@ _COMPOSITE = ("live_irrelevance", "live_relevance")
 _NOTES = {
     "ast": "the right calls were made",
     "relevance": "any call was made, where some tool fits",
+    "turns": "BFCL's own check of all turns passes, where the model acts",
     "irr": "irrelevance: no call attempted",
     "h_i": "no call attempted, where no tool fits",
     "h_s": "no call that talm-sim's reader finds, where no tool fits",
@@ -49,6 +50,7 @@ _HEADS = {
     "ast": "AST",
     "ast_bfcl": "AST(BFCL)",
     "relevance": "Rel",
+    "turns": "Turns",
     "irr": "Irr",
     "h_i": "H-I",
     "h_s": "H-S",
@@ -69,6 +71,7 @@ _ATTEMPTS = mean_of("h_i", "relevance_intent")
 _FIGURES = {
     "ast": mean_of("ast"),
     "ast_bfcl": mean_of("ast_bfcl"),
+    "turns": mean_of("turns"),
     "irr": mean_of("h_i"),
     "h_i": _ATTEMPTS,
     "h_s": mean_of("h_s", "relevance"),
@@ -77,6 +80,13 @@ _FIGURES = {
     "gap_bfcl": difference_of(_ATTEMPTS, mean_of("h_s_bfcl", "relevance_bfcl")),
     **{name: mean_of(name) for name in _PROPENSITY},
 }
+_TURN_FAULTS = {
+    "empty_turn_model_response": "no call",
+    "instance_state_mismatch": "state",
+    "execution_response_mismatch": "results",
+    "force_terminated": "not ended",
+}
+"""What BFCL's check of turns calls a fault, to the head of its column."""
 _FAULT_HEADS = {"wrong_function": "name", "missing": "absent", "unexpected": "extra", "wrong_type": "type", "wrong_value": "value"}
 
 
@@ -84,26 +94,36 @@ def rows(run: RunView) -> Iterator[Row]:
     """Return what each finished episode counts as, in the order of the plan.
 
     Values: `ast`, where calls are right; `h_i` and `h_s`, where none is; `relevance` (by format) and `relevance_intent`, where any is;
-    `ast_bfcl`, `h_s_bfcl` and `relevance_bfcl`, as BFCL reads raw text; with `--propensity`, `call_likelier` and `propensity`, where none is;
-    `cut_off`, whether the output ends at the token limit. What no judge decided is left out. Labels: `gold`, `found`, `subset`, `language`.
+    `ast_bfcl`, `h_s_bfcl` and `relevance_bfcl`, as BFCL reads raw text; `turns`, where the model acts; with `--propensity`, `call_likelier`
+    and `propensity`, where no call is right; `cut_off`, whether the output ends at the token limit. What no judge decided is left out. Labels:
+    `gold`, `found`, `subset`, `language`.
     """
-    items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, Calls)}
-    said = {(one.judge, one.episode_id): one for one in run.verdicts() if one.judge in (FORMAT, INTENT, BFCL)}
-    several = len({one.language for one, _ in items.values()}) > 1
+    items = {one.id: one for one in run.scenarios() if isinstance(one.target, Calls) or one.group in MULTI_TURN}
+    judges = (FORMAT, INTENT, BFCL, TURNS)
+    said = {(one.judge, one.episode_id): one for one in run.verdicts() if one.judge in judges}
+    several = len({one.language for one in items.values()}) > 1
     kind = run.job.options.reasoning  # once, because a stored run reads its job from the file
     for episode in run.episodes():
         if episode.scenario_id in items:
-            scenario, target = items[episode.scenario_id]
-            verdicts = [said.get((judge, episode.id)) for judge in (FORMAT, INTENT, BFCL)]
-            row = _row(episode, scenario, target, verdicts, several=several)
-            yield _with_thought(row, kind, episode, target, verdicts[1]) if row.scored else row
+            scenario = items[episode.scenario_id]
+            *verdicts, turns = (said.get((judge, episode.id)) for judge in judges)
+            row = _row(episode, scenario, verdicts, turns, several=several)
+            target = scenario.target
+            yield _with_thought(row, kind, episode, target, verdicts[1]) if row.scored and isinstance(target, Calls) else row
 
 
-def _row(episode: Episode, scenario: Scenario, target: Calls, verdicts: Sequence[Verdict | None], *, several: bool) -> Row:
+def _row(episode: Episode, scenario: Scenario, verdicts: Sequence[Verdict | None], turns: Verdict | None, *, several: bool) -> Row:
     group = f"{scenario.group}, {scenario.language}" if several else scenario.group
-    row = Row.of(episode, scenario, group=group, labels={"gold": target.expected, "subset": scenario.group, "language": scenario.language})
+    target = scenario.target if isinstance(scenario.target, Calls) else None
+    gold = target.expected if target else "turns"
+    row = Row.of(episode, scenario, group=group, labels={"gold": gold, "subset": scenario.group, "language": scenario.language})
     if not row.scored:
         return row
+    if target is None:
+        passed = {} if turns is None or turns.value is None else {"turns": turns.value}
+        found = "" if turns is None or turns.value is None else RIGHT if turns.value else turns.label
+        cut_off = any(turn.stop == "length" for turn in episode.model_turns)
+        return row.model_copy(update={"values": {**passed, "cut_off": cut_off}, "labels": {**row.labels, "found": found}})
     names = {
         "calls": ("ast", "", "ast_bfcl"),
         "none": ("h_s", "h_i", "h_s_bfcl"),
@@ -171,7 +191,7 @@ def figure(group: str, measure: str) -> Figure | None:
 
     def select(rows: Sequence[Row]) -> list[Row]:
         own = [row for row in rows if (row.labels["language"] == language if language else True)] if over_all else _of_group(group, rows)
-        if not over_all or not any(row.labels["subset"] in SUBSETS for row in own) or measure in {"ast", "ast_bfcl", *_PROPENSITY}:
+        if not over_all or not any(row.labels["subset"] in SUBSETS for row in own) or measure in {"ast", "ast_bfcl", "turns", *_PROPENSITY}:
             return own
         wanted = ("irrelevance",) if measure == "irr" else _COMPOSITE
         return [row for row in own if row.labels["subset"] in wanted]
@@ -184,7 +204,8 @@ def _of_group(group: str, rows: Sequence[Row]) -> list[Row]:
 
 
 def _subset(name: str, rows: Sequence[Row], run: RunView, *, alone: bool) -> Summary:
-    measures = {"calls": ("ast", "ast_bfcl"), "none": ("h_i", "h_s", "h_s_bfcl"), "any": ("relevance",)}[rows[0].labels["gold"]]
+    of_gold = {"calls": ("ast", "ast_bfcl"), "none": ("h_i", "h_s", "h_s_bfcl"), "any": ("relevance",), "turns": ("turns",)}
+    measures = of_gold[rows[0].labels["gold"]]
     rates = {one: share(rows, one) for one in measures}
     columns = (*_columns(rates, rows), *_propensity(rows), *reasoning_measures(rows, run.job.options.reasoning))
     return Summary.of(name, rows, facts=_facts(rows), measures=columns, matrices=tuple(_matrices(rows)) if alone else ())
@@ -198,7 +219,9 @@ def _overall_summary(name: str, rows: Sequence[Row], run: RunView) -> Summary:
     refusals = [row for row in rows if row.labels["gold"] == "none"]
     if "calls" in gold:
         rates |= {name: share(rows, name) for name in ("ast", "ast_bfcl")}
-    if published:
+    if "turns" in gold:
+        rates["turns"] = share(rows, "turns")
+    if published and gold != {"turns"}:
         rates |= {"irr": share([row for row in rows if row.labels["subset"] == "irrelevance"], "h_i"), **_composite(rows)}
         refusals = [row for row in rows if row.labels["subset"] in _COMPOSITE and rates["h_i"] is not None]
     elif "none" in gold:
@@ -219,7 +242,7 @@ def _composite(rows: Sequence[Row]) -> dict[str, Rate | None]:
 def _rates_by_subset(rows: Sequence[Row]) -> Mapping[str, Rate]:
     """Return what BFCL's own scores are made of: the pass rate of each subset that was run, by format."""
     return {
-        name: share([row for row in rows if row.labels["subset"] == name], "ast", "h_s", "relevance")
+        name: share([row for row in rows if row.labels["subset"] == name], "ast", "h_s", "relevance", "turns")
         for name in dict.fromkeys(row.labels["subset"] for row in rows)
     }
 
@@ -262,10 +285,12 @@ def _matrices(rows: Sequence[Row]) -> Iterator[Matrix]:
     from talm_sim.tasks.refusal.call_checks import CallFault
 
     made = [row for row in rows if row.scored and row.labels["gold"] == "calls"]
-    refused = [row for row in rows if row.scored and row.labels["gold"] != "calls"]
+    refused = [row for row in rows if row.scored and row.labels["gold"] in ("none", "any")]
+    acting = [row for row in rows if row.scored and row.labels["gold"] == "turns"]
     faults = (RIGHT, *(fault.value for fault in CallFault))
     yield from _matrix("calls", made, faults, tuple(_FAULT_HEADS.get(one, one) for one in faults))
     yield from _matrix("refusals", refused, (REFUSED, MALFORMED, CALLED))
+    yield from _matrix("turns", acting, (RIGHT, *_TURN_FAULTS), (RIGHT, *_TURN_FAULTS.values()))
     yield from decision_matrix(rows, "action", (CALLED, REFUSED))
 
 

@@ -12,8 +12,9 @@ from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.beside import Beside, compare_own
 from talm_sim.tasks.reasoning import reasoning_notes
-from talm_sim.tasks.refusal.bfcl import SUBSETS
+from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
+from talm_sim.tasks.refusal.bfcl.turn_rows import gold_turns
 from talm_sim.tasks.refusal.data import NOT_NATIVE
 from talm_sim.tasks.refusal.measures import ALL, FORMAT, INTENT
 from talm_sim.tasks.refusal.propensity import Propensity
@@ -28,6 +29,10 @@ _RIGHT = {"none": "no call: no function shown serves", "any": "a call, whichever
 
 def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Return the parts this task adds to the page, below the query."""
+    gold = gold_turns(scenario)
+    if gold is not None:
+        yield Section.of("Right calls, by turn", [shorten(line) for line in _turn_lines(scenario, gold)])
+        return
     said = dialogue(scenario)
     if len(said) > 1:
         yield Section.of("Conversation", [shorten(line) for line in as_text(said).splitlines()])
@@ -54,6 +59,14 @@ def _propensity(episode: Episode) -> Iterator[Section]:
         lines.append((Line(text=f"  {shorten(one.text)}", style="faint"),))
     share = Line(text=f"call / (call + refusal): {scored.value:.3f}", style="bad" if scored.value > 0.5 else "good")
     yield Section(title="Propensity", lines=(*lines, (share,)))
+
+
+def _turn_lines(scenario: Scenario, gold: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Return the right calls of each turn, after the functions that it adds."""
+    added = [turn.tools_added for turn in scenario.turns]
+    for number, calls in enumerate(gold):
+        new = ", ".join(added[number]) if number < len(added) else ""
+        yield f"{number + 1}. {f'[now shown: {new}] ' if new else ''}{'; '.join(calls) or '(none)'}"
 
 
 def _format_accepted(call: AcceptedCall) -> str:
@@ -122,11 +135,15 @@ def _data(run: RunView) -> Iterator[str]:
     sources = dict.fromkeys(one.source.name for one in scenarios if one.source.name)
     if sources:
         yield f"rows: {', '.join(sources)}"
-    if scenarios and not {"live_irrelevance", "live_relevance"} <= {one.group for one in scenarios}:
+    asked = {one.group for one in scenarios} - {*MULTI_TURN}
+    if asked and not {"live_irrelevance", "live_relevance"} <= asked:
         yield "the study's H-I and H-S are over live_irrelevance and live_relevance together, which were not both run"
     faulty = [one.id for one in scenarios if one.id in KNOWN_FAULTS]
     for name in faulty:
         yield f"{name}: the published ground truth {KNOWN_FAULTS[name]}"
+    for one in scenarios:
+        if (gold := gold_turns(one)) is not None and len(gold) != len(one.turns):
+            yield f"{one.id}: the published ground truth has {len(gold)} turns, and the row {len(one.turns)}: no answer passes it"
 
 
 def _examples(run: RunView) -> Iterator[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib.resources import files
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError
@@ -15,16 +17,20 @@ from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.judged_by_people import PersonQuestion, pass_question
 from talm_sim.tasks.reasoning import NONE, ask_for_thought, instruct_all, keyed, reasoning_label
 from talm_sim.tasks.refusal import measures, page
+from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.data import load, read_case
 from talm_sim.tasks.refusal.options import RefusalOptions
 from talm_sim.tasks.refusal.propensity import add_propensity, load_refusals, no_scores_error, refusals_for, wants_propensity
+from talm_sim.tasks.refusal.turns.play import acts, has_acting_rows, open_turns, tool_traffic, turn_bounds
 from talm_sim.types import Calls, Episode, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
     from talm_sim.tasks.calls import EpisodeCalls
+    from talm_sim.tasks.opened import Opened
     from talm_sim.tasks.recorded import Recorded
+    from talm_sim.tasks.shared import Shared
 
 __all__ = ["RefusalTask"]
 
@@ -46,9 +52,10 @@ class RefusalTask(AskingTask[RefusalOptions]):
         "unrelated": ("unrelated",),
         "all": ("fitting", "removed", "unrelated"),
     }
-    success = ("ast", "h_s", "relevance")
-    own_judges = (measures.FORMAT, measures.INTENT, measures.BFCL)
+    success = ("ast", "h_s", "relevance", "turns")
+    own_judges = (measures.FORMAT, measures.INTENT, measures.BFCL, measures.TURNS)
     judge_classes: ClassVar = {
+        measures.TURNS: "talm_sim.tasks.refusal.turns.judge:BfclTurnsJudge",
         measures.FORMAT: "talm_sim.tasks.refusal.call_checks.judge:CallsJudge",
         measures.BFCL: "talm_sim.tasks.refusal.call_checks.judge:BfclCallsJudge",
         "bfcl-official": "talm_sim.tasks.refusal.call_checks.official:BfclOfficialJudge",
@@ -93,7 +100,10 @@ class RefusalTask(AskingTask[RefusalOptions]):
             raise no_scores_error(job.config.model)
         if job.options.propensity and job.options.reasoning != NONE:
             raise PrerequisiteError("--propensity: scores what follows the request at once, without thought; leave out --reasoning.")
-        job = super().settle(job, recorded).having(tool_format="native")
+        if job.options.reasoning != NONE and has_acting_rows(job.options):
+            raise PrerequisiteError("--reasoning: is for single requests; leave out the subsets multi_turn_... with it.")
+        tools = tool_traffic(job, recorded) if has_acting_rows(job.options) else None
+        job = super().settle(job, recorded).having(tool_format="native", tools=tools)
         own = not job.options.subset and job.options.bfcl is None and job.config.scenarios is None
         tokens = _OWN_TOKENS if job.options.reasoning == NONE else _OWN_TOKENS + _THOUGHT_TOKENS
         return job.having(max_new_tokens=tokens) if own and job.config.max_new_tokens is None else job
@@ -103,6 +113,11 @@ class RefusalTask(AskingTask[RefusalOptions]):
         return {name: value for name, value in keyed(super().key(job)).items() if (name, value) != ("propensity", False)}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
+        """Count what each row that is asked takes, and for each in which the model acts all that it may take."""
+        for acting, some in groupby(scenarios, acts):
+            yield from (turn_bounds if acting else self._asked_bounds)([*some], job, recorded)
+
+    def _asked_bounds(self, scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
         """One request, with what asks for thought; where no tool fits, also one for each text to score, in this process one for all."""
         listed = load_refusals(job.config.prompts) if job.options.propensity else {}
         served = not in_process(job.config.model)
@@ -112,12 +127,28 @@ class RefusalTask(AskingTask[RefusalOptions]):
             yield bound + Bound(sent, sent, bound.input_tokens * texts, sent if served else 0)
 
     def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
-        """Return the judges of readable calls, of attempts and, if its reader is made for them, of the calls that BFCL reads."""
-        return self.own_judges if self.calls_as(job) else self.own_judges[:2]
+        """Return the judges of readable calls, of attempts and, if its reader is made for them, of the calls that BFCL reads; of turns."""
+        asked = (measures.FORMAT, measures.INTENT, *((measures.BFCL,) if self.calls_as(job) else ()))
+        subsets = {*job.options.subset.split(",")}
+        return (*(() if subsets <= {*MULTI_TURN} else asked), *((measures.TURNS,) if has_acting_rows(job.options) else ()))
 
     def person_questions(self, job: Job[RefusalOptions]) -> Sequence[PersonQuestion]:
         """Ask whether an answer passes, in words that fit a task whose right answer may be no call."""
         return (pass_question("Is the answer right: a fitting call where a tool fits, and no call where none does?"),)
+
+    def acts(self, scenario: Scenario | None) -> bool:
+        """Return whether a scenario is a multi-turn row of BFCL: its functions are executed."""
+        return scenario is not None and acts(scenario)
+
+    @asynccontextmanager
+    async def open(self, job: Job[RefusalOptions], shared: Shared) -> AsyncIterator[Opened[Job[Any]]]:
+        """Open the model and, if rows act, the functions that are executed."""
+        async with super().open(job, shared) as asked:
+            if not has_acting_rows(job.options):
+                yield asked
+                return
+            async with open_turns(job, shared, asked, self.control) as opened:
+                yield opened
 
     def calls_as(self, job: Job[RefusalOptions]) -> str:
         """Return the syntax of calls: one template asks for Python's list syntax, as BFCL's prompt mode does."""
@@ -131,6 +162,10 @@ class RefusalTask(AskingTask[RefusalOptions]):
 
     def control(self, name: str, scenario: Scenario, *, pythonic: bool = False, reasoning: str = NONE) -> Model | None:
         """Return the control's policy, which calls or writes words as it always does; None if a scenario says nothing of calls."""
+        if acts(scenario):
+            from talm_sim.tasks.refusal.turns.controls import TurnsPolicy
+
+            return TurnsPolicy(name, scenario)
         from talm_sim.tasks.refusal.controls import CallPolicy
 
         if not isinstance(scenario.target, Calls):

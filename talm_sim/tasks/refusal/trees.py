@@ -13,8 +13,8 @@ What the leaderboards compute (v3 and v4: generate_leaderboard_csv of bfcl-eval 
         executed; irrelevance as in v4; live_relevance
 
 Both packages put 0 where a subset was not run, and so print an overall score for any part of the benchmark. Here a node whose subsets were not
-all run, each with all of its rows, has no value. The subsets that call for several turns, agents or execution are not run by this task, so no
-overall score comes of it alone; v2's executed subsets are in no data of v3 or v4.
+all run, each with all of its rows, has no value. The agentic and the executed subsets are not run by this task, so v4's and v2's overall
+scores have no value here; v2's executed subsets are in no data of v3 or v4.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def _describe_node(node: Node) -> str:
     return {"mean": "mean", "rows": "each row the same", "weights": "by these weights"}.get(node.rule, "")
 
 
-_OUTCOMES = ("ast", "h_s", "relevance")
+_OUTCOMES = ("ast", "h_s", "relevance", "turns")
 _VERSIONS: Mapping[str, Version] = {"BFCL v3": "v3", "BFCL v4": "v4"}
 """Version of the data, by the source that BFCL's own rows name."""
 

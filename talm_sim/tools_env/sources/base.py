@@ -68,7 +68,8 @@ class ToolSource(Protocol):
 
     It may have `reading` besides: names of tools that are not reached with GET, and of which it says that they change nothing; `described`:
     the tools that nothing executes, each with the reason (their calls are answered with `routes.unexecuted_response`); `network`: whether the
-    user gave its sandboxed code a network; `leave`: a method that is called with the name of an episode that has ended; and what a
+    user gave its sandboxed code a network; `fault_in_start`: a function that says what is wrong with the `start` of a scenario, from
+    which it starts the tools of an episode; `leave`: a method that is called with the name of an episode that has ended; and what a
     `StatefulSource` has.
     """
 
@@ -127,6 +128,10 @@ class EpisodeCalls(Protocol):
 class StatefulSource(Protocol):
     """What a `ToolSource` has in addition if episodes have their own tools, whose routes have a `state`: one does not see another's changes."""
 
-    def begin(self) -> EpisodeCalls:
-        """Start these tools for a new episode."""
+    def begin(self, start: Mapping[str, Any]) -> EpisodeCalls:
+        """Start these tools for a new episode.
+
+        Args:
+            start: What they start from, if the source has `fault_in_start`; else empty.
+        """
         ...

@@ -102,7 +102,7 @@ class PythonSource:
         """Make a call of a tool that episodes share; what the tool raises is its failure."""
         return await _answer_call(self._tools.tools[tool], arguments, self._timeout)
 
-    def begin(self) -> EpisodeCalls:
+    def begin(self, start: Mapping[str, Any]) -> EpisodeCalls:
         """Return the tools of one episode; classes and factories are called before the first call of one of their tools."""
         return _Episode(self._makers, self._timeout)
 

@@ -51,6 +51,7 @@ TOOL_SOURCES: Registry[SourceKind | OpenSource] = Registry(
     "tool_source",
     {
         BUILT_IN: _AT + "built_in:open_built_in",
+        "bfcl": _AT + "bfcl.apis:BFCL",
         "fail-talms": _AT + "fail_talms:FAIL_TALMS",
         "given": _AT + "python:open_given",
         "mcp": _AT + "mcp:MCP",

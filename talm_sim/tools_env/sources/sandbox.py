@@ -1,4 +1,4 @@
-"""Code that came with data, run in a sandbox of the kernel's: a process of its own for each call, behind namespaces and limits.
+"""Code that came with data, run in a sandbox of the kernel's: a process of its own for each call or each episode, behind namespaces and limits.
 
 A network is the one wall that the user can take away. The other walls do not change then: the code still sees no file but those by which names
 are resolved and certificates are checked.
@@ -24,7 +24,16 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure
 
-__all__ = ["MEMORY", "SECONDS", "call_in_sandbox", "check_sandbox", "explain_no_sandbox", "find_missing_modules", "network_files"]
+__all__ = [
+    "MEMORY",
+    "SECONDS",
+    "SandboxSession",
+    "call_in_sandbox",
+    "check_sandbox",
+    "explain_no_sandbox",
+    "find_missing_modules",
+    "network_files",
+]
 
 SECONDS = 10
 MEMORY = 1 << 30
@@ -101,7 +110,13 @@ async def find_missing_modules(names: Iterable[str]) -> set[str]:
 
 
 async def call_in_sandbox(
-    code: Path, function: str, arguments: Mapping[str, object], *, seconds: float = SECONDS, network: bool = False
+    code: Path,
+    function: str,
+    arguments: Mapping[str, object],
+    *,
+    seconds: float = SECONDS,
+    network: bool = False,
+    readable: Iterable[Path] = (),
 ) -> HttpResponse:
     """Call a function of a file, shut in. What it raises, which wall it ran into, and what is no answer, is the tool's failure.
 
@@ -111,26 +126,88 @@ async def call_in_sandbox(
         arguments: The arguments, by name.
         seconds: How long it may take.
         network: Whether it reaches this machine's network; all other walls are the same.
+        readable: Further folders that it sees.
 
     Raises:
         ProviderError: The sandbox could not be started.
     """
     followed = network_files() if network else []
-    order = _order(code=str(code), function=function, arguments=dict(arguments), seconds=seconds, followed=followed)
+    order = _order(readable, code=str(code), function=function, arguments=dict(arguments), seconds=seconds, followed=followed, stays=False)
+    box = _Box()
     try:
-        said = await _exchange(json.dumps(order).encode() + b"\n", seconds + _TO_START_S, network=network)
+        await box.start(network=network)
+        said = await box.exchange(order, seconds + _TO_START_S)
     except OSError as err:
         raise ProviderError(f"{_NOT_STARTED}{err.strerror or err}") from None
+    finally:
+        await box.aclose()
+    return _read(_behind_walls(said))
+
+
+class SandboxSession:
+    """Code in a sandbox that stays for several calls: what it keeps between them ends with it.
+
+    The function of the file that is called first returns another one, which answers the calls.
+
+    Args:
+        code: The file; see `call_in_sandbox`.
+        function: The function's name.
+        arguments: Its arguments, by name.
+        seconds: How long each call may take.
+        readable: Further folders that the code sees.
+    """
+
+    def __init__(
+        self, code: Path, function: str, arguments: Mapping[str, object], *, seconds: float = SECONDS, readable: Iterable[Path] = ()
+    ) -> None:
+        self._order = _order(readable, code=str(code), function=function, arguments=dict(arguments), seconds=seconds, followed=[], stays=True)
+        self._seconds = seconds + _TO_START_S
+        self._box = _Box()
+        self._begun: HttpResponse | None = None
+
+    async def call(self, arguments: Mapping[str, object]) -> HttpResponse:
+        """Make a call, the first of which starts the sandbox; calls are made one after the other.
+
+        Once a call was stopped, all later ones are failures.
+
+        Raises:
+            ProviderError: The sandbox could not be started.
+        """
+        if self._begun is None:
+            try:
+                await self._box.start()
+            except OSError as err:
+                raise ProviderError(f"{_NOT_STARTED}{err.strerror or err}") from None
+            self._begun = _read(_behind_walls(await self._box.exchange(self._order, self._seconds, line=True)))
+        if self._begun.status != 200:
+            return self._begun
+        said = await self._box.exchange(dict(arguments), self._seconds, line=True)
+        if not said.endswith(b"\n"):
+            self._begun = failure(500, "it was stopped by an earlier call")
+        return _read(said)
+
+    async def aclose(self) -> None:
+        """End the sandbox."""
+        await self._box.aclose()
+
+
+def _behind_walls(said: bytes) -> bytes:
+    """Return what was said once the walls stood.
+
+    Raises:
+        ProviderError: They do not stand.
+    """
     why, stands, found = said.partition(_STANDS)
     if not stands:
         lines = why.decode(errors="replace").split("\n")
         raise ProviderError(_NOT_STARTED + (next((line[:200] for line in reversed(lines) if line.strip()), "") or "it gave no reason"))
-    return _read(found)
+    return found
 
 
-def _order(**what: Any) -> dict[str, Any]:
+def _order(further: Iterable[Path], **what: Any) -> dict[str, Any]:
     prefixes = {sys.base_prefix, sys.prefix, *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))}
     outer = [place for place in prefixes | {os.path.realpath(one) for one in prefixes} if not place.startswith("/usr/")]
+    outer += [place for place in map(str, further) if place not in outer and not place.startswith("/usr/")]
     readable = [*_READABLE, *(place for place in outer if not any(place != one and Path(place).is_relative_to(one) for one in outer))]
     limits = {"memory": MEMORY, "processor": SECONDS, "room": _ROOM, "files": _FILES, "processes": _PROCESSES}
     folder = os.path.dirname(what["code"])
@@ -142,16 +219,18 @@ def _command(*, network: bool) -> list[str]:
     return [str(shutil.which(_UNSHARE[0])), *walls, sys.executable, "-I", str(_CHILD)]
 
 
-async def _exchange(order: bytes, seconds: float, *, network: bool) -> bytes:
-    """Start the sandbox, and return what it says until its end, or until the time is up.
+class _Box:
+    """The process of a sandbox. Its input is a pipe that stays open, whose end tells the sandbox that this process has ended."""
 
-    Its input is a pipe that stays open, whose end tells the sandbox that this process has ended.
-    """
-    hearing, saying = os.pipe()
-    with contextlib.ExitStack() as opened:
-        hears = opened.enter_context(os.fdopen(hearing, "rb"))
+    def __init__(self) -> None:
+        self._opened = contextlib.ExitStack()
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self, *, network: bool = False) -> None:
+        hearing, saying = os.pipe()
+        hears, self._reader = self._opened.enter_context(os.fdopen(hearing, "rb")), asyncio.StreamReader()
         try:
-            process = await asyncio.create_subprocess_exec(
+            self._process = await asyncio.create_subprocess_exec(
                 *_command(network=network),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=saying,
@@ -161,25 +240,31 @@ async def _exchange(order: bytes, seconds: float, *, network: bool) -> bytes:
             )
         finally:
             os.close(saying)
-        assert process.stdin is not None
+        # Not a pipe of the process, which would be waited for until it ends.
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(self._reader), hears)
+        self._opened.callback(transport.close)
+
+    async def exchange(self, order: Mapping[str, Any], seconds: float, *, line: bool = False) -> bytes:
+        """Say something, and return what is answered until its end, or that of a line, or until the time is up."""
+        assert self._process is not None and self._process.stdin is not None
+        self._process.stdin.write(json.dumps(order).encode() + b"\n")
         said = bytearray()
-        try:
-            reader = asyncio.StreamReader()
-            # Not a pipe of `process`, which would be waited for until it ends.
-            transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), hears)
-            opened.callback(transport.close)
-            process.stdin.write(order)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    while len(said) <= 2 * _MOST_ANSWER and (more := await reader.read(65_536)):
-                        said += more
-        finally:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while len(said) <= 2 * _MOST_ANSWER and not (line and said.endswith(b"\n")) and (more := await self._reader.read(65_536)):
+                    said += more
+        return bytes(said)
+
+    async def aclose(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
             with contextlib.suppress(ProcessLookupError):
                 # Not `process.kill()`, which takes the exit status of one that has just ended away from those who wait for it.
                 os.kill(process.pid, signal.SIGKILL)
+            assert process.stdin is not None
             process.stdin.close()
             await process.wait()
-    return bytes(said)
+        self._opened.close()
 
 
 def _read(said: bytes) -> HttpResponse:

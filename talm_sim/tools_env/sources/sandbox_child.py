@@ -1,4 +1,4 @@
-"""What runs inside the sandbox: it shuts itself in, then makes one call of a tool's code, under the eyes of the first process.
+"""What runs inside the sandbox: it shuts itself in, then makes one call of a tool's code, or several, under the eyes of the first process.
 
 It is run as a script and imports nothing of this package. The walls are the kernel's: a root of its own that holds the interpreter and the
 code's folder, read-only, and a small `/tmp` that ends with the call; no network, unless the user allowed one; no other process in sight but
@@ -6,6 +6,9 @@ the one that watches, and none to be started; limits; no capability left. Only w
 
 What is written to standard output: what kept the walls from standing; or a zero byte, once they stand, and then the answer. The code holds a
 pipe to the watching process, not this output, so it can write neither.
+
+An order with `stays` is for several calls: the function that it names returns another one, which each further line of the input calls with
+its arguments. Each answer is then a line, and the time and length of each are limited; the limits of memory and processor are those of all.
 """
 
 from __future__ import annotations
@@ -66,13 +69,25 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # the kernel delivers no signal without a handler to the first process
         os.dup2(os.open("/dev/null", os.O_WRONLY), 2)
         answers, answering = os.pipe()
+        hearing, telling = os.pipe()
         code = os.fork()
     except OSError as err:
         _fail(err)
     if code == 0:
-        _run_order(order, answering)
+        os.close(telling)
+        _run_order(order, answering, hearing)
     os.close(answering)
+    os.close(hearing)
     said = _watch_answers(answers, order)
+    while order["stays"] and said.endswith(b"\n"):
+        _write(said)
+        line = _line()
+        try:
+            while line:
+                line = line[os.write(telling, line) :]
+        except BrokenPipeError:
+            pass  # it has ended, as the end of its answers will tell
+        said = _watch_answers(answers, order)
     os.kill(code, signal.SIGKILL)
     _write(said)
     os._exit(0)
@@ -94,7 +109,10 @@ def _fail(err: OSError) -> NoReturn:
 
 
 def _watch_answers(answers: int, order: dict[str, Any]) -> bytes:
-    """Return what the code answers, in time and not too long; nobody waits for it any more when the caller is gone."""
+    """Return what the code answers, in time and not too long: all of it, or a line if more calls follow.
+
+    Nobody waits for it any more when the caller is gone.
+    """
     ends = time.monotonic() + order["seconds"]
     poll = select.poll()
     for descriptor in (answers, _ORDER):
@@ -108,9 +126,9 @@ def _watch_answers(answers: int, order: dict[str, Any]) -> bytes:
         if not ready:
             return json.dumps({"error": f"it was stopped: it ran longer than {order['seconds']:g} s"}).encode()
         more = os.read(answers, 1 << 16)
-        if not more:
-            return said
         said += more
+        if not more or (order["stays"] and said.endswith(b"\n")):
+            return said
     return json.dumps({"error": f"it was stopped: its answer is longer than {order['answer'] >> 10:,} KiB"}).encode()
 
 
@@ -203,11 +221,11 @@ def _set_attributes(target: str, *, add: int = 0, remove: int = 0, flags: int = 
     _check(_LIBC.syscall(_MOUNT_SETATTR, _AT_FDCWD, target.encode(), flags, attributes, ctypes.c_size_t(len(attributes))), target)
 
 
-def _run_order(order: dict[str, Any], answering: int) -> NoReturn:
+def _run_order(order: dict[str, Any], answering: int, hearing: int) -> NoReturn:
     """Put up the walls that are this process's own, and make the call."""
     try:
         os.setsid()
-        os.dup2(os.open("/dev/null", os.O_RDONLY), _ORDER)
+        os.dup2(hearing if order["stays"] else os.open("/dev/null", os.O_RDONLY), _ORDER)
         os.dup2(answering, _ANSWER)
         os.chroot(_ROOT)
         os.chdir(order["folder"])
@@ -223,14 +241,37 @@ def _run_order(order: dict[str, Any], answering: int) -> NoReturn:
     # From here on it is the code's.
     os.dup2(2, _OUTPUT)
     os.closerange(_ANSWER + 1, os.sysconf("SC_OPEN_MAX"))
-    try:
-        found = json.dumps({"value": _call_code(order)})
-    except MemoryError:
-        found = json.dumps({"error": f"MemoryError: it wanted more than {order['memory'] >> 20:,} MiB"})
-    except BaseException as err:  # anybody's code, which may also exit
-        found = json.dumps({"error": f"{type(err).__name__}: {_text_of(err)}"})
-    os.write(_ANSWER, found.encode())
+    if order["stays"]:
+        _answer_lines(order)
+    os.write(_ANSWER, _answer(lambda: _call_code(order), order).encode())
     os._exit(0)  # and with it any threads that the code started
+
+
+def _answer_lines(order: dict[str, Any]) -> None:
+    """Call the function that the code returns once for each line, and answer each with a line; one that it does not return answers nothing."""
+    stays: list[Any] = []
+    said = _answer(lambda: stays.append(_call_code(order)), order)
+    while stays:
+        _write_line(said)
+        arguments = json.loads(_line())
+        said = _answer(lambda arguments=arguments: stays[0](**arguments), order)
+    _write_line(said)
+    os._exit(0)
+
+
+def _write_line(text: str) -> None:
+    said = text.encode() + b"\n"
+    while said:
+        said = said[os.write(_ANSWER, said) :]
+
+
+def _answer(call: Any, order: dict[str, Any]) -> str:
+    try:
+        return json.dumps({"value": call()})
+    except MemoryError:
+        return json.dumps({"error": f"MemoryError: it wanted more than {order['memory'] >> 20:,} MiB"})
+    except BaseException as err:  # anybody's code, which may also exit
+        return json.dumps({"error": f"{type(err).__name__}: {_text_of(err)}"})
 
 
 def _text_of(err: BaseException) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.refusal.bfcl import SUBSETS, data_version, find, load_bfcl
+from talm_sim.tasks.refusal.bfcl import SINGLE_TURN, SUBSETS, data_version, find, load_bfcl
 from talm_sim.types import Calls, Scenario
 
 FUNCTION = {
@@ -59,7 +59,7 @@ def real(request: pytest.FixtureRequest) -> Iterator[tuple[str, Path]]:
 
 def test_every_row_of_either_version_is_read(real: tuple[str, Path]) -> None:
     version, folder = real
-    loaded = load_bfcl(folder, list(SUBSETS))
+    loaded = load_bfcl(folder, SINGLE_TURN)
     assert loaded.version == version
     counts = Counter(scenario.group for scenario in loaded.scenarios)
     simple = sum(counts[name] for name in counts if name.startswith("simple"))

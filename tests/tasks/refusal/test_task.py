@@ -14,7 +14,7 @@ from talm_sim.models.base import GenerationSettings
 from talm_sim.runs.stored_run import load_run
 from talm_sim.tasks import find_task
 from talm_sim.tasks.recorded import Recorded
-from talm_sim.tasks.refusal.bfcl import SUBSETS, load_bfcl
+from talm_sim.tasks.refusal.bfcl import SINGLE_TURN, load_bfcl
 from talm_sim.tasks.refusal.call_checks import check_calls
 from talm_sim.tasks.refusal.call_checks.judge import calls_of, tools_of
 from talm_sim.tasks.refusal.controls import source_of
@@ -211,7 +211,7 @@ async def test_controls_have_their_true_values_on_our_own_scenarios(control: str
 
 
 async def test_the_oracle_is_right_on_all_of_bfcl_that_can_be_passed(bfcl_v4: Path) -> None:
-    rows = load_bfcl(bfcl_v4, list(SUBSETS)).scenarios
+    rows = load_bfcl(bfcl_v4, SINGLE_TURN).scenarios
     assert {one.id for one in rows if not await passes("oracle", one)} == NEVER_PASSED
 
 

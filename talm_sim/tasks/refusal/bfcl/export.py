@@ -2,7 +2,7 @@
 
 Its evaluator decodes a result by the handler of the model that the folder is named after. Two forms are written, each for one kind of handler:
 text, which a handler for prompts reads as a list in Python's syntax, where the model was asked for one; elsewhere calls, each an object of one
-key, as handlers for native function calling (`-FC`) take them.
+key, as handlers for native function calling (`-FC`) take them. A multi-turn row has a list of its steps for each turn of the user's.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.exporters import Exported
-from talm_sim.tasks.refusal.bfcl.subsets import REPEATED_IDS, SUBSETS, V3_NAMES, Version, rows_of
-from talm_sim.tasks.refusal.call_checks.judge import PYTHONIC, calls_of, reason_unchecked, tools_of
-from talm_sim.types import Calls, Episode, Scenario
+from talm_sim.tasks.refusal.bfcl.subsets import MULTI_TURN, REPEATED_IDS, SUBSETS, V3_NAMES, Version, rows_of
+from talm_sim.tasks.refusal.call_checks.judge import PYTHONIC, calls_of, tools_of
+from talm_sim.types import Calls, Episode, Scenario, Termination
 
 __all__ = ["export_bfcl"]
 
@@ -37,7 +37,7 @@ def export_bfcl(run: RunView) -> Exported:
     Raises:
         PrerequisiteError: The run has no finished answer to a row of BFCL.
     """
-    scenarios = {one.id: one for one in run.scenarios() if one.group in SUBSETS and isinstance(one.target, Calls)}
+    scenarios = {one.id: one for one in run.scenarios() if one.group in SUBSETS and (isinstance(one.target, Calls) or one.group in MULTI_TURN)}
     pythonic = run.job.task.calls_as(run.job) == PYTHONIC
     version = _version(run, scenarios.values())
     folder = _model_folder(run.job.config.model, pythonic=pythonic)
@@ -47,7 +47,7 @@ def export_bfcl(run: RunView) -> Exported:
     left = 0
     for episode in run.episodes():
         scenario = scenarios.get(episode.scenario_id)
-        if scenario is None or reason_unchecked(episode, scenario):
+        if scenario is None or not episode.termination.completed:
             left += 1
             continue
         above = ([scenario.language] if len(languages) > 1 else []) + ([f"epoch-{episode.epoch}"] if run.job.config.epochs > 1 else [])
@@ -89,14 +89,16 @@ def _place(subset: str, version: Version) -> tuple[str, ...]:
     """Where the results of a subset are, below the model's folder."""
     if version == "v3":
         return (f"BFCL_v3_{V3_NAMES.get(subset, subset)}_result.json",)
-    return ("live" if subset.startswith("live_") else "non_live", f"BFCL_v4_{subset}_result.json")
+    folder = "multi_turn" if subset in MULTI_TURN else "live" if subset.startswith("live_") else "non_live"
+    return (folder, f"BFCL_v4_{subset}_result.json")
 
 
 def _result(episode: Episode, scenario: Scenario, *, pythonic: bool) -> dict[str, Any]:
     """One line: an answer, with what it took where that was counted."""
     turn = episode.model_turns[-1] if episode.model_turns else None
-    row: dict[str, Any] = {"id": _published_id(scenario), "result": _answer(episode, scenario, pythonic=pythonic)}
-    if turn is not None and not turn.usage.uncounted:
+    found = _steps(episode, scenario, pythonic=pythonic) if scenario.group in MULTI_TURN else _answer(episode, scenario, pythonic=pythonic)
+    row: dict[str, Any] = {"id": _published_id(scenario), "result": found}
+    if turn is not None and not turn.usage.uncounted and scenario.group not in MULTI_TURN:
         row |= {"input_token_count": turn.usage.input_tokens, "output_token_count": turn.usage.output_tokens}
     return row
 
@@ -112,6 +114,20 @@ def _answer(episode: Episode, scenario: Scenario, *, pythonic: bool) -> str | li
     calls = calls_of(episode, tools_of(scenario), scenario.target.syntax)
     # Providers take no dots in a name, so BFCL's handlers for native calls expect underscores.
     return [{call.name.replace(".", "_"): json.dumps(call.arguments)} for call in calls] or text
+
+
+def _steps(episode: Episode, scenario: Scenario, *, pythonic: bool) -> list[list[str | list[dict[str, str]]]]:
+    """Return what the model said in each turn of the user's that it reached, step by step; calls that cannot be read are text."""
+    reached = 1 + max((turn.user_turn for turn in episode.model_turns), default=-1)
+    if episode.termination is not Termination.ANSWERED:
+        reached = min(reached, len(scenario.turns) - 1)  # fewer turns than the row has, which is how BFCL says that a row was ended
+    steps: list[list[str | list[dict[str, str]]]] = [[] for _ in range(reached)]
+    for turn in episode.model_turns:
+        if turn.user_turn < reached:
+            text = split_reasoning(turn.raw_text)[0]
+            calls = [{call.name: json.dumps(call.arguments)} for call in turn.tool_calls]
+            steps[turn.user_turn].append(text if pythonic and text else calls or text)
+    return steps
 
 
 def _published_id(scenario: Scenario) -> str:

@@ -10,7 +10,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import numbered_lines
 from talm_sim.tasks.refusal.bfcl.subsets import V3_NAMES, Subset, Version
 
-__all__ = ["answers_of", "bfcl_folder", "data_version", "find_installed_data", "is_own", "subset_file"]
+__all__ = ["answers_of", "bfcl_folder", "data_version", "find_installed_data", "find_package", "is_own", "subset_file"]
 
 _VERSION = re.compile(r"BFCL_v(\d+)_.+\.json")
 _HOW = "pip install --no-deps bfcl-eval, or give the folder that has them with --bfcl"
@@ -27,6 +27,20 @@ def find_installed_data() -> Path:
         if (folder := Path(place) / "data").is_dir():
             return folder
     raise PrerequisiteError(f"BFCL's data was not found: {_HOW}.")
+
+
+def find_package(path: Path | None) -> Path:
+    """Find the folder of the package itself, which has the simulated APIs of the multi-turn rows and the check of their answers.
+
+    Args:
+        path: What the user named; None for the installed package.
+
+    Raises:
+        PrerequisiteError: It is not there.
+    """
+    from talm_sim.tools_env.sources.bfcl.apis import package_folder  # not at the top: a table needs no tools
+
+    return package_folder(find_installed_data() if path is None else bfcl_folder(path))
 
 
 def bfcl_folder(path: Path) -> Path:
@@ -74,7 +88,7 @@ def subset_file(folder: Path, subset: Subset, version: Version) -> Path:
     """
     name = V3_NAMES.get(subset.name, subset.name) if version == "v3" else subset.name
     file = folder / f"BFCL_{version}_{name}.json"
-    for one in (file, answers_of(file)) if subset.expected == "calls" else (file,):
+    for one in (file, answers_of(file)) if subset.expected in ("calls", "turns") else (file,):
         if not one.is_file():
             raise PrerequisiteError(f"{one}: is missing; add this file of BFCL's, or leave {subset.name} out of --subset.")
         if not any(numbered_lines(one)):

@@ -1,4 +1,4 @@
-"""BFCL's single-turn rows from its own files, or from the JSONL of a translation of it."""
+"""BFCL's rows from its own files, or from the JSONL of a translation of the single-turn ones."""
 
 from __future__ import annotations
 
@@ -9,9 +9,19 @@ from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.jsonl import numbered_lines
-from talm_sim.tasks.refusal.bfcl.find import answers_of, bfcl_folder, data_version, find_installed_data, is_own, subset_file
+from talm_sim.tasks.refusal.bfcl.find import (
+    answers_of,
+    bfcl_folder,
+    data_version,
+    find_installed_data,
+    find_package,
+    is_own,
+    subset_file,
+)
 from talm_sim.tasks.refusal.bfcl.rows import FileRow, read_line, scenario_of
-from talm_sim.tasks.refusal.bfcl.subsets import REPEATED_IDS, SUBSETS, V3_NAMES, Subset, Version, rows_of
+from talm_sim.tasks.refusal.bfcl.subsets import MULTI_TURN, REPEATED_IDS, SINGLE_TURN, SUBSETS, V3_NAMES, Subset, Version, rows_of
+from talm_sim.tasks.refusal.bfcl.turn_rows import turns_scenario
+from talm_sim.tools_env.sources.bfcl.apis import read_specs
 from talm_sim.types import Scenario, Source
 
 __all__ = ["LoadedBfcl", "load_bfcl"]
@@ -37,7 +47,7 @@ class LoadedBfcl:
 
 
 def load_bfcl(path: Path | None, subsets: Sequence[str], languages: Sequence[str] = ("en",)) -> LoadedBfcl:
-    """Read BFCL's single-turn rows.
+    """Read BFCL's rows.
 
     Args:
         path: A folder of BFCL's own files or the one the package was installed into, which are English; a JSONL file whose rows have `id`,
@@ -51,7 +61,7 @@ def load_bfcl(path: Path | None, subsets: Sequence[str], languages: Sequence[str
     """
     for name in subsets:
         if name not in SUBSETS:
-            raise PrerequisiteError(f"subset '{name}': there is no such subset of BFCL's single-turn data.{did_you_mean(name, SUBSETS)}")
+            raise PrerequisiteError(f"subset '{name}': there is no such subset of BFCL's data.{did_you_mean(name, SUBSETS)}")
     wanted = [SUBSETS[name] for name in dict.fromkeys(subsets)]
     languages = tuple(dict.fromkeys(languages))
     if path is None:
@@ -72,9 +82,13 @@ def _read_bfcl_files(folder: Path, subsets: Sequence[Subset], languages: Sequenc
     notes: list[str] = []
     for subset in subsets:
         file = subset_file(folder, subset, version)
-        truths = _index_by_id(answers_of(file)) if subset.expected == "calls" else {}
+        truths = _index_by_id(answers_of(file)) if subset.expected in ("calls", "turns") else {}
         ids = _Ids()
+        specs = read_specs(find_package(folder)) if subset.name in MULTI_TURN else {}
         for line in _lines(file):
+            if subset.name in MULTI_TURN:
+                scenarios.append(turns_scenario(line, truths.get(line.row["id"]), subset, ids.scenario_id(line, "en"), specs, source))
+                continue
             scenario, known = scenario_of(line, truths.get(line.row["id"]), subset, ids.scenario_id(line, "en"), "en", source)
             scenarios.append(scenario)
             notes += [f"{scenario.id}: the published ground truth {known}"] if known else []
@@ -153,7 +167,7 @@ def _subset_of(line: FileRow) -> Subset:
     if not isinstance(name, str):
         raise line.fault("subset: missing or not text; write the name of BFCL's subset, for example live_irrelevance.")
     subset = SUBSETS.get(_NEW_NAMES.get(name, name))
-    if subset is None:
+    if subset is None or subset.name not in SINGLE_TURN:
         raise line.fault(f"subset: '{name}' is not one of BFCL's single-turn subsets.{did_you_mean(name, SUBSETS)}")
     category = line.row.get("test_category")
     if isinstance(category, str) and SUBSETS.get(_NEW_NAMES.get(category, category), subset) is not subset:

@@ -1,8 +1,9 @@
-"""BFCL's single-turn subsets: their files, how many rows they have, and which rows of them are faulty as published.
+"""BFCL's subsets: their files, how many rows they have, and which rows of them are faulty as published.
 
 Names are those of BFCL v4 and of the study; v3 calls the three simple ones `simple`, `java` and `javascript`. Rows were counted in the files of
 bfcl-eval 2026.3.23 (v4) and 2025.6.16 (v3). Either version has the study's 3,641: 550 simple, 200 multiple, 200 parallel, 200 parallel and
-multiple, 240 irrelevance, 1,351 of the four live subsets with ground truths, and 900 of live_irrelevance with live_relevance.
+multiple, 240 irrelevance, 1,351 of the four live subsets with ground truths, and 900 of live_irrelevance with live_relevance. The four
+multi-turn subsets, which the study left out, have 200 each; in their rows the model acts.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from typing import Literal
 
 from talm_sim.types import FrozenModel
 
-__all__ = ["KNOWN_FAULTS", "REPEATED_IDS", "SUBSETS", "V3_NAMES", "Subset", "Version", "rows_of"]
+__all__ = ["KNOWN_FAULTS", "MULTI_TURN", "REPEATED_IDS", "SINGLE_TURN", "SUBSETS", "V3_NAMES", "Subset", "Version", "rows_of"]
 
 Version = Literal["v3", "v4"]
 
 
 class Subset(FrozenModel):
-    """A single-turn subset."""
+    """A subset."""
 
     name: str
-    expected: Literal["calls", "any", "none"]
-    """What is right in all of its rows: the calls of the ground truth, any call, or none."""
+    expected: Literal["calls", "any", "none", "turns"]
+    """What is right in all of its rows: the calls of the ground truth, any call, none, or what the calls of several turns come to."""
     rows: int
     """How many rows it has in v4."""
     rows_v3: int | None = None
@@ -51,8 +52,15 @@ SUBSETS: Mapping[str, Subset] = {
         Subset(name="live_parallel_multiple", expected="calls", rows=24),
         Subset(name="live_irrelevance", expected="none", rows=884, rows_v3=882),
         Subset(name="live_relevance", expected="any", rows=16, rows_v3=18),
+        Subset(name="multi_turn_base", expected="turns", rows=200),
+        Subset(name="multi_turn_miss_func", expected="turns", rows=200),
+        Subset(name="multi_turn_miss_param", expected="turns", rows=200),
+        Subset(name="multi_turn_long_context", expected="turns", rows=200),
     )
 }
+SINGLE_TURN = tuple(name for name, subset in SUBSETS.items() if subset.expected != "turns")
+MULTI_TURN = tuple(name for name, subset in SUBSETS.items() if subset.expected == "turns")
+"""Those in whose rows the model acts: turn by turn, with the simulated APIs of the package."""
 
 V3_NAMES: Mapping[str, str] = {"simple_python": "simple", "simple_java": "java", "simple_javascript": "javascript"}
 """A subset's name in v3, if that is another one."""

@@ -14,12 +14,12 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.exporters import Exported
-from talm_sim.tasks.refusal.bfcl import SUBSETS as ALL
+from talm_sim.tasks.refusal.bfcl import SINGLE_TURN as ALL
 from talm_sim.tasks.refusal.bfcl import load_bfcl
 from talm_sim.tasks.refusal.bfcl.export import export_bfcl
 from talm_sim.tasks.refusal.call_checks.judge import tools_of
 from talm_sim.tasks.refusal.call_checks.official import load_official
-from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Source, Termination, ToolCall, Usage
+from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Source, Termination, ToolCall, Turn, Usage
 from tests.tasks.refusal.call_checks.made_outputs import BfclRow, outputs_of
 from tests.tasks.refusal.crafted import answered, calls, case
 from tests.tasks.views import View, job
@@ -114,6 +114,25 @@ def test_what_is_no_answer_to_a_row_is_left_out_and_counted() -> None:
     assert "2 episodes left out: ended in an error, or no row of BFCL" in made.notes
     with pytest.raises(PrerequisiteError, match="no finished answer to a row of BFCL; run one with --subset or --bfcl"):
         export_bfcl(view(items, episodes[1:], model="hf/m"))
+
+
+def test_a_multi_turn_row_has_its_steps_by_turn_and_one_that_was_ended_has_fewer_turns() -> None:
+    said = Turn(messages=({"role": "user", "content": "Go on."},))
+    item = case("multi_turn_base_0", "multi_turn_base")
+    item = item.model_copy(update={"turns": (said,) * 2, "target": {"type": "bfcl_turns", "gold": [[], []]}, "shown_tools": ()})
+    called = ModelTurn(raw_text="[ls()]", tool_calls=(ToolCall(id="1", name="ls", arguments={"all": True}),), user_turn=0)
+    turns = (called, ModelTurn(raw_text="Done.", user_turn=0), ModelTurn(raw_text="<think>x</think>No.", user_turn=1))
+    found = {}
+    for template, end in (("chat", Termination.ANSWERED), ("pythonic", Termination.ANSWERED), ("chat", Termination.TURN_LIMIT)):
+        episode = answered(item).model_copy(update={"model_turns": turns, "termination": end})
+        made = export_bfcl(view([item], [episode], template=template, model="hf/m"))
+        ((file, _),) = made.files.items()
+        found[template, end] = lines(made, file)[0]
+        assert file.endswith("/multi_turn/BFCL_v4_multi_turn_base_result.json")
+    native = [[[{"ls": '{"all": true}'}], "Done."], ["No."]]
+    assert found["chat", Termination.ANSWERED] == {"id": "multi_turn_base_0", "result": native}
+    assert found["pythonic", Termination.ANSWERED]["result"] == [["[ls()]", "Done."], ["No."]]
+    assert found["chat", Termination.TURN_LIMIT]["result"] == native[:1]
 
 
 @pytest.fixture(params=["v4", "v3"])

@@ -1,0 +1,247 @@
+"""Multi-turn rows from the command line to the table: played turn by turn by native and by prompted models, recorded, replayed, resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim import load_run
+from talm_sim.cli import main
+from talm_sim.errors import PrerequisiteError
+from talm_sim.models.formats import FORMATS, CallToWrite
+from talm_sim.tasks.refusal.bfcl import MULTI_TURN
+from talm_sim.tasks.refusal.turns.play import STEPS
+from talm_sim.tools_env.sources.sandbox import SandboxSession, explain_no_sandbox
+from talm_sim.types import Episode, Termination
+from tests.models.stand_in import StandIn
+from tests.simulated_apis import make_package
+
+pytestmark = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
+Calls = list[tuple[str, dict[str, Any]]]
+TOUCH_A: Calls = [("touch", {"file_name": "a"})]
+TOUCH_B: Calls = [("touch", {"file_name": "b"}), ("ls", {})]
+IRRELEVANT = {
+    "id": "irrelevance_0",
+    "question": [[{"role": "user", "content": "What time is it?"}]],
+    "function": [{"name": "sky", "description": "Colour of the sky", "parameters": {"type": "dict", "properties": {}, "required": []}}],
+}
+
+
+class Actor(StandIn):
+    """Makes the calls of its script, by what the user said last, then answers; without native tools it writes them."""
+
+    script: Mapping[str, Calls]
+    again = False
+
+    def act(self, messages: Sequence[tuple[str, str]], tools: Mapping[str, Mapping[str, Any]]) -> str | Calls:
+        who, text = messages[-1]
+        told = who == "result" or text.startswith("<tool_response>")
+        said = [text for who, text in messages if who == "user" and not text.endswith("</tool_response>")][-1]
+        calls = next((calls for words, calls in self.script.items() if words in said), [])
+        if not calls or (told and not self.again and text.endswith("</tool_response>" if who == "user" else "")):
+            return "Done."
+        if tools:
+            return calls
+        if "first_function(" in messages[0][1]:
+            return FORMATS["pythonic"].write([CallToWrite(name, given) for name, given in calls])
+        return FORMATS["hermes"].write([CallToWrite(name, given) for name, given in calls])
+
+
+RIGHT: Mapping[str, Calls] = {"Make a.": TOUCH_A, "list all": [], "more functions": TOUCH_B, "Call it b": TOUCH_B[:1]}
+
+
+@contextmanager
+def acting(script: Mapping[str, Calls], *, again: bool = False) -> Iterator[Actor]:
+    server = Actor("guesses")
+    server.script, server.again = script, again
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+Play = Callable[..., int]
+
+
+@pytest.fixture
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Play:
+    """Runs some subsets of the package in an empty folder: exit code. The model is served where `server` says."""
+    make_package(tmp_path / "packages")
+    (tmp_path / "packages" / "bfcl_eval" / "data" / "BFCL_v4_irrelevance.json").write_text(json.dumps(IRRELEVANT))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+
+    def run(name: str, *words: str, subset: str = ",".join(MULTI_TURN), server: Actor | None = None) -> int:
+        if server is not None:
+            monkeypatch.setenv("HERE_BASE_URL", f"{server.url}/v1")
+            monkeypatch.setenv("HERE_API_KEY", "none")
+        model = "sim/oracle" if server is None else "openai-api/here/actor"
+        given = () if "--model" in words else ("--model", model)
+        command = ["run", "--task", "refusal", "--bfcl", str(tmp_path / "packages"), "--subset", subset, "--run-id", name, "-q"]
+        return main([*command, *given, *words])
+
+    return run
+
+
+def finished(name: str) -> int:
+    """How many episodes of a run that may just be beginning are finished."""
+    try:
+        return load_run(name).finished
+    except (PrerequisiteError, OSError, sqlite3.Error):
+        return 0
+
+
+def rows(name: str) -> dict[str, bool | None]:
+    return {row.scenario: row.values.get("turns") for row in load_run(name).rows()}  # type: ignore[misc]
+
+
+def episodes(name: str) -> dict[str, Episode]:
+    return {one.id: one for one in load_run(name).episodes()}
+
+
+@pytest.mark.parametrize(("control", "passed"), [("oracle", 4), ("eager", 2), ("cautious", 0), ("asker", 0)])
+def test_the_controls_have_their_true_values(play: Play, control: str, passed: int) -> None:
+    assert play("made", "--model", f"sim/{control}") == 0
+    found = rows("made")
+    assert len(found) == 4 and sum(map(bool, found.values())) == passed
+    if control == "eager":
+        assert [found[f"multi_turn_{one}_0"] for one in ("base", "long_context")] == [True, True]
+
+
+def test_a_native_model_is_led_through_the_turns_and_shown_a_function_when_it_arrives(play: Play) -> None:
+    with acting(RIGHT) as server:
+        assert play("made", "--live", subset="multi_turn_miss_func,multi_turn_miss_param", server=server) == 0
+        asked = [one for one in server.requests if any("list all" in str(message["content"]) for message in one["messages"])]
+    assert rows("made") == {"multi_turn_miss_func_0": True, "multi_turn_miss_param_0": True}
+    shown = [sorted(tool["function"]["name"] for tool in one["tools"]) for one in asked]
+    added = ["more functions" in str(one["messages"]) for one in asked]
+    assert added == [False, True, True]
+    assert shown == [["cd", "mean", "touch", "wait"], *[["cd", "ls", "mean", "touch", "wait"]] * 2]
+    assert all(one["messages"][0]["role"] == "user" for one in server.requests), "the system says nothing"
+    episode = episodes("made")["multi_turn_miss_func_0"]
+    assert [turn.user_turn for turn in episode.model_turns] == [0, 0, 1, 2, 2]
+    changes = [(episode.model_turns[one.turn].user_turn, one.state_before != one.state_after) for one in episode.tool_events]
+    assert changes == [(0, True), (2, True), (2, False)]
+
+
+@pytest.mark.parametrize("template", ["injected", "pythonic"])
+def test_a_prompted_model_writes_its_calls_and_is_told_the_results(play: Play, template: str) -> None:
+    with acting(RIGHT) as server:
+        assert play("made", "--live", "--template", template, subset="multi_turn_miss_func", server=server) == 0
+    assert rows("made") == {"multi_turn_miss_func_0": True}
+    assert not any("tools" in one for one in server.requests)
+    systems = [one["messages"][0]["content"] for one in server.requests]
+    assert ['"name": "ls"' in one for one in systems] == [False, False, False, True, True]
+    last = server.requests[-1]["messages"]
+    assert [one["role"] for one in last] == ["system", *["user", "assistant"] * 4, "user"]
+    assert last[2]["content"] == server.act([("system", systems[0]), ("user", "Make a.")], {})
+    assert "</tool_response>" in last[3]["content"] and '"names\\": [' not in last[3]["content"]
+    first = episodes("made")["multi_turn_miss_func_0"].model_turns[0]
+    assert first.raw_prompt.startswith("[system] ") and "[human] Make a." in first.raw_prompt
+
+
+def test_a_style_of_single_requests_is_refused_before_anything_runs(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    with acting(RIGHT) as server:
+        assert play("made", "--live", "--template", "hermes", server=server) == 2
+    said = capsys.readouterr().err
+    assert "template 'hermes': writes single requests, and BFCL's multi-turn rows are conversations; give one of chat, injected" in said
+    assert not server.requests
+
+
+def test_a_hidden_function_called_by_name_runs(play: Play) -> None:
+    with acting({**RIGHT, "list all": [("ls", {}), ("no_such", {})]}) as server:
+        assert play("made", "--live", subset="multi_turn_miss_func", server=server) == 0
+    (episode,) = episodes("made").values()
+    hidden = [one for one in episode.tool_events if episode.model_turns[one.turn].user_turn == 1]
+    assert [(one.name, one.ok, one.error) for one in hidden] == [("ls", True, ""), ("no_such", False, "unknown_tool")]
+    assert rows("made") == {"multi_turn_miss_func_0": True}, "as the package's check, which does not look there"
+
+
+def test_a_row_ends_after_too_many_steps_in_one_turn_and_fails(play: Play) -> None:
+    with acting({"Make a.": [("ls", {})]}, again=True) as server:
+        assert play("made", "--live", subset="multi_turn_base", server=server) == 0
+    (episode,) = episodes("made").values()
+    assert (episode.termination, len(episode.model_turns), STEPS) == (Termination.TURN_LIMIT, 21, 21)
+    (verdict,) = load_run("made").verdicts()
+    assert (verdict.value, verdict.label) == (False, "force_terminated")
+
+
+def test_epochs_share_no_state_and_long_results_are_read_whole(play: Play) -> None:
+    assert play("made", "--epochs", "2", "--max-episodes", "8", subset="multi_turn_base,multi_turn_long_context") == 0
+    listed = [json.loads(event.result) for one in episodes("made").values() for event in one.tool_events if event.name == "ls"]
+    assert [one["seen"] for one in listed] == [1] * 4 and [one["names"] for one in listed] == [["old", "a", "b"]] * 4
+    assert sorted(len(one.get("padding", "")) for one in listed) == [0, 0, 9000, 9000]
+
+
+def test_a_recording_is_replayed_without_a_model_and_without_the_functions(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    with acting(RIGHT) as server:
+        assert play("made", "--record", "--cassettes", "tapes", server=server) == 0
+
+    async def refuse(*_: object) -> object:
+        raise AssertionError("a function was called")
+
+    monkeypatch.setattr(SandboxSession, "call", refuse)
+    with acting(RIGHT) as server:
+        assert play("again", "--replay", "--cassettes", "tapes", server=server) == 0
+        assert not server.requests
+    assert rows("again") == rows("made")
+    states = [
+        [(event.state_before, event.state_after, event.result) for event in one.tool_events]
+        for run in ("made", "again")
+        for one in episodes(run).values()
+    ]
+    assert states[:4] == states[4:] and all(event[0] for one in states for event in one)
+
+
+def test_other_rows_of_the_same_run_are_asked_as_ever(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    assert play("made", subset="irrelevance,multi_turn_base") == 0
+    out = capsys.readouterr().out
+    found = episodes("made")
+    assert (found["irrelevance_0"].tools, found["multi_turn_base_0"].tools) == ("", "live")
+    assert {(one.episode_id, one.judge) for one in load_run("made").verdicts() if one.value is not None} == {
+        ("irrelevance_0", "calls"),
+        ("irrelevance_0", "intent"),
+        ("multi_turn_base_0", "bfcl-turns"),
+    }
+    assert re.search(r"multi turn\s+incomplete: 1 of 800 rows|multi turn.*3 subsets not run, 1 in part", out)
+    assert re.search(r"multi_turn_base +1 .*1\.00", out) and re.search(r"irrelevance +1 ", out)
+
+
+def test_a_forecast_counts_an_answer_per_turn_and_all_steps(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    with acting(RIGHT) as server:
+        assert play("made", "--live", "--dry-run", subset="irrelevance,multi_turn_base,multi_turn_miss_func", server=server) == 0
+    assert re.search(rf"{1 + 2 + 3} to {1 + STEPS * 5} requests", capsys.readouterr().out)
+    assert not server.requests and not Path("runs").exists()
+
+
+def test_a_killed_run_goes_on_to_the_same_figures(play: Play, tmp_path: Path) -> None:
+    words = ["--task", "refusal", "--bfcl", str(tmp_path / "packages"), "--subset", ",".join(MULTI_TURN), "--model", "sim/eager"]
+    command = [sys.executable, "-m", "talm_sim", "run", *words, "--epochs", "3", "--max-episodes", "1", "--run-id", "killed", "-q"]
+    child = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while child.poll() is None and not finished("killed"):
+        time.sleep(0.02)
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    before = episodes("killed")
+    assert 0 < len(before) < 12
+    assert main(["resume", "killed", "-q"]) == 0
+    assert play("whole", "--model", "sim/eager", "--epochs", "3") == 0
+    assert {name: one for name, one in episodes("killed").items() if name in before} == before
+    assert [row.model_dump() for row in load_run("killed").rows()] == [row.model_dump() for row in load_run("whole").rows()]
