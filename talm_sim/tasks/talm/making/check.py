@@ -200,12 +200,13 @@ class _Proof:
 
     def _compare_with_base(self, scenario: Scenario, facts: tuple[Fact, ...]) -> Iterator[Finding]:
         if scenario.group == "perfect":
-            if scenario.source.base:
+            if scenario.source.base and not scenario.source.translation_of:
                 yield "a perfect scenario is its own base", "empty source.base"
             return
-        if not self._bases:
+        translated = bool(scenario.source.translation_of)
+        base = self._bases.get(scenario.base_in_language if translated else scenario.source.base)
+        if not self._bases or (translated and base is None):
             return
-        base = self._bases.get(scenario.source.base)
         if base is None:
             yield f"its base '{scenario.source.base}' does not exist", "set source.base to the perfect scenario's id"
             return
@@ -377,7 +378,12 @@ def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[Finding]:
 
 
 def _check_only_removed(original: str, scenario: Scenario) -> Iterator[Finding]:
-    """Check that the query is the original without the removed texts, give or take a few words for each."""
+    """Check that the query is the original without the removed texts, give or take a few words for each.
+
+    A translation is not compared: it chooses its words anew.
+    """
+    if scenario.source.translation_of:
+        return
     before, after = Counter(tokens(original)), Counter(tokens(_agent_input_text(scenario)))
     removed = [one.removed_text for one in scenario.missing if one.removed_text]
     for text in removed:
