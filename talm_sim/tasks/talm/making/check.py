@@ -39,6 +39,7 @@ LOOKS_SECRET = re.compile(
 
 Finding = tuple[str, str]
 """What is wrong, and the fix."""
+_Begin = Callable[[Mapping[str, Any]], None]
 
 
 def check_scenarios(
@@ -47,7 +48,7 @@ def check_scenarios(
     call: CallTool,
     *,
     packaged: bool = False,
-    begin: Callable[[Mapping[str, Any]], None] | None = None,
+    begin: _Begin | None = None,
 ) -> list[Problem]:
     """Check every scenario by itself, against its base, and against the others.
 
@@ -74,12 +75,7 @@ class _Proof:
     """Data that the checks of one set of scenarios share."""
 
     def __init__(
-        self,
-        scenarios: Sequence[Scenario],
-        specs: Mapping[str, ToolSpec],
-        call: CallTool,
-        packaged: bool,
-        begin: Callable[[Mapping[str, Any]], None] | None,
+        self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, packaged: bool, begin: _Begin | None
     ) -> None:
         self._begin = begin
         self._specs = specs
