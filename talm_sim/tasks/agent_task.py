@@ -331,6 +331,8 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
         unknown = next((name for name in scenario.tools if name not in environment.specs), None)
         if unknown is not None and (whose := _whose(job)):
             raise PrerequisiteError(f"scenario {scenario.id}: no tool '{unknown}' among {whose}")
+        if why := environment.tools.fault_in_start(scenario.start):
+            raise PrerequisiteError(f"scenario {scenario.id}: start: {why}")
         try:
             offered = [tool.name for tool in environment.open(scenario).tools]
             if own is not None and not own.takes_model:

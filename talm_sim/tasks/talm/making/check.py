@@ -39,6 +39,7 @@ LOOKS_SECRET = re.compile(
 
 Finding = tuple[str, str]
 """What is wrong, and the fix."""
+_Begin = Callable[[Mapping[str, Any]], None]
 
 
 def check_scenarios(
@@ -47,7 +48,7 @@ def check_scenarios(
     call: CallTool,
     *,
     packaged: bool = False,
-    begin: Callable[[], None] | None = None,
+    begin: _Begin | None = None,
 ) -> list[Problem]:
     """Check every scenario by itself, against its base, and against the others.
 
@@ -57,7 +58,7 @@ def check_scenarios(
         call: Executes a gold call and returns its parsed result; called once for equal calls.
         packaged: Whether the rules for shipped scenarios apply as well: a licence is named, the tools are of one category, and a masked tool
             for which no person stands in gives a record, which nobody can compute or knows by heart.
-        begin: If tools keep a state for each episode, called before the gold calls of a scenario, which are then all made, in order.
+        begin: If tools keep a state for each episode, called with a scenario's `start` before its gold calls, which are then made in order.
 
     Returns:
         The problems, in the order of the scenarios; empty when all is well.
@@ -74,7 +75,7 @@ class _Proof:
     """Data that the checks of one set of scenarios share."""
 
     def __init__(
-        self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, packaged: bool, begin: Callable[[], None] | None
+        self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, packaged: bool, begin: _Begin | None
     ) -> None:
         self._begin = begin
         self._specs = specs
@@ -143,7 +144,7 @@ class _Proof:
         names = Counter(fact.name for fact in facts)
         results = []
         if self._begin is not None:
-            self._begin()
+            self._begin(scenario.start)
         for one in scenario.gold_calls:
             result, failure = self._run(one)
             results.append(result)
