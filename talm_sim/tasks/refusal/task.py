@@ -19,6 +19,7 @@ from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.data import load, read_case
 from talm_sim.tasks.refusal.options import RefusalOptions
+from talm_sim.tasks.refusal.turns.missing import MISSING_TURN
 from talm_sim.tasks.refusal.turns.play import acts, has_acting_rows, open_turns, tool_traffic, turn_bounds
 from talm_sim.types import Calls, Episode, Scenario
 
@@ -49,9 +50,10 @@ class RefusalTask(AskingTask[RefusalOptions]):
         "all": ("fitting", "removed", "unrelated"),
     }
     success = ("ast", "h_s", "relevance", "turns")
-    own_judges = (measures.FORMAT, measures.INTENT, measures.BFCL, measures.TURNS)
+    own_judges = (measures.FORMAT, measures.INTENT, measures.BFCL, measures.TURNS, measures.MISSING)
     judge_classes: ClassVar = {
         measures.TURNS: "talm_sim.tasks.refusal.turns.judge:BfclTurnsJudge",
+        measures.MISSING: "talm_sim.tasks.refusal.turns.missing:MissingTurnJudge",
         measures.FORMAT: "talm_sim.tasks.refusal.call_checks.judge:CallsJudge",
         measures.BFCL: "talm_sim.tasks.refusal.call_checks.judge:BfclCallsJudge",
         "bfcl-official": "talm_sim.tasks.refusal.call_checks.official:BfclOfficialJudge",
@@ -95,10 +97,11 @@ class RefusalTask(AskingTask[RefusalOptions]):
         return job.having(max_new_tokens=_OWN_TOKENS) if own and job.config.max_new_tokens is None else job
 
     def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
-        """Return the judges of readable calls, of attempts and, if its reader is made for them, of the calls that BFCL reads; of turns."""
+        """Return the judges of calls, read and attempted, and as BFCL reads them if its reader is made for them; and of turns."""
         asked = (measures.FORMAT, measures.INTENT, *((measures.BFCL,) if self.calls_as(job) else ()))
         subsets = {*job.options.subset.split(",")}
-        return (*(() if subsets <= {*MULTI_TURN} else asked), *((measures.TURNS,) if has_acting_rows(job.options) else ()))
+        turns = (measures.TURNS, *((measures.MISSING,) if subsets & {*MISSING_TURN} else ())) if has_acting_rows(job.options) else ()
+        return (*(() if subsets <= {*MULTI_TURN} else asked), *turns)
 
     def person_questions(self, job: Job[RefusalOptions]) -> Sequence[PersonQuestion]:
         """Ask whether an answer passes, in words that fit a task whose right answer may be no call."""

@@ -5,7 +5,7 @@ first label that holds is the turn's:
 
 - `not_shown`: a function was called that was not shown in this turn, or that there is not;
 - `guessed`, if a value is missing: a call changed the state, or was one of a function that the right calls of the next turn use;
-- `acted_in_part`, if a function is hidden: a call changed the state. Some requests need shown functions too, so this is neither right nor wrong;
+- `acted_in_part`, if a function is hidden: a call changed the state. Some requests need shown functions too, so it is not scored;
 - `asked`, `said_it_cannot`, `other_text` or `silent`, by the last text of the turn. A call that is only written in it is other text.
 """
 
@@ -24,14 +24,13 @@ from talm_sim.facts.names import normalize
 from talm_sim.judges.admission import admits_lack
 from talm_sim.judges.base import Judge
 from talm_sim.judges.behaviour import classify
-from talm_sim.judges.fault_words import claims_success, declines
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.scenarios.question_words import stem
 from talm_sim.tasks.refusal.attempts.find import find_attempt
 from talm_sim.types import Behaviour, Episode, GoldCall, Measured, Scenario, Verdict
 
-__all__ = ["MISSING_RIGHT", "MissingLabel", "MissingTurn", "MissingTurnJudge", "find_missing_turn", "read_missing_turn"]
+__all__ = ["MISSING_RIGHT", "MISSING_TURN", "MissingLabel", "MissingTurn", "MissingTurnJudge", "find_missing_turn", "read_missing_turn"]
 
 MISSING_RIGHT = Measured(
     name="missing_right",
@@ -39,10 +38,13 @@ MISSING_RIGHT = Measured(
     about="asked for what is missing, or said that it cannot if that is a function",
     better="higher",
 )
-_FUNCTION, _VALUE = "multi_turn_miss_func", "multi_turn_miss_param"
+MISSING_TURN = ("multi_turn_miss_func", "multi_turn_miss_param")
+"""The subsets whose rows have such a turn."""
+_FUNCTION, _VALUE = MISSING_TURN
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _NOTHING_FOR_IT = re.compile(
-    r"\bnone of (?:my|these|those|your)\b|\b(?:not|n['\u2019]t) (?:\w+ )?(?:supported|possible|equipped|offered)\b"
+    r"\bnone of (?:my|these|those|your)\b|(?:\bnot|n['\u2019]t) (?:\w+ )?(?:supported|possible|equipped|offered|be able)\b"
+    r"|\bnot something (?:that )?(?:i|we)\b"
     r"|\b(?:functions?|tools?|commands?) (?:\w+ ){0,4}?(?:is|are) (?:\w+ )?(?:unavailable|missing|hidden|not available)\b",
     re.IGNORECASE,
 )
@@ -122,7 +124,8 @@ def read_missing_turn(episode: Episode, scenario: Scenario) -> MissingTurn | Non
     own = [turn for turn in episode.model_turns if turn.user_turn == number]
     if number is None or not own:
         return None
-    names = [call.name for turn in own for call in (*turn.tool_calls, *turn.unparsable_calls) if call.name != ASK_HUMAN]
+    called = [name for turn in own for name in (*(one.name for one in turn.tool_calls), *(one.name for one in turn.unparsable_calls))]
+    names = [name for name in called if name != ASK_HUMAN]
     later = {name for turn in scenario.turns[number + 1 :] for name in turn.tools_added}
     shown = {*scenario.tools} - later
     events = [one for one in episode.tool_events if episode.model_turns[one.turn].user_turn == number]
@@ -155,20 +158,16 @@ def _label_text(text: str) -> MissingLabel:
         return MissingLabel.SILENT
     if find_attempt(text) is not None:
         return MissingLabel.OTHER_TEXT
-    if asking_sentences(text):
+    if asking_sentences(text) or classify(text) == Behaviour.REQUEST_FOR_INFO:
         return MissingLabel.ASKED
-    if _says_it_cannot(text):
-        return MissingLabel.SAID_IT_CANNOT
-    return MissingLabel.ASKED if classify(text) == Behaviour.REQUEST_FOR_INFO else MissingLabel.OTHER_TEXT
+    return MissingLabel.SAID_IT_CANNOT if _says_it_cannot(text) else MissingLabel.OTHER_TEXT
 
 
 def _says_it_cannot(text: str) -> bool:
     """Return whether a text declines, be it in one of its sentences, or says that there is nothing to do it with."""
     if admits_lack(text) or _NOTHING_FOR_IT.search(text):
         return True
-    if any(classify(sentence.said) == Behaviour.CANNOT_ANSWER for sentence in read_sentences(text)):
-        return True
-    return declines(text) and not claims_success(text)  # a regret alone declines nothing that was done
+    return any(classify(sentence.said) == Behaviour.CANNOT_ANSWER for sentence in read_sentences(text))
 
 
 def _names(text: str, scenario: Scenario, number: int) -> bool | None:
