@@ -165,6 +165,7 @@ def _label_text(text: str) -> MissingLabel:
 
 def _says_it_cannot(text: str) -> bool:
     """Return whether a text declines, be it in one of its sentences, or says that there is nothing to do it with."""
+    text = text.replace("`", "")
     if admits_lack(text) or _NOTHING_FOR_IT.search(text):
         return True
     return any(classify(sentence.said) == Behaviour.CANNOT_ANSWER for sentence in read_sentences(text))
