@@ -181,8 +181,9 @@ def _names(text: str, scenario: Scenario, number: int) -> bool | None:
     parameters = missing_parameters(scenario, number)
     if not parameters:
         return None
-    said = _stems(" ".join(asking_sentences(text)) or text)
-    return any(_holds(text, name) or _main_word(name) in said for name in parameters)
+    asked = " ".join(asking_sentences(text)) or text
+    said = _stems(asked)
+    return any(_holds(asked, name) or _main_word(name) in said for name in parameters)
 
 
 def missing_parameters(scenario: Scenario, number: int) -> tuple[str, ...]:
