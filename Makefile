@@ -1,6 +1,6 @@
 # `make help` lists the targets: each says after two hashes what it does.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types docs scenarios test-local test-browser test-mcp bench campaign build ci ci-full
+.PHONY: help setup run test lint types docs scenarios test-local test-browser test-mcp bench campaign training build ci ci-full
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -47,6 +47,9 @@ bench: setup ## Measure what the machinery costs an episode
 
 campaign: ## Attack the program: kills, damage, hostile servers, secrets (make campaign ARGS='kills --short')
 	@sh scripts/campaign.sh $(ARGS)
+
+training: ## Repeat the experiment of docs/training.md, hours on two cores (make training ARGS=--quick)
+	@sh scripts/training.sh $(ARGS)
 
 build: setup ## Build the wheel into dist/
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

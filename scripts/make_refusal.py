@@ -9,22 +9,19 @@ service: the facts asked for must stand in its result. Each translation is compa
 from __future__ import annotations
 
 import json
-import re
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, ToolError
-from talm_sim.facts.spellings import fold_word, month_of
 from talm_sim.tasks import find_task
 from talm_sim.tasks.refusal.data import NOT_NATIVE
 from talm_sim.tasks.talm.making.build import write_scenarios
 from talm_sim.tasks.talm.sets import QUICK
+from talm_sim.tasks.translation.checks import Translation, check_translation
+from talm_sim.tasks.translation.needed import needed_values
 from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.types import AcceptedCall, Calls, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
@@ -77,7 +74,7 @@ def make(perfect: Sequence[Scenario], seeds: Mapping[str, Any], specs: Mapping[s
         queries = seeds["translated"][language]["queries"]
         for scenario in english:
             turn = Turn(messages=({"role": "user", "content": queries[scenario.id.rpartition(".")[0]]},))
-            source = scenario.source.model_copy(update={"name": NOT_NATIVE, "base": scenario.id})
+            source = scenario.source.model_copy(update={"name": NOT_NATIVE, "base": scenario.base, "translation_of": scenario.id})
             update = {"id": f"{scenario.id}.{language}", "turns": (turn,), "language": language, "source": source}
             found.append(scenario.model_copy(update=update))
     return found
@@ -100,95 +97,10 @@ def check_translations(perfect: Sequence[Scenario], seeds: Mapping[str, Any], sp
 
 
 def _differences(scenario: Scenario, query: str, language: str, seeds: Mapping[str, Any], specs: Mapping[str, ToolSpec]) -> Iterator[str]:
-    said = seeds["translated"][language]["said"]
-    if not _SCRIPT[language].search(query):
-        yield f"has no letter that {language} alone has"
-    share = len(query) / len(scenario.query)
-    if not 0.4 <= share <= 2.5:
-        yield f"is {share:.2f} times as long as the English row, not .4 to 2.5 times"
-    values = [value for call in scenario.gold_calls for value in call.arguments.values()]
-    expected, numbers = Counter(_numbers(scenario.query, "en")), Counter(_numbers(query, language))
-    # A small number that the English row says in words (fourth-largest) is a number in a translation.
-    expected.update(str(value) for value in values if type(value) is int and value < 13 and not expected[str(value)])
-    if expected != numbers:
-        yield f"lacks the numbers {sorted((expected - numbers).elements())}, and has {sorted((numbers - expected).elements())} more"
-    for call in scenario.gold_calls:
-        accepted = _accepted(scenario, call, seeds, specs[call.tool])
-        for name, value in call.arguments.items():
-            for one in value if isinstance(value, list) else [value]:
-                others = [other for other in accepted[name] if isinstance(other, str) and other and one == value]
-                if isinstance(one, str) and not _DATE.match(one) and not _stands([one, *others, said.get(one, one)], query):
-                    yield f"does not say {name} {one}"
-                if isinstance(one, str) and len(one) > 2 and _holds(query, one) and not _holds(scenario.query, one):
-                    yield f"gives away {name} {one}, which the English row does not say"
-    texts = [str(value) for value in values if isinstance(value, str)]
-    same = _runs(scenario.query, texts) & _runs(query, texts)
-    if same:
-        yield f"keeps English words: {min(same)}"
-
-
-_SCRIPT = {"vi": re.compile("[ăđơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]", re.IGNORECASE), "th": re.compile("[\u0e01-\u0e2e]")}
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_ENGLISH_RUN = 5
-_WORD = re.compile(r"[^\W\d_]+")
-
-
-def _numbers(text: str, language: str) -> list[str]:
-    """Every number, with months by name as theirs; a comma or point between thousands left out."""
-    if language == "en":
-        text = re.sub(r"\b[A-Z][a-z]{2,8}\b", lambda match: str(month_of(match[0]) or match[0]), text)
-    if language == "th":
-        text = re.sub(r"[\u0e01-\u0e4e]+", lambda match: _name_months(match[0]), text)
-    thousands, point = (".", ",") if language == "vi" else (",", ".")
-    return [run.replace(thousands, "").replace(point, ".") for run in re.findall(r"\d+(?:[.,]\d+)*", text)]
-
-
-def _name_months(words: str) -> str:
-    """The number of the months in Thai words, between which there is no space."""
-    found = [month for size in range(5, 11) for place in range(len(words) - size + 1) if (month := month_of(words[place : place + size]))]
-    return " ".join(map(str, found)) or words
-
-
-def _stands(values: Sequence[str], query: str) -> bool:
-    """Whether one of the values stands in a query, or a spelling of one of them that the table of spellings has."""
-    if any(_holds(query, text) for value in values for text in (value, value.replace("_", " "))):
-        return True
-    for kind, fold in (("countries", _fold), ("currencies", fold_word), ("units", fold_word)):
-        words, meanings = _table(kind)
-        folded = fold(query)
-        wanted = {value for value in values if value in words} | {meanings[fold(value)] for value in values if fold(value) in meanings}
-        if any(_holds(folded, word) for meaning in wanted for word in words[meaning] if len(word) > 2):
-            return True
-    return False
-
-
-def _holds(text: str, value: str) -> bool:
-    """Whether a value stands in a text as a word or words of its own (F is not in F#); Thai words have nothing between them."""
-    letter = r"[^\W\u0e00-\u0e7f]"
-    pattern = rf"(?<!{letter}){re.escape(value)}(?!{letter}|[#\u266f])"
-    return bool(value) and bool(re.search(pattern, text, re.IGNORECASE if len(value) > 2 else 0))
-
-
-def _fold(text: str) -> str:
-    return " ".join(re.findall(r"[^\W_]+", fold_word(text)))
-
-
-@cache
-def _table(kind: str) -> tuple[Mapping[str, Sequence[str]], Mapping[str, str]]:
-    """The words for each meaning, in many languages, and what each word means."""
-    text = files("talm_sim.facts").joinpath("spellings.json").read_text(encoding="utf-8")
-    meanings: dict[str, str] = json.loads(text)[kind]
-    words: dict[str, list[str]] = {}
-    for word, meaning in meanings.items():
-        words.setdefault(meaning, []).append(word)
-    return words, meanings
-
-
-def _runs(text: str, left_out: Sequence[str]) -> set[str]:
-    for value in left_out:
-        text = text.replace(value, " 0 ")
-    words = [word.casefold() for word in _WORD.findall(text)]
-    return {" ".join(words[place : place + _ENGLISH_RUN]) for place in range(len(words) - _ENGLISH_RUN + 1)}
+    target = Calls(expected="calls", accepted=_accepted_calls(scenario, seeds, specs))
+    needed = needed_values([scenario.model_copy(update={"target": target, "turns": _without_calls(scenario)})])
+    found = Translation(scenario.query, query, language, needed, seeds["translated"][language]["said"])
+    yield from (one.words for one in check_translation(found))
 
 
 def check(perfect: Sequence[Scenario], seeds: Mapping[str, Any], specs: Mapping[str, ToolSpec], call: Call) -> list[str]:
@@ -223,18 +135,22 @@ def _scenario(
     shown = _shown(needed, _needed(by_id[_other(perfect.id, seeds)]), group, seeds["stand_in"])
     if len({*shown}) < SHOWN or (group != "fitting" and {*needed} & {*shown}):
         raise PrerequisiteError(f"seeds/refusal/scenarios.toml: {perfect.id}.{group} would show {shown}; choose other stand-ins.")
-    calls = tuple(AcceptedCall(name=call.tool, arguments=_accepted(perfect, call, seeds, specs[call.tool])) for call in perfect.gold_calls)
+    calls = _accepted_calls(perfect, seeds, specs)
     first = f"{perfect.id}.fitting"
     return Scenario(
         id=f"{perfect.id}.{group}",
         task="refusal",
         group=group,
-        turns=tuple(turn.model_copy(update={"gold_calls": ()}) for turn in perfect.turns),
+        turns=_without_calls(perfect),
         shown_tools=tuple(_text(specs[name]) for name in sorted(shown)),  # by name: no place in the list gives a tool away
         target=Calls(expected="calls", accepted=calls) if group == "fitting" else Calls(expected="none"),
         missing=(Missing(kind=MissingKind.TOOL, name=", ".join(needed)),) if group == "removed" else (),
         source=Source(name="talm-sim", base="" if group == "fitting" else first, licence="Apache-2.0"),
     )
+
+
+def _without_calls(scenario: Scenario) -> tuple[Turn, ...]:
+    return tuple(turn.model_copy(update={"gold_calls": ()}) for turn in scenario.turns)
 
 
 def _needed(perfect: Scenario) -> list[str]:
@@ -261,6 +177,10 @@ def _shown(needed: Sequence[str], others: Sequence[str], group: str, stand_in: M
 
 def _text(spec: ToolSpec) -> str:
     return json.dumps({"name": spec.name, "description": spec.description, "parameters": spec.parameters}, ensure_ascii=False)
+
+
+def _accepted_calls(scenario: Scenario, seeds: Mapping[str, Any], specs: Mapping[str, ToolSpec]) -> tuple[AcceptedCall, ...]:
+    return tuple(AcceptedCall(name=call.tool, arguments=_accepted(scenario, call, seeds, specs[call.tool])) for call in scenario.gold_calls)
 
 
 def _accepted(scenario: Scenario, gold: GoldCall, seeds: Mapping[str, Any], spec: ToolSpec) -> dict[str, tuple[Any, ...]]:

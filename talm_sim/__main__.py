@@ -19,7 +19,8 @@ def main() -> int:
         try:
             return run()
         finally:
-            gc.freeze()  # at its end, the interpreter would search all that is there for garbage, which takes a quarter of a second
+            if "torch" not in sys.modules:  # its libraries print a list of what is not freed at the end
+                gc.freeze()  # at its end, the interpreter would search all that is there for garbage, which takes a quarter of a second
 
 
 if __name__ == "__main__":

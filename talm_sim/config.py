@@ -311,6 +311,12 @@ class RunConfig(OptionsModel):
         return {**shared, "options": {**shared.get("options", {}), **own}}
 
     @property
+    def model_and_adapter(self) -> str:
+        """The model as tables name it, with its adapter if it has one."""
+        adapter = self.model_options.get("lora")
+        return f"{self.model} + {adapter}" if adapter else self.model
+
+    @property
     def constrained(self) -> bool:
         """Whether the model acts through the constrained tool format."""
         return is_constrained(self.model, self.tool_format)

@@ -24,7 +24,7 @@ LAYERS = (
     ("config", "published", "retrieval"),
     ("models",),
     ("recordings",),
-    ("facts",),
+    ("facts", "reasoning", "training"),
     ("tools_env", "scenarios"),
     ("agent", "judges"),
     ("tasks",),

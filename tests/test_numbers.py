@@ -151,12 +151,19 @@ def refusal() -> Iterator[tuple[list[Row], View]]:
         rows.append(row(subset.name, subset.name, values, gold=subset.expected, found="", subset=subset.name, language="en"))
     for version in ("v2", "v3", "v4"):
         yield rows, View(job("refusal", bfcl_version=version))
+    yield thinking(rows), View(job("refusal", reasoning="form"))
 
 
 def when2call() -> Iterator[tuple[list[Row], View]]:
     names = ("accuracy", "accuracy_norm", "tool_hallucination", "answer_hallucination", "parameter_hallucination")
     rows = [row("all", one.value, dict.fromkeys(names, True), gold=one.value, chosen=one.value) for one in Behaviour]
     yield rows, View(job("when2call"))
+    yield thinking(rows), View(job("when2call", mode="judge", reasoning="form"))
+
+
+def thinking(rows: list[Row]) -> list[Row]:
+    values = {"form_read": True, "decision_right": True, "decision_followed": True, "fields_missing": 1, "reasoning_tokens": 2.0}
+    return [one.model_copy(update={"values": {**one.values, **values}}) for one in rows]
 
 
 def agreement() -> Iterator[Measure]:

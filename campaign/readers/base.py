@@ -13,7 +13,7 @@ from talm_sim.common.credentials import Hider
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.types import Missing, MissingKind, ToolSpec
 
-__all__ = ["ASKED", "ASKS", "CALLS", "DECIDES", "JAVA", "SPEC", "TOOLS", "Reader", "all_of", "also_in", "hider"]
+__all__ = ["ASKED", "ASKS", "CALLS", "DECIDES", "FORMS", "JAVA", "SPEC", "TOOLS", "Reader", "all_of", "also_in", "hider"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,22 @@ CALLS: Final = (
     "```json\n",
     "<function=f><parameter=city>",
     "f(",
+)
+
+
+FORMS: Final = (
+    "task_summary: a\ndecision: call\n",
+    "task_summary: ",
+    "blockers: [",
+    "why: because\n",
+    '{"task_summary": "',
+    '{"why": [',
+    "```\n",
+    "<form>\n",
+    "| task_type | ",
+    "  - a\n",
+    "{\n",
+    "\n",
 )
 
 

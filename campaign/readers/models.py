@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import httpx2
 
-from campaign.readers.base import ASKED, ASKS, CALLS, DECIDES, JAVA, TOOLS, Reader, also_in, hider
+from campaign.readers.base import ASKED, ASKS, CALLS, DECIDES, FORMS, JAVA, TOOLS, Reader, also_in, hider
 from talm_sim.agent.asking import asking_sentences
 from talm_sim.agent.deciding import decide_by_scenario, explain_misfit
 from talm_sim.agent.humans import question_digest
@@ -27,6 +27,7 @@ from talm_sim.models.parsing import parse_call, read_object, replace_surrogates,
 from talm_sim.models.retries import retry_after
 from talm_sim.models.server_client import _in_utf8
 from talm_sim.models.yes_no import read_yes_no
+from talm_sim.reasoning import find_form, read_form
 from talm_sim.tasks.agent_controls import gives_missing, is_refusal, value_in_reply
 from talm_sim.types import Form, GoldCall, Scenario, Turn
 
@@ -86,6 +87,8 @@ READERS: Final = (
     Reader("read_expression", "talm_sim.models.formats.literals", lambda text: literals.read_expression(text, 0), ("[", "f(", "'", "new ")),
     Reader("read_list", "talm_sim.models.formats.python_calls", lambda text: python_calls.read_list(text, 0), ("[f(", "[f(a=")),
     Reader("split_reasoning", "talm_sim.models.parsing", split_reasoning, ("<think>", "<|channel|>analysis<|message|>")),
+    Reader("read_form", "talm_sim.reasoning.reading", read_form, FORMS, FORMS),
+    Reader("find_form", "talm_sim.reasoning.reading", find_form, FORMS, FORMS),
     Reader("split_channels", "talm_sim.models.channels", split_channels, ("<|channel|>final<|message|>", "<|START_THINKING|>")),
     Reader("parsing.clean", "talm_sim.models.parsing", replace_surrogates, ("<think>", "```")),
     Reader("read_object", "talm_sim.models.parsing", also_in({"TEXT": "TEXT"}, read_object), ("{", "```json\n{")),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import suppress
 from typing import Final
 
 from campaign.readers.base import ASKED, ASKS, SPEC, TOOLS, Reader, all_of, also_in
+from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios import jsonl, leaks, missing, question_words, tool_texts
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.stand_ins import StandIn
@@ -14,15 +16,17 @@ from talm_sim.tasks.awareness.making import cutting, study, toolbench, written
 from talm_sim.tasks.awareness.making import spellings as said_spellings
 from talm_sim.tasks.awareness.making.checks import check_manipulated
 from talm_sim.tasks.refusal.bfcl.rows import read_line
+from talm_sim.tasks.refusal.making import thoughts
 from talm_sim.tasks.talm.making import drafts
+from talm_sim.tasks.training import damage, own_rows
+from talm_sim.tasks.translation.checks import NeededValue, Translation, check_translation
 from talm_sim.tasks.when2call import published as when2call
 from talm_sim.tasks.when2call.making import splitting, wording
 from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
-from talm_sim.tasks.when2call.training import damage
-from talm_sim.types import Behaviour, GoldCall, Scenario, ToolSpec, Turn, YesNo
+from talm_sim.types import Behaviour, Calls, GoldCall, Scenario, ToolSpec, Turn, YesNo
 
 __all__ = ["READERS"]
 
@@ -80,12 +84,40 @@ def _damaged(text: str) -> None:
     damage.damages(calls, {"f": TOOLS[0]}, f"of {text}", pool, random.Random(1))
 
 
+def _own_row(text: str) -> None:
+    said = [{"role": "user", "content": text[:50]}, {"role": "assistant", "content": f"<TOOLCALL>{text}</TOOLCALL>"}]
+    for messages, tools in ((said, []), ([said[0], {"role": "assistant", "content": text}], text)):
+        with suppress(PrerequisiteError):
+            own_rows.read_own_row({"messages": messages, "tools": tools}, "x:1", source="x", name="x:1")
+
+
+def _thought(text: str) -> None:
+    thoughts.read_free_thought(text, Calls(expected="none"))
+    thoughts.read_free_thought(f"{text}\nDecision: defer", Calls(expected="none"))
+
+
+def _translated(text: str) -> None:
+    """Check a text as the translation of one that is about as long."""
+    needed = (NeededValue("city", "Hanoi", ("HAN",)), NeededValue("unit", "km"), NeededValue("day", text[:40]))
+    english = f"How far is Hanoi on 4 March 2025? {text}"
+    for language in ("vi", "th"):
+        check_translation(Translation(english, text, language, needed))
+        check_translation(Translation(english[: len(text) // 3 + 40], text, language, needed))
+
+
 def _scenario_line(text: str) -> None:
     read_scenario({"id": text[:50], "group": "perfect", "turns": [{"messages": [{"role": "user", "content": text}]}]}, "x:1", "talm")
 
 
 READERS: Final = (
     Reader("jsonl.parse", "talm_sim.scenarios.jsonl", also_in(["TEXT"], jsonl.parse), ("[", '{"a": "'), ("\\ud800", '\\"', "[")),
+    Reader(
+        "check_translation",
+        "talm_sim.tasks.translation.checks",
+        _translated,
+        ("Hanoi 4 ", "ngày 4 tháng "),
+        ("?", ". ", "4 March ", "1,000 ", "tháng ", "ม.ค. ", "เดือน", "'", "a b c d e "),
+    ),
     Reader("read_scenario", "talm_sim.scenarios.load", _scenario_line),
     Reader("leaks.tokens", "talm_sim.scenarios.leaks", leaks.tokens, ("1,", "1."), ("1,000", "1,")),
     Reader(
@@ -110,7 +142,11 @@ READERS: Final = (
     ),
     Reader("StandIn.explain_misfit", "talm_sim.scenarios.stand_ins", _TOOL.explain_misfit, ("[", '{"a": ', "{"), ("[", '{"a":', '\\"')),
     Reader("question words", "talm_sim.scenarios.question_words", all_of(question_words, ("stem", "content_stems", "name_stems"))),
-    Reader("calls_in", "talm_sim.tasks.when2call.training.damage", damage.calls_in, ('{"name": "f", "arguments": {',)),
+    Reader("read_own_row", "talm_sim.tasks.training.own_rows", _own_row, ('[{"name": "f", "arguments": {',), ("[", '{"a":', '\\"')),
+    Reader(
+        "read_free_thought", "talm_sim.tasks.refusal.making.thoughts", _thought, ("Decision:", "the right "), ("decision ", "\n", "<think>")
+    ),
+    Reader("calls_in", "talm_sim.tasks.training.damage", damage.calls_in, ('{"name": "f", "arguments": {',)),
     Reader("could_be_stated", "talm_sim.tasks.talm.making.drafts", drafts.could_be_stated),
     Reader(
         "cutting.cut",
@@ -217,5 +253,5 @@ READERS: Final = (
         ),
         ('{"name": "f", "parameters": {',),
     ),
-    Reader("damages", "talm_sim.tasks.when2call.training.damage", _damaged, (), ("1", "12 ", "2024-05-05 ")),
+    Reader("damages", "talm_sim.tasks.training.damage", _damaged, (), ("1", "12 ", "2024-05-05 ")),
 )

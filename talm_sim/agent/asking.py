@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import takewhile
 
 from talm_sim.agent import asking_words as words
@@ -22,6 +23,7 @@ _LOOKED_AT = 4_000
 _ENGLISH_SHARE = 0.15
 
 
+@lru_cache(maxsize=2_048)  # what is asked of a turn while it is played is asked again for the table, and repeats are often alike
 def asking_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences that ask the reader for something that the reader must supply: a fact, a choice, a go-ahead.
 

@@ -177,8 +177,10 @@ def _split(line: _Line) -> Iterator[Sentence]:
 
 def _sentence(text: str, said: str, line: _Line) -> Iterator[Sentence]:
     """Return the sentence, if it says anything; the marks of code are removed last, so that both texts have the same length."""
-    kept = [at for at, one in enumerate(text) if one != "`"]
-    shown, heard = "".join(text[at] for at in kept), "".join(said[at] for at in kept)
+    shown, heard = text, said
+    if "`" in text:
+        kept = [at for at, one in enumerate(text) if one != "`"]
+        shown, heard = "".join(text[at] for at in kept), "".join(said[at] for at in kept)
     left, right = len(shown) - len(shown.lstrip()), len(shown.rstrip())
     if any(map(str.isalnum, shown)):
         yield Sentence(shown[left:right], heard[left:right], line.heading, line.item)

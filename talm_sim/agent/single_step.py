@@ -18,10 +18,13 @@ from langgraph.runtime import Runtime
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.types import JsonObject, ModelTurn, Termination
 
-__all__ = ["Ask", "StepGraph", "respond_graph", "step_graph"]
+__all__ = ["Ask", "Detail", "StepGraph", "respond_graph", "step_graph"]
 
 Ask = Callable[[EpisodeContext, Sequence[ModelTurn]], Awaitable[ModelTurn | None]]
 """Asks the model the scenario's next request, given the turns so far; returns None if there is none, never before the first."""
+
+Detail = Callable[[EpisodeContext, Sequence[ModelTurn]], Awaitable[JsonObject]]
+"""Asks the model about a scenario once it has answered; returns what the episode's details keep of it."""
 
 
 class _State(TypedDict, total=False):
@@ -35,17 +38,19 @@ class _State(TypedDict, total=False):
 StepGraph = CompiledStateGraph[_State, EpisodeContext, Any, Any]
 
 
-def respond_graph(ask: Ask) -> StepGraph:
-    """Compile the graph that lets the model answer the requests of `ask`; its last turn is the answer."""
+def respond_graph(ask: Ask, detail: Detail | None = None) -> StepGraph:
+    """Compile the graph that lets the model answer the requests of `ask`; its last turn is the answer. `detail`, if given, follows."""
 
     async def respond(context: EpisodeContext) -> dict[str, Any]:
         turns: tuple[ModelTurn, ...] = ()
+        details: JsonObject = {}
         try:
             while (turn := await ask(context, turns)) is not None:
                 turns += (turn,)
+            details = await detail(context, turns) if detail is not None else details
         except FORESEEN as err:
             return {"model_turns": turns, **failure_state(err)}
-        return {"model_turns": turns, "answer": _answer(turns[-1]), "termination": Termination.ANSWERED}
+        return {"model_turns": turns, "answer": _answer(turns[-1]), "details": details, "termination": Termination.ANSWERED}
 
     return step_graph("respond", respond)
 
@@ -54,7 +59,7 @@ def _answer(turn: ModelTurn) -> str:
     """Return what a turn says, then its calls, one per line."""
     calls = [{"name": call.name, "arguments": call.arguments} for call in turn.tool_calls]
     called = "\n".join(json.dumps(call, ensure_ascii=False) for call in calls)
-    return "\n".join(filter(None, (turn.text or ("" if called else turn.raw_text), called)))
+    return "\n".join(filter(None, (turn.text or ("" if called else turn.written), called)))
 
 
 def step_graph(name: str, step: Callable[[EpisodeContext], Awaitable[Mapping[str, Any]]]) -> StepGraph:

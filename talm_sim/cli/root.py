@@ -18,6 +18,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "answer": (_AT + "answer:command", "Answer what a run is waiting for: questions, calls to approve, forms."),
         "judge": (_AT + "judge:command", "Score a stored run again."),
         "ablate": (_AT + "ablate:command", "Run a grid of settings and print one table."),
+        "train": (_AT + "train:command", "Train an adapter (LoRA) on a file of rows: sft, dpo or rpo."),
     },
     "Read": {
         "report": (_AT + "report:command", "Print the table of stored runs, or write it as a page or picture."),

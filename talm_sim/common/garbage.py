@@ -36,9 +36,9 @@ def rare_searches(first: int = _RARE[0]) -> Iterator[None]:
         with _lock:
             if not _blocks[1:] and _end_the_first in gc.callbacks:
                 gc.callbacks.remove(_end_the_first)
-            first = _blocks.pop()
+            before = _blocks.pop()
             if not _blocks:
-                gc.set_threshold(*first)
+                gc.set_threshold(*before)
 
 
 def _end_the_first(_phase: str, _info: dict[str, int]) -> None:

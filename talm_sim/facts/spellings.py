@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["convert", "country_of", "fold_word", "month_of", "normalize_answer", "scale_of", "unit_of"]
+__all__ = ["convert", "country_of", "fold_word", "month_of", "normalize_answer", "scale_of", "unit_of", "words_for"]
 
 _LATIN_MARKS = re.compile("[\u0300-\u036f\u200b-\u200f\u2060\ufeff]")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
@@ -83,6 +83,31 @@ def country_of(words: str) -> str:
     """Return the code of the country that words without case and accents name, or nothing."""
     code: str = _table()["countries"].get(words, "")
     return code
+
+
+def words_for(value: str) -> frozenset[str]:
+    """Return how all languages of the table write the country, currency or unit that a value names, without case and accents.
+
+    >>> "ba lan" in words_for("Poland"), words_for("Lublin")
+    (True, frozenset())
+    """
+    found: set[str] = set()
+    for kind, key in (("countries", _without_marks(value)), ("currencies", fold_word(value)), ("units", fold_word(value))):
+        words = _words_by_meaning(kind)
+        found.update(word for meaning in {value, _table()[kind].get(key, value)} - {""} for word in words.get(meaning, ()))
+    return frozenset(found)
+
+
+def _without_marks(text: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", fold_word(text)))
+
+
+@cache
+def _words_by_meaning(kind: str) -> Mapping[str, Sequence[str]]:
+    words: dict[str, list[str]] = {}
+    for word, meaning in _table()[kind].items():
+        words.setdefault(meaning, []).append(word)
+    return words
 
 
 def convert(value: float, unit: str, other: str) -> float | None:

@@ -6,6 +6,7 @@ By wording, in English; a judge model may be asked of a failure where the words 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from talm_sim.judges.behaviour import classify
@@ -74,6 +75,7 @@ def reports_nothing_found(answer: str) -> bool:
     return _NOTHING.search(answer) is not None or admits_failure(answer)
 
 
+@lru_cache(maxsize=2_048)
 def admits_lack(answer: str) -> bool:
     """Tell whether an answer says that what was asked cannot be done, or was not, since something is lacking.
 

@@ -165,15 +165,9 @@ async def start_run(built: Built, contact: Contact, *, command: str = "") -> Sto
     whole = scenarios if cut is None else cut.whole  # what the shards of a run keep of it must be the same in each
     config, tools = job.config, built.opened.tools_of(whole)
     replaceable = {tool.name: built.opened.replaceable[tool.name] for tool in tools if tool.name in built.opened.replaceable}
-    manifest = describe_run(
-        config,
-        scenarios,
-        wording=built.opened.wording,
-        brought=name_extensions(job, whole, built.grader.judges),
-        created=job.created,
-        command=command,
-        notes=built.opened.notes,
-    )
+    described = {"wording": built.opened.wording, "weights": built.opened.weights, "notes": built.opened.notes}
+    brought = name_extensions(job, whole, built.grader.judges)
+    manifest = describe_run(config, scenarios, **described, brought=brought, created=job.created, command=command)
     places, shard = ((), None) if cut is None else (cut.places, shard_facts(cut, job))
     store = RunStore.create(config.run_dir, config.run_id or None, manifest, scenarios, tools, replaceable, places, shard)
     return await _session(StoredRun(config.run_dir / store.directory.name, manifest), store, built, contact)
@@ -235,7 +229,7 @@ async def resume_with(
     job = job.having(run_id=str(stored.path))
     with within_budget(job.config, contact.on_event) as spending:
         contact = replace(contact, spending=spending or contact.spending)
-        async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest.wording, answered=answered) as built:
+        async with build(job, list(stored.scenarios()), shared, begun_with=stored.manifest, answered=answered) as built:
             store = RunStore.open(stored.path.absolute())  # an agent may move to another directory
             return await _session(stored, store, built, contact, again)
 
@@ -359,7 +353,7 @@ def _start_event(stored: StoredRun, built: Built, progress: RunProgress, *, coun
         total=len(built.scenarios) * config.epochs,
         finished=len(progress.finished),
         waiting=len(progress.paused),
-        model=config.model,
+        model=config.model_and_adapter,
         models=models,
         tools=_describe_tools(built.job),
         human=opened.human,

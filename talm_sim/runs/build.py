@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,12 +13,12 @@ from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, f
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.recordings import model_folder
 from talm_sim.runs.engines.checks import check_elsewhere
-from talm_sim.runs.files.manifest import wording_digests
+from talm_sim.runs.files.manifest import RunManifest, wording_digests
 from talm_sim.runs.judging import check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.runner import Built, Runner
 from talm_sim.runs.shards import check_shard, cut_scenarios
-from talm_sim.runs.workers.checks import check_workers, modules_to_load
+from talm_sim.runs.workers.checks import check_workers, connections_of, modules_to_load
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import AgentOptions, Job, Opened, Recorded
 from talm_sim.tasks.answering import settle_person
@@ -111,7 +111,7 @@ async def build(
     job: Job[Any],
     scenarios: Sequence[Scenario],
     shared: Shared,
-    begun_with: Mapping[str, str] | None = None,
+    begun_with: RunManifest | None = None,
     *,
     answered: bool = False,
     early: list[asyncio.subprocess.Process] | None = None,
@@ -122,7 +122,7 @@ async def build(
         job: Planned.
         scenarios: What is run, in order; of a shard that begins, the whole it is cut from.
         shared: What other runs of the session opened.
-        begun_with: For a run that continues: digests of the texts it started with.
+        begun_with: For a run that continues: what it started with, of which texts and weights must be the same.
         answered: For a run that continues: whether its model's server answered before, so that a refusal concerns one episode only.
         early: Processes of workers that were started already.
 
@@ -132,13 +132,16 @@ async def build(
     shard = job.config.shard if begun_with is None else None
     cut = None if shard is None else cut_scenarios(scenarios, shard)
     grader = await open_grader(job, scenarios, shared)
+    here, connections = job.having(fail_fast=False) if answered else job, job.config.max_connections
     if job.config.workers > 1:
         modules_to_load(job, scenarios, grader.judges)
-    async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
-        _check_wording(opened, begun_with or {})
+        here = here.having(max_connections=connections_of(job.config, 0))
+    async with job.task.open(here, shared) as opened:
+        if begun_with is not None:
+            _check_same(opened, begun_with)
         opened.check(scenarios)
         _check_control(job, scenarios)
-        job = opened.job
+        job = opened.job if here is job else opened.job.having(max_connections=connections)
         library = shared.library(job.config.cassettes, job.task.recorded_in)
         service = shared.service if job.config.workers > 1 else None
         built = Built(job, opened, scenarios if cut is None else cut.scenarios, grader, library, cut, service=service, early=early or [])
@@ -154,12 +157,14 @@ def _check_control(job: Job[Any], scenarios: Sequence[Scenario]) -> None:
             raise PrerequisiteError(f"model '{name}': task {job.task.name} has no policy for it; choose another --model.")
 
 
-def _check_wording(opened: Opened[Any], begun_with: Mapping[str, str]) -> None:
-    """Check that the model would read the same texts: two wordings in one run would be two experiments."""
-    if not begun_with:
-        return
+def _check_same(opened: Opened[Any], begun_with: RunManifest) -> None:
+    """Check that the same model would read the same texts: two wordings in one run, or two models, would be two experiments."""
+    for name, digest in begun_with.weights.items():
+        if opened.weights.get(name) != digest:
+            what = f"the {'adapter' if name == 'adapter' else 'weights'} of {opened.job.config.model_and_adapter}"
+            raise PrerequisiteError(f"resume: {what} changed since the run began; restore the files, or start a new run.")
     now, file = wording_digests(opened.wording), opened.job.config.prompts
-    for name, digest in begun_with.items():
+    for name, digest in begun_with.wording.items():
         if now.get(name) != digest:
             where = f"{file}: {name}" if file else name
             raise PrerequisiteError(f"resume: {where} has changed since the run began; restore it, or start a new run.")

@@ -16,6 +16,9 @@ from talm_sim.types.figures import format_figure
 
 __all__ = ["ModelTable", "model_table"]
 
+_WHO = frozenset({"model", "adapter"})
+"""Settings that are in the name of a row."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
@@ -135,7 +138,7 @@ class ModelTable:
             scenarios = {"epochs": config.epochs, "scenarios": source.run.manifest.dataset_digest}
             by_task.setdefault(source.task.name, []).append({**known, **scenarios})
         for task, every in by_task.items():
-            names = [name for name in every[0] if name != "model" and len({str(one.get(name)) for one in every}) > 1]
+            names = [name for name in every[0] if name not in _WHO and len({str(one.get(name)) for one in every}) > 1]
             if names:
                 yield f"the runs of task {task} differ in: {', '.join(names)}"
 
@@ -143,9 +146,9 @@ class ModelTable:
         """Return one flat record per row: the model; of each task the run, its settings, and the figures with where they are from."""
         found = []
         for row in self.rows:
-            record: dict[str, Any] = {"row": row.name, "model": row.sources[0].run.config.model}
+            record: dict[str, Any] = {"row": row.name, "model": row.sources[0].run.config.model_and_adapter}
             for source in row.sources:
-                known = {name: value for name, value in settings_of(source.run.job).items() if name not in {"task", "model"}}
+                known = {name: value for name, value in settings_of(source.run.job).items() if name not in {"task", *_WHO}}
                 about = {"run": source.run.id, **known, "n": source.size("n")}
                 record |= {f"{source.task.name}_{name}": value for name, value in about.items()}
                 for one in source.figures:
@@ -234,6 +237,6 @@ def _column(task: str, head: str) -> str:
 
 
 def _model_of(run: StoredRun) -> str:
-    model, agent = run.config.model, getattr(run.job.options, "agent", None)
+    model, agent = run.config.model_and_adapter, getattr(run.job.options, "agent", None)
     who = f"{model}, agent {agent}" if agent and not model.endswith(agent) else model
     return f"control: {who}" if model.startswith("sim/") else who

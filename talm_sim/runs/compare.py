@@ -17,7 +17,7 @@ from talm_sim.runs.exposed import labelling_judges, select_exposed, share_of_com
 from talm_sim.runs.flips import Flips, list_flips
 from talm_sim.runs.people.verdicts import is_of_people
 from talm_sim.runs.person_differences import PeopleDifference, compare_people
-from talm_sim.runs.sides import COSTS, Side, find_side
+from talm_sim.runs.sides import COSTS, WEIGHTS, Side, find_side
 from talm_sim.runs.tables import frame
 from talm_sim.runs.worth import Gain, Gap, find_gap, list_gains
 from talm_sim.tasks import find_task
@@ -68,6 +68,11 @@ class Difference(FrozenModel):
     """The largest difference of two epochs of one run; None where neither run was repeated whole."""
 
     @property
+    def ratio(self) -> float | None:
+        """The second value divided by the first; None of a measure whose values are not compared so, or without a first value."""
+        return self.second / self.first if self.measure.by_ratio and self.first and self.second is not None else None
+
+    @property
     def within_noise(self) -> bool:
         """Whether two epochs of one run differ by as much."""
         return self.noise is not None and self.difference is not None and abs(self.difference) <= self.noise
@@ -87,6 +92,8 @@ class Comparison(FrozenModel):
     first_only: tuple[str, ...] = ()
     """Scenarios that the first run alone has; they are left out."""
     second_only: tuple[str, ...] = ()
+    translated: dict[str, str] = Field(default_factory=dict)
+    """Runs of different languages: the first run's scenario to the second's that says the same; empty if both have the same scenarios."""
     differences: tuple[Difference, ...]
     flips: tuple[Flips, ...] = ()
     flips_by: str = ""
@@ -115,7 +122,8 @@ class Comparison(FrozenModel):
             record = one.model_dump(exclude={"measure"})
             group = record.pop("group")
             about = {"measure": one.measure.name, "better": one.measure.better}
-            found.append({"first_run": self.first, "second_run": self.second, "group": group, **about, **record})
+            ratio = {} if one.ratio is None else {"ratio": one.ratio}
+            found.append({"first_run": self.first, "second_run": self.second, "group": group, **about, **record, **ratio})
         return found
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -225,6 +233,7 @@ def compare_sides(
         not_scored=len(left),
         first_only=paired.first_only,
         second_only=paired.second_only,
+        translated=paired.translated,
         differences=tuple(differences),
         flips=tuple(list_flips(paired, judged)) if judged or not of_people else (),
         flips_by=judged.head if judged else "",
@@ -349,8 +358,11 @@ def _changes(first: Side, second: Side) -> dict[str, tuple[str, str]]:
     """Return what differs between two sides, but for how their scenarios were chosen."""
     found = {}
     for name in dict.fromkeys((*first.settings, *second.settings)):
+        if name == WEIGHTS and not (name in first.settings and name in second.settings):
+            continue  # of one of the two, nobody knows
         one, other = (_as_text(side.settings.get(name)) for side in (first, second))
-        if one != other:
+        # A baseline of format 1 does not know its language.
+        if one != other and not (name == "language" and "none" in (one, other)):
             found[name] = (one, other)
     if first.version != second.version:
         found["talm-sim"] = (first.version, second.version)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from talm_sim.errors import NotComparableError
 from talm_sim.judges.paired import Cluster, difference_interval, flat_interval, flip_signs, newcombe_interval, swap_sides
 from talm_sim.judges.stats import Interval, bootstrap
 from talm_sim.runs.sides import Side
@@ -56,26 +57,62 @@ class Paired:
     second_only: tuple[str, ...] = ()
     other_texts: tuple[str, ...] = field(default=())
     """Scenarios of one id that are not the same."""
+    translated: dict[str, str] = field(default_factory=dict)
+    """Scenarios of the first side to those of the second that say the same in another language; empty if both have the same scenarios."""
 
 
 def pair_rows(first: Side, second: Side, groups: tuple[str, str] | None = None) -> Paired:
-    """Pair the rows of two sides: by scenario and group or, across two groups, by base."""
+    """Pair the rows of two sides: by scenario and group or, across two groups, by base.
+
+    Sides without a common scenario are paired by what their scenarios are translations of.
+
+    Raises:
+        NotComparableError: A side has two translations of a scenario.
+    """
     label = " to ".join(groups or ())
     if groups:
         before = _sort((row for row in first.rows if row.group == groups[0]), lambda row: (row.base, label))
         after = _sort((row for row in second.rows if row.group == groups[1]), lambda row: (row.base, label))
     else:
-        before, after = (_sort(side.rows, lambda row: (row.scenario, row.group)) for side in (first, second))
+        names = _translated_names(first, second)
+        before, after = (_sort(side.rows, lambda row: (names.get(row.scenario, row.scenario), row.group)) for side in (first, second))
     both = [key for key in before if key in after]
-    same = {name for name, _ in both} if groups else {name for name, _ in both if first.texts[name] == second.texts[name]}
+    translated = {} if groups else {name: after[name, group][0].scenario for name, group in both if after[name, group][0].scenario != name}
     return Paired(
         first,
         second,
         [Pair(name, before[name, group][0].base, group, before[name, group], after[name, group]) for name, group in both],
         first_only=tuple(name for name, group in before if (name, group) not in after),
-        second_only=tuple(name for name, group in after if (name, group) not in before),
-        other_texts=tuple(dict.fromkeys(name for name, _ in both if name not in same)),
+        second_only=tuple(after[key][0].scenario if not groups else key[0] for key in after if key not in before),
+        other_texts=() if groups else tuple(dict.fromkeys(name for name, _ in both if not _is_same(first, second, name, translated.get(name)))),
+        translated=translated,
     )
+
+
+def _translated_names(first: Side, second: Side) -> dict[str, str]:
+    """Return, for sides without a common scenario, the first side's name of each scenario of the second that has a translation there."""
+    if not first.texts.keys().isdisjoint(second.texts) or not (first.originals or second.originals):
+        return {}
+    here: dict[str, str] = {}
+    for side in (first, second):
+        seen: dict[str, str] = {}
+        for name in side.texts:
+            original = side.originals.get(name, name)
+            if original in seen:
+                raise NotComparableError(
+                    f"{side.name}: has '{original}' in several languages ('{seen[original]}', '{name}'); run one language to compare it with "
+                    "another, or compare two groups of it."
+                )
+            seen[original] = name
+        here = here or seen
+    return {name: here[original] for name in second.texts if (original := second.originals.get(name, name)) in here}
+
+
+def _is_same(first: Side, second: Side, name: str, translated: str | None) -> bool:
+    """Return whether a scenario asks and accepts the same on both sides, or in a translation all but the words."""
+    if translated is None:
+        return first.texts[name] == second.texts[name]
+    return first.kept.get(name, "") == second.kept.get(translated, "")
 
 
 def _sort(rows: Iterable[Row], key: Callable[[Row], tuple[str, str]]) -> dict[tuple[str, str], list[Row]]:

@@ -38,6 +38,8 @@ class RunInfo:
     task: str = ""
     agent: str = ""
     """Your agent; empty for the built-in one."""
+    adapter: str = ""
+    """The folder of the model's adapter; empty without one."""
     perturb: tuple[str, ...] = ()
     """The perturbations of the tools."""
     rate: Measure | None = None
@@ -74,6 +76,7 @@ def _info(directory: Path) -> RunInfo:
                 path=directory,
                 created=run.manifest.created,
                 model=config.model,
+                adapter=config.model_options.get("lora", ""),
                 split=config.split,
                 human=str(config.options.get("human", "none")),
                 finished=run.finished,

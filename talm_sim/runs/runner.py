@@ -17,13 +17,14 @@ from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply, question_digest
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.base import Judge
 from talm_sim.models.registry import has_traffic
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer
-from talm_sim.runs.batch import EpisodeRunner
+from talm_sim.runs.batch import EpisodeRunner, JudgedEpisode
 from talm_sim.runs.budget import Spending
 from talm_sim.runs.events import OnEvent, ignore_events
 from talm_sim.runs.files.store import RunStore
-from talm_sim.runs.judging import Grader
+from talm_sim.runs.judging import Grader, open_early_judges
 from talm_sim.runs.shards import Cut
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.unanswered import number_put
@@ -34,7 +35,7 @@ from talm_sim.types import Episode, HumanEvent, Scenario, Termination, episode_i
 if TYPE_CHECKING:
     from talm_sim.tools_env.service.process import ToolService
 
-__all__ = ["CHECKPOINTS", "Built", "Runner", "open_runner"]
+__all__ = ["CHECKPOINTS", "Built", "JudgingRunner", "Runner", "open_runner"]
 
 CHECKPOINTS = "checkpoints.db"
 """Name of the file below the run's directory that keeps paused episodes."""
@@ -95,7 +96,8 @@ async def open_runner(
 
             judges, service, early = built.grader.judges, built.service, built.early
             planned = plan_workers(built.job, built.scenarios, judges, store.directory, service=service, early=early)
-            yield await stack.enter_async_context(Workers(planned, on_event, spending))
+            here = JudgingRunner(runner, open_early_judges(store.reader, built.job)) if planned.owner_plays else None
+            yield await stack.enter_async_context(Workers(planned, here, on_event, spending))
         else:
             yield runner
     if built.opened.waits and not store.paused_episodes():
@@ -177,6 +179,30 @@ class Runner:
         if Traffic.RECORD in (self._job.config.tools, self._job.config.models):
             await asyncio.to_thread(self._save, players, scenario, epoch, result)
         return result
+
+
+class JudgingRunner:
+    """Runs an episode as `Runner` does, and judges it at once.
+
+    Args:
+        runner: Runs it.
+        judges: Those that need nothing but the episode. Where one fails, it is asked again when the run is judged, and then says why.
+    """
+
+    def __init__(self, runner: Runner, judges: Sequence[Judge]) -> None:
+        self._runner = runner
+        self._judges = judges
+
+    async def __call__(self, scenario: Scenario, *, epoch: int, attempt: int, **waiting: Any) -> JudgedEpisode | Waiting:
+        """Run and judge an episode; `waiting` as of `Runner`."""
+        result = await self._runner(scenario, epoch=epoch, attempt=attempt, **waiting)
+        if not isinstance(result, Episode):
+            return result
+        verdicts = []
+        for judge in self._judges:
+            with contextlib.suppress(Exception):
+                verdicts.append(await judge(result, scenario))
+        return JudgedEpisode(result, tuple(verdicts))
 
 
 def _recorded_answer(ask: int, event: HumanEvent) -> RecordedAnswer:

@@ -176,6 +176,7 @@ def _check_alike(first: StoredShard, other: StoredShard) -> None:
         raise PrerequisiteError(f"{here} was cut from other scenarios than {first.path}; {_ALIKE}")
     for what, before_by_name, after_by_name in (
         ("the text of", theirs.wording, ours.wording),
+        ("the digest of the", theirs.weights, ours.weights),
         ("the origin of", theirs.brought, ours.brought),
         ("the description of tool", first.tools, other.tools),
     ):

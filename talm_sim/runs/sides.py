@@ -20,12 +20,14 @@ from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean,
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Episode, FrozenModel, Measure, Row, Scenario, Summary, Usage
 
-__all__ = ["COSTS", "Column", "Side", "find_side", "is_baseline"]
+__all__ = ["COSTS", "WEIGHTS", "Column", "Side", "find_side", "is_baseline"]
 
-FORMAT = 1
+FORMAT = 2
 """The number is raised whenever a baseline is read in another way."""
 _T = TypeVar("_T", bound=FrozenModel)
 _KIND: Literal["talm-sim baseline"] = "talm-sim baseline"
+WEIGHTS = "digest of the weights"
+"""Name of a setting that only a run with an adapter has."""
 _SELECTING = frozenset({"task", "split", "scenario", "category", "scenarios", "limit", "shard"})
 """Options that say which scenarios are run: what that comes to is in the rows."""
 _NOT_SCORING = frozenset({"judge", "judge_model", "paired_run"})
@@ -84,6 +86,9 @@ class _Line(FrozenModel):
 
     row: Row
     text: str
+    kept: str = ""
+    """Missing in lines of format 1, like `original`."""
+    original: str = Field(default="", exclude_if=lambda found: not found)
 
 
 class Side(_Known):
@@ -93,6 +98,10 @@ class Side(_Known):
     """What the user calls it."""
     texts: dict[str, str]
     """Id of each scenario to a digest of all that it asks and accepts."""
+    kept: dict[str, str] = Field(default_factory=dict)
+    """Id of each scenario to a digest of all that a translation keeps; empty where a baseline does not know."""
+    originals: dict[str, str] = Field(default_factory=dict)
+    """Id of each translation to the id of the scenario that it says the same as."""
     rows: tuple[Row, ...]
     """One per episode, with the values of `COSTS`."""
     path: Path | None = None
@@ -114,10 +123,10 @@ class Side(_Known):
             played = not stored.imported or any(episode.model_turns for episode in stored.episodes())
             took = {episode.id: _costs(episode, played=played) for episode in stored.episodes()}
             perturbed = (episode for episode in stored.episodes() if episode.perturbations)
-            said = job.task.label(stored)
+            said, who = job.task.label(stored), job.config.model_and_adapter
             return cls(
                 name=stored.id,
-                label=f"{'control: ' if job.config.model.startswith('sim/') else ''}{job.config.model}{f', {said}' if said else ''}",
+                label=f"{'control: ' if who.startswith('sim/') else ''}{who}{f', {said}' if said else ''}",
                 task=job.task.name,
                 judges={verdict.judge: verdict.judge_config_digest for verdict in stored.verdicts()},
                 judged=_judged_groups(stored),
@@ -125,6 +134,8 @@ class Side(_Known):
                 settings=_settings(stored),
                 version=stored.manifest.versions.get("talm-sim", ""),
                 texts={scenario.id: text_digest(scenario) for scenario in stored.scenarios()},
+                kept={scenario.id: kept_digest(scenario) for scenario in stored.scenarios()},
+                originals={scenario.id: scenario.original for scenario in stored.scenarios() if scenario.source.translation_of},
                 rows=tuple(row.model_copy(update={"values": {**took[row.episode], **row.values}}) for row in rows),
                 columns=tuple(_columns(stored.summary(rows))),
                 path=stored.path,
@@ -167,6 +178,8 @@ class Side(_Known):
             **{name: getattr(header, name) for name in _Known.model_fields},
             name=file.name,
             texts=dict(texts),
+            kept={one.row.scenario: one.kept for one in found if one.kept},
+            originals={one.row.scenario: one.original for one in found if one.original},
             rows=tuple(one.row for one in found),
         )
 
@@ -178,10 +191,14 @@ class Side(_Known):
     def lines(self) -> Iterator[str]:
         """Yield the lines of a baseline: what it is, then one per episode."""
         kept = self.model_dump(mode="json", include=set(_Known.model_fields))
-        rows = [json.dumps({"row": row.model_dump(mode="json"), "text": self.texts[row.scenario]}, ensure_ascii=False) for row in self.rows]
+        rows = [json.dumps(self._line(row).model_dump(mode="json"), ensure_ascii=False) for row in self.rows]
         whole = {"episodes": len(rows), "digest": digest(rows)}
         yield json.dumps({"kind": _KIND, "format": FORMAT, **whole, **kept}, ensure_ascii=False)
         yield from rows
+
+    def _line(self, row: Row) -> _Line:
+        name = row.scenario
+        return _Line(row=row, text=self.texts[name], kept=self.kept.get(name, ""), original=self.originals.get(name, ""))
 
     def judges_of(self, groups: Container[str]) -> dict[str, str]:
         """Return the judges that gave a verdict in one of the groups, each with its digest."""
@@ -228,6 +245,17 @@ def text_digest(scenario: Scenario) -> str:
     return digest(scenario.model_dump(mode="json", exclude={"perturbations", "source"}), 16)
 
 
+def kept_digest(scenario: Scenario) -> str:
+    """Return a digest of what a translation keeps: everything but its id, its language and what the user says."""
+    kept = scenario.model_dump(mode="json", exclude={"id", "language", "perturbations", "source"})
+    for message in (message for turn in kept["turns"] for message in turn["messages"]):
+        message["content"] = "" if message["role"] == "user" else message["content"]
+    found = kept["missing"]
+    for one in found if isinstance(found, list) else [found] if found else []:
+        one["human_answer"] = one["human_answer"] is not None
+    return digest(kept, 16)
+
+
 def _check_finished(stored: StoredRun) -> None:
     if stored.finished < stored.total:
         again = line_to_copy("talm-sim", "resume", str(stored.path))
@@ -252,12 +280,18 @@ def _settings(stored: StoredRun) -> dict[str, Any]:
     options = {name: value for name, value in job.values(Scope.GENERATION).items() if name not in _SELECTING}
     if "tools_from" in options and not options["tools_from"]:
         del options["tools_from"]
+    digests = stored.manifest.weights
+    if "adapter" in digests:
+        named = job.config.model_options
+        options["model_options"] = {**named, "lora": f"{named['lora']} (digest {digests['adapter'][:12]})"}
     tools = [tool.model_dump(mode="json") for _, tool in sorted(stored.tools().items())]
     return {
         **options,
+        "language": ",".join(dict.fromkeys(scenario.language for scenario in stored.scenarios())),
         "temperature": job.settings().temperature,
         "max_new_tokens": job.settings().max_new_tokens,
         **({"wording of the prompts": digest(stored.manifest.wording)} if stored.manifest.wording else {}),
+        **({WEIGHTS: digests["base"][:12]} if "base" in digests else {}),
         **({"specifications of the tools": digest(tools)} if tools else {}),
     }
 

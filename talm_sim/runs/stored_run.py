@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
 from html import escape
@@ -258,10 +258,11 @@ class StoredRun(RunFiles):
         with self._open_connection() as conn:
             return stored_documents.started_episodes(conn)
 
-    def verdicts(self) -> Iterator[Verdict]:
-        """Yield the verdicts of the judges that last judged the run."""
+    def verdicts(self, judges: Container[str] | None = None) -> Iterator[Verdict]:
+        """Yield the verdicts of the judges that last judged the run, or of some of these."""
         with self._open_connection() as conn:
-            yield from stored_documents.verdicts(conn, stored_documents.judges(conn) or ())
+            last = [one for one in stored_documents.judges(conn) or () if judges is None or one[0] in judges]
+            yield from stored_documents.verdicts(conn, last)
 
     def people(self) -> list[PeopleVerdicts]:
         """Return what people said of the run's episodes, question by question; other judges do not change it."""
@@ -323,8 +324,8 @@ class StoredRun(RunFiles):
         """Return what each finished episode counts as, in planned order, with a value for people and each judge with a measure of its own."""
         with self.at_once():
             if self._held_rows is None:
-                counted = add_judge_values(self.job.task.rows(self), self._own_columns(), self.verdicts())
-                self._held_rows = add_people(counted, self.people())
+                counted, own = self.job.task.rows(self), self._own_columns()
+                self._held_rows = add_people(add_judge_values(counted, own, self.verdicts(own)), self.people())
             return [*self._held_rows]
 
     def summary(self, rows: Sequence[Row] | None = None) -> list[Summary]:

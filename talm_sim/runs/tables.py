@@ -110,6 +110,7 @@ def settings_of(job: Job[Any]) -> dict[str, Any]:
         "task": config.task,
         "split": config.split,
         "model": config.model,
+        **({"adapter": config.model_options["lora"]} if "lora" in config.model_options else {}),
         **{name: _as_text(getattr(options, name)) for name in own if hasattr(options, name)},
         "tools": config.tools and config.tools.value,
         "seed": config.seed,

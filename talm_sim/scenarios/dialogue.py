@@ -41,7 +41,7 @@ def part_of(scenario: Scenario, part: str) -> list[dict[str, Any]]:
     return [message for turn in scenario.turns for message in turn.messages if message.get("part") == part]
 
 
-def as_text(messages: Iterable[dict[str, Any]]) -> str:
+def as_text(messages: Iterable[Mapping[str, Any]]) -> str:
     """Return the conversation as lines that name the speaker; a call is written with its arguments as JSON, its result below it.
 
     >>> print(as_text([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [
@@ -53,13 +53,13 @@ def as_text(messages: Iterable[dict[str, Any]]) -> str:
     return "\n".join(_lines(messages))
 
 
-def request_text(messages: Iterable[dict[str, Any]]) -> str:
+def request_text(messages: Iterable[Mapping[str, Any]]) -> str:
     """Return the request, for a question about it: the user's words if nothing else was said, otherwise the whole conversation."""
     said = list(messages)
     return str(said[0]["content"]) if [one["role"] for one in said] == ["user"] else as_text(said)
 
 
-def _lines(messages: Iterable[dict[str, Any]]) -> Iterator[str]:
+def _lines(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for message in messages:
         calls = message.get("tool_calls", ())
         if message["role"] == "tool":
@@ -70,7 +70,7 @@ def _lines(messages: Iterable[dict[str, Any]]) -> Iterator[str]:
             yield f"API request: {call['name']}({json.dumps(call.get('arguments', {}), ensure_ascii=False)})"
 
 
-def as_messages(messages: Iterable[dict[str, Any]]) -> list[BaseMessage]:
+def as_messages(messages: Iterable[Mapping[str, Any]]) -> list[BaseMessage]:
     """Return the conversation as chat messages, with calls and results in the provider's own form."""
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 

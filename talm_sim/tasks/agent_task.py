@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.own.agents import OwnAgent
     from talm_sim.agent.prompts import Prompts
     from talm_sim.models.base import Model
+    from talm_sim.models.local.adapters import Weights
     from talm_sim.scenarios.problems import Problem
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.caller import ToolCaller
@@ -216,6 +217,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
         every = [] if self._sees_all(job) is None else self._read_all(job)
         said = AgentNotes(own, job, tools, len(every) - len(self._without_visible(job, every)), waits=waits)
+        weights: Weights | None = getattr(model, "weights", None)
         async with stack:
             yield Opened(
                 job,
@@ -227,7 +229,8 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 check=lambda scenarios: check_tools(scenarios, environment, job, own),
                 tools_of=lambda scenarios: tools_of(scenarios, environment),
                 replaceable=kept_of_replaceable(environment, options.perturb) if waits else {},
-                notes=said.notes,
+                weights=weights.digests if weights else {},
+                notes={**said.notes, **(weights.notes if weights else {})},
                 notices=said.notices,
                 warnings=said.warnings,
             )
@@ -328,6 +331,8 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
         unknown = next((name for name in scenario.tools if name not in environment.specs), None)
         if unknown is not None and (whose := _whose(job)):
             raise PrerequisiteError(f"scenario {scenario.id}: no tool '{unknown}' among {whose}")
+        if why := environment.tools.fault_in_start(scenario.start):
+            raise PrerequisiteError(f"scenario {scenario.id}: start: {why}")
         try:
             offered = [tool.name for tool in environment.open(scenario).tools]
             if own is not None and not own.takes_model:

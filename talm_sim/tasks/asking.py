@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.base import Job, OptionsT, Task
 from talm_sim.tasks.opened import Opened
-from talm_sim.types import Scenario
+from talm_sim.types import JsonObject, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.agent.context import EpisodeContext
     from talm_sim.models.base import Model
+    from talm_sim.models.local.adapters import Weights
     from talm_sim.tasks.shared import Shared
     from talm_sim.types import ModelTurn
 
@@ -34,6 +35,7 @@ class Asking:
         template: Its template, with `auto` settled; empty if the task has none.
         graph: Plays a scenario if asking is not enough; by default a graph that asks until there is nothing more to ask.
         control: Options for `Task.control`, by name.
+        detail: Asks a model about a scenario that it has answered, given its turns; returns what the episode's details keep of it.
     """
 
     ask: Callable[..., Awaitable[ModelTurn | None]]
@@ -42,6 +44,7 @@ class Asking:
     template: str = ""
     graph: Any = None
     control: Mapping[str, Any] = field(default_factory=dict)
+    detail: Callable[[Model, Scenario, Sequence[ModelTurn]], Awaitable[JsonObject]] | None = None
 
 
 class AskingTask(Task[OptionsT]):
@@ -67,6 +70,9 @@ class AskingTask(Task[OptionsT]):
         async def ask(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
             return await asking.ask(context.model, context.scenario, context.settings, turns)
 
+        async def detail(context: EpisodeContext, turns: Sequence[ModelTurn]) -> JsonObject:
+            return {} if asking.detail is None else await asking.detail(context.model, context.scenario, turns)
+
         def check(scenarios: Sequence[Scenario]) -> None:
             for scenario in scenarios:
                 try:
@@ -74,13 +80,15 @@ class AskingTask(Task[OptionsT]):
                 except PrerequisiteError as err:
                     raise PrerequisiteError(f"scenario {scenario.id}: {err}") from None
 
-        agent = Agent(
-            model=model, graph=asking.graph or respond_graph(ask), settings=job.settings(), control=partial(self.control, **asking.control)
-        )
+        graph = asking.graph or respond_graph(ask, detail)
+        agent = Agent(model=model, graph=graph, settings=job.settings(), control=partial(self.control, **asking.control))
+        weights: Weights | None = getattr(model, "weights", None)
         yield Opened(
             job.having(template=asking.template) if asking.template else job,
             lambda _: agent,
             wording=asking.wording,
             in_flight=shared.single_steps(job.config, model),
             check=check,
+            weights=weights.digests if weights else {},
+            notes=weights.notes if weights else {},
         )

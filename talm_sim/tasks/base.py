@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from talm_sim.tasks.opened import Opened
     from talm_sim.tasks.recorded import Recorded
     from talm_sim.tasks.shared import Shared
+    from talm_sim.tasks.training.lessons import Lessons
     from talm_sim.tools_env.caller import ToolCaller
 
 __all__ = ["Exporter", "Job", "OptionsT", "RunView", "Task"]
@@ -143,6 +144,7 @@ class Task(ABC, Generic[OptionsT]):
         target: The type of its scenarios' targets (`facts`) in `line_schema`; any if empty.
         hub_file: The file that is read of `--scenarios hub:OWNER/DATASET`; without one, the user names it.
         maker: What makes scenarios of it, for `scenarios generate`: a class derived from `Maker`, or `module:Class`.
+        lessons: What makes training rows of it, for `export training`: a class derived from `Lessons`, or `module:Class`.
         exporters: What writes its runs for other tools, by the name that follows `talm-sim export`: the function, or `module:function`.
         success: Values of a row that say whether its episode succeeded; the first one that a row has counts. Without it, none does or fails.
         gaps: What the success lost from one group to another is called, where the second lacks something that can be asked for: by both groups.
@@ -166,6 +168,7 @@ class Task(ABC, Generic[OptionsT]):
     target: ClassVar[str] = ""
     hub_file: ClassVar[str] = ""
     maker: ClassVar[str | type[Maker[Any, Any, Any]] | None] = None
+    lessons: ClassVar[str | type[Lessons] | None] = None
     exporters: ClassVar[Mapping[str, str | Exporter]] = {}
     success: ClassVar[tuple[str, ...]] = ()
     gaps: ClassVar[Mapping[tuple[str, str], str]] = {}

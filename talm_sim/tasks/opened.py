@@ -25,6 +25,7 @@ class Opened(Generic[JobT]):
         job: Final: nothing of it changes any more.
         agent: Makes what the episodes share, given where pauses are kept (None where nobody is asked); for the trial replay, then for the run.
         wording: The texts that were loaded, by what a message calls each; `resume` compares them.
+        weights: Digests of the weights of a model with an adapter; `resume` compares them.
         in_flight: Episodes to have under way; None for as many as `--max-episodes` says.
         human: Who answers, where anybody does; else `none`.
         waits: Whether a question may stay open, so that a paused episode must survive the process.
@@ -40,6 +41,7 @@ class Opened(Generic[JobT]):
     job: JobT
     agent: Callable[[BaseCheckpointSaver[Any] | None], Agent]
     wording: Mapping[str, str] = field(default_factory=dict)
+    weights: Mapping[str, str] = field(default_factory=dict)
     in_flight: int | None = None
     human: str = "none"
     waits: bool = False

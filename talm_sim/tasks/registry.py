@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from talm_sim.scenarios.making.review import Reviewer
     from talm_sim.tasks.base import Exporter, Task
     from talm_sim.tasks.makers import Maker
+    from talm_sim.tasks.training.lessons import Lessons
 
 __all__ = [
     "TASKS",
     "every_task",
     "find_exporter",
+    "find_lessons",
     "find_maker",
     "find_task",
     "job_of",
@@ -106,6 +108,19 @@ def find_maker(task: str) -> type[Maker[Any, Any, Any]]:
     return load_named(maker, f"maker of task '{task}'")
 
 
+def find_lessons(task: str) -> type[Lessons]:
+    """Return what a task can teach.
+
+    Raises:
+        PrerequisiteError: There is no such task, it teaches nothing, or its lessons cannot be imported.
+    """
+    lessons = find_task(task).lessons
+    if lessons is None:
+        able = " or ".join(one.name for one in every_task() if one.lessons is not None)
+        raise PrerequisiteError(f"task {task}: no training rows can be made from it; choose {able}.")
+    return load_named(lessons, f"lessons of task '{task}'")
+
+
 def list_makers() -> list[str]:
     """Names of the tasks that scenarios can be made of."""
     return [task.name for task in every_task() if task.maker is not None]
@@ -139,9 +154,14 @@ def reviewer_of(place: Path) -> Reviewer:
     Raises:
         PrerequisiteError: It cannot be read, or holds what no maker makes.
     """
+    from talm_sim.scenarios.jsonl import json_lines
     from talm_sim.scenarios.making.review import items_file
+    from talm_sim.tasks.translation.review import TranslationReviewer, is_translation
 
-    where, task = task_of_file(items_file(place), "items to review")
+    file = items_file(place)
+    where, task = task_of_file(file, "items to review")
+    if is_translation(next(json_lines(file))[1]):
+        return TranslationReviewer()
     if task not in list_makers():
         raise PrerequisiteError(
             f"{where}: is a scenario of task {task}; only scenarios of these tasks can be reviewed: {' and '.join(list_makers())}."

@@ -72,10 +72,14 @@ class ToolCaller:
         """Run work with the tools where they are open."""
         return self._runner.run(work)
 
-    def start_episode(self) -> None:
-        """Make the following calls those of one episode: what earlier calls changed of its own tools is gone."""
+    def start_episode(self, start: Mapping[str, Any]) -> None:
+        """Make the following calls those of one episode: what earlier calls changed of its own tools is gone.
+
+        Args:
+            start: What its own tools start from.
+        """
         self._close_session()
-        self._session = self.tools.open()
+        self._session = self.tools.open(start=start)
 
     def _close_session(self) -> None:
         if self._session is not None:

@@ -114,8 +114,6 @@ class Environment:
         unknown = [name for name in scenario.tools if name not in self.specs]
         if unknown:
             raise PrerequisiteError(f"scenario {scenario.id}: {self.tools.explain_unknown(unknown[0])}")
-        if why := self.tools.fault_in_start(scenario.start):
-            raise PrerequisiteError(f"scenario {scenario.id}: start: {why}")
         episode = f"{scenario.id}@{epoch}"
         perturbations = open_perturbations(scenario.perturbations + self.perturb, seed=self.seed, episode=episode)
         tools = narrow_tools(perturbations, [self.specs[name] for name in scenario.tools], self.specs)

@@ -136,6 +136,8 @@ class ModelTurn(FrozenModel):
     text: str = ""
     """`raw_text` without reasoning and without tool-call markup."""
     reasoning: str = ""
+    answered: str | None = Field(default=None, exclude_if=lambda text: text is None)
+    """What it wrote after a reasoning form, unchanged, or nothing where it wrote only thought; None where `raw_text` contains its answer."""
     tool_calls: tuple[ToolCall, ...] = ()
     unparsable_calls: tuple[UnparsableCall, ...] = ()
     logprobs: tuple[float, ...] | None = None
@@ -150,6 +152,11 @@ class ModelTurn(FrozenModel):
     """Whether it called nothing though only a call of `Finish` ends the episode, and a reminder answered it."""
     perturbations: tuple[PerturbationLog, ...] = Field(default=(), exclude_if=lambda logs: not logs)
     """Those of the model that watched this generation, or did not apply to it, in the order given; their counts are of it alone."""
+
+    @property
+    def written(self) -> str:
+        """What it wrote as its answer, with thinking tags and tool-call markup, but without a reasoning form: what judges read."""
+        return self.raw_text if self.answered is None else self.answered
 
     @property
     def final_answer(self) -> str | None:

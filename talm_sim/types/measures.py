@@ -150,6 +150,8 @@ class Measure(FrozenModel):
     """What it counts, in a few words."""
     better: Better = "neither"
     """Which of two values is better; a comparison calls no difference an improvement without it."""
+    by_ratio: bool = Field(default=False, exclude_if=lambda by_ratio: not by_ratio)
+    """For a number: whether a comparison also says how many times as large the second value is."""
     by: str = ""
     """For a column: the judge it is from, or `no judge`; it is shown below the head if all groups agree."""
 

@@ -165,6 +165,10 @@ class Calls(FrozenModel):
     accepted: tuple[AcceptedCall, ...] = ()
     syntax: Literal["python", "java", "javascript"] = "python"
     """The language whose types the tools' parameters are written in."""
+    cannot_answer: str = Field(default="", exclude_if=lambda text: not text)
+    """How a refusal would be worded, where no call is right; `--propensity` compares it with a call. Empty for the listed refusals."""
+    thought: str = Field(default="", exclude_if=lambda text: not text)
+    """The thought that precedes the right answer in training rows, with its marks; no model is shown it, and no judge reads it."""
 
 
 def _target_type(value: Any) -> str | None:
@@ -255,6 +259,8 @@ class Source(FrozenModel):
     """Id of the scenario this one was derived from (the paired `perfect` one); empty if it is its own base."""
     unchanged: bool = False
     """Whether nothing was taken away from that one, although its data set says that something was."""
+    translation_of: str = Field(default="", exclude_if=lambda found: not found)
+    """Id of the scenario in another language that this one says the same as; empty if it is not a translation."""
     licence: str = ""
     url: str = ""
 
@@ -335,5 +341,15 @@ class Scenario(FrozenModel):
 
     @property
     def base(self) -> str:
-        """Id shared by a scenario and the variants derived from it."""
+        """Id shared by a scenario, the variants derived from it, and their translations."""
         return self.source.base or self.id
+
+    @property
+    def base_in_language(self) -> str:
+        """Id of the scenario that this one was derived from, in this one's language: a translation `ID.vi` belongs to `BASE.vi`."""
+        return self.base + self.id.removeprefix(self.original) if self.source.translation_of else self.base
+
+    @property
+    def original(self) -> str:
+        """Id shared by a scenario and its translations; those of its variants have others."""
+        return self.source.translation_of or self.id

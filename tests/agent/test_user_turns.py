@@ -142,6 +142,33 @@ async def test_each_turn_follows_the_answer_to_the_one_before() -> None:
     assert [event.turn for event in episode.tool_events] == [0]
 
 
+async def test_a_tool_that_a_later_turn_adds_is_shown_from_then_on_and_runs_before_if_it_is_called_by_name() -> None:
+    class Shown(Script):
+        shown: list[list[str]]
+
+        async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
+            if settings.choices:
+                assert "airport_info" in messages[-1].text, "the awareness questions come before the last turn, with its tools"
+            else:
+                self.shown.append([tool.name for tool in tools])
+            return await super().generate(messages, tools, settings)
+
+    model = Shown(_called("HAN"), _said("16 m."), _said("25 m."))
+    model.shown = []
+    first, second, third = LONG.turns
+    later = LONG.model_copy(update={"turns": (first, second, third.model_copy(update={"tools_added": ("airport_info",)}))})
+    episode = await _play(model, later)
+    assert model.shown == [[], [], ["airport_info"]]
+    assert [event.ok for event in episode.tool_events] == [True]
+    assert Scenario.model_validate_json(later.model_dump_json()) == later and "tools_added" not in LONG.model_dump_json()
+
+
+async def test_the_steps_of_each_turn_are_limited_apart() -> None:
+    model = Script(_called("HAN", "a"), _called("HAN", "b"), _said("16 m."), _called("LHR", "c"), _called("LHR", "d"), _called("LHR", "e"))
+    episode = await _play(model, steps=3)
+    assert (episode.termination, [turn.user_turn for turn in episode.model_turns]) == (Termination.TURN_LIMIT, [0, 0, 0, 1, 1, 1])
+
+
 async def test_a_turn_keeps_what_it_added_to_the_prompt_history_and_calls_included() -> None:
     model = Script(_called("HAN"), _said("16 m."), _said("25 m."))
     first, second, third = (turn.raw_prompt for turn in (await _play(model)).model_turns)

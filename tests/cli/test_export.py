@@ -18,7 +18,7 @@ import pytest
 from talm_sim.agent.templates import load_template
 from talm_sim.tasks import find_task
 from talm_sim.tasks.when2call.harness import harness_files
-from talm_sim.tasks.when2call.published import row_of
+from talm_sim.tasks.when2call.published import read_rows, row_of
 from talm_sim.tasks.when2call.scores import confusion, macro_f1
 from talm_sim.types import Behaviour, Choice
 from tests.tasks.when2call.choices import mixture
@@ -33,55 +33,36 @@ def rows(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_set_is_written_with_its_card(rows: Path, tmp_path: Path, talm: Talm) -> None:
-    out = tmp_path / "sets" / "pref.jsonl"
-    code, said, told = talm("export", "when2call", str(rows), "--kind", "preference", "--form", "trl", "--out", str(out), "--seed", "7")
-    assert (code, said) == (0, f"{out}\n")
-    assert told == f"36 rows from 18 scenarios, 0 left out; why: {out.with_suffix('.json')}\n"
-    assert len(out.read_text(encoding="utf-8").splitlines()) == 36
-    described = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
+def test_a_sample_of_each_class_is_exported_and_said_in_the_card(rows: Path, tmp_path: Path, talm: Talm) -> None:
+    out = tmp_path / "sets" / "sample.jsonl"
+    command = ("export", "when2call", str(rows), "--out", str(out), "--by", "class,tools", "--sample")
+    code, said, told = talm(*command, "2")
+    assert (code, said, told) == (0, f"{out}\n", f"6 rows of 18 scenarios; card: {out.with_suffix('.card.json')}\n")
+    described = json.loads(out.with_suffix(".card.json").read_text(encoding="utf-8"))
+    assert (described["rows"], described["sample"], described["by"]) == (6, 2, "class,tools")
     assert described["sources"] == [{"file": str(rows), "sha256": hashlib.sha256(rows.read_bytes()).hexdigest()}]
     assert described["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
-    assert (described["seed"], described["balance"], described["form"], described["rows"]) == (7, "natural", "trl", 36)
-    assert sorted(path.name for path in out.parent.iterdir()) == ["pref.json", "pref.jsonl"]
-
-
-def test_a_sample_of_each_class_is_exported_and_said_in_the_card(rows: Path, tmp_path: Path, talm: Talm) -> None:
-    out = tmp_path / "sample.jsonl"
-    command = ("export", "when2call", str(rows), "--kind", "mcq", "--out", str(out), "--by", "class,tools", "--sample")
-    assert talm(*command, "2")[0] == 0
-    described = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
-    assert (described["rows"], described["sample"], described["by"]) == (6, 2, "class,tools")
+    assert described["right"] == dict.fromkeys(("tool_call", "request_for_info", "cannot_answer"), 2)
     code, _, told = talm(*command, "50", "--force")
     assert code == 2 and "50 of each class are asked for" in told
 
 
 def test_nothing_is_written_over_without_force(rows: Path, tmp_path: Path, talm: Talm) -> None:
     out = tmp_path / "a.jsonl"
-    export = ("export", "when2call", str(rows), "--out", str(out), "--kind")
-    out.with_suffix(".json").write_text("mine", encoding="utf-8")
-    code, _, told = talm(*export, "sft")
-    assert (code, told) == (2, f"talm-sim: error: {out.with_suffix('.json')}: exists; choose another --out, or add --force to overwrite it.\n")
+    export = ("export", "when2call", str(rows), "--out", str(out))
+    out.with_suffix(".card.json").write_text("mine", encoding="utf-8")
+    code, _, told = talm(*export)
+    exists = f"talm-sim: error: {out.with_suffix('.card.json')}: exists; choose another --out, or add --force to overwrite it.\n"
+    assert (code, told) == (2, exists)
     assert not out.exists()
-    assert talm(*export, "sft", "--force")[0] == 0
-    before = out.read_bytes()
-    assert talm(*export, "mcq")[0] == 2
-    assert out.read_bytes() == before
-    assert talm(*export, "mcq", "--force")[0] == 0
-    assert len(out.read_bytes().splitlines()) == 18
-
-
-def test_a_name_its_card_would_take_is_refused(rows: Path, tmp_path: Path, talm: Talm) -> None:
-    code, _, told = talm("export", "when2call", str(rows), "--kind", "sft", "--out", str(tmp_path / "a.json"))
-    assert code == 2
-    assert "would be overwritten by its own data card; choose a name that ends in .jsonl." in told
-    assert not (tmp_path / "a.json").exists()
+    assert talm(*export, "--force")[0] == 0
+    assert read_rows(out) == read_rows(rows)
 
 
 def test_what_is_no_scenario_is_one_line(tmp_path: Path, talm: Talm) -> None:
     broken = tmp_path / "b.jsonl"
     broken.write_text('{"messages": [], "tools": []}\n', encoding="utf-8")
-    code, out, told = talm("export", "when2call", str(broken), "--kind", "sft", "--out", str(tmp_path / "o.jsonl"))
+    code, out, told = talm("export", "when2call", str(broken), "--out", str(tmp_path / "o.jsonl"))
     assert (code, out) == (2, "")
     assert told.startswith(f"talm-sim: error: {broken}:1: contains a training row (SFT), which cannot be used for measuring; ")
     assert told.count("\n") == 1

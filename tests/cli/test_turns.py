@@ -86,6 +86,10 @@ def test_it_is_sound_and_the_oracle_passes_it_and_its_page_tells_all_that_was_sa
             [{"messages": [{"role": "user", "content": "Tea?"}], "tools_added": ["price"]}],
             "turns.0.tools_added: 'price' is added in the first turn, whose tools are shown from the start; leave it out.",
         ),
+        (
+            [{"messages": [{"role": "user", "content": "Tea?"}]}, {"messages": BEFORE[1:2], "tools_added": ["prices"]}],
+            "turns.1.tools_added: 'prices' is not one of the scenario's `tools`; add it there.",
+        ),
         ([{"messages": BEFORE}], "turns.0.messages.2.role: the last turn is answered already; end it with the user."),
     ],
 )
@@ -96,6 +100,13 @@ def test_what_cannot_be_played_is_one_line_in_check_and_before_a_run(talm: Talm,
         assert (code, out) == (2, "")
         assert said.startswith(f"talm-sim: error: mine.jsonl:1: {fault}") and said.count("\n") == 1
     assert not Path("runs").exists()
+
+
+def test_tools_that_start_the_same_way_everywhere_refuse_a_start(talm: Talm) -> None:
+    source = ("--scenarios", written(scenario(start={"classes": {}})), "--tools-from", "shop:TOOLS")
+    code, out, said = talm("run", *source, "--split", "perfect", "--model", "sim/oracle")
+    assert (code, out) == (2, "") and said.count("\n") == 1
+    assert said.startswith("talm-sim: error: scenario shop: start: the tools here start the same way in every episode; leave it out, or add")
 
 
 def test_the_bound_counts_the_turns(talm: Talm) -> None:

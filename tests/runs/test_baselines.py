@@ -147,10 +147,10 @@ def test_a_file_is_a_baseline(tmp_path: Path) -> None:
     assert Gates([], file)
     with pytest.raises(PrerequisiteError, match=r"there is no file '.*other\.jsonl'; make it with: talm-sim export baseline RUN "):
         Gates([], tmp_path / "other.jsonl")
-    file.write_text(file.read_text().replace('"format": 1', '"format": 2'))
-    with pytest.raises(NotComparableError, match=r"--baseline: .*: is of format 2, which a later talm-sim writes"):
+    file.write_text(file.read_text().replace('"format": 2', '"format": 3'))
+    with pytest.raises(NotComparableError, match=r"--baseline: .*: is of format 3, which a later talm-sim writes"):
         Gates([], file)
-    file.write_text(file.read_text().replace('"format": 2', '"format": 1')[:-20])
+    file.write_text(file.read_text().replace('"format": 3', '"format": 2')[:-20])
     with pytest.raises(PrerequisiteError, match=r"--baseline: .*:13: is not JSON; restore the file"):
         Gates([], file)
 

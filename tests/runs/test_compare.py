@@ -396,7 +396,7 @@ HEADER, *LINES = list(FIRST.lines())
 DAMAGED: dict[str, tuple[Callable[[], list[str]], int, str]] = {
     "empty": (list, 2, ":1: is not JSON"),
     "no baseline": (lambda: ['{"id": "x"}'], 2, ":1: is not the first line of a baseline; make one with: talm-sim export baseline RUN"),
-    "later": (lambda: [json.dumps({**json.loads(HEADER), "format": 2}), *LINES], 3, "is of format 2, which a later talm-sim writes"),
+    "later": (lambda: [json.dumps({**json.loads(HEADER), "format": 3}), *LINES], 3, "is of format 3, which a later talm-sim writes"),
     "no task": (lambda: [HEADER.replace('"task"', '"tusk"'), *LINES], 2, ":1: is damaged (ta"),
     "cut off": (lambda: [HEADER, *LINES[:3], LINES[3][:40]], 2, ":5: is not JSON; restore the file, or export the baseline again."),
     "word": (lambda: [HEADER, LINES[0].replace('"epoch": 1', '"epoch": "one"'), *LINES[1:]], 2, ":2: is damaged (row.epoch"),

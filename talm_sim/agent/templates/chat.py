@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from talm_sim.agent.templates.jinja import JinjaTemplate
 from talm_sim.agent.templates.values import ShownTool, read_call
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import TextModel
-from talm_sim.models.formats import format_of_template
+from talm_sim.models.formats import CallToWrite, format_of_template
+from talm_sim.models.local.prompting import template_messages
+from talm_sim.models.messages import merge_neighbours
+from talm_sim.scenarios.dialogue import as_messages
 from talm_sim.scenarios.tool_texts import json_schema
 from talm_sim.types import Behaviour, JsonObject, Option
 
@@ -63,22 +67,29 @@ class ChatTemplate:
 
     def prompt(self, question: str, tools: Sequence[str]) -> str:
         """See `Template.prompt`."""
+        return self.conversation([{"role": "user", "content": question}], tools)
+
+    def conversation(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> str:
+        """See `Template.conversation`."""
         shown = [ShownTool(tool) for tool in tools]
+        said = [dict(messages[0])] if len(messages) == 1 else template_messages(as_messages(messages))
         if self._shows_tools:
-            return self._model.render_chat([{"role": "user", "content": question}], [_function(tool) for tool in shown])
+            return self._model.render_chat(said, [_function(tool) for tool in shown])
         system = self._default.call("system", tools=shown)
         if self._takes_system:
-            messages = [{"role": "system", "content": system}, {"role": "user", "content": question}]
+            said = merge_neighbours([{"role": "system", "content": system}, *said])
         else:
-            messages = [{"role": "user", "content": f"{system}\n\n{question}"}]
-        return self._model.render_chat(messages, [])
+            said = merge_neighbours([{**one, "role": "user"} if one["role"] == "system" else one for one in said])
+            said[0] = {**said[0], "content": f"{system}\n\n{said[0]['content']}"}
+        return self._model.render_chat(said, [])
 
     def option(self, option: Option) -> str:
         """See `Template.option`."""
-        if option.behaviour is not Behaviour.TOOL_CALL:
-            return option.text
-        call = read_call(option.text)
-        return self._form.write((call,)) if self._form is not None else call.text
+        return self.calls([read_call(option.text)]) if option.behaviour is Behaviour.TOOL_CALL else option.text
+
+    def calls(self, calls: Sequence[CallToWrite]) -> str:
+        """See `Template.calls`."""
+        return self._form.write(calls) if self._form is not None else "\n".join(call.json for call in calls)
 
 
 def pick(source: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from talm_sim.agent.templates.values import ShownTool, read_call
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.formats import CallToWrite
+from talm_sim.scenarios.dialogue import request_text
 from talm_sim.types import Behaviour, Option
 
 if TYPE_CHECKING:
@@ -40,6 +42,26 @@ class Template(Protocol):
 
         Raises:
             PrerequisiteError: A tool is not a JSON object with a name, or the template fails.
+        """
+        ...
+
+    def conversation(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> str:
+        """Write a whole conversation: of a single question, what `prompt` writes.
+
+        Args:
+            messages: As a scenario's turns have them.
+            tools: As for `prompt`.
+
+        Raises:
+            PrerequisiteError: As for `prompt`; or the model's chat template cannot take these messages.
+        """
+        ...
+
+    def calls(self, calls: Sequence[CallToWrite]) -> str:
+        """Write calls in the model's form; of a single one, what `option` writes.
+
+        Raises:
+            PrerequisiteError: The template fails.
         """
         ...
 
@@ -87,9 +109,15 @@ class JinjaTemplate:
 
     def option(self, option: Option) -> str:
         """See `Template.option`."""
-        if option.behaviour is not Behaviour.TOOL_CALL:
-            return option.text
-        return self.call("tool_call", **read_call(option.text)._asdict())
+        return self.calls([read_call(option.text)]) if option.behaviour is Behaviour.TOOL_CALL else option.text
+
+    def conversation(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> str:
+        """See `Template.conversation`; a style has a place for one text, so of several messages each line names its speaker."""
+        return self.prompt(request_text(messages), tools)
+
+    def calls(self, calls: Sequence[CallToWrite]) -> str:
+        """See `Template.calls`; several are on lines of their own."""
+        return "\n".join(self.call("tool_call", name=call.name, arguments=call.arguments, text=call.json) for call in calls)
 
     def call(self, macro: str, **values: Any) -> str:
         """Call a macro with those of `values` that it takes.

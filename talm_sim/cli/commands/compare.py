@@ -79,7 +79,7 @@ def command(
         for number, (one, other) in enumerate(zip(found, others, strict=True)):
             if number:
                 console.print()
-            divergences = _divergences(first, other, run_dir, _flipped(one)) if flips else None
+            divergences = _divergences(first, other, run_dir, one) if flips else None
             for line in comparison_lines(one, every=every, flips=divergences, explained=not quiet):
                 console.print(line, soft_wrap=True)
     for other, checked in zip(others, results, strict=False):
@@ -129,7 +129,7 @@ def _flipped(one: Comparison) -> list[str]:
     return [name for flips in one.flips for name in (*flips.improved, *flips.regressed)]
 
 
-def _divergences(first: str, other: str, run_dir: Path, scenarios: list[str]) -> dict[str, Divergence]:
+def _divergences(first: str, other: str, run_dir: Path, found: Comparison) -> dict[str, Divergence]:
     """Return where the transcripts of flipped scenarios first differ.
 
     Raises:
@@ -143,4 +143,4 @@ def _divergences(first: str, other: str, run_dir: Path, scenarios: list[str]) ->
             runs.append(load_run(name, run_dir))
         except PrerequisiteError:
             raise PrerequisiteError(f"--flips: {name} is a group; transcripts of two groups differ from the first step on.") from None
-    return find_divergences(runs[0], runs[1], scenarios)
+    return find_divergences(runs[0], runs[1], _flipped(found), found.translated)

@@ -32,6 +32,8 @@ _OPTIONAL = {
     "langchain-openai": "langchain/ models over OpenAI",
     "wordllama": "scenarios generate --task awareness",
     "ray": "run --on ray",
+    "trl": "train",
+    "peft": "-M lora=DIR",
     "bfcl-eval": "run --task refusal --subset",
 }
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from talm_sim.cli.commands.training_rows import command as training_rows
 from talm_sim.cli.parsing.arguments import command_line, plugin_option, run_argument, run_dir_option, warn_unclosed
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.errors import PrerequisiteError, line_to_copy
@@ -59,6 +60,9 @@ class _Exports(click.Group):
 @click.group(cls=_Exports)
 def command() -> None:
     """Export a stored run, recordings or training sets for other tools."""
+
+
+command.add_command(training_rows)
 
 
 def _run_exporter(name: str, tasks: Sequence[Task[Any]]) -> click.Command:
@@ -153,63 +157,49 @@ def cassettes(target: Path, source: Path | None) -> None:
 
 @command.command("when2call")
 @click.argument("scenarios", type=click.Path(path_type=Path), metavar="SCENARIOS")
-@click.option("--kind", type=click.Choice(["mcq", "sft", "preference"]), required=True, help="Rows to write: questions or training rows.")
-@click.option("--form", type=click.Choice(["when2call", "trl"]), default="when2call", show_default=True, help="Format to write.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", required=True, help="JSONL file to write; its data card goes to FILE's .json."
+    "--out", type=click.Path(path_type=Path), metavar="FILE", required=True, help="JSONL file to write; its data card is FILE's .card.json."
 )
-@click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Random seed.")
-@click.option(
-    "--balance",
-    type=click.Choice(["natural", "paper", "calls"]),
-    default="natural",
-    show_default=True,
-    help="Keep all classes as they are, or in the paper's proportions, or two tool calls to one of the rest.",
-)
+@click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Random seed of --sample.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Use N scenarios of each class.")
 @click.option("--by", metavar="KEYS", default="class", show_default=True, help="Draw --sample by class, or by class,tools.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
-def when2call(scenarios: Path, out: Path, force: bool, **options: Any) -> None:
-    """Write a test or training set from multiple-choice scenarios.
+def when2call(scenarios: Path, out: Path, seed: int, sample: int | None, by: str, force: bool) -> None:
+    """Write multiple-choice scenarios in the form of When2Call's published test set.
 
-    SCENARIOS is a JSONL file of scenarios or of When2Call's test rows, or hub:OWNER/DATASET[:FILE]. Half of a preference set rejects a
-    wrong behaviour, the other half a damaged tool call. A data card is written next to FILE: sources and licences, settings, counts, and
-    what was left out and why.
+    SCENARIOS is a JSONL file of scenarios or of When2Call's test rows, or hub:OWNER/DATASET[:FILE]. A data card is written next to FILE:
+    sources and licences, settings and counts. For training rows, see `export training`.
     """
     from talm_sim.recordings.files import write_atomically
     from talm_sim.scenarios.hub import local_file
     from talm_sim.tasks import find_task
-    from talm_sim.tasks.when2call.published import TASK
+    from talm_sim.tasks.when2call.published import TASK, row_of
     from talm_sim.tasks.when2call.training.sampling import draw_sample
-    from talm_sim.tasks.when2call.training.sets import build_set, card
 
-    beside = out.with_suffix(".json")
-    if out == beside:
-        raise PrerequisiteError(f"--out: '{out}' would be overwritten by its own data card; choose a name that ends in .jsonl.")
+    beside = out.with_suffix(".card.json")
     _refuse_existing((out, beside), force=force)
     task = find_task(TASK)
     found = local_file(scenarios, task.hub_file)
     read = task.read(task.splits["all"], found)
-    if options["sample"]:
-        read = draw_sample(read, options["sample"], options["by"], options["seed"])
-    made = build_set(read, options["kind"], options["form"], seed=options["seed"], balance=options["balance"])
-    text = made.text().encode()
-    described = card(
-        made,
-        read,
-        [{"file": str(scenarios), "sha256": hashlib.sha256(found.read_bytes()).hexdigest()}],
-        command=command_line(),
-        seed=options["seed"],
-        balance=options["balance"],
-        sample=options["sample"],
-        by=options["by"] if options["sample"] else None,
-        sha256=hashlib.sha256(text).hexdigest(),
-    )
+    chosen = draw_sample(read, sample, by, seed) if sample else read
+    text = "".join(json.dumps(row_of(one), ensure_ascii=False) + "\n" for one in chosen).encode()
+    origins = Counter((one.source.name, one.source.licence, one.source.url) for one in chosen)
+    card = {
+        "made_by": "talm-sim",
+        "command": command_line(),
+        "sources": [{"file": str(scenarios), "sha256": hashlib.sha256(found.read_bytes()).hexdigest()}],
+        "origins": [{"name": name, "licence": licence, "url": url, "rows": number} for (name, licence, url), number in origins.items()],
+        "sample": sample,
+        "by": by if sample else None,
+        "seed": seed,
+        "rows": len(chosen),
+        "right": Counter(one.group for one in chosen),
+        "sha256": hashlib.sha256(text).hexdigest(),
+    }
     write_atomically(out, text)
-    write_atomically(beside, (json.dumps(described, indent=1, ensure_ascii=False) + "\n").encode())
+    write_atomically(beside, (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())
     click.echo(out)
-    left = sum(map(len, made.left_out.values()))
-    click.echo(f"{count(len(made.rows), 'row')} from {count(len(read), 'scenario')}, {left:,} left out; why: {beside}", err=True)
+    click.echo(f"{count(len(chosen), 'row')} of {count(len(read), 'scenario')}; card: {beside}", err=True)
 
 
 @command.command("lm-eval")

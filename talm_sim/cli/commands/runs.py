@@ -186,7 +186,7 @@ def _row(info: RunInfo, names: Sequence[str]) -> dict[str, str]:
 
 def _player(info: RunInfo) -> str:
     """Return who played: the user's own agent and the model it was given, or the model alone."""
-    model = info.model.rpartition("/")[2]
+    model = " + ".join(name.rpartition("/")[2] for name in (info.model, info.adapter) if name)
     return model if info.agent in ("", model) else f"{info.agent} {model}"
 
 

@@ -1,4 +1,4 @@
-"""`talm-sim scenarios list|show|schema|stats|init|check|generate|review`."""
+"""`talm-sim scenarios list|show|schema|stats|init|check|generate|translate|review`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from talm_sim.cli.commands.translate import translate
 from talm_sim.cli.making.tool_trials import arguments_option, describe_sources, writing_option
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list, sources_option, trust_option
 from talm_sim.cli.parsing.option_errors import last_value_of, values_of
@@ -43,7 +44,10 @@ task_option = click.option(
 
 @click.group()
 def command() -> None:
-    """The scenarios: list, show, schema, stats, init, check, generate, review."""
+    """The scenarios: list, show, schema, stats, init, check, generate, translate, review."""
+
+
+command.add_command(translate)
 
 
 @command.command("list")
@@ -315,8 +319,8 @@ def generate_(task: str, dry_run: bool, as_json: bool, **given: Any) -> int:
 
     Task when2call (the default): each request becomes up to three multiple-choice items: unchanged, with one required value left out, and
     a related request that the tool cannot serve. Task awareness: the tools a request needs are replaced, or part of what the user said is
-    removed. Rejected texts are kept with the reason. Requests that the provider failed on are retried when you run the command again;
-    until then the exit code is 1.
+    removed. Task refusal: the thought that leads to the right action is written, for training. Rejected texts are kept with the reason.
+    Requests that the provider failed on are retried when you run the command again; until then the exit code is 1.
     """
     from talm_sim.cli.making.generating import making_session, print_bound, print_report
     from talm_sim.tasks.registry import find_maker

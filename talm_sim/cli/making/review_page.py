@@ -19,6 +19,8 @@ _LONGEST, _UNCHANGED = 1_200, 240
 """Characters shown of a text, and of one that is the same in the original."""
 _LABEL = 17
 """Columns of a text's label."""
+_ALIKE = 0.3
+"""Share of the words that two texts have in common if one is a change of the other; no word is marked in a translation."""
 
 
 def page_of(entry: Entry, texts: Mapping[str, str], told: str, width: int) -> RenderableType:
@@ -82,7 +84,10 @@ def _mark_changes(before: str, after: str) -> tuple[Text, Text]:
     """Return both texts, with the words that differ marked."""
     old, new = before.split(" "), after.split(" ")
     left, right = Text(), Text()
-    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    if matcher.ratio() < _ALIKE:
+        return Text(before), Text(after)
+    for kind, a, b, c, d in matcher.get_opcodes():
         same = kind == "equal"
         for text, words, style in ((left, old[a:b], "bold red underline"), (right, new[c:d], "bold green underline")):
             if words:

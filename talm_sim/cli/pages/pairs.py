@@ -67,13 +67,13 @@ def compared_data(one: Compared, runs: Sequence[StoredRun], texts: PageTexts) ->
 def _pairs(found: Comparison, first: StoredRun, second: StoredRun, texts: PageTexts) -> list[dict[str, Any]]:
     """Return each pair of scenarios with an outcome in both: what became of it, and where its transcripts part."""
     kinds = {name: (flips.group, kind) for flips in found.flips for kind in KINDS for name in getattr(flips, kind)}
-    parted = find_divergences(first, second, kinds)
+    parted = find_divergences(first, second, kinds, found.translated)
     played = [_ids(run.episodes()) for run in (first, second)]
     pairs = []
     for name, (group, kind) in kinds.items():
         divergence = parted.get(name)
         epoch = 1 if divergence is None else divergence.epoch
-        ids = [of.get((name, epoch), "") for of in played]
+        ids = [of.get((one, epoch), "") for of, one in zip(played, (name, found.translated.get(name, name)), strict=True)]
         if all(ids):
             pairs.append({"scenario": name, "group": group, "kind": kind.replace("_", " "), "episodes": ids, **_parting(divergence)})
     return [texts.value(pair) for pair in pairs]

@@ -34,25 +34,27 @@ def script(shell: str, command: click.Command) -> str:
     return made.source_template % made.source_vars()
 
 
-def completes(kind: str, place: str = "", *, several: bool = False) -> Complete:
+def completes(kind: str, place: str = "", *, several: bool = False, files: bool = False) -> Complete:
     """Make the function by which a parameter completes its values.
 
     Args:
         kind: What it names, for example `run`.
         place: Where the names are, as `module:attribute`, if a task's own option says so.
         several: Whether it takes several names with commas between them.
+        files: Whether it takes a file as well.
     """
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         # A word that cannot be completed can be typed; the command itself reports the error.
+        found = [CompletionItem(incomplete, type="file")] if files else []
         with contextlib.suppress(Exception):
             before, comma, word = incomplete.rpartition(",") if several else ("", "", incomplete)
-            return [
+            found += [
                 CompletionItem(before + comma + name)
                 for name in (load_named(place, "") if place else COMPLETED[kind](context, word))
                 if name.startswith(word) and name not in before.split(",") and _is_completable(name, parameter)
             ]
-        return []
+        return found
 
     return complete
 
@@ -131,6 +133,18 @@ def _models(context: click.Context, _: str) -> Iterable[str]:
         yield from (f"{one.name}/{service}/" for service in one.found)
         yield f"{one.name}/"
     yield from sorted(recorded)
+
+
+def _model_options(_: click.Context, word: str) -> Iterator[str]:
+    """List the folders here, or in the folder that was typed, that contain an adapter, and those on the way to one."""
+    key, equals, place = word.partition("=")
+    if not equals:
+        yield "lora="
+    if key != "lora":
+        return
+    before, slash = place.rpartition("/")[:2]
+    for folder in sorted(path for path in Path(before + slash or ".").iterdir() if path.is_dir() and not path.name.startswith(".")):
+        yield f"lora={before}{slash}{folder.name}{'' if (folder / 'adapter_config.json').is_file() else '/'}"
 
 
 def _providers(context: click.Context, _: str) -> Iterable[str]:
@@ -234,6 +248,19 @@ def _engines(context: click.Context, _: str) -> Iterable[str]:
     return ENGINES.names()
 
 
+def _bases(context: click.Context, _: str) -> Iterable[str]:
+    """List the models that can be trained: those that were fetched, and the beginning of all others."""
+    from talm_sim.models.local.folders import models_folder
+
+    return ["hf/", *sorted(f"hf/{one.name}" for one in models_folder().glob("*"))]
+
+
+def _recipes(context: click.Context, _: str) -> Iterable[str]:
+    from talm_sim.training.recipe import RECIPES
+
+    return RECIPES
+
+
 COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "task": _tasks,
     "maker": _makers,
@@ -244,6 +271,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "tool": _tools,
     "model": _models,
     "judge_model": _models,
+    "model_options": _model_options,
     "provider": _providers,
     "perturb": _perturbations,
     "approve": _guarded,
@@ -258,5 +286,7 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "side": _sides,
     "people": _people,
     "question": _questions,
+    "base": _bases,
+    "recipe": _recipes,
 }
 """Existing names by what they name, which may be an option's field."""

@@ -12,13 +12,15 @@ import click
 __all__ = ["LazyGroup", "completer_for", "prices_option"]
 
 
-def completer_for(kind: str, place: str = "", *, several: bool = False) -> Callable[[click.Context, click.Parameter, str], Any]:
+def completer_for(
+    kind: str, place: str = "", *, several: bool = False, files: bool = False
+) -> Callable[[click.Context, click.Parameter, str], Any]:
     """Return how a parameter completes its values; see `talm_sim.cli.parsing.completing`, which is imported when a shell asks."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Any:
         from talm_sim.cli.parsing.completing import completes
 
-        return completes(kind, place, several=several)(context, parameter, incomplete)
+        return completes(kind, place, several=several, files=files)(context, parameter, incomplete)
 
     return complete
 

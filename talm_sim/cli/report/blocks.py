@@ -85,7 +85,7 @@ def _block_of_people(stored: StoredRun) -> Block:
 def title_of(stored: StoredRun) -> str:
     """Return whose figures a run's are: the model, and what its task says of the run."""
     job, label = stored.job, stored.job.task.label(stored)
-    return f"{'control: ' if job.config.model.startswith('sim/') else ''}{job.config.model}{f', {label}' if label else ''}"
+    return f"{'control: ' if job.config.model.startswith('sim/') else ''}{job.config.model_and_adapter}{f', {label}' if label else ''}"
 
 
 @contextmanager

@@ -82,7 +82,7 @@ def comparison_lines(
 
 
 def _about(one: Comparison) -> Iterator[str]:
-    size = f"{one.pairs:,} pairs"
+    size = f"{one.pairs:,} pairs of a scenario and its translation" if one.translated else f"{one.pairs:,} pairs"
     size += f", {one.not_scored:,} of them not scored" if one.not_scored else ""
     left = [f"{len(names):,} scenarios in {letter} alone" for letter, names in (("A", one.first_only), ("B", one.second_only)) if names]
     yield "; ".join([size, *([f"left out: {', '.join(left)}"] if left else [])])
@@ -92,6 +92,9 @@ def _about(one: Comparison) -> Iterator[str]:
         both, either = one.common_calls
         same = "" if {"perturb", "seed"} & one.changed.keys() else "; these met the same faults"
         yield f"tool calls: {both:,} of {either:,} were made by both{same}"
+    for note in dict.fromkeys(difference.measure.note for difference in one.differences if difference.ratio is not None):
+        ratios = [f"{each.group} {_decimal(each.ratio)}" for each in one.differences if each.measure.note == note and each.ratio is not None]
+        yield f"{note}, B / A: {', '.join(ratios)}"
     for name, (before, after) in one.changed.items():
         yield f"{name.replace('_', ' ')}: {one_line(before, 60)} (A), {one_line(after, 60)} (B)"
 

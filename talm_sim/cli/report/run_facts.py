@@ -13,7 +13,7 @@ __all__ = ["run_facts"]
 
 
 def run_facts(stored: StoredRun) -> dict[str, str]:
-    """Return name, date, sources of tools, settings that are not the defaults, judges, data, versions and command line, as far as known."""
+    """Return name, date, sources of tools, settings that are not the defaults, weights, judges, data, versions and command line, if known."""
     manifest = stored.manifest
     facts = {
         "run": stored.id,
@@ -21,6 +21,7 @@ def run_facts(stored: StoredRun) -> dict[str, str]:
         "task": f"{manifest.config.task}, split {_text(manifest.config.split)}",
         "tools": ", ".join(getattr(stored.job.options, "tools_from", ())),
         "settings": ", ".join(_settings(stored)),
+        "weights": ", ".join(f"{name} {text[:12]}" for name, text in manifest.weights.items()),
         "judges": _judges(stored),
         "data": f"{count(stored.total, 'episode')}, digest {manifest.dataset_digest}",
         "shards": _shards(stored),

@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -14,9 +14,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from talm_sim.common.typed_options import JsonOption, read_object
 from talm_sim.errors import PrerequisiteError, pip_install
+from talm_sim.models.local.adapters import Adapter, Weights, add_adapter, describe_weights, read_adapter
 from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.prompting import RenderingOptions
 from talm_sim.models.local.reading import drop_stray_windows, ropes
+from talm_sim.models.local.weights import cached_folder
 
 __all__ = ["Engine", "HFOptions", "load_engine", "silence_transformers"]
 
@@ -55,6 +57,7 @@ class HFOptions(RenderingOptions):
     """The user's `-M` options.
 
     Attributes:
+        lora: Folder of an adapter that is added to the weights.
         device: `auto`, `cpu`, `cuda` or `cuda:N`; auto takes the first GPU where there is one.
         dtype: Type of the weights; None for float32 on CPU and the model's own on GPU.
         batch_size: Questions scored together; None for 1 on CPU and 8 on GPU.
@@ -65,6 +68,7 @@ class HFOptions(RenderingOptions):
         device_map: As transformers takes it for loading, like `quantization_config`, `revision` and `attn_implementation`.
     """
 
+    lora: str | None = None
     device: Annotated[str, AfterValidator(_check_device)] = "auto"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = None
     batch_size: int | None = Field(None, ge=1)
@@ -106,12 +110,14 @@ class Engine:
         model: The causal language model, on its device, not training.
         tokenizer: Its tokenizer.
         max_length: Tokens of its context; None where it has no bound.
+        weights: What is known of its weights if an adapter was added to them.
     """
 
     name: str
     model: Any
     tokenizer: Any
     max_length: int | None
+    weights: Weights = field(default_factory=Weights)
 
     @property
     def on_gpu(self) -> bool:
@@ -140,6 +146,7 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
         import transformers
     except ImportError as err:
         raise PrerequisiteError(f"{name}: needs torch and transformers ({err}); install them with: {pip_install('local')}") from None
+    adapter = None if options.lora is None else read_adapter(options.lora)
     place = find_model(name, model)
     silence_transformers(transformers)
     loading = options.loading
@@ -161,11 +168,20 @@ def load_engine(name: str, model: str, options: HFOptions) -> Engine:
     _check_weights(name, told)
     drop_stray_windows(found.config.get_text_config())
     found.eval()
+    weights = Weights() if adapter is None else _adapt(name, adapter, found, cached_folder(place, options.revision))
     limit = _limit(name, options.max_length, config, tokenizer)
     if any(one.get("rope_type") == "dynamic" for one in ropes(config)):
         # Beyond this length, the rotation of positions depends on what was read before.
         limit = min(limit or config.max_position_embeddings, config.max_position_embeddings)
-    return Engine(name, found, tokenizer, limit)
+    return Engine(name, found, tokenizer, limit, weights)
+
+
+def _adapt(name: str, adapter: Adapter, model: Any, folder: Path | None) -> Weights:
+    """Add an adapter to a model, and return what is known of both."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        add_adapter(name, adapter, model)
+    return describe_weights(name, folder, adapter)
 
 
 def _check_weights(name: str, told: Mapping[str, Any]) -> None:
@@ -231,12 +247,13 @@ def _device(torch: Any, name: str, asked: str) -> str:
 
 
 def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
-    folder = place if Path(place).is_dir() else _cached_folder(place, options.get("revision"))
+    # A folder needs no network, as an id may even when told not to.
+    folder = cached_folder(place, options.get("revision"))
     if folder is not None:
         try:
-            return auto.from_pretrained(folder, **options)
+            return auto.from_pretrained(str(folder), **options)
         except Exception as err:  # a damaged file breaks in as many ways as there are libraries that read it
-            if folder == place:
+            if str(folder) == place:
                 raise PrerequisiteError(f"{name}: the {what} in {place} cannot be loaded: {_line(err)}") from err
     problem = _hub_problem(place, options.get("revision"))
     try:
@@ -246,17 +263,6 @@ def _load(name: str, place: str, what: str, auto: Any, **options: Any) -> Any:
             f"{name}: '{place}' is not a directory, was not fetched by `talm-sim models get`, and the model hub did not give it "
             f"(no such id, or no network): {problem or _line(err)}"
         ) from err
-
-
-def _cached_folder(model: str, revision: str | None) -> str | None:
-    """Return the folder of the hub's cache with a model; a folder needs no network, as an id may even when told not to."""
-    import huggingface_hub as hub
-
-    try:
-        found = hub.try_to_load_from_cache(model, "config.json", revision=revision)
-    except ValueError:  # no id of the hub's
-        return None
-    return str(Path(found).parent) if isinstance(found, str) else None
 
 
 def _hub_problem(model: str, revision: str | None) -> str:

@@ -60,6 +60,8 @@ def check_directory(name: str, directory: Path) -> Path:
     Raises:
         PrerequisiteError: One of them is missing.
     """
+    if (directory / "adapter_config.json").is_file() and not (directory / "config.json").is_file():
+        raise PrerequisiteError(f"{name}: {directory} is an adapter; name the model that it belongs to, and add -M lora={directory}.")
     if not (directory / "config.json").is_file():
         raise PrerequisiteError(f"{name}: {directory} contains no config.json, so it is not a model directory; name the one that does.")
     if not any((directory / file).is_file() for file in _TOKENIZER_FILES):

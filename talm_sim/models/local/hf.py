@@ -59,6 +59,7 @@ class HFModel(LocalModel):
             engine.name, engine.tokenizer, rendering, batch_size=batch_size, constrained=constrained, answer_chars=options.answer_chars
         )
         self._engine = engine
+        self.weights = engine.weights
         self._sampling = options.sampling
         self._closing = threading.Event()
         stop_between_layers(engine.model, self._closing)

@@ -22,6 +22,7 @@ from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.chat import Completion
 from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.formats import ParsedText, read_calls
+from talm_sim.models.local.adapters import Weights
 from talm_sim.models.local.prompting import Rendering, chat_template_of, render, render_whole, template_messages, warn_unread_form
 from talm_sim.models.messages import model_turns_in, openai_tools
 from talm_sim.models.parsing import replace_surrogates, split_reasoning
@@ -56,6 +57,8 @@ class LocalModel(ABC):
 
     precision: Precision | None = None
     """How scores are computed, known once there are any."""
+    weights = Weights()
+    """What is known of the weights if an adapter was added to them."""
 
     def __init__(
         self, name: str, tokenizer: Any, rendering: Rendering | None, *, batch_size: int, constrained: bool, answer_chars: int | None

@@ -106,7 +106,15 @@ def chat_template_of(tokenizer: Any, rendering: Rendering | None = None) -> str:
     return template if isinstance(template, str) else ""
 
 
-def render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]], name: str, rendering: Rendering | None = None) -> str:
+def render(
+    tokenizer: Any,
+    messages: list[dict[str, Any]],
+    tools: list[dict[str, Any]],
+    name: str,
+    rendering: Rendering | None = None,
+    *,
+    prompt: bool = True,
+) -> str:
     """Render a conversation, ready for the model's turn.
 
     Args:
@@ -115,19 +123,20 @@ def render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str,
         tools: Function specifications of the chat-completions protocol; may be empty.
         name: Of the model, for messages.
         rendering: What it is rendered with.
+        prompt: Whether the model's turn is opened at the end.
 
     Raises:
         PrerequisiteError: There is no template, it has no such variable, or it cannot take these messages.
     """
     rendering = rendering or Rendering()
     try:
-        return _render(tokenizer, messages, tools, name, rendering)
+        return _render(tokenizer, messages, tools, name, rendering, prompt=prompt)
     except PrerequisiteError:
         raise
     except Exception as err:  # a template is a program of the model's author and may fail in any way
         with suppress(Exception):
             if any("tool_calls" in message for message in messages):
-                return _render(tokenizer, _texts(messages), tools, name, rendering)
+                return _render(tokenizer, _texts(messages), tools, name, rendering, prompt=prompt)
         reason = " ".join(str(err).split())[:200]
         raise PrerequisiteError(f"{name}: its chat template cannot take this conversation ({type(err).__name__}: {reason}).") from err
 

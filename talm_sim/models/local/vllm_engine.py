@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.models.local.adapters import Adapter
 from talm_sim.models.local.model import stop_between_layers
 from talm_sim.models.local.vllm_loop import EngineRequest
 from talm_sim.models.local.vllm_options import VllmOptions, engine_arguments
@@ -30,14 +31,17 @@ class VllmEngine:
         options: The user's.
         cpu: Whether vLLM computes on CPU.
         log: What vLLM says goes here.
+        adapter: What is added to the weights; None for nothing.
     """
 
-    def __init__(self, name: str, model: str, options: VllmOptions, *, cpu: bool, log: Path) -> None:
+    def __init__(self, name: str, model: str, options: VllmOptions, *, cpu: bool, log: Path, adapter: Adapter | None = None) -> None:
         self.name = name
         self.closing = threading.Event()
         """Once set, a step on CPU ends at the next layer."""
         self._model, self._options, self._cpu, self._log = model, options, cpu, log
         self._llm: Any = None
+        self._adapter = adapter
+        self._lora: dict[str, Any] = {}
         self._failure: PrerequisiteError | ProviderError | None = None
 
     @property
@@ -88,7 +92,7 @@ class VllmEngine:
         """
         salted = {"cache_salt": request.salt} if request.salt else {}
         try:
-            self._llm.add_request(request_id, {"prompt_token_ids": list(request.tokens), **salted}, request.params)
+            self._llm.add_request(request_id, {"prompt_token_ids": list(request.tokens), **salted}, request.params, **self._lora)
         except Exception as err:  # a schema without a grammar, say: nothing of it has been computed
             raise ProviderError(self._in_words("refuses the request", err)) from err
 
@@ -129,10 +133,15 @@ class VllmEngine:
         from vllm.usage.usage_lib import UsageContext
         from vllm.v1.engine.llm_engine import LLMEngine
 
-        arguments = EngineArgs(**engine_arguments(self._options, self._model, cpu=self._cpu))
+        arguments = EngineArgs(**engine_arguments(self._options, self._model, cpu=self._cpu, adapter=self._adapter))
         llm = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
         if self._cpu and arguments.enforce_eager:
             llm.apply_model(lambda model: stop_between_layers(model, self.closing))
+        if self._adapter is not None:
+            from vllm.lora.request import LoRARequest
+
+            self._lora = {"lora_request": LoRARequest("adapter", 1, str(self._adapter.folder.resolve()))}
+            llm.add_lora(self._lora["lora_request"])  # an adapter that vLLM does not take is reported now
         return llm
 
     def _in_words(self, what: str, err: Exception) -> str:

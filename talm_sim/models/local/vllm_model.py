@@ -13,6 +13,7 @@ from typing import Any
 from talm_sim.common.processes import mark_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings, Model
+from talm_sim.models.local.adapters import Adapter, Weights, check_adapter, describe_weights, read_adapter
 from talm_sim.models.local.engine import silence_transformers
 from talm_sim.models.local.folders import find_model, models_folder
 from talm_sim.models.local.model import LocalModel, Text
@@ -21,6 +22,7 @@ from talm_sim.models.local.vllm_engine import VllmEngine
 from talm_sim.models.local.vllm_jobs import score, write
 from talm_sim.models.local.vllm_loop import Loop
 from talm_sim.models.local.vllm_options import VllmOptions, check_devices, engine_environment, is_cpu_build, read_vllm_options, require_vllm
+from talm_sim.models.local.weights import cached_folder
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import JsonObject
 
@@ -88,16 +90,36 @@ def open_vllm(request: ModelRequest) -> Model:
         warnings.simplefilter("ignore")
         options = read_vllm_options(request.name, request.options)
     check_devices(request.name, options, cpu_build=cpu, count_gpus=_count_gpus)
-    engine = VllmEngine(request.name, model, options, cpu=cpu, log=log)
+    adapter = None if options.lora is None else read_adapter(options.lora)
+    engine = VllmEngine(request.name, model, options, cpu=cpu, log=log, adapter=adapter)
     tokenizer = _load_tokenizer(request.name, model, options)
-    return VllmModel(request, engine, options, tokenizer, Rendering.of(options, request.created))
+    opened = VllmModel(request, engine, options, tokenizer, Rendering.of(options, request.created))
+    if adapter is not None:
+        opened.weights = _check_adapter(request.name, model, options, adapter)
+    return opened
+
+
+def _check_adapter(name: str, model: str, options: VllmOptions, adapter: Adapter) -> Weights:
+    """Check that an adapter fits a model, which vLLM would say only after loading it, and return what is known of both."""
+    import transformers
+
+    if "lm_head" in adapter.layers:
+        raise PrerequisiteError(f"{adapter.where} changes the layer lm_head, with which vLLM cannot score; use hf/ instead of vllm/.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_adapter(name, adapter, transformers.AutoConfig.from_pretrained(model, **_loading(options)))
+    return describe_weights(name, cached_folder(model, options.engine.get("revision")), adapter)
+
+
+def _loading(options: VllmOptions) -> dict[str, Any]:
+    return {key: options.engine[key] for key in ("revision", "trust_remote_code") if key in options.engine}
 
 
 def _load_tokenizer(name: str, model: str, options: VllmOptions) -> Any:
     import transformers
 
     silence_transformers(transformers)
-    chosen = {key: options.engine[key] for key in ("revision", "trust_remote_code") if key in options.engine}
+    chosen = _loading(options)
     try:
         return transformers.AutoTokenizer.from_pretrained(model, **chosen)
     except Exception as err:  # a damaged file breaks in as many ways as there are libraries that read it

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from talm_sim.common.typed_options import read_options
 from talm_sim.errors import PrerequisiteError, did_you_mean, pip_install
+from talm_sim.models.local.adapters import Adapter
 from talm_sim.models.local.prompting import RenderingOptions
 
 __all__ = [
@@ -32,15 +33,20 @@ CPU_BLOCK = 32
 CPU_STEP_TOKENS = 4096
 SAMPLING = ("frequency_penalty", "min_p", "presence_penalty", "repetition_penalty", "top_k", "top_p")
 """Fields of vLLM's `SamplingParams`; by default none of them is at work, whatever the model's own generation settings say."""
+_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 _SERVE = "serve the model yourself (vllm serve) and name it openai-api/vllm/NAME, where -M sets fields of the request"
 _SERVED_ONLY = ("parallel_tool_calls", "reasoning_parser", "served_name", "start_timeout", "tool_choice", "tool_parser", "tool_strict_level")
 """Options that only a server needs. Its agents' calls are now read here, in every form that `hf/` models' are."""
 _OURS = (
     "convert",
     "disable_log_stats",
+    "enable_lora",
     "enable_prompt_embeds",
     "generation_config",
     "logprobs_mode",
+    "lora_target_modules",
+    "max_lora_rank",
+    "max_loras",
     "model",
     "model_weights",
     "override_generation_config",
@@ -56,12 +62,14 @@ class VllmOptions(RenderingOptions, extra="allow"):
     """Options of a `vllm/...` model. All others are arguments of vLLM's engine.
 
     Attributes:
+        lora: Folder of an adapter that is added to the weights.
         device: cpu, cuda, or auto for what this vLLM is built for.
         kv_gib: GiB for the key-value cache on CPU.
         batch_size: Questions that are asked together.
         answer_chars: Longest answer in the constrained tool format.
     """
 
+    lora: str | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
     kv_gib: int = Field(4, ge=1)
     batch_size: int = Field(64, ge=1)
@@ -189,8 +197,15 @@ def check_devices(name: str, options: VllmOptions, *, cpu_build: bool, count_gpu
         )
 
 
-def engine_arguments(options: VllmOptions, model: str, *, cpu: bool) -> dict[str, Any]:
-    """Return the arguments of vLLM's engine: our defaults, overridden by the user's."""
+def engine_arguments(options: VllmOptions, model: str, *, cpu: bool, adapter: Adapter | None = None) -> dict[str, Any]:
+    """Return the arguments of vLLM's engine: our defaults, overridden by the user's.
+
+    Args:
+        options: The user's.
+        model: Directory or hub id.
+        cpu: Whether vLLM computes on CPU.
+        adapter: What is added to the weights; None for nothing.
+    """
     arguments: dict[str, Any] = {
         "model": model,
         "enable_prefix_caching": True,
@@ -211,6 +226,10 @@ def engine_arguments(options: VllmOptions, model: str, *, cpu: bool) -> dict[str
         }
         if options.engine.get("max_model_len") is not None:
             arguments["max_num_batched_tokens"] = max(options.engine["max_model_len"], CPU_STEP_TOKENS)
+    if adapter is not None:
+        # Of ranks, vLLM takes some. Of layers, only those that the adapter changes: a wrapped lm_head fails where a prompt is scored.
+        rank = next((one for one in _LORA_RANKS if one >= adapter.rank), adapter.rank)
+        arguments |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": rank, "lora_target_modules": adapter.layers}
     return {**arguments, **options.engine}
 
 

@@ -225,7 +225,7 @@ class _Elsewhere:
             total=sum(kept.sizes.values()),
             finished=kept.count(),
             waiting=0,
-            model=config.model,
+            model=config.model_and_adapter,
             models="on this machine" if in_process(config.model) else str(config.models) if has_traffic(config.model) else "its own",
             tools=str(config.tools or "none"),
             human=options.human if isinstance(options, AgentOptions) else "none",

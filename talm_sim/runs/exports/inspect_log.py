@@ -125,7 +125,7 @@ def _spec(stored: StoredRun, scenarios: Sequence[str]) -> dict[str, Any]:
     control = config.model.startswith("sim/")
     tags = ["talm-sim", *(["control"] if control else []), *(["imported"] if stored.imported else [])]
     about: dict[str, Any] = {"run": stored.id, "command": manifest.command, "dataset_digest": manifest.dataset_digest}
-    about |= {"notes": manifest.notes, "brought": manifest.brought, "wording": manifest.wording}
+    about |= {"notes": manifest.notes, "brought": manifest.brought, "wording": manifest.wording, "weights": manifest.weights}
     about |= {"judges": {judge: one.model_dump(mode="json") for judge, one in stored.measures().items()}}
     identity = [stored.id, manifest.created, manifest.dataset_digest]
     return {

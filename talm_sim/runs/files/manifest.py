@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
+from operator import not_
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -77,6 +78,8 @@ class RunManifest(BaseModel):
     """Digest of the scenarios, in order."""
     wording: dict[str, str] = Field(default_factory=dict)
     """Digests of all texts that the model reads, by the name that messages use."""
+    weights: dict[str, str] = Field(default_factory=dict, exclude_if=not_)
+    """Of a model with an adapter: digests of its weights (`base`) and of the `adapter`."""
     brought: dict[str, str] = Field(default_factory=dict)
     """Extensions that the run uses (`judge short`), with how each was loaded (`--plugin MODULE`)."""
     created: str
@@ -113,6 +116,7 @@ def describe_run(
     scenarios: Sequence[Scenario],
     *,
     wording: Mapping[str, str] | None = None,
+    weights: Mapping[str, str] | None = None,
     brought: Mapping[str, str] | None = None,
     created: datetime | None = None,
     command: str = "",
@@ -124,6 +128,7 @@ def describe_run(
         config: With every automatic value resolved.
         scenarios: What is run, in order.
         wording: The texts that the model reads, by the name that messages use.
+        weights: See `RunManifest.weights`.
         brought: See `RunManifest.brought`.
         created: When the run is created, in UTC; now by default.
         command: What made the run.
@@ -141,6 +146,7 @@ def describe_run(
         config=config.model_copy(update=_OF_COMMAND),
         dataset_digest=dataset_digest(scenarios),
         wording=wording_digests(wording or {}),
+        weights=dict(weights or {}),
         brought=dict(brought or {}),
         created=(created or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
         command=command,

@@ -69,6 +69,10 @@ def read_transcript(
     sections = list(stored.job.task.sections(episode, scenario)) if scenario else []
     agent = str(stored.job.values(Scope.GENERATION).get("agent") or "")
     notes = [] if stored.imported else [f"{name}: {text}" for name, text in stored.manifest.notes.items()]
+    if episode.model == stored.job.config.model:
+        episode = episode.model_copy(update={"model": stored.job.config.model_and_adapter})
+    if scenario is not None and scenario.source.translation_of:
+        notes.append(f"says the same as {scenario.source.translation_of}, in language {scenario.language} ({scenario.source.name})")
     acts = stored.job.task.acts(scenario)
     if isinstance(stored.job.options, AgentOptions) and scenario is not None:
         sections += person_sections(stored, episode, scenario)

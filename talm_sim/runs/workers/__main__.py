@@ -18,6 +18,7 @@ import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,28 +34,30 @@ from talm_sim.errors import PrerequisiteError, ToolsGoneError
 from talm_sim.foreign.code import directory_kept, foreign_code_has_run
 from talm_sim.foreign.loop import LoopGivenUp, running_loop
 from talm_sim.foreign.plugins import load_plugins
-from talm_sim.judges.base import Judge
-from talm_sim.judges.registry import judge_class
 from talm_sim.runs.api import run_to_completion
+from talm_sim.runs.batch import JudgedEpisode
 from talm_sim.runs.budget import Spending, within_budget
 from talm_sim.runs.events import RequestRetried, RunEvent, ServersChanged, ToolsRestarted, ignore_events, listening
 from talm_sim.runs.extensions import import_agent
+from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import connect_reader
-from talm_sim.runs.judging import Grader, judge_names, open_judges
+from talm_sim.runs.judging import Grader, open_early_judges
 from talm_sim.runs.resolve import configure
-from talm_sim.runs.runner import CHECKPOINTS, Built, Runner
+from talm_sim.runs.runner import CHECKPOINTS, Built, JudgingRunner, Runner
 from talm_sim.runs.workers import messages
 from talm_sim.runs.workers.messages import LENGTH, TO_WORKER, frame
 from talm_sim.tasks.shared import Shared
 from talm_sim.tools_env.restarts import Recovered
 from talm_sim.tools_env.sources.built_in import RunningService, running_service
-from talm_sim.types import Episode, Scenario, Verdict
+from talm_sim.types import Scenario
 
 _EVERY_S = 0.1
 """Seconds between two looks at what is told without being asked: what was spent, and which forms no tool waits for any more."""
 _ALONE_S = 1.0
 """Seconds that a worker has to end if the run was killed."""
 _LOGGER = "talm_sim.runs.workers"
+_Find = Callable[[str], Scenario]
+"""Returns the scenario with an id."""
 
 
 class _Worker:
@@ -89,28 +92,27 @@ class _Worker:
         sys.path[:] = first.import_path
         logging.getLogger().addHandler(logging.NullHandler())  # what is logged while it opens was logged where the run was tried
         try:
-            async with self._opened(first) as (runner, judges, spending):
+            async with self._opened(first) as (runner, find, spending):
                 logging.basicConfig(handlers=[_Log(self._tell)], level=logging.WARNING, force=True)
                 logging.getLogger("talm_sim").setLevel(first.log_level)
                 self._tell(messages.Ready())
                 look = asyncio.create_task(self._look(spending))
                 try:
                     async for message in received:
-                        self._take(message, runner, judges, spending)
+                        self._take(message, runner, find, spending)
                 finally:
                     await _cancel({look, *self._playing})
         except Exception as err:
             self._tell(_describe_failure(0, err))
 
     @asynccontextmanager
-    async def _opened(self, given: messages.Open) -> AsyncIterator[tuple[Runner, list[Judge], Spending | None]]:
+    async def _opened(self, given: messages.Open) -> AsyncIterator[tuple[JudgingRunner, _Find, Spending | None]]:
         """Open what the episodes of the run share; it was all tried where the run is."""
         load_plugins(given.modules)
         job = configure(RunConfig.model_validate_json(given.config), {}, look_up=False, created=datetime.fromisoformat(given.created))
         import_agent({"agent": getattr(job.options, "agent", None)})
         if given.service:
             running_service.set(RunningService(given.service, self._find_service))
-        names = tuple(name for name in judge_names(job) if not judge_class(name).needs)
         async with AsyncExitStack() as stack:
             stack.enter_context(listening(self._tell_event, progress=False))
             spending = stack.enter_context(within_budget(job.config, ignore_events))
@@ -122,9 +124,10 @@ class _Worker:
             if opened.waits and not opened.starts_again:
                 saver = await stack.enter_async_context(durable_saver(Path(given.path) / CHECKPOINTS))
             library = shared.library(job.config.cassettes, job.task.recorded_in)
-            built = Built(opened.job, opened, (), Grader(names), library)
+            built = Built(opened.job, opened, (), Grader(()), library)
             stack.enter_context(directory_kept())
-            yield Runner(built, saver), open_judges(conn, job, built.grader), spending
+            find = cache(partial(stored_documents.scenario_named, conn))
+            yield JudgingRunner(Runner(built, saver), open_early_judges(conn, job)), find, spending
 
     async def _receive(self) -> AsyncIterator[messages.ToWorker]:
         with contextlib.suppress(asyncio.IncompleteReadError):
@@ -158,9 +161,9 @@ class _Worker:
             self._told = spent
             self._tell(spent)
 
-    def _take(self, message: messages.ToWorker, runner: Runner, judges: list[Judge], spending: Spending | None) -> None:
+    def _take(self, message: messages.ToWorker, runner: JudgingRunner, find: _Find, spending: Spending | None) -> None:
         if isinstance(message, messages.Play):
-            task = asyncio.create_task(self._play(message, runner, judges, spending))
+            task = asyncio.create_task(self._play(message, runner, find, spending))
             self._playing.add(task)
             task.add_done_callback(self._playing.discard)
         elif isinstance(message, messages.ServiceAt) and (asked := self._asked.pop(message.number, None)) is not None:
@@ -169,12 +172,11 @@ class _Worker:
             else:
                 asked.set_result(Recovered(message.address, message.died))
 
-    async def _play(self, given: messages.Play, runner: Runner, judges: list[Judge], spending: Spending | None) -> None:
+    async def _play(self, given: messages.Play, runner: JudgingRunner, find: _Find, spending: Spending | None) -> None:
         state = None if given.state is None else json.loads(given.state)
         try:
-            result = await runner(given.scenario, epoch=given.epoch, attempt=given.attempt, resume=given.resume, state=state)
-            verdicts = await _judge(judges, result, given.scenario) if isinstance(result, Episode) else ()
-            answer = frame(self._describe(given.number, result, verdicts))
+            result = await runner(find(given.scenario), epoch=given.epoch, attempt=given.attempt, resume=given.resume, state=state)
+            answer = frame(self._describe(given.number, result))
         except asyncio.CancelledError:
             raise
         except BaseException as err:  # the run waits for an answer, whatever the user's code raises
@@ -182,9 +184,9 @@ class _Worker:
         self._tell_spent(spending)  # first, so that the budget is known when the next episode is due
         self._write(answer)
 
-    def _describe(self, number: int, result: Episode | Waiting, verdicts: tuple[Verdict, ...]) -> BaseModel:
-        if isinstance(result, Episode):
-            return messages.Finished(number=number, episode=result, verdicts=verdicts)
+    def _describe(self, number: int, result: JudgedEpisode | Waiting) -> BaseModel:
+        if isinstance(result, JudgedEpisode):
+            return messages.Finished(number=number, episode=result.episode, verdicts=result.verdicts)
         if result.forms is not None:
             self._held[number] = result
         return messages.Paused(
@@ -233,15 +235,6 @@ class _Log(logging.Handler):
             self._tell(messages.Logged(level=record.levelno, logger=record.name, text=text))
         except Exception:  # what cannot be logged ends nothing, as with any handler
             self.handleError(record)
-
-
-async def _judge(judges: list[Judge], episode: Episode, scenario: Scenario) -> tuple[Verdict, ...]:
-    """Judge an episode; where a judge fails, the run judges it later, and says why it cannot."""
-    verdicts = []
-    for judge in judges:
-        with contextlib.suppress(Exception):
-            verdicts.append(await judge(episode, scenario))
-    return tuple(verdicts)
 
 
 def _describe_failure(number: int, err: BaseException) -> messages.Failed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import in_process
 from talm_sim.runs.extensions import name_extensions
@@ -12,10 +13,21 @@ from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.answering import person_model
 from talm_sim.types import Scenario
 
-__all__ = ["MOST_WORKERS", "check_movable", "check_workers", "modules_to_load"]
+__all__ = ["MOST_WORKERS", "check_movable", "check_workers", "connections_of", "modules_to_load", "names_own_code"]
 
 MOST_WORKERS = 64
 """Processes that play one run on one machine."""
+
+
+def connections_of(config: RunConfig, number: int) -> int:
+    """Return how many model requests one of the processes that play a run, counted from 0, may send at the same time."""
+    workers, most = config.workers, config.max_connections
+    return most // workers + (number < most % workers)
+
+
+def names_own_code(config: RunConfig) -> bool:
+    """Return whether a run names code of the user's: an agent, tools or a module to import."""
+    return bool(config.plugin or config.options.get("agent") or config.options.get("tools_from"))
 
 
 def check_workers(job: Job[Any]) -> None:

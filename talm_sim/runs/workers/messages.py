@@ -12,7 +12,7 @@ from talm_sim.agent.humans import HumanReply
 from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError
 from talm_sim.models.metering import Count
 from talm_sim.runs.events import RequestRetried, ServersChanged, ToolsRestarted
-from talm_sim.types import Episode, Event, ModelTurn, Scenario, Verdict
+from talm_sim.types import Episode, Event, ModelTurn, Verdict
 
 __all__ = [
     "FROM_WORKER",
@@ -70,7 +70,8 @@ class Play(_Message):
 
     what: Literal["play"] = "play"
     number: int
-    scenario: Scenario
+    scenario: str
+    """Its id: the worker reads the scenario from the run."""
     epoch: int
     attempt: int
     resume: dict[str, HumanReply] | None

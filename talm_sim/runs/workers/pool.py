@@ -1,4 +1,7 @@
-"""Where the worker processes of a run are started, given its episodes, and started again where one dies."""
+"""Where the worker processes of a run are started, given its episodes, and started again where one dies.
+
+The process that owns the run is one of them, unless code of the user's runs: what ends a process, blocks it or prints then happens in a worker.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +23,16 @@ from talm_sim.agent.humans import HumanReply
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, WorkersGoneError
 from talm_sim.foreign.loop import LoopGivenUp
-from talm_sim.runs.batch import JudgedEpisode, WorkerDiedError
+from talm_sim.runs.batch import EpisodeRunner, JudgedEpisode, WorkerDiedError
 from talm_sim.runs.budget import Spending
-from talm_sim.runs.events import OnEvent, RequestRetried, ServersChanged, ToolsRestarted
+from talm_sim.runs.events import OnEvent, RunEvent, ServersChanged, listening
 from talm_sim.runs.workers import messages
-from talm_sim.runs.workers.checks import modules_to_load
+from talm_sim.runs.workers.checks import connections_of, modules_to_load, names_own_code
 from talm_sim.runs.workers.messages import FROM_WORKER, LENGTH, frame
 from talm_sim.runs.workers.processes import start_process
 from talm_sim.tasks import Job
 from talm_sim.tools_env.service.process import ToolService
-from talm_sim.types import Scenario, episode_id
+from talm_sim.types import Episode, Scenario, episode_id
 
 __all__ = ["Plan", "Workers", "plan_workers"]
 
@@ -43,12 +46,13 @@ class Plan:
     """What the workers of a run are started with.
 
     Attributes:
-        config: The run's, with every automatic value decided; `workers` says how many there are.
+        config: The run's, with every automatic value decided; `workers` says how many processes play.
         created: When the run was created, ISO 8601.
         path: The run's directory.
         modules: The user's modules that this process has imported.
         service: The built-in tools, where the run has them.
         early: Processes that `start_early` has started for them.
+        owner_plays: Whether the process that owns the run is one of those that play.
     """
 
     config: RunConfig
@@ -57,16 +61,16 @@ class Plan:
     modules: tuple[str, ...] = ()
     service: ToolService | None = None
     early: list[asyncio.subprocess.Process] = field(default_factory=list)
+    owner_plays: bool = False
 
     def first(self, number: int, service: str) -> messages.Open:
-        """Return what a worker, counted from 0, is told first: it may make its share of the model requests at the same time.
+        """Return what a worker is told first.
 
         Args:
-            number: The worker.
+            number: Of the processes that play, counted from 0.
             service: Address of the built-in tools; empty where the run has none.
         """
-        workers, most = self.config.workers, self.config.max_connections
-        share = self.config.model_copy(update={"workers": 1, "max_connections": most // workers + (number < most % workers)})
+        share = self.config.model_copy(update={"workers": 1, "max_connections": connections_of(self.config, number)})
         return messages.Open(
             config=share.model_dump_json(),
             created=self.created,
@@ -102,7 +106,8 @@ def plan_workers(
         PrerequisiteError: See `modules_to_load`.
     """
     modules = modules_to_load(job, scenarios, judges)
-    return Plan(job.config, job.created.isoformat(), str(directory.absolute()), modules, service, early)
+    owner_plays = not modules and not names_own_code(job.config)
+    return Plan(job.config, job.created.isoformat(), str(directory.absolute()), modules, service, early, owner_plays)
 
 
 @dataclass
@@ -143,20 +148,24 @@ class Workers:
 
     Args:
         plan: What the workers are started with.
+        here: Plays episodes in this process, if it plays.
         on_event: Receives what workers report.
         spending: The command's budget, which counts what they ask; None without one.
     """
 
-    def __init__(self, plan: Plan, on_event: OnEvent, spending: Spending | None) -> None:
+    def __init__(self, plan: Plan, here: EpisodeRunner | None, on_event: OnEvent, spending: Spending | None) -> None:
         self._plan = plan
+        self._here = here
+        self._number_here = 0
+        """How many episodes are in flight in this process."""
         self._on_event = on_event
         self._spending = spending
         self._started: set[_Process] = set()
         self._processes: list[_Process] = []
         """Those that take episodes."""
         self._numbers = itertools.count(1)
-        self._at: dict[tuple[str, int], tuple[_Process, int]] = {}
-        """Where an episode waits that only one process can continue, and the number of its `Paused`."""
+        self._at: dict[tuple[str, int], tuple[_Process | None, int]] = {}
+        """Where an episode waits that only one process can continue, None for this one, and the number of its `Paused`."""
         self._left_out: dict[tuple[str, str], bool] = {}
         """Whether a server of a model was last said to be left out."""
         self._deaths = 0
@@ -167,11 +176,13 @@ class Workers:
         self._helpers: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        try:
-            await asyncio.gather(*[self._help(self._start(number)) for number in range(self._plan.config.workers)])
-        except BaseException:
-            await asyncio.shield(self.aclose())
-            raise
+        starting = [self._help(self._replace(number)) for number in range(self._here is not None, self._plan.config.workers)]
+        if self._here is None:  # all begin together, so that what one episode does to its process concerns as few others as possible
+            try:
+                await asyncio.gather(*starting)
+            except BaseException:
+                await asyncio.shield(self.aclose())
+                raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -184,6 +195,8 @@ class Workers:
             task.cancel()
         await asyncio.gather(*self._helpers, return_exceptions=True)
         for one in self._started:
+            if one not in self._processes and one.process.returncode is None:
+                one.process.kill()  # it is still starting, and nothing was played in it
             if one.process.stdin is not None:
                 one.process.stdin.close()
         await asyncio.gather(*map(_end, self._started))
@@ -205,16 +218,17 @@ class Workers:
             PrerequisiteError: The user must fix something.
         """
         name = episode_id(scenario.id, epoch)
-        process, paused = self._at.pop((name, attempt), (None, 0))
+        place = name, attempt
+        process, paused = self._at.pop(place) if place in self._at else (await self._least_busy(), 0)
         if process is None:
-            process = await self._least_busy()
-        elif process not in self._processes:
+            return await self._play_here(scenario, place, epoch=epoch, attempt=attempt, resume=resume, state=state)
+        if process not in self._processes:
             raise WorkerDiedError("the worker that held it died")
         process.forms.pop(paused, None)
         number = next(self._numbers)
         done = process.jobs[number] = asyncio.get_running_loop().create_future()
         kept, replies = None if state is None else json.dumps(state), None if resume is None else dict(resume)
-        process.send(messages.Play(number=number, scenario=scenario, epoch=epoch, attempt=attempt, resume=replies, state=kept))
+        process.send(messages.Play(number=number, scenario=scenario.id, epoch=epoch, attempt=attempt, resume=replies, state=kept))
         try:
             answer: messages.Finished | messages.Paused = await done
         finally:
@@ -222,17 +236,32 @@ class Workers:
         if isinstance(answer, messages.Finished):
             return JudgedEpisode(answer.episode, answer.verdicts)
         if answer.held:
-            self._at[name, attempt] = process, number
+            self._at[place] = process, number
         seen = (answer.questions, answer.model_turns, answer.events, json.loads(answer.state))
         return Waiting(name, scenario.id, epoch, attempt, *seen, process.forms.get(number))
 
-    async def _least_busy(self) -> _Process:
-        while self._failure is None and not self._processes:
+    async def _play_here(self, scenario: Scenario, place: tuple[str, int], **given: Any) -> JudgedEpisode | Waiting:
+        assert self._here is not None
+        self._number_here += 1
+        try:
+            with listening(self._report, progress=False):
+                result = await self._here(scenario, **given)
+        finally:
+            self._number_here -= 1
+        assert not isinstance(result, Episode), "it is judged"
+        if isinstance(result, Waiting) and result.forms is not None:
+            self._at[place] = None, 0
+        return result
+
+    async def _least_busy(self) -> _Process | None:
+        """Return the worker that has the least to do; None if that is this process."""
+        while self._failure is None and self._here is None and not self._processes:
             self._changed.clear()
             await self._changed.wait()
         if self._failure is not None:
             raise self._failure
-        return min(self._processes, key=lambda one: len(one.jobs))
+        found = min(self._processes, key=lambda one: len(one.jobs), default=None)
+        return found if found is not None and (self._here is None or len(found.jobs) <= self._number_here) else None
 
     async def _start(self, number: int) -> None:
         """Start a worker, and return when it takes episodes."""
@@ -288,8 +317,8 @@ class Workers:
             case messages.AskService():
                 self._help(self._find_service(one, message))
 
-    def _report(self, event: RequestRetried | ServersChanged | ToolsRestarted) -> None:
-        """Report what happened in a worker; that a server is left out or answers again, once and not for each worker."""
+    def _report(self, event: RunEvent) -> None:
+        """Report what happened in a process that plays; that a server is left out or answers again, once and not for each of them."""
         if isinstance(event, ServersChanged):
             place, known = (event.model, event.server), bool(event.reason)
             if self._left_out.get(place, False) is known:
@@ -309,12 +338,13 @@ class Workers:
     def _note_death(self, one: _Process, how: str) -> None:
         """Let the episodes of a dead worker start again in one that takes its place."""
         self._deaths += 1
-        if 0 in one.jobs or self._deaths > _MOST_DEATHS:
-            times = f"{self._deaths} workers have died; the last one" if self._deaths > 1 else "a worker"
-            self._fail_all(one, WorkersGoneError(f"{times} was {how}: find out why, for example whether memory ran out."))
+        if self._deaths > _MOST_DEATHS:
+            gone = f"{self._deaths} workers have died; the last one was {how}: find out why, for example whether memory ran out."
+            self._fail_all(one, WorkersGoneError(gone))
             return
         logging.getLogger(_LOGGER).warning("a worker was %s; another one starts its episodes again", how)
-        self._processes.remove(one)
+        if one in self._processes:
+            self._processes.remove(one)
         for done in one.jobs.values():
             _fail(done, WorkerDiedError(f"its worker was {how}"))
         self._help(self._replace(one.number))
@@ -329,6 +359,8 @@ class Workers:
     async def _replace(self, number: int) -> None:
         try:
             await self._start(number)
+        except WorkerDiedError:
+            return  # yet another one is started
         except Exception as err:
             self._failure = self._failure or err
         self._changed.set()

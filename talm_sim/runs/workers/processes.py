@@ -11,7 +11,7 @@ from typing import Final
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import WorkersGoneError
-from talm_sim.runs.workers.checks import MOST_WORKERS
+from talm_sim.runs.workers.checks import MOST_WORKERS, names_own_code
 
 __all__ = ["start_early", "start_process"]
 
@@ -23,7 +23,7 @@ _AHEAD: Final = 2**20
 
 @asynccontextmanager
 async def start_early(config: RunConfig) -> AsyncIterator[list[asyncio.subprocess.Process]]:
-    """Start the processes of a run's workers, if it has any here, so that they import while the run is prepared.
+    """Start the processes that a run surely needs beside this one, so that they import while the run is prepared.
 
     Yields:
         The processes. Those that are still in the list at the end were not needed.
@@ -34,7 +34,7 @@ async def start_early(config: RunConfig) -> AsyncIterator[list[asyncio.subproces
     early: list[asyncio.subprocess.Process] = []
     try:
         if config.on is None and 1 < config.workers <= MOST_WORKERS:
-            for _ in range(config.workers):
+            for _ in range(config.workers - (not names_own_code(config))):
                 early.append(await start_process())
         yield early
     finally:

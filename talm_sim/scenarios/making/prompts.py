@@ -35,9 +35,13 @@ class WriterPrompts:
         for name, example in self.texts.items():
             if (found := _EXAMPLE.fullmatch(name)) and found["step"] == step:
                 told += [HumanMessage(example["user"]), AIMessage(example["assistant"])]
-        # In one pass, not str.format: a question or a specification may contain braces, and even the name of another value.
-        system, user = (_fill(self.texts[step][part], values) for part in ("system", "user"))
+        system, user = (self.text(step, part, **values) for part in ("system", "user"))
         return [SystemMessage(system), *told, HumanMessage(user)]
+
+    def text(self, step: str, part: str, **values: str) -> str:
+        """Return one text, with `{name}` replaced by each value."""
+        # In one pass, not str.format: a question or a specification may contain braces, and even the name of another value.
+        return _MARK.sub(lambda match: values.get(match[1], match[0]), self.texts[step][part])
 
 
 def load_writer_prompts(package: str, file: Path | None = None) -> WriterPrompts:
@@ -56,7 +60,3 @@ def load_writer_prompts(package: str, file: Path | None = None) -> WriterPrompts
             raise PrerequisiteError(f"{file}: unknown table '{step}'.{did_you_mean(step, texts)}")
         texts[step] |= texts_of(own, step, tuple(texts[step]), str(file))
     return WriterPrompts(texts)
-
-
-def _fill(text: str, values: dict[str, str]) -> str:
-    return _MARK.sub(lambda match: values.get(match[1], match[0]), text)

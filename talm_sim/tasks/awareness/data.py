@@ -59,5 +59,5 @@ def choose(pool: Sequence[Scenario], groups: Sequence[str], limit: str | None) -
     originals = [one for one in pool if one.group == COMPLETE] if COMPLETE in groups else []
     if not manipulated:
         return originals[start:stop]
-    wanted = {one.base for one in manipulated}
+    wanted = {one.base_in_language for one in manipulated}
     return [*(one for one in originals if one.id in wanted), *manipulated]

@@ -60,7 +60,8 @@ def manipulation_shown(scenario: Scenario) -> str:
 
 
 def _as_copy(scenario: Scenario, manipulation: str) -> Scenario:
-    source = scenario.source.model_copy(update={"base": scenario.base})
+    of = f"{scenario.original}.beside-{manipulation}" if scenario.source.translation_of else ""
+    source = scenario.source.model_copy(update={"base": scenario.base, "translation_of": of})
     return scenario.model_copy(update={"id": f"{scenario.id}.beside-{manipulation}", "source": source})
 
 

@@ -47,7 +47,7 @@ def conditions(pool: Sequence[Scenario], seed: int, limit: str | None) -> list[S
     results = _results(pool)
     usable = []
     for one in sorted((one for one in pool if one.group == "removed"), key=lambda one: one.id):
-        original = originals.get(one.base)
+        original = originals.get(one.base_in_language)
         call = _call_of_removed(one, original) if original else None
         if original and call:
             known = results.get(_key(original, call.tool, call.arguments), set())
@@ -120,7 +120,8 @@ def _attempt(call: GoldCall, result: str, *, failed: bool) -> Turn:
 
 
 def _append_attempt(scenario: Scenario, attempt: Turn, condition: str) -> Scenario:
-    source = scenario.source.model_copy(update={"base": scenario.base})
+    of = f"{scenario.base}.{condition}" if scenario.source.translation_of else ""
+    source = scenario.source.model_copy(update={"base": scenario.base, "translation_of": of})
     return scenario.model_copy(
-        update={"id": f"{scenario.base}.{condition}", "group": condition, "turns": (*scenario.turns, attempt), "source": source}
+        update={"id": f"{scenario.base_in_language}.{condition}", "group": condition, "turns": (*scenario.turns, attempt), "source": source}
     )

@@ -2,12 +2,12 @@
 
 True values, by intent and by format alike:
 
-| control  | AST | Rel | Irr, H-I, H-S |
-|----------|-----|-----|---------------|
-| oracle   | 1   | 1   | 1             |
-| eager    | 1   | 1   | 0             |
-| cautious | 0   | 0   | 1             |
-| asker    | 0   | 0   | 1             |
+| control  | AST | Rel | Irr, H-I, H-S | Prop |
+|----------|-----|-----|---------------|------|
+| oracle   | 1   | 1   | 1             | .1   |
+| eager    | 1   | 1   | 0             | .9   |
+| cautious | 0   | 0   | 1             | .1   |
+| asker    | 0   | 0   | 1             | .1   |
 
 The eager one calls the first tool where no call is right, and `a_function` where none is shown. AST is 1 over ground truths that some call
 passes; seven published ones let none pass, or only what nobody would write. Calls are written in Python's list syntax where they are asked for
@@ -19,19 +19,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import log
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.models.base import GenerationSettings
-from talm_sim.models.formats import FORMATS, CallToWrite, Format
+from talm_sim.models.base import Continuation, GenerationSettings
+from talm_sim.models.formats import FORMATS, CallToWrite
+from talm_sim.models.parsing import split_reasoning
 from talm_sim.models.sim import ControlPolicy
+from talm_sim.reasoning import Decision
 from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
+from talm_sim.tasks.reasoning import NONE, with_thought
 from talm_sim.tasks.refusal.tools import functions
 from talm_sim.types import AcceptedCall, Calls, ModelTurn, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = ["CallPolicy", "source_of"]
+__all__ = ["CallPolicy", "right_calls", "source_of"]
 
 _SAYS = {"asker": "Could you tell me more about what you need?"}
 _DECLINES = "I cannot do that with what I have."
@@ -47,25 +51,43 @@ class CallPolicy(ControlPolicy):
         name: The control.
         scenario: What it is asked.
         target: What is right.
+        reasoning: The kind of thought that it writes first.
         pythonic: Whether calls were asked for as a list in Python's syntax; else they stand in `<tool_call>` tags, as do those of Java and
             JavaScript functions, whose values are texts of source code.
     """
 
-    def __init__(self, name: str, scenario: Scenario, target: Calls, *, pythonic: bool = False) -> None:
+    def __init__(self, name: str, scenario: Scenario, target: Calls, *, pythonic: bool = False, reasoning: str = NONE) -> None:
         super().__init__(name)
         form = FORMATS["pythonic" if pythonic and target.syntax == "python" else "hermes"]
-        self._text = _text(self.control, scenario, target, form)
+        calls = _calls(self.control, scenario, target)
+        text = form.write(calls) if calls else _SAYS.get(self.control, _DECLINES)
+        decision = Decision.CALL if calls else Decision.CLARIFY if self.control in _SAYS else Decision.DEFER
+        self._text = with_thought(reasoning, decision, text, summary=scenario.query, tools=[call.name for call in calls])
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Answer, in words or by calls."""
         await self.wait()
-        return ModelTurn(raw_text=self._text, text=self._text)
+        text, thought = split_reasoning(self._text)
+        return ModelTurn(raw_text=self._text, text=text, reasoning=thought)
+
+    async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
+        """Find each token of what the control writes where no tool fits .9 likely, and any other .1; the first text is a call's opening."""
+        await self.wait()
+        likely = [place == 0 if self.control == "eager" else place > 0 for place in range(len(options))]
+        sizes = [len(text.split()) for text in options]
+        return [Continuation(size * log(0.9 if one else 0.1), size) for one, size in zip(likely, sizes, strict=True)]
 
 
-def _text(control: str, scenario: Scenario, target: Calls, form: Format) -> str:
+def _calls(control: str, scenario: Scenario, target: Calls) -> list[CallToWrite]:
+    """Return what a control calls; nothing if it writes words."""
     if control in {"cautious", "asker"} or (control == "oracle" and target.expected == "none"):
-        return _SAYS.get(control, _DECLINES)
-    return form.write([_right_call(one, scenario, target.syntax) for one in target.accepted] or [CallToWrite(_first_tool(scenario), {})])
+        return []
+    return right_calls(scenario, target) or [CallToWrite(_first_tool(scenario), {})]
+
+
+def right_calls(scenario: Scenario, target: Calls) -> list[CallToWrite]:
+    """Return the right calls of a scenario, each with an accepted value of every argument; none if no particular calls are right."""
+    return [_right_call(one, scenario, target.syntax) for one in target.accepted]
 
 
 def _right_call(accepted: AcceptedCall, scenario: Scenario, syntax: str) -> CallToWrite:

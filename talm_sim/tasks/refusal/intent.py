@@ -71,7 +71,7 @@ def attempt_of(episode: Episode, scenario: Scenario) -> Attempt | None:
 
 def _attempt_in(turn: ModelTurn, shown: ShownTools) -> Attempt | None:
     names = [*(call.name for call in turn.tool_calls), *(call.name for call in turn.unparsable_calls)]
-    return Attempt("native", 0, 0, ", ".join(names)) if names else find_in(turn.raw_text or turn.text, shown)
+    return Attempt("native", 0, 0, ", ".join(names)) if names else find_in(turn.written or turn.text, shown)
 
 
 @lru_cache(maxsize=1024)

@@ -12,11 +12,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from talm_sim.judges.stats import share
+from talm_sim.judges.stats import mean_over, share
+from talm_sim.reasoning import Decision
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.figures import Figure, difference_of, mean_of, within
+from talm_sim.tasks.reasoning import decision_matrix, reasoning_figure, reasoning_measures, reasoning_values
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
 from talm_sim.tasks.refusal.gaps import gap_of
+from talm_sim.tasks.refusal.propensity import Propensity
 from talm_sim.tasks.refusal.trees import reach_of, tree_lines
 from talm_sim.tasks.refusal.turns.table import HEADS, NAMES, missing_matrix, missing_measures, missing_values
 from talm_sim.types import Calls, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Verdict
@@ -57,6 +60,13 @@ _HEADS = {
     "gap_bfcl": "Gap(BFCL)",
     **HEADS,
 }
+_SHARE, _MEAN = "call_likelier", "propensity"
+_PROPENSITY = {
+    _SHARE: ("Likelier", "the beginning of a call is likelier than a refusal, where no tool fits"),
+    _MEAN: ("Propens.", "likelihood of a call / (call + refusal), per token, where no tool fits"),
+}
+"""Names of the measures of `--propensity`, with their heads and notes."""
+_TITLE = "propensity"
 _GAPS = {"gap": "h_s", "gap_bfcl": "h_s_bfcl"}
 """Gaps, and the reader whose share by format H-I is subtracted from."""
 _ATTEMPTS = mean_of("h_i", "relevance_intent")
@@ -71,6 +81,7 @@ _FIGURES = {
     "h_s_bfcl": mean_of("h_s_bfcl", "relevance_bfcl"),
     "gap": difference_of(_ATTEMPTS, mean_of("h_s", "relevance")),
     "gap_bfcl": difference_of(_ATTEMPTS, mean_of("h_s_bfcl", "relevance_bfcl")),
+    **{name: mean_of(name) for name in _PROPENSITY},
 }
 _TURN_FAULTS = {
     "empty_turn_model_response": "no call",
@@ -86,19 +97,22 @@ def rows(run: RunView) -> Iterator[Row]:
     """Return what each finished episode counts as, in the order of the plan.
 
     Values: `ast`, where calls are right; `h_i` and `h_s`, where none is; `relevance` (by format) and `relevance_intent`, where any is;
-    `ast_bfcl`, `h_s_bfcl` and `relevance_bfcl`, as BFCL reads raw text; `turns`, where the model acts,
-    and `missing_...`, where a turn lacks something;
-    `cut_off`, whether the output ends at the token limit. What no judge decided is left out. Labels: `gold`, `found`, `subset`, `language`,
-    and `missing`, where a turn lacks something.
+    `ast_bfcl`, `h_s_bfcl` and `relevance_bfcl`, as BFCL reads raw text; `turns`, where the model acts, and `missing_...`, where a turn lacks
+    something; with `--propensity`, `call_likelier` and `propensity`, where no call is right; `cut_off`, whether the output ends at the token
+    limit. What no judge decided is left out. Labels: `gold`, `found`, `subset`, `language` and, where a turn lacks something, `missing`.
     """
     items = {one.id: one for one in run.scenarios() if isinstance(one.target, Calls) or one.group in MULTI_TURN}
     judges = (FORMAT, INTENT, BFCL, TURNS, MISSING)
     said = {(one.judge, one.episode_id): one for one in run.verdicts() if one.judge in judges}
     several = len({one.language for one in items.values()}) > 1
+    kind = run.job.options.reasoning  # once, because a stored run reads its job from the file
     for episode in run.episodes():
         if episode.scenario_id in items:
+            scenario = items[episode.scenario_id]
             verdicts = [said.get((judge, episode.id)) for judge in judges]
-            yield _row(episode, items[episode.scenario_id], verdicts, several=several)
+            row = _row(episode, scenario, verdicts, several=several)
+            target = scenario.target
+            yield _with_thought(row, kind, episode, target, verdicts[1]) if row.scored and isinstance(target, Calls) else row
 
 
 def _row(episode: Episode, scenario: Scenario, verdicts: Sequence[Verdict | None], *, several: bool) -> Row:
@@ -118,6 +132,8 @@ def _row(episode: Episode, scenario: Scenario, verdicts: Sequence[Verdict | None
     values: dict[str, bool | int | float | None] = {
         name: verdict.value for name, verdict in zip(names, verdicts[:3], strict=True) if name and verdict and verdict.value is not None
     }
+    if (call := Propensity.of(episode).value) is not None:
+        values |= {_SHARE: call > 0.5, _MEAN: call}
     values["cut_off"] = any(turn.stop == "length" for turn in episode.model_turns)
     return row.model_copy(update={"values": values, "labels": {**row.labels, "found": _answer_kind(target, *verdicts[:2])}})
 
@@ -130,6 +146,19 @@ def _acting_row(row: Row, episode: Episode, scenario: Scenario, turns: Verdict |
     known = {} if passed is None else {"turns": passed}
     labels = {**row.labels, "found": found, **({"missing": label} if label else {})}
     return row.model_copy(update={"values": {**known, **values, "cut_off": cut_off}, "labels": labels})
+
+
+def _with_thought(row: Row, kind: str, episode: Episode, target: Calls, meant: Verdict | None) -> Row:
+    """Return a row with what is measured of the thought; only a decision for `call` says more than that there is no call."""
+    called = None if meant is None or meant.value is None else meant.value == (target.expected != "none")
+    values, labels = reasoning_values(kind, episode, _decisions(target.expected != "none"), None if called is None else _decisions(called))
+    if labels and called is not None:
+        labels["action"] = CALLED if called else REFUSED
+    return row.model_copy(update={"values": {**row.values, **values}, "labels": {**row.labels, **labels}})
+
+
+def _decisions(called: bool) -> frozenset[Decision]:
+    return frozenset({Decision.CALL} if called else set(Decision) - {Decision.CALL})
 
 
 def _answer_kind(target: Calls, read: Verdict | None, meant: Verdict | None) -> str:
@@ -155,7 +184,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     for language in languages:
         own = [row for row in ordered if row.labels["language"] == language]
         groups = list(dict.fromkeys(row.group for row in own))
-        found += [_subset(name, [row for row in own if row.group == name], alone=len(groups) == 1) for name in groups]
+        found += [_subset(name, [row for row in own if row.group == name], run, alone=len(groups) == 1) for name in groups]
         if len(groups) > 1:
             found.append(_overall_summary(ALL if len(languages) == 1 else f"{ALL}, {language}", own, run))
     return found
@@ -165,12 +194,15 @@ def figure(group: str, measure: str) -> Figure | None:
     """Return how a gap is computed, and each measure over all rows of a language; what a subset has is else a mean of values."""
     whole, _, language = group.partition(", ")
     over_all = whole == ALL
-    if measure not in _HEADS or not (over_all or measure in _GAPS):
+    if over_all and (found := reasoning_figure(measure)):
+        return within(lambda rows: [row for row in rows if not language or row.labels["language"] == language], found)
+    if measure not in _FIGURES or not (over_all or measure in _GAPS):
         return None
 
     def select(rows: Sequence[Row]) -> list[Row]:
         own = [row for row in rows if (row.labels["language"] == language if language else True)] if over_all else _of_group(group, rows)
-        if not over_all or not any(row.labels["subset"] in SUBSETS for row in own) or measure in {"ast", "ast_bfcl", "turns", *NAMES}:
+        of_all = {"ast", "ast_bfcl", "turns", *_PROPENSITY, *NAMES}
+        if not over_all or not any(row.labels["subset"] in SUBSETS for row in own) or measure in of_all:
             return own
         wanted = ("irrelevance",) if measure == "irr" else _COMPOSITE
         return [row for row in own if row.labels["subset"] in wanted]
@@ -182,11 +214,11 @@ def _of_group(group: str, rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.group == group]
 
 
-def _subset(name: str, rows: Sequence[Row], *, alone: bool) -> Summary:
+def _subset(name: str, rows: Sequence[Row], run: RunView, *, alone: bool) -> Summary:
     of_gold = {"calls": ("ast", "ast_bfcl"), "none": ("h_i", "h_s", "h_s_bfcl"), "any": ("relevance",), "turns": ("turns",)}
     measures = of_gold[rows[0].labels["gold"]]
     rates = {one: share(rows, one) for one in measures}
-    columns = (*_columns(rates, rows), *missing_measures(rows))
+    columns = (*_columns(rates, rows), *_propensity(rows), *reasoning_measures(rows, run.job.options.reasoning), *missing_measures(rows))
     return Summary.of(name, rows, facts=_facts(rows), measures=columns, matrices=tuple(_matrices(rows)) if alone else ())
 
 
@@ -206,8 +238,14 @@ def _overall_summary(name: str, rows: Sequence[Row], run: RunView) -> Summary:
     elif "none" in gold:
         rates |= {name: share(rows, name) for name in ("h_i", "h_s", "h_s_bfcl")}
     lines = tree_lines(run.job.options.bfcl_version, _rates_by_subset(rows), reach_of(rows, run)) if published else ()
-    columns = (*_columns(rates, refusals), *missing_measures(rows), *lines)
-    return Summary.of(name, rows, facts=_facts(rows), measures=columns, matrices=tuple(_matrices(rows)), derived=True)
+    measures = (
+        *_columns(rates, refusals),
+        *_propensity(rows),
+        *reasoning_measures(rows, run.job.options.reasoning),
+        *missing_measures(rows),
+        *lines,
+    )
+    return Summary.of(name, rows, facts=_facts(rows), measures=measures, matrices=tuple(_matrices(rows)), derived=True)
 
 
 def _composite(rows: Sequence[Row]) -> dict[str, Rate | None]:
@@ -237,6 +275,19 @@ def _columns(rates: Mapping[str, Rate | None], refusals: Sequence[Row]) -> Itera
             yield Measure.of(rates[name], name, _HEADS[name], note=_NOTES[name], better="higher")
 
 
+def _propensity(rows: Sequence[Row]) -> Iterator[Measure]:
+    """Return the share of the rows in which a call is likelier than a refusal, and the mean of its part in both."""
+    scored = [(row.base, float(value)) for row in rows if row.scored and (value := row.values.get(_MEAN)) is not None]
+    if not scored:
+        return
+    found = mean_over(scored)
+    assert found is not None
+    known = {name: {"head": head, "note": note, "better": "lower", "under": _TITLE} for name, (head, note) in _PROPENSITY.items()}
+    yield Measure.of(share(rows, _SHARE), _SHARE, **known[_SHARE])
+    mean, low, high = found
+    yield Measure(name=_MEAN, kind="score", value=mean, low=low, high=high, n=len(scored), **known[_MEAN])
+
+
 def _facts(rows: Sequence[Row]) -> dict[str, int]:
     scored = [row for row in rows if row.scored]
     return {
@@ -258,6 +309,7 @@ def _matrices(rows: Sequence[Row]) -> Iterator[Matrix]:
     yield from _matrix("refusals", refused, (REFUSED, MALFORMED, CALLED))
     yield from _matrix("turns", acting, (RIGHT, *_TURN_FAULTS), (RIGHT, *_TURN_FAULTS.values()))
     yield from missing_matrix(rows)
+    yield from decision_matrix(rows, "action", (CALLED, REFUSED))
 
 
 def _matrix(name: str, rows: Sequence[Row], columns: tuple[str, ...], heads: tuple[str, ...] = ()) -> Iterator[Matrix]:

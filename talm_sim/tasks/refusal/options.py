@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from talm_sim.config import GEN, SCO, Names, option
-from talm_sim.tasks.options import PromptOptions
+from talm_sim.tasks.reasoning import ReasoningOptions
 from talm_sim.tasks.refusal.wording import TOLD
 
 __all__ = ["RefusalOptions"]
 
 
-class RefusalOptions(PromptOptions):
+class RefusalOptions(ReasoningOptions):
     """Options of task `refusal`."""
 
     own_templates: ClassVar = TOLD
@@ -21,4 +21,6 @@ class RefusalOptions(PromptOptions):
     )
     language: Names = option("", GEN, "Only rows in these languages.", metavar="L[,L]")
     bfcl: Path | None = option(None, GEN, "BFCL's files.  [default: those of bfcl-eval]", metavar="DIR")
+    propensity: bool = option(False, GEN, "Also score the beginning of a call against refusals.")
+    """Where no tool fits; see `talm_sim.tasks.refusal.propensity`."""
     bfcl_version: Literal["v2", "v3", "v4"] = option("v4", SCO, "Overall score: v2, v3 or v4.", metavar="V")

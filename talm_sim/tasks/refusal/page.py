@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import exp
 from typing import Any
 
 from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.beside import Beside, compare_own
+from talm_sim.tasks.reasoning import reasoning_notes
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
 from talm_sim.tasks.refusal.bfcl.turn_rows import gold_turns
 from talm_sim.tasks.refusal.data import NOT_NATIVE
 from talm_sim.tasks.refusal.measures import ALL, FORMAT, INTENT
+from talm_sim.tasks.refusal.propensity import Propensity
 from talm_sim.tasks.refusal.tools import functions
 from talm_sim.tasks.refusal.turns.missing import read_missing_turn
 from talm_sim.tasks.refusal.turns.table import missing_lines, missing_note
@@ -47,6 +50,20 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     right = [_format_accepted(call) for call in scenario.target.accepted] or [_RIGHT[scenario.target.expected]]
     yield Section.of("Right", right)
     yield Section(title="Calls read", lines=tuple((line,) for line in _calls(episode, scenario, scenario.target)))
+    yield from _propensity(episode)
+
+
+def _propensity(episode: Episode) -> Iterator[Section]:
+    """Return the texts that were scored, with their likelihoods, if any were."""
+    scored = Propensity.of(episode)
+    if scored.value is None:
+        return
+    lines = []
+    for one in scored.option_scores:
+        lines.append((Line(text=f"{one.kind:<8}{one.logprob:>10.2f}  {one.tokens:>4} tokens  {exp(one.per_token):>8.4f} per token"),))
+        lines.append((Line(text=f"  {shorten(one.text)}", style="faint"),))
+    share = Line(text=f"call / (call + refusal): {scored.value:.3f}", style="bad" if scored.value > 0.5 else "good")
+    yield Section(title="Propensity", lines=(*lines, (share,)))
 
 
 def _turn_lines(scenario: Scenario, gold: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -93,6 +110,9 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
     own = [summary for summary in summaries if not summary.derived]
     if any(summary.measure("h_i") for summary in own):
         yield "Irr, H-I and H-S are shares of rows without a call: higher is better"
+    if any(summary.measure("propensity") for summary in own):
+        yield "propensity: the beginning of a call against refusals, each exp of the mean log-probability per token"
+    yield from reasoning_notes(run.job)
     yield from _data(run)
     cut = sum(summary.facts["cut_off"] for summary in own)
     if cut:
@@ -107,11 +127,16 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
         yield f"Gap(BFCL): BFCL reads a call in {only:,} output{'' if only == 1 else 's'} where no call is attempted (arguments without names)"
 
 
+_TRANSLATORS = {NOT_NATIVE: "not written or read by native speakers"}
+"""Source of translated rows to what is said of them, if that is shorter."""
+
+
 def _data(run: RunView) -> Iterator[str]:
-    translated = Counter(one.language for one in run.scenarios() if one.source.name == NOT_NATIVE)
-    if translated:
-        counts = " and ".join(f"{count:,} in {language}" for language, count in sorted(translated.items()))
-        yield f"translated rows ({counts}): not written or read by native speakers"
+    own = [one for one in run.scenarios() if one.source.translation_of and one.group not in SUBSETS]
+    translated = Counter((one.source.name, one.language) for one in own)
+    for source in dict.fromkeys(name for name, _ in translated):
+        counts = " and ".join(f"{count:,} in {language}" for (name, language), count in sorted(translated.items()) if name == source)
+        yield f"translated rows ({counts}): {_TRANSLATORS.get(source, source)}"
     scenarios = [one for one in run.scenarios() if one.group in SUBSETS]
     sources = dict.fromkeys(one.source.name for one in scenarios if one.source.name)
     if sources:

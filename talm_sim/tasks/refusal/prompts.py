@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.config import is_constrained
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model, TextModel
+from talm_sim.models.formats import FORMATS, CallToWrite, format_of_template
+from talm_sim.models.local.prompting import template_messages
 from talm_sim.models.messages import merge_neighbours
 from talm_sim.scenarios.dialogue import as_messages, as_text, dialogue
 from talm_sim.tasks.asking import Asking
@@ -29,10 +32,29 @@ if TYPE_CHECKING:
     from talm_sim.models.base import GenerationSettings
     from talm_sim.types import ModelTurn
 
-__all__ = ["CHAT", "asking"]
+__all__ = ["CHAT", "PromptWriter", "asking", "prompt_writer"]
 
 CHAT, AUTO = "chat", "auto"
+_FORMS = {"injected": "hermes", "pythonic": "pythonic"}
+"""The formats of calls that the templates ask for which show tools in a system message."""
 _MARK = "who says this"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptWriter:
+    """How scenarios are written as raw text.
+
+    Attributes:
+        name: The template, with `auto` settled.
+        prompt: Writes a scenario.
+        calls: Writes calls in the form that the prompt asks for.
+        wording: The texts that it writes with, by name.
+    """
+
+    name: str
+    prompt: Callable[[Scenario], str]
+    calls: Callable[[Sequence[CallToWrite]], str]
+    wording: Mapping[str, str]
 
 
 def asking(model: Model, template: str, texts: Mapping[str, str]) -> Asking:
@@ -54,32 +76,47 @@ def asking(model: Model, template: str, texts: Mapping[str, str]) -> Asking:
 # --- models that take raw text ------------------------------------------------------------------------------------------------------------
 
 
-def _raw_prompts(model: TextModel, template: str, texts: Mapping[str, str]) -> Asking:
+def prompt_writer(model: TextModel | None, template: str, texts: Mapping[str, str]) -> PromptWriter:
+    """Return what writes scenarios as raw text.
+
+    Args:
+        model: The model that reads them; None if only styles and files can be used.
+        template: The template's name, or a file.
+        texts: The wording of the templates that show tools in a system message.
+
+    Raises:
+        PrerequisiteError: There is no such template, or it cannot be used with this model.
+    """
     from talm_sim.agent.templates.chat import shows_tools
 
-    shown = shows_tools(model.chat_template)
-    name = (CHAT if shown else TOLD[0] if model.chat_template.strip() else "default") if template == AUTO else template
-    wording = {}
-    if name == CHAT and not shown:
-        raise PrerequisiteError(f"template 'chat': the chat template of {model.name} shows no tools; give --template {TOLD[0]}.")
-    if name in (CHAT, *TOLD):
-        wording[f"the chat template of {model.name}"] = model.chat_template
+    source = "" if model is None else model.chat_template
+    shown = shows_tools(source)
+    name = (CHAT if shown else TOLD[0] if source.strip() else "default") if template == AUTO else template
+    if model is None and name in (CHAT, *TOLD):
+        raise PrerequisiteError(f"template '{name}': is written by a model's chat template; name the model with --model hf/DIR.")
+    if model is None or name not in (CHAT, *TOLD):
+        return _style_writer(name, model)
+    wording = {f"the chat template of {model.name}": source}
     if name == CHAT:
-        write = _native_prompt(model)
-    elif name in TOLD:
-        wording[f"prompt {name}"] = texts[name]
-        write = _described_tools_prompt(model, name, texts[name])
-    else:
-        write, wording[f"template {name}"] = _style_prompt(name, model)
+        if not shown:
+            raise PrerequisiteError(f"template 'chat': the chat template of {model.name} shows no tools; give --template {TOLD[0]}.")
+        form = format_of_template(source) or FORMATS["json"]
+        return PromptWriter(name, _native_prompt(model), form.write, wording)
+    wording[f"prompt {name}"] = texts[name]
+    return PromptWriter(name, _described_tools_prompt(model, name, texts[name]), FORMATS[_FORMS[name]].write, wording)
 
-    async def ask(_: Model, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn] = ()) -> ModelTurn | None:
+
+def _raw_prompts(model: TextModel, template: str, texts: Mapping[str, str]) -> Asking:
+    written = prompt_writer(model, template, texts)
+
+    async def ask(model: TextModel, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn] = ()) -> ModelTurn | None:
         if turns:
             return None
-        prompt = write(scenario)
+        prompt = written.prompt(scenario)
         turn = await model.complete(prompt, settings)
-        return turn.model_copy(update={"raw_prompt": prompt})
+        return turn.model_copy(update={"raw_prompt": turn.raw_prompt or prompt})
 
-    return Asking(ask, write, wording, name)
+    return Asking(ask, written.prompt, written.wording, written.name)
 
 
 def _native_prompt(model: TextModel) -> Callable[[Scenario], str]:
@@ -105,17 +142,23 @@ def _message_converter(model: TextModel) -> Callable[[Sequence[Mapping[str, Any]
         system = _MARK in model.render_chat([{"role": "system", "content": _MARK}, {"role": "user", "content": "-"}], [])
     except PrerequisiteError:
         system = False
-    return lambda messages: merge_neighbours(
-        messages if system else [{**one, "role": "user"} if one["role"] == "system" else one for one in messages]
-    )
+
+    def convert(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        known = template_messages(as_messages(messages)) if any(one["role"] == "tool" or "tool_calls" in one for one in messages) else messages
+        return merge_neighbours(known if system else [{**one, "role": "user"} if one["role"] == "system" else one for one in known])
+
+    return convert
 
 
-def _style_prompt(name: str, model: TextModel | None) -> tuple[Callable[[Scenario], str], str]:
-    """Return a style's prompt of a scenario, and the style's text."""
+def _style_writer(name: str, model: TextModel | None) -> PromptWriter:
     from talm_sim.agent.templates import load_template
 
     template: Template = load_template(name, model, TOLD)
-    return lambda scenario: template.prompt(_question(scenario), tool_texts(scenario)), template.source
+
+    def write(scenario: Scenario) -> str:
+        return template.prompt(_question(scenario), tool_texts(scenario))
+
+    return PromptWriter(name, write, template.calls, {f"template {name}": template.source})
 
 
 # --- models that take messages ------------------------------------------------------------------------------------------------------------
@@ -140,9 +183,10 @@ def _as_chat(name: str, texts: Mapping[str, str]) -> Asking:
             return [told, *as_messages(merge_neighbours(dialogue(scenario)))], []
         return [HumanMessage(styled(scenario))], []
 
-    wording = {f"prompt {name}": texts[name]} if name in TOLD else {}
+    wording: Mapping[str, str] = {f"prompt {name}": texts[name]} if name in TOLD else {}
     if name not in (CHAT, *TOLD):
-        styled, wording[f"template {name}"] = _style_prompt(name, None)
+        style = _style_writer(name, None)
+        styled, wording = style.prompt, style.wording
 
     async def ask(model: Model, scenario: Scenario, settings: GenerationSettings, turns: Sequence[ModelTurn] = ()) -> ModelTurn | None:
         if turns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib.resources import files
@@ -10,15 +10,18 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.registry import cannot_score, in_process
 from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.judged_by_people import PersonQuestion, pass_question
+from talm_sim.tasks.reasoning import NONE, ask_for_thought, instruct_all, keyed, reasoning_label
 from talm_sim.tasks.refusal import measures, page
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.data import load, read_case
 from talm_sim.tasks.refusal.options import RefusalOptions
+from talm_sim.tasks.refusal.propensity import add_propensity, load_refusals, no_scores_error, refusals_for, wants_propensity
 from talm_sim.tasks.refusal.turns.missing import MISSING_TURN
 from talm_sim.tasks.refusal.turns.play import acts, has_acting_rows, open_turns, tool_traffic, turn_bounds
 from talm_sim.types import Calls, Episode, Scenario
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["RefusalTask"]
 
 _OWN_TOKENS = 256
+_THOUGHT_TOKENS = 512
 
 
 class RefusalTask(AskingTask[RefusalOptions]):
@@ -60,6 +64,8 @@ class RefusalTask(AskingTask[RefusalOptions]):
         measures.INTENT: "talm_sim.tasks.refusal.intent:IntentJudge",
     }
     data = files("talm_sim.tasks.refusal") / "scenarios"
+    maker = "talm_sim.tasks.refusal.maker:ThoughtMaker"
+    lessons = "talm_sim.tasks.refusal.training.lessons:RefusalLessons"
     exporters: ClassVar = {"bfcl": "talm_sim.tasks.refusal.bfcl.export:export_bfcl"}
     # Of a run in several languages, the English part.
     headline: ClassVar = {
@@ -68,7 +74,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
         "H-I": ("all.h_i", "all, en.h_i"),
         "H-S": ("all.h_s_bfcl", "all.h_s", "all, en.h_s_bfcl", "all, en.h_s"),
     }
-    named_by = ("template",)
+    named_by = ("template", "reasoning")
     listed: ClassVar = {"gold": "Right", "found": "Found", "language": "Lang"}
     load = staticmethod(load)
     read_line = staticmethod(read_case)
@@ -76,6 +82,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
     summarize = staticmethod(measures.summarize)
     figure = staticmethod(measures.figure)
     sections = staticmethod(page.sections)
+    label = staticmethod(reasoning_label)
     notes = staticmethod(page.notes)
     beside = staticmethod(page.beside)
 
@@ -91,10 +98,35 @@ class RefusalTask(AskingTask[RefusalOptions]):
         """
         if job.config.tool_format == "constrained":
             raise PrerequisiteError("--tool-format constrained: is for agents; task refusal describes tools with --template, so leave it out.")
+        if job.options.propensity and cannot_score(job.config.model):
+            raise no_scores_error(job.config.model)
+        if job.options.propensity and job.options.reasoning != NONE:
+            raise PrerequisiteError("--propensity: scores what follows the request at once, without thought; leave out --reasoning.")
+        if job.options.reasoning != NONE and has_acting_rows(job.options):
+            raise PrerequisiteError("--reasoning: is for single requests; leave out the subsets multi_turn_... with it.")
         tools = tool_traffic(job, recorded) if has_acting_rows(job.options) else None
         job = super().settle(job, recorded).having(tool_format="native", tools=tools)
         own = not job.options.subset and job.options.bfcl is None and job.config.scenarios is None
-        return job.having(max_new_tokens=_OWN_TOKENS) if own and job.config.max_new_tokens is None else job
+        tokens = _OWN_TOKENS if job.options.reasoning == NONE else _OWN_TOKENS + _THOUGHT_TOKENS
+        return job.having(max_new_tokens=tokens) if own and job.config.max_new_tokens is None else job
+
+    def key(self, job: Job[RefusalOptions]) -> Mapping[str, Any]:
+        """As other tasks; a run without reasoning and propensity has the key that it had before there were any."""
+        return {name: value for name, value in keyed(super().key(job)).items() if (name, value) != ("propensity", False)}
+
+    def bounds(self, scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
+        """Count what each row that is asked takes, and for each in which the model acts all that it may take."""
+        for acting, some in groupby(scenarios, acts):
+            yield from (turn_bounds if acting else self._asked_bounds)([*some], job, recorded)
+
+    def _asked_bounds(self, scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
+        """One request, with what asks for thought; where no tool fits, also one for each text to score, in this process one for all."""
+        listed = load_refusals(job.config.prompts) if job.options.propensity else {}
+        served = not in_process(job.config.model)
+        for scenario, bound in zip(scenarios, super().bounds(instruct_all(scenarios, job), job, recorded), strict=True):
+            texts = 1 + len(refusals_for(scenario, listed)) if job.options.propensity and wants_propensity(scenario) else 0
+            sent = texts if served else min(texts, 1)
+            yield bound + Bound(sent, sent, bound.input_tokens * texts, sent if served else 0)
 
     def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
         """Return the judges of calls, read and attempted, and as BFCL reads them if its reader is made for them; and of turns."""
@@ -110,11 +142,6 @@ class RefusalTask(AskingTask[RefusalOptions]):
     def acts(self, scenario: Scenario | None) -> bool:
         """Return whether a scenario is a multi-turn row of BFCL: its functions are executed."""
         return scenario is not None and acts(scenario)
-
-    def bounds(self, scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
-        """Count one request for each row that is asked, and for each in which the model acts all that it may take."""
-        for acting, some in groupby(scenarios, acts):
-            yield from (turn_bounds if acting else super().bounds)([*some], job, recorded)
 
     @asynccontextmanager
     async def open(self, job: Job[RefusalOptions], shared: Shared) -> AsyncIterator[Opened[Job[Any]]]:
@@ -136,7 +163,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
 
         return called(episode, scenario)
 
-    def control(self, name: str, scenario: Scenario, *, pythonic: bool = False) -> Model | None:
+    def control(self, name: str, scenario: Scenario, *, pythonic: bool = False, reasoning: str = NONE) -> Model | None:
         """Return the control's policy, which calls or writes words as it always does; None if a scenario says nothing of calls."""
         if acts(scenario):
             from talm_sim.tasks.refusal.turns.controls import TurnsPolicy
@@ -144,7 +171,9 @@ class RefusalTask(AskingTask[RefusalOptions]):
             return TurnsPolicy(name, scenario)
         from talm_sim.tasks.refusal.controls import CallPolicy
 
-        return CallPolicy(name, scenario, scenario.target, pythonic=pythonic) if isinstance(scenario.target, Calls) else None
+        if not isinstance(scenario.target, Calls):
+            return None
+        return CallPolicy(name, scenario, scenario.target, pythonic=pythonic, reasoning=reasoning)
 
     def asking(self, job: Job[RefusalOptions], model: Model) -> Asking:
         """Ask by the template that suits the model."""
@@ -152,4 +181,6 @@ class RefusalTask(AskingTask[RefusalOptions]):
         from talm_sim.tasks.refusal.wording import load_wording
 
         found = asking(model, job.options.template, load_wording(job.config.prompts))
-        return replace(found, control={"pythonic": bool(self.calls_as(job))})
+        if job.options.propensity:
+            found = add_propensity(found, model, load_refusals(job.config.prompts))
+        return ask_for_thought(replace(found, control={"pythonic": bool(self.calls_as(job))}), job, model)

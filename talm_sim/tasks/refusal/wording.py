@@ -7,6 +7,7 @@ from pathlib import Path
 
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks.reasoning import WORDED
 
 __all__ = ["TOLD", "insert_tools", "load_wording"]
 
@@ -25,11 +26,11 @@ def load_wording(file: Path | None = None) -> dict[str, str]:
     Raises:
         PrerequisiteError: The file is missing, is not TOML, or has an unknown key there or a text without a place for the tools.
     """
-    own = {} if file is None else texts_of(read_toml(file, "--prompts"), _TASK, TOLD, str(file))
+    own = {} if file is None else texts_of(read_toml(file, "--prompts"), _TASK, (*TOLD, *WORDED), str(file), filled=False)
     for key, text in own.items():
-        if _PLACE not in text:
+        if key in TOLD and _PLACE not in text:
             raise PrerequisiteError(f"{file}: '{_TASK}.{key}' has no place for the tools: write {_PLACE} where they belong.")
-    return {**_packaged_wording(), **own}
+    return {**_packaged_wording(), **{key: text for key, text in own.items() if key in TOLD}}
 
 
 def insert_tools(text: str, tools: str) -> str:

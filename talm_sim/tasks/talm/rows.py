@@ -28,6 +28,8 @@ class _Seen:
     id: str
     scenario: str
     base: str
+    perfect: str
+    """Id of the perfect scenario in the same language."""
     epoch: int
     group: str
     not_scored: str
@@ -69,6 +71,7 @@ class _Seen:
             id=episode.id,
             scenario=episode.scenario_id,
             base=scenario.base if scenario else episode.scenario_id,
+            perfect=scenario.base_in_language if scenario else episode.scenario_id,
             epoch=episode.epoch,
             group=episode.group,
             not_scored="" if end.completed else end.value,
@@ -208,7 +211,7 @@ def _partner(seen: Iterable[_Seen], table: VerdictTable) -> _Partner:
     judged = table.passes("perfect", ids)
 
     def passed(one: _Seen) -> bool | None:
-        pair = perfect.of(one.base, one.epoch)
+        pair = perfect.of(one.perfect, one.epoch)
         return None if pair is None else judged.values.get(pair)
 
     return passed

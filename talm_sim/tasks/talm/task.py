@@ -153,7 +153,7 @@ class TalmTask(AgentTask[TalmOptions]):
         paired: dict[str, tuple[str, ...]] = {}
         with contextlib.suppress(PrerequisiteError):  # a user's file may have none
             paired = {scenario.id: scenario.tools for scenario in self.read(("perfect",), job.config.scenarios)}
-        offered = [one if one.tools else one.model_copy(update={"tools": paired.get(one.base, ())}) for one in scenarios]
+        offered = [one if one.tools else one.model_copy(update={"tools": paired.get(one.base_in_language, ())}) for one in scenarios]
         return super().categories(offered, job, recorded)
 
     def key(self, job: Job[TalmOptions]) -> Mapping[str, Any]:
@@ -178,7 +178,7 @@ class TalmTask(AgentTask[TalmOptions]):
         for episode in (run.paired or run).episodes("perfect"):
             if episode.termination.completed:
                 perfect.add(episode.scenario_id, episode.epoch, episode)
-        return lambda episode, scenario: perfect.of(scenario.base, episode.epoch)
+        return lambda episode, scenario: perfect.of(scenario.base_in_language, episode.epoch)
 
     def beside(self, run: RunView) -> Beside:
         """Return the paper's table without a person to ask, or with one, and say whether the queries are the paper's own."""

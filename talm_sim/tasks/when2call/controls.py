@@ -13,8 +13,11 @@ from langchain_core.messages import BaseMessage
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings
+from talm_sim.models.parsing import split_reasoning
 from talm_sim.models.sim import ControlPolicy
-from talm_sim.types import Behaviour, Choice, JsonObject, ModelTurn, ToolCall, ToolSpec
+from talm_sim.tasks.reasoning import NONE, with_thought
+from talm_sim.tasks.when2call.scores import DECISIONS
+from talm_sim.types import Behaviour, Choice, JsonObject, ModelTurn, Scenario, ToolCall, ToolSpec
 
 __all__ = ["ChoicePolicy"]
 
@@ -26,14 +29,16 @@ class ChoicePolicy(ControlPolicy):
 
     Args:
         name: The control.
-        target: The item.
+        scenario: The item.
+        target: Its options.
+        reasoning: The kind of thought that it writes before a free answer.
     """
 
     chat_template = ""
 
-    def __init__(self, name: str, target: Choice) -> None:
+    def __init__(self, name: str, scenario: Scenario, target: Choice, *, reasoning: str = NONE) -> None:
         super().__init__(name)
-        self._target = target
+        self._scenario, self._target, self._reasoning = scenario, target, reasoning
         self._shows = _OWN.get(self.control, target.gold)
 
     async def score(self, prompt: str, options: Sequence[str]) -> list[Continuation]:
@@ -48,8 +53,9 @@ class ChoicePolicy(ControlPolicy):
     async def complete(self, prompt: str, settings: GenerationSettings) -> ModelTurn:
         """Write the option that shows the control's behaviour."""
         await self.wait()
-        text = self._text()
-        return ModelTurn(raw_text=text, text=text)
+        written = with_thought(self._reasoning, DECISIONS[self._shows], self._text(), summary=self._scenario.query)
+        text, thought = split_reasoning(written)
+        return ModelTurn(raw_text=written, text=text, reasoning=thought)
 
     async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
         """Answer, or make the call of the option."""

@@ -13,8 +13,9 @@ from math import inf
 from talm_sim.judges.stats import share
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.figures import Figure
+from talm_sim.tasks.reasoning import decision_matrix, reasoning_measures, reasoning_values
 from talm_sim.tasks.when2call.scored import Scored
-from talm_sim.tasks.when2call.scores import BEHAVIOURS, Cells, class_scores, confusion, macro_f1, macro_f1_interval
+from talm_sim.tasks.when2call.scores import BEHAVIOURS, DECISIONS, Cells, class_scores, confusion, macro_f1, macro_f1_interval
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Precision, Row, Scenario, Summary, Verdict
 from talm_sim.types.measures import MeasurePlace
 
@@ -65,11 +66,13 @@ def rows(run: RunView) -> Iterator[Row]:
     """
     items = {one.id: (one, one.target) for one in run.scenarios() if isinstance(one.target, Choice)}
     scored_options = run.job.options.mode == "logprob"  # once, because a stored run reads its job from the file
+    kind = run.job.options.reasoning
     labels = Labels(None, {}) if scored_options else labels_of(run)
     for episode in run.episodes():
         if episode.scenario_id in items:
             scenario, target = items[episode.scenario_id]
-            yield _row(episode, scenario, target, labels, scored_options=scored_options)
+            row = _row(episode, scenario, target, labels, scored_options=scored_options)
+            yield _with_thought(row, kind, episode) if row.scored else row
 
 
 def labels_of(run: RunView) -> Labels:
@@ -87,6 +90,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
     )
     limits = macro_f1_interval(matrix, _repeats(scored)) or (None, None)
     columns = (*BEHAVIOURS, UNPARSED)[: len(matrix[0])]
+    heads = tuple(_SHORT.get(column, str(column)) for column in columns)  # type: ignore[call-overload]
     measures = [
         Measure.of(share(scored, "accuracy"), "accuracy", "Acc", note="right", better="higher"),
         Measure.of(share(scored, "accuracy_norm") if mode == "logprob" else None, "accuracy_norm", "Acc-norm", note=_NORM, better="higher"),
@@ -105,6 +109,7 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
             )
             for name, note in _HALLUCINATIONS.items()
         ),
+        *reasoning_measures(rows, run.job.options.reasoning),
         *_class_measures(matrix),
     ]
     summary = Summary.of(
@@ -123,8 +128,9 @@ def summarize(rows: Sequence[Row], run: RunView) -> list[Summary]:
                 rows=tuple(map(str, BEHAVIOURS)),
                 columns=tuple(map(str, columns)),
                 counts=matrix,
-                heads=tuple(_SHORT.get(column, str(column)) for column in columns),  # type: ignore[call-overload]
+                heads=heads,
             ),
+            *decision_matrix(rows, "chosen", tuple(map(str, columns)), heads),
         ),
         notes=tuple(_precision_notes(run)),
     )
@@ -176,6 +182,13 @@ def _row(episode: Episode, scenario: Scenario, target: Choice, labels: Labels, *
     if gold is _ASK:
         values["parameter_hallucination"] = chosen == _CALL
     return row.model_copy(update={"values": values, "labels": row.labels | found})
+
+
+def _with_thought(row: Row, kind: str, episode: Episode) -> Row:
+    """Return a row with what is measured of the thought: each decision is for one behaviour."""
+    right, done = ({DECISIONS[Behaviour(said)]} if said in BEHAVIOURS else set() for said in (row.labels["gold"], row.labels["chosen"]))
+    values, labels = reasoning_values(kind, episode, right, done)
+    return row.model_copy(update={"values": {**row.values, **values}, "labels": {**row.labels, **labels}})
 
 
 def _class_measures(matrix: tuple[tuple[int, ...], ...]) -> Iterator[Measure]:

@@ -7,12 +7,21 @@ from collections.abc import Iterable, Sequence
 from math import sqrt
 from statistics import NormalDist
 
+from talm_sim.reasoning import Decision
 from talm_sim.types import Behaviour, FrozenModel
 
-__all__ = ["BEHAVIOURS", "Cells", "ClassScores", "Counts", "class_scores", "confusion", "macro_f1", "macro_f1_interval"]
+__all__ = ["BEHAVIOURS", "DECISIONS", "Cells", "ClassScores", "Counts", "class_scores", "confusion", "macro_f1", "macro_f1_interval"]
 
 BEHAVIOURS = tuple(Behaviour)
 """The four classes, in the order of a matrix's rows and columns."""
+
+DECISIONS = {
+    Behaviour.TOOL_CALL: Decision.CALL,
+    Behaviour.CANNOT_ANSWER: Decision.DEFER,
+    Behaviour.REQUEST_FOR_INFO: Decision.CLARIFY,
+    Behaviour.DIRECT: Decision.ANSWER,
+}
+"""What a reasoning form decides that is carried out by each behaviour."""
 
 Counts = tuple[tuple[int, ...], ...]
 """One row per gold class and one column per predicted one, both in the order of `BEHAVIOURS`; a fifth column is for the unparsed."""

@@ -19,7 +19,7 @@ from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import OTHER, Beside, compare_own
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.lines import read_line
-from talm_sim.tasks.options import PromptOptions
+from talm_sim.tasks.reasoning import NONE, ReasoningOptions, ask_for_thought, instruct_all, keyed, reasoning_label, reasoning_notes
 from talm_sim.tasks.when2call import measures, sections
 from talm_sim.tasks.when2call.published import TASK, URL, LineKind, kind_of, rough_length, scenario_of
 from talm_sim.tasks.when2call.row_schema import with_rows
@@ -54,7 +54,7 @@ def read_item(line: Any, where: str, task: str) -> Scenario:
     return scenario
 
 
-class When2CallOptions(PromptOptions):
+class When2CallOptions(ReasoningOptions):
     """Options of task `when2call`."""
 
     mode: Literal["logprob", "judge"] = option("logprob", GEN, "logprob: the likeliest given answer; judge: a free one.", metavar="MODE")
@@ -87,13 +87,14 @@ class When2CallTask(AskingTask[When2CallOptions]):
     data = files("talm_sim.tasks.when2call") / "scenarios"
     hub_file = "test/when2call_test_mcq.jsonl"
     maker = "talm_sim.tasks.when2call.maker:ItemMaker"
+    lessons = "talm_sim.tasks.when2call.training.lessons:ChoiceLessons"
     headline: ClassVar = {
         "F1": "all.macro_f1",
         "Acc": "all.accuracy",
         "Acc-norm": "all.accuracy_norm",
         "ToolHall": "all.tool_hallucination",
     }
-    named_by = ("template",)
+    named_by = ("template", "reasoning")
     listed: ClassVar = {"gold": "Right", "chosen": "Chosen"}
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
@@ -105,11 +106,13 @@ class When2CallTask(AskingTask[When2CallOptions]):
         """The JSON Schema of a line: a scenario, or a row as published."""
         return with_rows(super().line_schema())
 
-    def control(self, name: str, scenario: Scenario) -> Model | None:
+    label = staticmethod(reasoning_label)
+
+    def control(self, name: str, scenario: Scenario, *, reasoning: str = NONE) -> Model | None:
         """Return a policy that takes the option that shows the control's behaviour."""
         from talm_sim.tasks.when2call.controls import ChoicePolicy
 
-        return ChoicePolicy(name, scenario.target) if isinstance(scenario.target, Choice) else None
+        return ChoicePolicy(name, scenario, scenario.target, reasoning=reasoning) if isinstance(scenario.target, Choice) else None
 
     def for_traces(self, job: Job[When2CallOptions]) -> Job[When2CallOptions]:
         """Judge free answers: in a trace nobody scored the given ones."""
@@ -147,7 +150,8 @@ class When2CallTask(AskingTask[When2CallOptions]):
             with suppress(OSError):
                 written = read_bytes(Path(name), LARGEST_SETTINGS).decode(errors="replace")
         published = {"choices": "published"} if job.options.choices == "published" else {}
-        return {"task": self.name, "mode": job.options.mode, "template": written, "human": False, "perturb": (), **published}
+        asked = {"mode": job.options.mode, "template": written, "reasoning": job.options.reasoning}
+        return keyed({"task": self.name, **asked, "human": False, "perturb": (), **published})
 
     def sampling(self, options: When2CallOptions) -> Mapping[str, Any]:
         """As other tasks; with the published choices the provider's default temperature."""
@@ -156,7 +160,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
     def bounds(self, scenarios: Sequence[Scenario], job: Job[When2CallOptions], recorded: Recorded) -> Iterator[Bound]:
         """One request; where given answers are scored, one with each of them, in this process as one, and nothing is written."""
         served = not in_process(job.config.model)
-        for scenario, bound in zip(scenarios, super().bounds(scenarios, job, recorded), strict=True):
+        for scenario, bound in zip(scenarios, super().bounds(instruct_all(scenarios, job), job, recorded), strict=True):
             scored = len(scenario.target.options) if job.options.mode == "logprob" and isinstance(scenario.target, Choice) else 0
             sent = scored if served else 1
             read = {"least": sent, "most": sent, "input_tokens": bound.input_tokens * scored, "output_tokens": sent if served else 0}
@@ -178,7 +182,12 @@ class When2CallTask(AskingTask[When2CallOptions]):
 
     def settle(self, job: Job[When2CallOptions], recorded: Recorded) -> Job[When2CallOptions]:
         """See that the model can score answers where it must; said before its provider asks for a key."""
+        thinks = job.options.reasoning != NONE
         if job.options.mode == "logprob":
+            if thinks:
+                raise PrerequisiteError(
+                    f"--reasoning {job.options.reasoning}: given answers are scored, and none is written; add --mode judge."
+                )
             if job.options.choices == "published":
                 raise PrerequisiteError("--choices published: concerns free answers; add --mode judge, or leave it out.")
             if cannot_score(job.config.model):
@@ -186,6 +195,10 @@ class When2CallTask(AskingTask[When2CallOptions]):
             if job.config.tool_format == "constrained":
                 raise PrerequisiteError("--tool-format constrained: given answers are scored, and none is written; leave it out.")
             job = job.having(tool_format="native")  # also of a weak model
+        if thinks:
+            if job.config.tool_format == "constrained":
+                raise PrerequisiteError("--tool-format constrained: leaves no place for thought; leave it or --reasoning out.")
+            job = job.having(tool_format="native")
         return super().settle(job, recorded)
 
     def asking(self, job: Job[When2CallOptions], model: Model) -> Asking:
@@ -194,13 +207,14 @@ class When2CallTask(AskingTask[When2CallOptions]):
 
         scores = job.options.mode == "logprob"
         template = _template(job, model)
-        return Asking(
+        asking = Asking(
             _ask(template),
             lambda scenario: _check(scenario, template, model if scores else None),
             wording={} if template is None else {f"template {template.name}": template.source},
             template="" if template is None else template.name,
             graph=score_graph(template) if scores and template else None,
         )
+        return ask_for_thought(asking, job, model)
 
     def beside(self, run: RunView) -> Beside:
         """Return the paper's table of scored options, or that of free answers."""
@@ -236,6 +250,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
                 tool = summary.measure("tool_hallucination")
                 if tool is not None and not tool.n:
                     yield "no row shows no tools (and has gold cannot_answer): there is no tool hallucination rate"
+        yield from reasoning_notes(run.job)
         if options.choices == "published":
             given = run.job.config.temperature
             said = "the provider's default temperature" if given is None else f"temperature {given:g} as given, not the provider's default"

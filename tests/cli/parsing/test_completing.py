@@ -73,9 +73,12 @@ def offered(line: str) -> list[str]:
         ("talm-sim perturbations show ma", ["malformed-body", "mask"]),
         ("talm-sim scenarios show calendar-02.no", ["calendar-02.no-tools"]),
         ("talm-sim scenarios list --split perfect,under", ["perfect,underspecified"]),
-        ("talm-sim scenarios generate --task ", ["when2call", "awareness"]),
+        ("talm-sim scenarios generate --task ", ["when2call", "awareness", "refusal"]),
         ("talm-sim scenarios generate --task awareness --mani", ["--manipulation"]),
         ("talm-sim scenarios generate --mani", []),
+        ("talm-sim scenarios translate a", ["a-run"]),
+        ("talm-sim scenarios translate a-run --to ", ["vi", "th"]),
+        ("talm-sim scenarios tr", ["translate"]),
         ("talm-sim completion ", ["bash", "zsh", "fish"]),
     ],
 )
@@ -134,6 +137,19 @@ def test_a_run_that_is_called_as_an_option_is_not_offered(tmp_path: Path, monkey
         (tmp_path / "runs" / name).mkdir(parents=True)
         (tmp_path / "runs" / name / "run.json").write_text("{}")
     assert offered("talm-sim report ") == ["a", "latest"]
+
+
+def test_the_folders_of_adapters_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("out/sft", "sft"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "adapter_config.json").write_text("{}")
+    for name in (".hidden", "out/checkpoints"):
+        (tmp_path / name).mkdir()
+    assert offered("talm-sim run -M ") == ["lora="]
+    assert offered("talm-sim run -M lora=") == ["lora=out/", "lora=sft"]
+    assert offered("talm-sim run -M lora=out/") == ["lora=out/checkpoints/", "lora=out/sft"]
+    assert offered("talm-sim run -M lora=no/") == offered("talm-sim run -M device=") == []
 
 
 def typed_in_part(name: str, how: str) -> str | None:

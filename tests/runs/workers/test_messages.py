@@ -19,7 +19,7 @@ from talm_sim.models.metering import Count
 from talm_sim.runs.events import RequestRetried, ToolsRestarted
 from talm_sim.runs.workers import messages
 from talm_sim.runs.workers.messages import FROM_WORKER, LENGTH, TO_WORKER, frame
-from talm_sim.types import Episode, Form, Scenario, Termination, ToolEvent, Turn, Usage, Verdict
+from talm_sim.types import Episode, Form, Termination, ToolEvent, Usage, Verdict
 
 text = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(["\0", "\u2028\x1b[2J", "é\ufeff", "😀", '"\\'])
 number = st.integers(0, 2**53)
@@ -30,11 +30,6 @@ json_value = st.recursive(
 )
 json_object = st.dictionaries(text, json_value, max_size=3)
 usage = st.builds(Usage, input_tokens=number, output_tokens=number)
-scenario = st.builds(
-    lambda said, target: Scenario(id="s", group="perfect", turns=(Turn(messages=({"role": "user", "content": said},)),), target=target),
-    text,
-    st.none() | json_object.map(lambda found: {**found, "type": "own"}),
-)
 tool_event = st.builds(
     ToolEvent, turn=number, call_id=text, name=text, arguments=json_object, result=text, ok=st.booleans(), elapsed_ms=st.floats(0, 1e9)
 )
@@ -79,7 +74,7 @@ to_worker = st.one_of(
     st.builds(
         messages.Play,
         number=number,
-        scenario=scenario,
+        scenario=text,
         epoch=number,
         attempt=number,
         resume=st.none() | st.dictionaries(text, reply, max_size=2),

@@ -137,7 +137,7 @@ def test_workers_share_one_tool_service_and_find_the_new_one(tmp_path: Path, mon
     before = len(children_of(os.getpid()))
     run = talm_sim.run(**options, run_dir=tmp_path / "runs", max_episodes=4, workers=2, on_event=killing)
     assert dict(run.terminations) == {"answered": 12}
-    assert len(killing.started) == 1 and killing.children == before + 3, "a service and two workers"
+    assert len(killing.started) == 1 and killing.children == before + 2, "a service and one worker"
     assert [one for one in killing.events if isinstance(one, ToolsRestarted)] == [ToolsRestarted("killed by SIGKILL")]
     assert len(children_of(os.getpid())) == before
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from talm_sim.cli import main
+from talm_sim.tasks import find_task
 from talm_sim.tasks.refusal.page import sections
 from talm_sim.types import AcceptedCall, Calls, Scenario
 from tests.tasks.refusal.crafted import CLOCK, answered, case, tool
@@ -52,3 +54,16 @@ def test_a_line_under_the_table_says_that_translated_rows_are_not_of_native_spea
         assert main([*run, "--run-dir", str(tmp_path), "--run-id", language]) == 0
         printed = " ".join(capsys.readouterr().out.split())
         assert ("translated rows (1 in th): not written or read by native speakers" in printed) == said
+
+
+def test_rows_that_a_model_translated_are_named_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = next(one for one in find_task("refusal").read(["removed"]) if one.language == "th")
+    source = row.source.model_copy(update={"name": "talm-sim, translated by openai/m"})
+    file = tmp_path / "rows.jsonl"
+    file.write_text(json.dumps(row.model_copy(update={"source": source}).model_dump(mode="json")))
+    run = ["run", "--task", "refusal", "--model", "sim/cautious", "--scenarios", str(file)]
+    assert main([*run, "--run-dir", str(tmp_path), "--run-id", "r"]) == 0
+    assert "translated rows (1 in th): talm-sim, translated by openai/m" in " ".join(capsys.readouterr().out.split())
+    assert main(["show", f"{tmp_path / 'r'}:{row.id}"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"says the same as {row.original}, in language th (talm-sim, translated by openai/m)" in said

@@ -107,7 +107,7 @@ def _answer(episode: Episode, scenario: Scenario, *, pythonic: bool) -> str | li
     if not episode.model_turns:
         return ""
     turn = episode.model_turns[-1]
-    text = split_reasoning(turn.raw_text)[0]
+    text = split_reasoning(turn.written)[0]
     if pythonic and not (turn.tool_calls or turn.unparsable_calls):
         return text
     assert isinstance(scenario.target, Calls)
@@ -132,5 +132,5 @@ def _steps(episode: Episode, scenario: Scenario, *, pythonic: bool) -> list[list
 
 def _published_id(scenario: Scenario) -> str:
     """The row's id in BFCL's files."""
-    name = scenario.id.removesuffix(f"_{scenario.language}")
+    name = scenario.original.removesuffix(f"_{scenario.language}")
     return name.removesuffix("_2") if name.removesuffix("_2") in REPEATED_IDS else name

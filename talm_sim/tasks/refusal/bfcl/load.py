@@ -101,12 +101,14 @@ def _read_translation(path: Path, files: Sequence[Path], subsets: Sequence[Subse
     notes: list[str] = []
     ids = _Ids()
     for file in files:
-        source = Source(name=file.name)
         for line in _lines(file):
             subset, language = _subset_of(line), line.row.get("language")
             if not isinstance(language, str) or not language:
                 raise line.fault("language: missing or not text; write the question's language, for example vi.")
-            scenario, known = scenario_of(line, line, subset, ids.scenario_id(line, language), language, source)
+            name = ids.scenario_id(line, language)
+            english = ids.english_id(line, language, name)
+            source = Source(name=file.name) if english == name else Source(name=file.name, base=english, translation_of=english)
+            scenario, known = scenario_of(line, line, subset, name, language, source)
             found.append(scenario)
             notes += [f"{scenario.id}: the published ground truth {known}"] if known and subset in subsets and language in languages else []
     if not found:
@@ -152,6 +154,12 @@ class _Ids:
             raise line.fault(f"id: '{line.row['id']}' is also used in {self._seen[name]}; ids must be unique.")
         self._seen[name] = line.where
         return name
+
+    @staticmethod
+    def english_id(line: FileRow, language: str, name: str) -> str:
+        """Return the id of the same row of BFCL in English, given the scenario's id."""
+        published = str(line.row["id"]).removesuffix(f"_{language}")
+        return name if language == "en" else published + name.removeprefix(f"{published}_{language}")
 
 
 def _subset_of(line: FileRow) -> Subset:

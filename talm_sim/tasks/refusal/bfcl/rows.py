@@ -110,11 +110,18 @@ def scenario_of(line: FileRow, answer: FileRow | None, subset: Subset, name: str
         group=subset.name,
         turns=(turn,),
         shown_tools=tuple(text for text, _ in functions),
-        target=Calls(expected=subset.expected, accepted=accepted, syntax=subset.syntax),
+        target=Calls(expected=subset.expected, accepted=accepted, syntax=subset.syntax, cannot_answer=_refusal(line)),
         language=language,
         source=source,
     )
     return scenario, known
+
+
+def _refusal(line: FileRow) -> str:
+    text = line.row.get("cannot_answer", "")
+    if not isinstance(text, str):
+        raise line.fault("cannot_answer: is not a text; write how a refusal would be worded, or leave it out.")
+    return text.strip()
 
 
 def _messages(line: FileRow) -> tuple[dict[str, Any], ...]:

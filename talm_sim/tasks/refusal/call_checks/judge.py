@@ -95,7 +95,7 @@ def calls_of(episode: Episode, tools: Sequence[JsonObject], syntax: str) -> tupl
     turn = episode.model_turns[-1]
     if turn.tool_calls or turn.unparsable_calls:
         return turn.tool_calls
-    text = split_reasoning(turn.raw_text)[0]
+    text = split_reasoning(turn.written)[0]
     source = read_source_calls(text) if syntax != "python" else ()
     return source or read_calls(text, tools).calls
 
@@ -107,4 +107,4 @@ def bfcl_calls_of(episode: Episode) -> tuple[ToolCall, ...]:
     turn = episode.model_turns[-1]
     if turn.tool_calls or turn.unparsable_calls:
         return turn.tool_calls
-    return read_as_bfcl(split_reasoning(turn.raw_text)[0])
+    return read_as_bfcl(split_reasoning(turn.written)[0])

@@ -141,7 +141,7 @@ class Official:
         """The calls that BFCL reads where it was asked as BFCL asks, else those that our reader reads."""
         turn = episode.model_turns[-1] if episode.model_turns else None
         if pythonic and syntax != "python" and turn and not (turn.tool_calls or turn.unparsable_calls):
-            return self._decode(split_reasoning(turn.raw_text)[0].strip("`\n "), syntax)
+            return self._decode(split_reasoning(turn.written)[0].strip("`\n "), syntax)
         found = bfcl_calls_of(episode) if pythonic else calls_of(episode, tools, syntax)
         return [{call.name: call.arguments} for call in found]
 

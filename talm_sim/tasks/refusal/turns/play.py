@@ -104,7 +104,7 @@ async def open_turns(
         asked.check([one for one in scenarios if not acts(one)])
         for one in filter(acts, scenarios):
             if not environment.specs:
-                raise PrerequisiteError(f"scenario {one.id}: its functions are not recorded; add --tools live.")
+                raise PrerequisiteError(f"scenario {one.id}: its functions are not recorded there; record them with --record, or add --live.")
             environment.open(one)
 
     async with AsyncExitStack() as stack:

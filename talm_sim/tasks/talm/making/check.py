@@ -39,6 +39,7 @@ LOOKS_SECRET = re.compile(
 
 Finding = tuple[str, str]
 """What is wrong, and the fix."""
+_Begin = Callable[[Mapping[str, Any]], None]
 
 
 def check_scenarios(
@@ -47,7 +48,7 @@ def check_scenarios(
     call: CallTool,
     *,
     packaged: bool = False,
-    begin: Callable[[], None] | None = None,
+    begin: _Begin | None = None,
 ) -> list[Problem]:
     """Check every scenario by itself, against its base, and against the others.
 
@@ -57,7 +58,7 @@ def check_scenarios(
         call: Executes a gold call and returns its parsed result; called once for equal calls.
         packaged: Whether the rules for shipped scenarios apply as well: a licence is named, the tools are of one category, and a masked tool
             for which no person stands in gives a record, which nobody can compute or knows by heart.
-        begin: If tools keep a state for each episode, called before the gold calls of a scenario, which are then all made, in order.
+        begin: If tools keep a state for each episode, called with a scenario's `start` before its gold calls, which are then made in order.
 
     Returns:
         The problems, in the order of the scenarios; empty when all is well.
@@ -74,7 +75,7 @@ class _Proof:
     """Data that the checks of one set of scenarios share."""
 
     def __init__(
-        self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, packaged: bool, begin: Callable[[], None] | None
+        self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, packaged: bool, begin: _Begin | None
     ) -> None:
         self._begin = begin
         self._specs = specs
@@ -143,7 +144,7 @@ class _Proof:
         names = Counter(fact.name for fact in facts)
         results = []
         if self._begin is not None:
-            self._begin()
+            self._begin(scenario.start)
         for one in scenario.gold_calls:
             result, failure = self._run(one)
             results.append(result)
@@ -195,12 +196,13 @@ class _Proof:
 
     def _compare_with_base(self, scenario: Scenario, facts: tuple[Fact, ...]) -> Iterator[Finding]:
         if scenario.group == "perfect":
-            if scenario.source.base:
+            if scenario.source.base and not scenario.source.translation_of:
                 yield "a perfect scenario is its own base", "empty source.base"
             return
-        if not self._bases:
+        translated = bool(scenario.source.translation_of)
+        base = self._bases.get(scenario.base_in_language if translated else scenario.source.base)
+        if not self._bases or (translated and base is None):
             return
-        base = self._bases.get(scenario.source.base)
         if base is None:
             yield f"its base '{scenario.source.base}' does not exist", "set source.base to the perfect scenario's id"
             return
@@ -372,7 +374,12 @@ def _compare(fact: Fact, results: Sequence[Any]) -> Iterator[Finding]:
 
 
 def _check_only_removed(original: str, scenario: Scenario) -> Iterator[Finding]:
-    """Check that the query is the original without the removed texts, give or take a few words for each."""
+    """Check that the query is the original without the removed texts, give or take a few words for each.
+
+    A translation is not compared: it chooses its words anew.
+    """
+    if scenario.source.translation_of:
+        return
     before, after = Counter(tokens(original)), Counter(tokens(_agent_input_text(scenario)))
     removed = [one.removed_text for one in scenario.missing if one.removed_text]
     for text in removed:

@@ -23,7 +23,7 @@ from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.tasks.when2call.making.writers import tool_use_of_call
 from talm_sim.types import Behaviour, Fact, Missing
 
-__all__ = ["RuleWriter"]
+__all__ = ["RuleWriter", "describe_parameter"]
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FOLLOW_UPS = (
@@ -86,7 +86,7 @@ class RuleWriter:
             if source.removal:
                 gap = Item(source, Behaviour.REQUEST_FOR_INFO, "", source.removal.missing)
                 name = source.removal.missing.name
-                self._gaps[source.spec.category].append((name, _describe(name, gap.argument_description(name))))
+                self._gaps[source.spec.category].append((name, describe_parameter(name, gap.argument_description(name))))
 
     async def tool_use(self, source: SourceQuestion) -> WrittenText:
         """By the gold call; see `tool_use_of_call`."""
@@ -122,7 +122,7 @@ class RuleWriter:
                 return WrittenText(known["follow_up"])
             case _ if item.missing:
                 name = item.missing.name
-                return WrittenText(draw.choice(_FOLLOW_UPS).format(what=_describe(name, item.argument_description(name))))
+                return WrittenText(draw.choice(_FOLLOW_UPS).format(what=describe_parameter(name, item.argument_description(name))))
             case _:
                 return self._needless_follow_up(item, draw)
 
@@ -142,10 +142,16 @@ class RuleWriter:
         source = item.source
         own = source.spec.parameters.get("properties", {})
         gaps = [(name, what) for name, what in self._gaps[source.spec.category] if name not in own]
-        rest = [(name, _describe(name, item.argument_description(name))) for name in own if name not in (*source.spec.required, *item.given)]
+        rest = [
+            (name, describe_parameter(name, item.argument_description(name)))
+            for name in own
+            if name not in (*source.spec.required, *item.given)
+        ]
         for spec in source.others:
             beside = spec.parameters.get("properties", {})
-            rest += [(name, _describe(name, str(beside.get(name, {}).get("description", "")))) for name in spec.required if name not in own]
+            rest += [
+                (name, describe_parameter(name, str(beside.get(name, {}).get("description", "")))) for name in spec.required if name not in own
+            ]
         draw.shuffle(gaps)
         draw.shuffle(rest)
         for _, what in gaps + rest:
@@ -207,16 +213,16 @@ def _are_alike(true: Any, other: Any) -> bool:
     return isinstance(true, bool) or (true * other > 0 and 2 * abs(true) <= 3 * abs(other) <= 4.5 * abs(true))
 
 
-def _describe(name: str, description: str) -> str:
+def describe_parameter(name: str, description: str) -> str:
     """Return what a parameter is, as the object of "tell me": the beginning of its description, or its name.
 
-    >>> _describe("start", "Day to count from, not counted itself, as YYYY-MM-DD.")
+    >>> describe_parameter("start", "Day to count from, not counted itself, as YYYY-MM-DD.")
     'the day to count from'
-    >>> _describe("working_days", "How many working days to add.")
+    >>> describe_parameter("working_days", "How many working days to add.")
     'how many working days to add'
-    >>> _describe("to_key", "")
+    >>> describe_parameter("to_key", "")
     'the to key'
-    >>> _describe("feature", "A web feature by its caniuse.com name.")
+    >>> describe_parameter("feature", "A web feature by its caniuse.com name.")
     'a web feature by its caniuse.com name'
     """
     said = _CLAUSE.split(description.strip(), maxsplit=1)[0].strip()

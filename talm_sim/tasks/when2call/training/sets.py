@@ -7,25 +7,19 @@ Every draw comes from the seed and the scenario's id, so equal input gives equal
 
 from __future__ import annotations
 
-import json
 import random
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
 
 from talm_sim.common.digests import derive_seed
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.formats import CallToWrite
 from talm_sim.scenarios.tool_texts import required_of, spec_of
-from talm_sim.tasks.when2call.published import row_of
-from talm_sim.tasks.when2call.training.damage import Damage, ValuePool, calls_in, damages
-from talm_sim.tasks.when2call.training.forms import FORMS, Answer, Example, Form
+from talm_sim.tasks.training.damage import Damage, ValuePool, calls_in, damages
+from talm_sim.tasks.training.examples import Answer, Example, Kind, TrainingSet
 from talm_sim.types import Behaviour, Choice, JsonObject, Scenario
 
-__all__ = ["BALANCES", "Balance", "Kind", "TrainingSet", "build_set", "card"]
+__all__ = ["BALANCES", "build_set", "option_answer"]
 
-Kind = Literal["mcq", "sft", "preference"]
-Balance = Literal["natural", "paper", "calls"]
 BALANCES: dict[str, dict[Behaviour, int]] = {
     "sft": {Behaviour.TOOL_CALL: 1, Behaviour.REQUEST_FOR_INFO: 1, Behaviour.CANNOT_ANSWER: 1},
     "preference": {Behaviour.TOOL_CALL: 3, Behaviour.REQUEST_FOR_INFO: 2, Behaviour.CANNOT_ANSWER: 2},
@@ -36,35 +30,14 @@ has them; in the other half every right answer is a tool call.
 _CALLS_TO_REST = {Behaviour.TOOL_CALL: 4, Behaviour.REQUEST_FOR_INFO: 1, Behaviour.CANNOT_ANSWER: 1}
 """Twice as many tool calls as all the rest: the blend of section 3.3.1 that worked best."""
 _NOT_DRAWN = "not drawn, to keep the balance"
-_LONGEST_LIST = 20
 
 
-@dataclass(slots=True)
-class TrainingSet:
-    """Rows ready to be written, and how they came about."""
-
-    kind: Kind
-    form: Form
-    rows: list[JsonObject] = field(default_factory=list)
-    counts: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Counts by class of the right answer, by class of the rejected one, by damage."""
-    left_out: dict[str, list[str]] = field(default_factory=dict)
-    """Reason to the ids of the scenarios it kept out."""
-
-    def text(self) -> str:
-        """The rows as JSONL."""
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows)
-
-
-def build_set(
-    scenarios: Sequence[Scenario], kind: Kind, form: Form = "when2call", *, seed: int = 0, balance: Balance = "natural"
-) -> TrainingSet:
-    """Make a set of rows.
+def build_set(scenarios: Sequence[Scenario], kind: Kind, *, seed: int = 0, balance: str = "natural") -> TrainingSet:
+    """Make a set of examples.
 
     Args:
         scenarios: Scenarios of task when2call.
-        kind: `mcq`: the scenarios as published rows, all of them; `sft`; `preference`.
-        form: The format: `when2call`, or `trl` for TRL's trainers (not for `mcq`).
+        kind: `sft` or `preference`.
         seed: Seed of all draws.
         balance: `natural`: the classes as they come; `paper`: in the shares of the paper's sets, as many as the scarcest class allows;
             `calls`: two right tool calls to one of the rest, as in the paper's blend for SFT. In a preference set, the half of wrong
@@ -73,50 +46,16 @@ def build_set(
     Raises:
         PrerequisiteError: No row can be made, or the set cannot be balanced.
     """
-    if kind == "mcq":
-        if form != "when2call":
-            raise PrerequisiteError("--form: multiple-choice rows have one form; leave it at when2call, or choose --kind sft or preference.")
-        if balance != "natural":
-            raise PrerequisiteError("--balance: multiple-choice rows are all written; leave it at natural, or choose --kind sft or preference.")
-        rows = [row_of(scenario) for scenario in scenarios]
-        return TrainingSet(kind, form, rows, {"right": dict(Counter(row["correct_answer"] for row in rows))})
-    made = TrainingSet(kind, form)
+    made = TrainingSet(kind)
     usable = [scenario for scenario in scenarios if _note_flaw(made, scenario, _flaw(scenario, kind))]
-    if not usable:
-        why = "; ".join(f"{len(ids)}: {reason}" for reason, ids in made.left_out.items())
-        raise PrerequisiteError(f"no row can be made from {len(scenarios)} scenarios ({why or 'none given'}).")
-    examples = _sft(usable, seed, balance) if kind == "sft" else _preference(usable, made, seed, balance)
-    used = {example.scenario for example in examples}
+    if usable:
+        made.examples = _sft(usable, seed, balance) if kind == "sft" else _preference(usable, made, seed, balance)
+    made.refuse_empty(f"{len(scenarios)} scenarios")
+    used = {example.scenario.id for example in made.examples}
     for one in usable:
         _note_flaw(made, one, "" if one.id in used else _NOT_DRAWN)
-    random.Random(derive_seed("order", seed)).shuffle(examples)
-    made.rows = [FORMS[form](example) for example in examples]
-    made.counts["right"] = dict(Counter(example.gold.value for example in examples))
+    made.shuffle(seed)
     return made
-
-
-def card(made: TrainingSet, scenarios: Sequence[Scenario], sources: Sequence[JsonObject], **settings: Any) -> JsonObject:
-    """Return what must be known of a set beside its rows: origin, licences, settings, counts, and what was left out and why.
-
-    Args:
-        made: The set.
-        scenarios: The scenarios it was made of.
-        sources: Their files, each with name and digest.
-        settings: What else decided the rows: command, seed, balance.
-    """
-    origins = Counter((one.source.name, one.source.licence, one.source.url) for one in scenarios)
-    return {
-        "made_by": "talm-sim",
-        "kind": made.kind,
-        "form": made.form,
-        **settings,
-        "rows": len(made.rows),
-        "counts": made.counts,
-        "sources": list(sources),
-        "scenarios": len(scenarios),
-        "origins": [{"name": name, "licence": licence, "url": url, "scenarios": number} for (name, licence, url), number in origins.items()],
-        "left_out": [{"why": why, "scenarios": len(ids), "ids": ids[:_LONGEST_LIST]} for why, ids in made.left_out.items()],
-    }
 
 
 def _flaw(scenario: Scenario, kind: Kind) -> str:
@@ -147,15 +86,15 @@ def _call_flaw(scenario: Scenario) -> str:
 
 def _note_flaw(made: TrainingSet, scenario: Scenario, flaw: str) -> bool:
     if flaw:
-        made.left_out.setdefault(flaw, []).append(scenario.id)
+        made.leave_out(flaw, scenario.id)
     return not flaw
 
 
-def _sft(usable: Sequence[Scenario], seed: int, balance: Balance) -> list[Example]:
+def _sft(usable: Sequence[Scenario], seed: int, balance: str) -> list[Example]:
     return [_example(one) for one in _draw_balanced(usable, "sft", seed, balance)]
 
 
-def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balance: Balance) -> list[Example]:
+def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balance: str) -> list[Example]:
     """Return both halves; the larger half is cut to the size of the smaller."""
     damaged = _draw_damaged(usable, seed)
     drawn = _draw_balanced(usable, "preference", seed, balance, at_most=len(damaged))
@@ -164,15 +103,12 @@ def _preference(usable: Sequence[Scenario], made: TrainingSet, seed: int, balanc
             f"{len(damaged)} tool calls of {len(usable)} scenarios can be damaged, which is too few: they make up half of a preference set; "
             "give more scenarios whose right answer is a tool call."
         )
-    first = [_example(one, rejected=_other_answer(one, seed)) for one in drawn]
-    second = [_example(one, rejected=damage) for one, damage in damaged[: len(first)]]
-    made.counts["halves"] = {"wrong behaviour": len(first), "wrong call": len(second)}
-    made.counts["right, wrong behaviour"] = dict(Counter(example.gold.value for example in first))
-    made.counts["rejected"] = dict(Counter(example.rejected_as for example in (*first, *second)))
+    first = [_example(one, _other_answer(one, seed)) for one in drawn]
+    second = [_example(one, damage, f"/call-{number}") for number, (one, damage) in enumerate(damaged[: len(first)], 1)]
     return first + second
 
 
-def _draw_balanced(usable: Sequence[Scenario], kind: Kind, seed: int, balance: Balance, at_most: int | None = None) -> list[Scenario]:
+def _draw_balanced(usable: Sequence[Scenario], kind: Kind, seed: int, balance: str, at_most: int | None = None) -> list[Scenario]:
     """Return scenarios in the balance asked for, in the order given; `at_most` bounds their number."""
     rng = random.Random(derive_seed("drawn", seed))
     limit = len(usable) if at_most is None else min(at_most, len(usable))
@@ -217,24 +153,32 @@ def _draw_damaged(usable: Sequence[Scenario], seed: int) -> list[tuple[Scenario,
     return [(one, made[place]) for place in range(most) for one, made in zip(right, of_each, strict=True) if place < len(made)]
 
 
-def _example(scenario: Scenario, rejected: Behaviour | Damage | None = None) -> Example:
+def _example(scenario: Scenario, rejected: Behaviour | Damage | None = None, part: str = "") -> Example:
     gold = _choice(scenario).gold
-    wrong = rejected.calls if isinstance(rejected, Damage) else None if rejected is None else _answer(scenario, rejected)
     return Example(
-        scenario=scenario.id,
-        tools=scenario.shown_tools,
-        messages=scenario.turns[0].messages,
-        gold=gold,
-        chosen=_answer(scenario, gold),
-        rejected=wrong,
-        rejected_as="" if rejected is None else rejected.kind.value if isinstance(rejected, Damage) else rejected.value,
+        id=f"{scenario.id}{part}",
+        scenario=scenario,
+        action=gold.value,
+        chosen=option_answer(scenario, gold),
+        source=scenario.source.name or "scenarios",
+        rejected=None if rejected is None else rejected.answer if isinstance(rejected, Damage) else option_answer(scenario, rejected),
+        rejected_action="" if rejected is None else Behaviour.TOOL_CALL.value if isinstance(rejected, Damage) else rejected.value,
+        fault=rejected.kind.value if isinstance(rejected, Damage) else "",
     )
 
 
-def _answer(scenario: Scenario, behaviour: Behaviour) -> Answer:
+def option_answer(scenario: Scenario, behaviour: Behaviour) -> Answer:
+    """Return an option: words, or calls. The text of a single call is kept, as the task scores it."""
     text = _choice(scenario).text_of(behaviour)
     assert text is not None
-    return _calls(scenario) if behaviour is Behaviour.TOOL_CALL else text
+    calls = _calls(scenario)
+    if behaviour is not Behaviour.TOOL_CALL or not calls:
+        return text
+    return (CallToWrite(calls[0]["name"], calls[0]["arguments"], text),) if text.lstrip().startswith("{") else _to_write(calls)
+
+
+def _to_write(calls: Iterable[JsonObject]) -> tuple[CallToWrite, ...]:
+    return tuple(CallToWrite(call["name"], call["arguments"]) for call in calls)
 
 
 def _choice(scenario: Scenario) -> Choice:

@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.tasks.training.examples import Kind, TrainingSet
 from talm_sim.tasks.when2call.published import PreferenceRow, SftRow, read_rows, read_training
-from talm_sim.tasks.when2call.training.forms import Form, function_tool
-from talm_sim.tasks.when2call.training.sets import TrainingSet, build_set, card
+from talm_sim.tasks.when2call.training.forms import published_row
+from talm_sim.tasks.when2call.training.sets import build_set
 from talm_sim.types import Behaviour, Choice, Scenario
 from tests.tasks.when2call.choices import CALL, OTHER, TOOL, mixture, scenario
 
 
 def _read(made: TrainingSet, directory: Path) -> list[SftRow | PreferenceRow]:
     file = directory / "rows.jsonl"
-    file.write_text(made.text(), encoding="utf-8")
+    file.write_text("".join(json.dumps(published_row(one)) + "\n" for one in made.examples), encoding="utf-8")
     return read_training(file)
 
 
@@ -30,7 +31,7 @@ def test_sft_rows_hold_the_right_answer(tmp_path: Path) -> None:
     scenarios = mixture()
     known = {json.dumps([one.query, list(one.shown_tools)]): one for one in scenarios if one.group != "request_for_info"}
     made = build_set(scenarios, "sft")
-    assert made.counts == {"right": dict.fromkeys(("tool_call", "request_for_info", "cannot_answer"), 6)}
+    assert made.counts() == {"right": dict.fromkeys(("tool_call", "request_for_info", "cannot_answer"), 6)}
     rows = _read(made, tmp_path)
     assert Counter(row.behaviour for row in rows if isinstance(row, SftRow)) == {Behaviour.TOOL_CALL: 6, None: 12}
     for row in rows:
@@ -46,8 +47,8 @@ def test_sft_rows_hold_the_right_answer(tmp_path: Path) -> None:
 
 def test_a_preference_set_has_two_equal_halves_and_every_rejected_response_is_wrong(tmp_path: Path) -> None:
     made = build_set(mixture(8), "preference", seed=3)
-    halves = made.counts["halves"]
-    assert halves["wrong behaviour"] == halves["wrong call"] == len(made.rows) // 2 == 24
+    assert [bool(one.fault) for one in made.examples].count(True) == len(made.examples) // 2 == 24
+    assert len({one.id for one in made.examples}) == 48
     damaged = 0
     for row in _read(made, tmp_path):
         assert isinstance(row, PreferenceRow)
@@ -62,31 +63,34 @@ def test_a_preference_set_has_two_equal_halves_and_every_rejected_response_is_wr
             assert gone <= {"place", "guests"}
             assert set(changed) <= {"place", "guests"}, "nobody asked for the terrace"
     assert damaged == 24
-    assert sum(made.counts["rejected"].values()) == 48
+    assert sum(made.counts()["rejected"].values()) == 48
 
 
 def test_wrong_behaviours_are_drawn_uniformly() -> None:
-    rejected = build_set(mixture(150), "preference", seed=5).counts["rejected"]
+    rejected = build_set(mixture(150), "preference", seed=5).counts()["rejected"]
     assert rejected["direct"] == pytest.approx(150, abs=35)
     for behaviour in ("tool_call", "request_for_info", "cannot_answer"):
         assert rejected[behaviour] == pytest.approx(100, abs=30)
 
 
+def _right_of_wrong_behaviour(made: TrainingSet) -> dict[str, int]:
+    return dict(Counter(one.action for one in made.examples if not one.fault))
+
+
 def test_the_papers_balance() -> None:
     scenarios = mixture(21)[:-5]  # 21, 21 and 16
     sft = build_set(scenarios, "sft", balance="paper")
-    assert sft.counts["right"] == {"tool_call": 16, "request_for_info": 16, "cannot_answer": 16}
+    assert sft.counts()["right"] == {"tool_call": 16, "request_for_info": 16, "cannot_answer": 16}
     assert len(sft.left_out["not drawn, to keep the balance"]) == 10
     preference = build_set(scenarios, "preference", balance="paper")
-    assert preference.counts["right, wrong behaviour"] == {"tool_call": 21, "request_for_info": 14, "cannot_answer": 14}
-    assert preference.counts["halves"] == {"wrong behaviour": 49, "wrong call": 49}
-    assert preference.counts["right"] == {"tool_call": 21 + 49, "request_for_info": 14, "cannot_answer": 14}
+    assert _right_of_wrong_behaviour(preference) == {"tool_call": 21, "request_for_info": 14, "cannot_answer": 14}
+    assert preference.counts()["right"] == {"tool_call": 21 + 49, "request_for_info": 14, "cannot_answer": 14}
 
 
 def test_the_half_with_more_to_offer_is_cut(tmp_path: Path) -> None:
     scenarios = mixture(10)[9:]  # one tool call, which can be damaged in four ways
     made = build_set(scenarios, "preference")
-    assert made.counts["halves"] == {"wrong behaviour": 4, "wrong call": 4}
+    assert Counter(bool(one.fault) for one in made.examples) == {True: 4, False: 4}
     for seed in range(8):
         left = [name for ids in build_set(scenarios, "preference", seed=seed).left_out.values() for name in ids]
         assert scenarios[0].id not in left, "its damaged calls are in the set, whether or not it was drawn for the other half"
@@ -96,11 +100,10 @@ def test_the_half_with_more_to_offer_is_cut(tmp_path: Path) -> None:
 
 def test_equal_seeds_give_equal_rows_and_other_seeds_others() -> None:
     scenarios = mixture()
-    for kind in ("sft", "preference"):
-        texts = [build_set(scenarios, kind, seed=seed).text() for seed in (1, 1, 2)]
-        assert texts[0] == texts[1] != texts[2]
-    both = [build_set(scenarios, "preference", form, seed=1).counts for form in ("when2call", "trl")]
-    assert both[0] == both[1], "the form decides nothing but the form"
+    kinds: tuple[Kind, ...] = ("sft", "preference")
+    for kind in kinds:
+        made = [build_set(scenarios, kind, seed=seed).examples for seed in (1, 1, 2)]
+        assert made[0] == made[1] != made[2]
 
 
 def test_several_calls_stay_together_and_one_of_them_may_be_dropped(tmp_path: Path) -> None:
@@ -108,10 +111,8 @@ def test_several_calls_stay_together_and_one_of_them_may_be_dropped(tmp_path: Pa
     one = scenario(call=calls, tools=[json.dumps(TOOL), json.dumps(OTHER)])
     (row,) = _read(build_set([one], "sft"), tmp_path)
     assert _calls(row.messages[-1]["content"]) == calls
-    dropped = [made.counts["rejected"].get("call dropped", 0) for made in (build_set([one], "preference", seed=seed) for seed in range(12))]
+    dropped = [made.counts()["rejected"].get("call dropped", 0) for made in (build_set([one], "preference", seed=seed) for seed in range(12))]
     assert 0 < sum(dropped) < 12
-    (trl,) = build_set([one], "sft", "trl").rows
-    assert [call["function"]["name"] for call in trl["messages"][-1]["tool_calls"]] == ["book_table", "show_map"]
 
 
 @pytest.mark.parametrize(
@@ -136,24 +137,23 @@ def test_an_answer_equal_to_the_right_one_is_never_rejected() -> None:
     same = {kind.value: "I cannot." for kind in Behaviour} | {"tool_call": json.dumps(CALL), "direct": "Done."}
     twins = [scenario(f"t-{number}", "cannot_answer", answers=same) for number in range(20)]
     made = build_set([*mixture(20), *twins], "preference", seed=1)
-    for row in made.rows:
+    for row in map(published_row, made.examples):
         assert row["chosen_response"] != row["rejected_response"]
 
 
 def test_two_tool_calls_to_one_of_the_rest() -> None:
     made = build_set(mixture(12), "sft", balance="calls")
-    assert made.counts == {"right": {"tool_call": 12, "request_for_info": 3, "cannot_answer": 3}}
-    half = build_set(mixture(12), "preference", balance="calls").counts["right, wrong behaviour"]
+    assert made.counts() == {"right": {"tool_call": 12, "request_for_info": 3, "cannot_answer": 3}}
+    half = _right_of_wrong_behaviour(build_set(mixture(12), "preference", balance="calls"))
     assert half["tool_call"] == 2 * (half["request_for_info"] + half["cannot_answer"]) > 0
     with pytest.raises(PrerequisiteError, match="--balance calls: needs at least 4 to 1 to 1 scenarios"):
         build_set(mixture(3), "sft", balance="calls")
 
 
-@pytest.mark.parametrize("form", ["when2call", "trl"])
-def test_preference_rows_have_the_rewards_of_the_paper(form: Form) -> None:
-    rows = build_set(mixture(), "preference", form).rows
+def test_preference_rows_have_the_rewards_of_the_paper() -> None:
+    rows = [published_row(one) for one in build_set(mixture(), "preference").examples]
     assert rows and {(row["chosen_reward"], row["rejected_reward"]) for row in rows} == {(1.0, 0.0)}
-    assert not any("chosen_reward" in row for row in build_set(mixture(), "sft", form).rows)
+    assert not any("chosen_reward" in published_row(one) for one in build_set(mixture(), "sft").examples)
 
 
 def test_what_cannot_be_balanced_is_refused() -> None:
@@ -167,72 +167,18 @@ def test_what_cannot_be_balanced_is_refused() -> None:
         PrerequisiteError, match="--balance paper: needs at least 3 to 2 to 2 scenarios of tool_call, request_for_info, cannot_answer"
     ):
         build_set(mixture(2), "preference", balance="paper")
-    with pytest.raises(PrerequisiteError, match="--form: multiple-choice rows have one form"):
-        build_set(mixture(), "mcq", "trl")
-    with pytest.raises(PrerequisiteError, match="--balance: multiple-choice rows are all written"):
-        build_set(mixture(), "mcq", balance="paper")
     with pytest.raises(PrerequisiteError, match="scenario 'u-1': has no options to choose from"):
         build_set([scenario().model_copy(update={"target": None})], "sft")
     with pytest.raises(PrerequisiteError, match="no row can be made from 0 scenarios"):
         build_set([], "sft")
 
 
-def test_multiple_choice_rows_are_read_back_as_they_were(tmp_path: Path) -> None:
-    scenarios = [*mixture(), scenario("own", licence="Apache-2.0", url="", tool_use="other")]
-    file = tmp_path / "mcq.jsonl"
-    file.write_text(build_set(scenarios, "mcq").text(), encoding="utf-8")
-    assert read_rows(file) == scenarios
-
-
-def test_trl_rows() -> None:
-    rows = build_set(mixture(), "preference", "trl").rows
-    for row in rows:
-        assert list(row) == ["prompt", "chosen", "rejected", "tools", "chosen_reward", "rejected_reward"]
-        assert [message["role"] for message in row["prompt"]] == ["user"]
-        assert [message["role"] for side in ("chosen", "rejected") for message in row[side]] == ["assistant", "assistant"]
-        assert {tool["type"] for tool in json.loads(row["tools"])} == {"function"}
-    called = [row["chosen"][0] for row in rows if "tool_calls" in row["chosen"][0]]
-    assert called
-    assert all(message["content"] == "" and isinstance(message["tool_calls"][0]["function"]["arguments"], dict) for message in called)
-    (bare,) = build_set([scenario("x", "cannot_answer", tools=[])], "sft", "trl").rows
-    assert bare["tools"] is None
-    assert list(bare) == ["messages", "tools"]
-
-
-def test_a_tool_becomes_json_schema() -> None:
-    function = function_tool(json.dumps(TOOL))["function"]
-    properties = function["parameters"]["properties"]
-    types = {name: schema.get("type") for name, schema in properties.items()}
-    assert types == {"place": "string", "guests": "integer", "terrace": "boolean", "budget": "number", "days": "array", "extra": None}
-    assert (properties["guests"]["minimum"], properties["terrace"]["default"], properties["days"]["items"]) == (1, False, {"type": "string"})
-    assert function["parameters"]["required"] == ["place", "guests"]
-    assert function_tool(json.dumps({"type": "function", "function": TOOL})) == function_tool(json.dumps(TOOL))
-    beside = {"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "List[str], optional"}}}, "required": ["a"]}
-    assert function_tool(json.dumps(beside))["function"]["parameters"] == {
-        "type": "object",
-        "properties": {"a": {"type": "array"}},
-        "required": ["a"],
-    }
-    assert function_tool('{"name": "f", "parameters": 3}')["function"]["parameters"] == {"type": "object", "properties": {}}
-
-
-def test_the_card_tells_where_the_rows_come_from() -> None:
-    scenarios = [*mixture(), scenario("bad", "direct"), scenario("own", licence="Apache-2.0", url="", source="own")]
-    made = build_set(scenarios, "sft", seed=4)
-    told = card(made, scenarios, [{"file": "a.jsonl", "sha256": "00"}], command="talm-sim export", seed=4, balance="natural")
-    assert (told["rows"], told["scenarios"], told["seed"], told["command"]) == (19, 20, 4, "talm-sim export")
-    assert {origin["licence"]: origin["scenarios"] for origin in told["origins"]} == {"CC-BY-4.0": 19, "Apache-2.0": 1}
-    assert told["left_out"] == [{"why": "a direct answer is right here, which these sets never teach", "scenarios": 1, "ids": ["bad"]}]
-    assert told["sources"] == [{"file": "a.jsonl", "sha256": "00"}]
-    json.dumps(told)
-
-
 @pytest.mark.bench_data
 def test_the_published_rows_give_both_sets(bench_data: Path) -> None:
     scenarios = read_rows(bench_data / "when2call" / "when2call_sample.jsonl")
     sft = build_set(scenarios, "sft", balance="paper")
-    assert sft.counts["right"] == {"tool_call": 49, "request_for_info": 49, "cannot_answer": 49}
+    assert sft.counts()["right"] == {"tool_call": 49, "request_for_info": 49, "cannot_answer": 49}
     assert sft.left_out["its right tool call lacks a required parameter"] == ["13e29536-77a7-4c0b-9558-1ab14bc445b5"]
     preference = build_set(scenarios, "preference", balance="paper")
-    assert preference.counts["right, wrong behaviour"] == {"tool_call": 48, "request_for_info": 32, "cannot_answer": 32}
-    assert preference.counts["halves"] == {"wrong behaviour": 112, "wrong call": 112}
+    assert _right_of_wrong_behaviour(preference) == {"tool_call": 48, "request_for_info": 32, "cannot_answer": 32}
+    assert len(preference.examples) == 224

@@ -1,4 +1,4 @@
-"""The exports in `datasets` and in TRL's trainers: one real training step each, on a model too small to know anything."""
+"""The rows in `datasets` and in TRL's trainers: one real training step each, on a model too small to know anything."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ from typing import Any
 
 import pytest
 
-from talm_sim.tasks.when2call.training.sets import Kind, build_set
+from talm_sim.tasks.training.examples import Kind
+from talm_sim.tasks.training.writing import write_rows
+from talm_sim.tasks.when2call.training.forms import published_row
+from talm_sim.tasks.when2call.training.lessons import ChoiceLessons
+from talm_sim.tasks.when2call.training.sets import build_set
 from tests.tasks.when2call.choices import mixture
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(600), pytest.mark.filterwarnings("default")]
-
-TEMPLATE = (
-    "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
-    "{% for message in messages %}<{{ message.role }}>{{ message.content }}"
-    "{% for call in message.tool_calls or [] %}<call>{{ call.function | tojson }}</call>{% endfor %}<end>{% endfor %}"
-    "{% if add_generation_prompt %}<assistant>{% endif %}"
-)
-"""Shows what a template can show, so that the tokens tell whether it reached the trainer."""
 
 
 @pytest.fixture(autouse=True)
@@ -76,18 +72,24 @@ def _model(directory: Path, real: str) -> tuple[Any, Any]:
         )
         LlamaForCausalLM(config).save_pretrained(directory / "model")
         model = LlamaForCausalLM.from_pretrained(directory / "model")  # from a folder: the DPO trainer reads its reference there
-    tokenizer.chat_template = TEMPLATE
     return model, tokenizer
 
 
-def _dataset(directory: Path, kind: Kind, form: Any) -> Any:
+def _rows(kind: Kind, form: str) -> list[dict[str, Any]]:
+    made = build_set(mixture(), kind, seed=1)
+    if form == "when2call":
+        return [published_row(one) for one in made.examples]
+    return write_rows(made, ChoiceLessons().writer(None, "auto")).rows
+
+
+def _dataset(directory: Path, kind: Kind, form: str) -> Any:
     from datasets import load_dataset
 
-    made = build_set(mixture(), kind, form, seed=1)
+    rows = _rows(kind, form)
     file = directory / f"{kind}.jsonl"
-    file.write_text(made.text(), encoding="utf-8")
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     loaded = load_dataset("json", data_files=str(file), split="train", cache_dir=str(directory / "cache"))
-    assert loaded.to_list() == made.rows
+    assert loaded.to_list() == rows
     return loaded
 
 
@@ -116,7 +118,7 @@ def _trained(trainer: Any) -> float:
     return float(result.training_loss)
 
 
-@pytest.mark.parametrize("kind", ["sft", "preference", "mcq"])
+@pytest.mark.parametrize("kind", ["sft", "preference"])
 def test_published_forms_load_in_datasets(tmp_path: Path, kind: Kind) -> None:
     loaded = _dataset(tmp_path, kind, "when2call")
     assert set(loaded.column_names) >= {"tools"}
@@ -129,9 +131,7 @@ def test_sft_trainer_takes_a_step(tmp_path: Path, real: str) -> None:
     rows = _dataset(tmp_path, "sft", "trl")
     trainer = SFTTrainer(model=model, args=SFTConfig(**_settings(tmp_path, real)), train_dataset=rows, processing_class=tokenizer)
     seen = [tokenizer.decode(row["input_ids"]) for row in trainer.train_dataset]
-    calls = [text for text in seen if '<call>{"name": "book_table", "arguments": {"place":' in text]
-    assert len(calls) == sum("tool_calls" in row["messages"][-1] for row in rows) > 0
-    assert all("<tools>" in text and '"type": "object"' in text for text in seen)
+    assert seen == [f"{row['prompt']}{row['completion']}{tokenizer.eos_token}" for row in rows]
     assert 0 < _trained(trainer) < 20
 
 
@@ -143,6 +143,5 @@ def test_dpo_trainer_takes_a_step(tmp_path: Path, real: str) -> None:
     trainer = DPOTrainer(model=model, args=DPOConfig(**_settings(tmp_path, real)), train_dataset=rows, processing_class=tokenizer)
     first = trainer.train_dataset[0]
     chosen, rejected = (tokenizer.decode(first[key]) for key in ("chosen_ids", "rejected_ids"))
-    assert chosen != rejected
-    assert json.dumps(rows[0]["chosen"][0].get("tool_calls", [{}])[0].get("function", rows[0]["chosen"][0]["content"])).strip('"') in chosen
+    assert (chosen, rejected) == tuple(f"{rows[0][key]}{tokenizer.eos_token}" for key in ("chosen", "rejected"))
     assert _trained(trainer) == pytest.approx(0.6931, abs=0.01)  # ln 2: before the first step both models are the same

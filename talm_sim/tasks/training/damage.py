@@ -17,11 +17,12 @@ from enum import StrEnum
 from typing import Any
 
 from talm_sim.common.digests import canonical_json
+from talm_sim.models.formats import CallToWrite
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.scenarios.tool_texts import parameters_of, required_of
 from talm_sim.types import JsonObject
 
-__all__ = ["Damage", "DamageKind", "ValuePool", "calls_in", "damages"]
+__all__ = ["Damage", "DamageKind", "ValuePool", "as_objects", "calls_in", "damages"]
 
 _NOTHING = object()
 _ANY_TOOL = ""
@@ -44,6 +45,11 @@ class Damage:
 
     kind: DamageKind
     calls: tuple[JsonObject, ...]
+
+    @property
+    def answer(self) -> tuple[CallToWrite, ...]:
+        """The calls, to be written."""
+        return tuple(CallToWrite(call["name"], call["arguments"]) for call in self.calls)
 
 
 class ValuePool:
@@ -86,6 +92,11 @@ class _Slot:
     name: str
     pool: ValuePool
     rng: random.Random
+
+
+def as_objects(calls: Iterable[CallToWrite]) -> list[JsonObject]:
+    """Return calls as they are damaged: each an object with `name` and `arguments`."""
+    return [{"name": call.name, "arguments": call.arguments} for call in calls]
 
 
 def calls_in(text: str) -> tuple[JsonObject, ...] | None:

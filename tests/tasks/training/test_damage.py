@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.scenarios.tool_texts import parameters_of, required_of
-from talm_sim.tasks.when2call.training import damage
-from talm_sim.tasks.when2call.training.damage import DamageKind, ValuePool, calls_in, damages
+from talm_sim.tasks.training import damage
+from talm_sim.tasks.training.damage import DamageKind, ValuePool, calls_in, damages
 from tests.tasks.when2call.choices import CALL, TOOL
 
 SPECS: dict[str, Any] = {"book_table": TOOL}

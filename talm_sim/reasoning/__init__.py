@@ -1,0 +1,13 @@
+"""Reasoning forms: ten fields that a model fills before it acts, read from any text, written, and drawn by seed.
+
+The form is that of "Teaching Small Models When Not to Call Functions" (SIGIR 2026), section 3 of its README. What it contains is thought: it
+is never an attempt at a call, and no judge reads it (docs/intent.md).
+"""
+
+from __future__ import annotations
+
+from talm_sim.reasoning.fields import FIELDS, Decision, Value
+from talm_sim.reasoning.reading import ReasoningForm, find_form, read_form
+from talm_sim.reasoning.writing import begin_form, draw_form, write_form
+
+__all__ = ["FIELDS", "Decision", "ReasoningForm", "Value", "begin_form", "draw_form", "find_form", "read_form", "write_form"]

@@ -1,0 +1,30 @@
+"""Thought before an answer, for tasks that ask a model once: free, in a form, or in a form whose decisions are drawn.
+
+What a form contains is thought: it goes to `ModelTurn.reasoning`, and `ModelTurn.written` is what follows it.
+"""
+
+from __future__ import annotations
+
+from talm_sim.tasks.reasoning.asking import ask_for_thought, instruct, instruct_all, keyed, read_thought, reasoning_label, thought_text
+from talm_sim.tasks.reasoning.controls import with_thought
+from talm_sim.tasks.reasoning.measures import decision_matrix, reasoning_figure, reasoning_measures, reasoning_notes, reasoning_values
+from talm_sim.tasks.reasoning.options import NONE, WORDED, ReasoningOptions
+
+__all__ = [
+    "NONE",
+    "WORDED",
+    "ReasoningOptions",
+    "ask_for_thought",
+    "decision_matrix",
+    "instruct",
+    "instruct_all",
+    "keyed",
+    "read_thought",
+    "reasoning_figure",
+    "reasoning_label",
+    "reasoning_measures",
+    "reasoning_notes",
+    "reasoning_values",
+    "thought_text",
+    "with_thought",
+]

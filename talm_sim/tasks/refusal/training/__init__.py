@@ -1,0 +1,1 @@
+"""Training rows for task `refusal`."""

@@ -1,0 +1,8 @@
+"""Training of adapters by TRL's trainers: recipes, rows as tokens, one loss, and training that a kill does not undo."""
+
+from __future__ import annotations
+
+from talm_sim.training.recipe import RECIPES, Recipe, read_recipe
+from talm_sim.training.session import Forecast, Job, Step, forecast, train
+
+__all__ = ["RECIPES", "Forecast", "Job", "Recipe", "Step", "forecast", "read_recipe", "train"]

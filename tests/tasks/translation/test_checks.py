@@ -1,0 +1,145 @@
+"""The checks of translations, each on texts that pass it and on texts that fail it alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from talm_sim.tasks.translation.checks import NeededValue, Translation, check_translation, contains
+from talm_sim.tasks.translation.languages import read_english, read_numbers
+
+CITY = NeededValue("city", "Hanoi", ("HAN",))
+ENGLISH = "How many people live in Hanoi, and what was the temperature there on 4 March 2025?"
+VIETNAMESE = "Có bao nhiêu người sống ở Hanoi, và nhiệt độ ở đó vào ngày 4 tháng 3 năm 2025 là bao nhiêu?"
+THAI = "มีคนอาศัยอยู่ใน Hanoi กี่คน และอุณหภูมิที่นั่นในวันที่ 4 มีนาคม ค.ศ. 2025 เป็นเท่าไร"
+
+
+def failed(text: str, *needed: NeededValue, before: str = ENGLISH, language: str = "vi", **words: str) -> list[str]:
+    return [one.check for one in check_translation(Translation(before, text, language, needed or (CITY,), words))]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (VIETNAMESE, "vi"),
+        (VIETNAMESE.replace("tháng 3", "tháng ba"), "vi"),
+        (VIETNAMESE.replace("Hanoi", "HAN"), "vi"),
+        (THAI, "th"),
+        (THAI.replace("มีนาคม", "มี.ค."), "th"),
+        (THAI.replace("4", "๔").replace("2025", "๒๐๒๕"), "th"),
+    ],
+)
+def test_a_translation_that_says_the_same_passes(text: str, language: str) -> None:
+    assert failed(text, language=language) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "checks"),
+    [
+        ("  \n", "vi", ["empty"]),
+        (ENGLISH, "vi", ["english", "script", "number"]),
+        (VIETNAMESE.replace("Có bao nhiêu người sống ở", "How many people live in"), "vi", ["english"]),
+        (VIETNAMESE.replace("Có bao nhiêu người sống ở", "Có bao nhiêu people live in"), "vi", []),
+        (VIETNAMESE.replace("vào ngày", "what was the temperature there vào ngày"), "vi", ["english"]),
+        ("Combien de personnes vivent à Hanoi, et quelle température y faisait-il le 4/3/2025 ?", "vi", ["script"]),
+        (THAI, "vi", ["script", "script", "number"]),
+        (VIETNAMESE, "th", ["script"]),
+        (f"{VIETNAMESE[:-1]} (河内市)?", "vi", ["script"]),
+        (VIETNAMESE.replace("Hanoi", "thủ đô"), "vi", ["value"]),
+        (VIETNAMESE.replace("ngày 4", "ngày 5"), "vi", ["number"]),
+        (VIETNAMESE.replace("2025", "2568"), "vi", ["number"]),
+        (THAI.replace("มีนาคม", "เมษายน"), "th", ["number"]),
+        (f"{VIETNAMESE} Cảm ơn bạn.", "vi", ["length"]),
+        (f"Bản dịch:\n{VIETNAMESE}", "vi", ["length"]),
+        ("Hanoi 4/3/2025: ấm hay lạnh?", "vi", ["length"]),
+        (f"{VIETNAMESE} " * 8, "vi", ["length"]),
+    ],
+)
+def test_a_translation_that_does_not_is_named(text: str, language: str, checks: list[str]) -> None:
+    assert failed(text, language=language) == checks
+
+
+def test_values_stand_as_they_were_or_as_others_that_are_right() -> None:
+    before = "What is 12 miles in kilometres, seen from Poland, with 500 Swiss francs?"
+    needed = (NeededValue("unit", "mile", ("mi", "dặm")), NeededValue("country_code", "PL"), NeededValue("currency", "CHF"))
+    said = "12 dặm bằng bao nhiêu ki lô mét, nhìn từ Ba Lan, với 500 franc Thụy Sĩ?"
+    assert failed(said, *needed, before=before) == []
+    assert failed(said.replace("Ba Lan", "Thái Lan"), *needed, before=before) == ["value"]
+    # What the English text leaves open is left open.
+    zone = NeededValue("timezone", "Europe/Warsaw")
+    assert failed(said, *needed, zone, before=before) == []
+    assert failed(said.replace("Ba Lan", "Ba Lan (Europe/Warsaw)"), *needed, zone, before=before) == ["given away"]
+    # A small English word is no value that can be looked for, and a date is compared by its numbers.
+    small = (NeededValue("unit", "in"), NeededValue("day", "2025-03-04"))
+    assert failed("Nó cao bao nhiêu trong tháng 3?", *small, before="How high is it in March?") == []
+    # People who translated know what they called a value.
+    tin = NeededValue("element", "tin")
+    assert failed("Thiếc nóng chảy ở bao nhiêu độ?", tin, before="At how many degrees does tin melt?") == ["value"]
+    assert failed("Thiếc nóng chảy ở bao nhiêu độ?", tin, before="At how many degrees does tin melt?", tin="thiếc") == []
+
+
+def test_a_value_that_is_kept_is_not_read_as_numbers() -> None:
+    day = NeededValue("date", "March 11, 2022")
+    before = "Find the price of Amazon on March 11, 2022."
+    assert failed("Tìm giá của Amazon vào March 11, 2022 giúp tôi.", day, before=before) == []
+    assert failed("Tìm giá của Amazon vào ngày 11 tháng 3 năm 2022.", day, before=before) == ["value"]
+
+
+def test_a_small_number_may_become_a_digit_and_a_month_a_number() -> None:
+    before = "Two seats in June, please, and the fourth-largest hall of all."
+    assert failed("Cho mình 2 ghế trong tháng 6 nhé, và sảnh lớn thứ 4 trong tất cả.", before=before) == []
+    assert failed("Cho mình hai ghế trong tháng Sáu nhé, và sảnh lớn thứ tư trong tất cả.", before=before) == []
+    assert failed("Cho mình 3 ghế trong tháng 6 nhé, và sảnh lớn thứ 4 trong tất cả.", before=before) == ["number"]
+
+
+@pytest.mark.parametrize(
+    ("english", "written", "language", "same"),
+    [
+        ("86,400", "86.400", "vi", True),
+        ("86,400", "86400", "vi", True),
+        ("86,400", "86,400", "vi", False),
+        ("86,400", "86,400", "th", True),
+        ("3.5", "3,5", "vi", True),
+        ("3.5", "3.5", "vi", True),
+        ("3.5", "35", "vi", False),
+        ("1,250.50", "1.250,5", "vi", True),
+        ("1.2.3", "1.2.3", "vi", True),
+        ("007", "7", "th", True),
+        ("10.762", "10.762", "vi", True),
+        ("10.762", "10,762", "vi", True),
+    ],
+)
+def test_numbers_are_read_as_their_language_writes_them(english: str, written: str, language: str, same: bool) -> None:
+    (value,) = read_english(f"It is {english} long.").required
+    (readings,) = read_numbers(f"ที่ {written} và", language)
+    assert (value in readings) == same
+
+
+@given(numbers=st.lists(st.integers(0, 10**9), min_size=1, max_size=5), place=st.integers(0, 4), other=st.integers(0, 10**9))
+def test_numbers_are_equal_or_named(numbers: list[int], place: int, other: int) -> None:
+    english = "We need " + ", or ".join(f"{number:,}" for number in numbers) + " of them today, which is a lot to ask for."
+    written = [f"{number:,}".replace(",", ".") for number in numbers]
+
+    def translation() -> str:
+        return "Hôm nay chúng tôi cần " + " hoặc ".join(written) + " cái, nhiều quá nhỉ."
+
+    found = check_translation(Translation(english, translation(), "vi"))
+    assert found == []
+    place %= len(numbers)
+    written[place] = str(other)
+    changed = [one.check for one in check_translation(Translation(english, translation(), "vi"))]
+    assert ("number" in changed) == (other != numbers[place])
+
+
+@given(before=st.text(max_size=80), text=st.text(max_size=200), language=st.sampled_from(["vi", "th"]), value=st.text(max_size=8))
+def test_any_text_is_checked_and_none_passes_without_a_letter_of_the_language(before: str, text: str, language: str, value: str) -> None:
+    found = check_translation(Translation(before, text, language, (NeededValue("a", value, (text[:3],)),)))
+    assert found or text.strip()
+    if text.isascii():
+        assert found
+
+
+@given(st.text(min_size=3, max_size=10).filter(str.isalnum))
+def test_a_value_is_found_as_a_word_of_its_own(value: str) -> None:
+    assert contains(f"a {value}, b", value) and not contains(f"x{value}", f"{value}y")
