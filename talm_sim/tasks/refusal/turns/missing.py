@@ -178,7 +178,7 @@ def _names(text: str, scenario: Scenario, number: int) -> bool | None:
         needed = [one.tool for one in following.gold_calls if one.tool in following.tools_added] or [*following.tools_added]
         said = _stems(text)
         return any(_holds(text, name) or _stems_of_name(name) <= said for name in needed)
-    parameters = missing_parameters(scenario, number)
+    parameters = _missing_parameters(scenario, number)
     if not parameters:
         return None
     asked = " ".join(asking_sentences(text)) or text
@@ -186,7 +186,7 @@ def _names(text: str, scenario: Scenario, number: int) -> bool | None:
     return any(_holds(asked, name) or _main_word(name) in said for name in parameters)
 
 
-def missing_parameters(scenario: Scenario, number: int) -> tuple[str, ...]:
+def _missing_parameters(scenario: Scenario, number: int) -> tuple[str, ...]:
     """Return the parameters of the next turn's right calls that have a value which its message brings, and no earlier message held."""
     said = [" ".join(str(message.get("content") or "") for message in turn.messages) for turn in scenario.turns]
     brought, earlier = said[number + 1], " ".join(said[: number + 1])

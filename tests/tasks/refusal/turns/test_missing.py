@@ -224,6 +224,10 @@ def test_calls_of_functions_that_do_not_exist_are_found_in_all_rows(bfcl_v4: Pat
         found = [read_missing_turn(played(one, invented), one) for one in rows]
         assert [one and one.label for one in found] == [label] * 400
         assert all(one is not None and one.done for one in found)
+        known = [
+            one for one, made in zip(found, rows, strict=True) if made.group.endswith("param") and one is not None and one.named is not None
+        ]
+        assert len(known) == (0 if invented else 125)
 
 
 @pytest.mark.slow
