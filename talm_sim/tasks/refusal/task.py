@@ -75,7 +75,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
         "H-S": ("all.h_s_bfcl", "all.h_s", "all, en.h_s_bfcl", "all, en.h_s"),
     }
     named_by = ("template", "reasoning")
-    listed: ClassVar = {"gold": "Right", "found": "Found", "language": "Lang"}
+    listed: ClassVar = {"gold": "Right", "found": "Found", "missing": "Missing", "language": "Lang"}
     load = staticmethod(load)
     read_line = staticmethod(read_case)
     rows = staticmethod(measures.rows)
