@@ -179,6 +179,7 @@ NAMES = {
             "intent",
             "bfcl-official",
             "bfcl-turns",
+            "missing-turn",
         }
     ),
 }

@@ -21,13 +21,14 @@ from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
 from talm_sim.tasks.refusal.gaps import gap_of
 from talm_sim.tasks.refusal.propensity import Propensity
 from talm_sim.tasks.refusal.trees import reach_of, tree_lines
+from talm_sim.tasks.refusal.turns.table import HEADS, NAMES, missing_matrix, missing_measures, missing_values
 from talm_sim.types import Calls, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Verdict
 
-__all__ = ["ALL", "BFCL", "FORMAT", "INTENT", "MALFORMED", "TURNS", "figure", "rows", "summarize"]
+__all__ = ["ALL", "BFCL", "FORMAT", "INTENT", "MALFORMED", "MISSING", "TURNS", "figure", "rows", "summarize"]
 
 ALL = "all"
 """The group of everything in a language."""
-FORMAT, INTENT, BFCL, TURNS = "calls", "intent", "calls-bfcl", "bfcl-turns"
+FORMAT, INTENT, BFCL, TURNS, MISSING = "calls", "intent", "calls-bfcl", "bfcl-turns", "missing-turn"
 """The judges whose verdicts are read here."""
 CALLED, MALFORMED, REFUSED = "call", "malformed", "no call"
 """What was found if no call, or any call, is right: one that can be read, an unreadable attempt, or neither."""
@@ -57,6 +58,7 @@ _HEADS = {
     "h_s_bfcl": "H-S(BFCL)",
     "gap": "Gap",
     "gap_bfcl": "Gap(BFCL)",
+    **HEADS,
 }
 _SHARE, _MEAN = "call_likelier", "propensity"
 _PROPENSITY = {
@@ -72,6 +74,7 @@ _FIGURES = {
     "ast": mean_of("ast"),
     "ast_bfcl": mean_of("ast_bfcl"),
     "turns": mean_of("turns"),
+    **{name: mean_of(name) for name in NAMES},
     "irr": mean_of("h_i"),
     "h_i": _ATTEMPTS,
     "h_s": mean_of("h_s", "relevance"),
@@ -94,25 +97,25 @@ def rows(run: RunView) -> Iterator[Row]:
     """Return what each finished episode counts as, in the order of the plan.
 
     Values: `ast`, where calls are right; `h_i` and `h_s`, where none is; `relevance` (by format) and `relevance_intent`, where any is;
-    `ast_bfcl`, `h_s_bfcl` and `relevance_bfcl`, as BFCL reads raw text; `turns`, where the model acts; with `--propensity`, `call_likelier`
-    and `propensity`, where no call is right; `cut_off`, whether the output ends at the token limit. What no judge decided is left out. Labels:
-    `gold`, `found`, `subset`, `language`.
+    `ast_bfcl`, `h_s_bfcl` and `relevance_bfcl`, as BFCL reads raw text; `turns`, where the model acts, and `missing_...`, where a turn lacks
+    something; with `--propensity`, `call_likelier` and `propensity`, where no call is right; `cut_off`, whether the output ends at the token
+    limit. What no judge decided is left out. Labels: `gold`, `found`, `subset`, `language` and, where a turn lacks something, `missing`.
     """
     items = {one.id: one for one in run.scenarios() if isinstance(one.target, Calls) or one.group in MULTI_TURN}
-    judges = (FORMAT, INTENT, BFCL, TURNS)
+    judges = (FORMAT, INTENT, BFCL, TURNS, MISSING)
     said = {(one.judge, one.episode_id): one for one in run.verdicts() if one.judge in judges}
     several = len({one.language for one in items.values()}) > 1
     kind = run.job.options.reasoning  # once, because a stored run reads its job from the file
     for episode in run.episodes():
         if episode.scenario_id in items:
             scenario = items[episode.scenario_id]
-            *verdicts, turns = (said.get((judge, episode.id)) for judge in judges)
-            row = _row(episode, scenario, verdicts, turns, several=several)
+            verdicts = [said.get((judge, episode.id)) for judge in judges]
+            row = _row(episode, scenario, verdicts, several=several)
             target = scenario.target
             yield _with_thought(row, kind, episode, target, verdicts[1]) if row.scored and isinstance(target, Calls) else row
 
 
-def _row(episode: Episode, scenario: Scenario, verdicts: Sequence[Verdict | None], turns: Verdict | None, *, several: bool) -> Row:
+def _row(episode: Episode, scenario: Scenario, verdicts: Sequence[Verdict | None], *, several: bool) -> Row:
     group = f"{scenario.group}, {scenario.language}" if several else scenario.group
     target = scenario.target if isinstance(scenario.target, Calls) else None
     gold = target.expected if target else "turns"
@@ -120,22 +123,29 @@ def _row(episode: Episode, scenario: Scenario, verdicts: Sequence[Verdict | None
     if not row.scored:
         return row
     if target is None:
-        passed = {} if turns is None or turns.value is None else {"turns": turns.value}
-        found = "" if turns is None or turns.value is None else RIGHT if turns.value else turns.label
-        cut_off = any(turn.stop == "length" for turn in episode.model_turns)
-        return row.model_copy(update={"values": {**passed, "cut_off": cut_off}, "labels": {**row.labels, "found": found}})
+        return _acting_row(row, episode, scenario, *verdicts[3:])
     names = {
         "calls": ("ast", "", "ast_bfcl"),
         "none": ("h_s", "h_i", "h_s_bfcl"),
         "any": ("relevance", "relevance_intent", "relevance_bfcl"),
     }[target.expected]
     values: dict[str, bool | int | float | None] = {
-        name: verdict.value for name, verdict in zip(names, verdicts, strict=True) if name and verdict and verdict.value is not None
+        name: verdict.value for name, verdict in zip(names, verdicts[:3], strict=True) if name and verdict and verdict.value is not None
     }
     if (call := Propensity.of(episode).value) is not None:
         values |= {_SHARE: call > 0.5, _MEAN: call}
     values["cut_off"] = any(turn.stop == "length" for turn in episode.model_turns)
     return row.model_copy(update={"values": values, "labels": {**row.labels, "found": _answer_kind(target, *verdicts[:2])}})
+
+
+def _acting_row(row: Row, episode: Episode, scenario: Scenario, turns: Verdict | None, missing: Verdict | None) -> Row:
+    passed = None if turns is None else turns.value
+    found = "" if turns is None or passed is None else RIGHT if passed else turns.label
+    values, label = missing_values(episode, scenario, missing, passed)
+    cut_off = any(turn.stop == "length" for turn in episode.model_turns)
+    known = {} if passed is None else {"turns": passed}
+    labels = {**row.labels, "found": found, **({"missing": label} if label else {})}
+    return row.model_copy(update={"values": {**known, **values, "cut_off": cut_off}, "labels": labels})
 
 
 def _with_thought(row: Row, kind: str, episode: Episode, target: Calls, meant: Verdict | None) -> Row:
@@ -191,7 +201,8 @@ def figure(group: str, measure: str) -> Figure | None:
 
     def select(rows: Sequence[Row]) -> list[Row]:
         own = [row for row in rows if (row.labels["language"] == language if language else True)] if over_all else _of_group(group, rows)
-        if not over_all or not any(row.labels["subset"] in SUBSETS for row in own) or measure in {"ast", "ast_bfcl", "turns", *_PROPENSITY}:
+        of_all = {"ast", "ast_bfcl", "turns", *_PROPENSITY, *NAMES}
+        if not over_all or not any(row.labels["subset"] in SUBSETS for row in own) or measure in of_all:
             return own
         wanted = ("irrelevance",) if measure == "irr" else _COMPOSITE
         return [row for row in own if row.labels["subset"] in wanted]
@@ -207,7 +218,7 @@ def _subset(name: str, rows: Sequence[Row], run: RunView, *, alone: bool) -> Sum
     of_gold = {"calls": ("ast", "ast_bfcl"), "none": ("h_i", "h_s", "h_s_bfcl"), "any": ("relevance",), "turns": ("turns",)}
     measures = of_gold[rows[0].labels["gold"]]
     rates = {one: share(rows, one) for one in measures}
-    columns = (*_columns(rates, rows), *_propensity(rows), *reasoning_measures(rows, run.job.options.reasoning))
+    columns = (*_columns(rates, rows), *_propensity(rows), *reasoning_measures(rows, run.job.options.reasoning), *missing_measures(rows))
     return Summary.of(name, rows, facts=_facts(rows), measures=columns, matrices=tuple(_matrices(rows)) if alone else ())
 
 
@@ -227,7 +238,13 @@ def _overall_summary(name: str, rows: Sequence[Row], run: RunView) -> Summary:
     elif "none" in gold:
         rates |= {name: share(rows, name) for name in ("h_i", "h_s", "h_s_bfcl")}
     lines = tree_lines(run.job.options.bfcl_version, _rates_by_subset(rows), reach_of(rows, run)) if published else ()
-    measures = (*_columns(rates, refusals), *_propensity(rows), *reasoning_measures(rows, run.job.options.reasoning), *lines)
+    measures = (
+        *_columns(rates, refusals),
+        *_propensity(rows),
+        *reasoning_measures(rows, run.job.options.reasoning),
+        *missing_measures(rows),
+        *lines,
+    )
     return Summary.of(name, rows, facts=_facts(rows), measures=measures, matrices=tuple(_matrices(rows)), derived=True)
 
 
@@ -291,6 +308,7 @@ def _matrices(rows: Sequence[Row]) -> Iterator[Matrix]:
     yield from _matrix("calls", made, faults, tuple(_FAULT_HEADS.get(one, one) for one in faults))
     yield from _matrix("refusals", refused, (REFUSED, MALFORMED, CALLED))
     yield from _matrix("turns", acting, (RIGHT, *_TURN_FAULTS), (RIGHT, *_TURN_FAULTS.values()))
+    yield from missing_matrix(rows)
     yield from decision_matrix(rows, "action", (CALLED, REFUSED))
 
 

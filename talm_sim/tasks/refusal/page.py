@@ -19,6 +19,8 @@ from talm_sim.tasks.refusal.data import NOT_NATIVE
 from talm_sim.tasks.refusal.measures import ALL, FORMAT, INTENT
 from talm_sim.tasks.refusal.propensity import Propensity
 from talm_sim.tasks.refusal.tools import functions
+from talm_sim.tasks.refusal.turns.missing import read_missing_turn
+from talm_sim.tasks.refusal.turns.table import missing_lines, missing_note
 from talm_sim.tasks.sections import shorten
 from talm_sim.types import AcceptedCall, Calls, Episode, Line, Scenario, Section, Summary
 
@@ -32,6 +34,9 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     gold = gold_turns(scenario)
     if gold is not None:
         yield Section.of("Right calls, by turn", [shorten(line) for line in _turn_lines(scenario, gold)])
+        found = read_missing_turn(episode, scenario)
+        if found is not None:
+            yield Section.of(f"Turn {found.turn + 1}, in which something is missing", missing_lines(found))
         return
     said = dialogue(scenario)
     if len(said) > 1:
@@ -116,6 +121,7 @@ def notes(summaries: Sequence[Summary], run: RunView) -> Iterator[str]:
     if malformed:
         yield f"{malformed:,} malformed attempt{'' if malformed == 1 else 's'}: meant as a call, and none can be read"
         yield from _examples(run)
+    yield from missing_note(own)
     only = sum(summary.facts["bfcl_only"] for summary in own)
     if only:
         yield f"Gap(BFCL): BFCL reads a call in {only:,} output{'' if only == 1 else 's'} where no call is attempted (arguments without names)"

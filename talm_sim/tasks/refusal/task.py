@@ -22,6 +22,7 @@ from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.data import load, read_case
 from talm_sim.tasks.refusal.options import RefusalOptions
 from talm_sim.tasks.refusal.propensity import add_propensity, load_refusals, no_scores_error, refusals_for, wants_propensity
+from talm_sim.tasks.refusal.turns.missing import MISSING_TURN
 from talm_sim.tasks.refusal.turns.play import acts, has_acting_rows, open_turns, tool_traffic, turn_bounds
 from talm_sim.types import Calls, Episode, Scenario
 
@@ -53,9 +54,10 @@ class RefusalTask(AskingTask[RefusalOptions]):
         "all": ("fitting", "removed", "unrelated"),
     }
     success = ("ast", "h_s", "relevance", "turns")
-    own_judges = (measures.FORMAT, measures.INTENT, measures.BFCL, measures.TURNS)
+    own_judges = (measures.FORMAT, measures.INTENT, measures.BFCL, measures.TURNS, measures.MISSING)
     judge_classes: ClassVar = {
         measures.TURNS: "talm_sim.tasks.refusal.turns.judge:BfclTurnsJudge",
+        measures.MISSING: "talm_sim.tasks.refusal.turns.missing:MissingTurnJudge",
         measures.FORMAT: "talm_sim.tasks.refusal.call_checks.judge:CallsJudge",
         measures.BFCL: "talm_sim.tasks.refusal.call_checks.judge:BfclCallsJudge",
         "bfcl-official": "talm_sim.tasks.refusal.call_checks.official:BfclOfficialJudge",
@@ -73,7 +75,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
         "H-S": ("all.h_s_bfcl", "all.h_s", "all, en.h_s_bfcl", "all, en.h_s"),
     }
     named_by = ("template", "reasoning")
-    listed: ClassVar = {"gold": "Right", "found": "Found", "language": "Lang"}
+    listed: ClassVar = {"gold": "Right", "found": "Found", "missing": "Missing", "language": "Lang"}
     load = staticmethod(load)
     read_line = staticmethod(read_case)
     rows = staticmethod(measures.rows)
@@ -127,10 +129,11 @@ class RefusalTask(AskingTask[RefusalOptions]):
             yield bound + Bound(sent, sent, bound.input_tokens * texts, sent if served else 0)
 
     def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
-        """Return the judges of readable calls, of attempts and, if its reader is made for them, of the calls that BFCL reads; of turns."""
+        """Return the judges of calls, read and attempted, and as BFCL reads them if its reader is made for them; and of turns."""
         asked = (measures.FORMAT, measures.INTENT, *((measures.BFCL,) if self.calls_as(job) else ()))
         subsets = {*job.options.subset.split(",")}
-        return (*(() if subsets <= {*MULTI_TURN} else asked), *((measures.TURNS,) if has_acting_rows(job.options) else ()))
+        turns = (measures.TURNS, *((measures.MISSING,) if subsets & {*MISSING_TURN} else ())) if has_acting_rows(job.options) else ()
+        return (*(() if subsets <= {*MULTI_TURN} else asked), *turns)
 
     def person_questions(self, job: Job[RefusalOptions]) -> Sequence[PersonQuestion]:
         """Ask whether an answer passes, in words that fit a task whose right answer may be no call."""

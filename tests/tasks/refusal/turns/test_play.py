@@ -125,6 +125,24 @@ def test_the_controls_have_their_true_values(play: Play, control: str, passed: i
         assert [found[f"multi_turn_{one}_0"] for one in ("base", "long_context")] == [True, True]
 
 
+def test_the_turn_that_lacks_something_has_its_own_table(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    assert play("made", "--model", "sim/eager", subset="multi_turn_miss_func,multi_turn_miss_param") == 0
+    out = capsys.readouterr().out
+    found = {row.scenario: row for row in load_run("made").rows()}
+    labels = {name: row.labels["missing"] for name, row in found.items()}
+    assert labels == {"multi_turn_miss_func_0": "not_shown", "multi_turn_miss_param_0": "guessed"}
+    assert all((row.values["missing_right"], row.values["missing_done"]) == (False, True) for row in found.values())
+    passed = sum(row.values["missing_passed"] is True for row in found.values())
+    assert re.search(rf"the missing turn is wrong in 2 rows; BFCL's own check passes {passed} of these\s+2\b", out)
+    assert re.search(r"the missing turn +n +Right +Looked +Named +Done +BFCL", out)
+    assert re.search(r"miss_func +1 +0 .*\n +miss_param +0 +1 ", out[out.index("missing turn, all") :])
+    assert main(["show", "made:multi_turn_miss_func_0"]) == 0
+    assert re.search(r"Turn 2, in which something is missing\n +not shown: wrong", capsys.readouterr().out)
+    assert play("base", "--model", "sim/eager", subset="multi_turn_base") == 0
+    assert "missing turn" not in capsys.readouterr().out
+    assert {one.judge for one in load_run("base").verdicts()} == {"bfcl-turns"}
+
+
 def test_a_native_model_is_led_through_the_turns_and_shown_a_function_when_it_arrives(play: Play) -> None:
     with acting(RIGHT) as server:
         assert play("made", "--live", subset="multi_turn_miss_func,multi_turn_miss_param", server=server) == 0
