@@ -67,7 +67,7 @@ def offered(line: str) -> list[str]:
         ("talm-sim tools list --category wea", ["weather"]),
         ("talm-sim tools check --tools-from op", ["openapi:"]),
         ("talm-sim scenarios init --tools-from shop=py", ["shop=python:"]),
-        ("talm-sim run --tools-from b", ["built-in"]),
+        ("talm-sim run --tools-from b", ["built-in", "bfcl:"]),
         ("talm-sim run --tools-from zoo=openapi:pets.yaml,", [f"zoo=openapi:pets.yaml,{name}=" for name in ("server", "auth", "only")]),
         ("talm-sim run --tools-from pets.yaml,only=a,s", ["pets.yaml,only=a,server="]),
         ("talm-sim perturbations show ma", ["malformed-body", "mask"]),
