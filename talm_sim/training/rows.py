@@ -72,7 +72,7 @@ def read_rows(path: Path, method: Method) -> list[Row]:
         PrerequisiteError: The file cannot be read, or a row lacks something, is empty, or has an unknown class.
     """
     try:
-        lines = read_text(path, LARGEST_DATA).split("\n")
+        lines = read_text(path, LARGEST_DATA, "utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as err:
         reason = err.strerror if isinstance(err, OSError) else "is not UTF-8 text"
         raise PrerequisiteError(f"{path}: cannot be read ({reason}); name the file that `talm-sim export training` wrote.") from None

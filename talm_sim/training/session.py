@@ -205,6 +205,11 @@ def _prepare(job: Job) -> tuple[list[Example], Engine]:
     rows = read_rows(job.file, job.method)
     with _named_from(job):
         adapter = read_adapter(str(job.start)) if job.start else None
+    given = {"chat_template": job.chat_template} if job.chat_template else {}
+    try:
+        options = HFOptions(**given, threads=job.threads, device="auto", dtype="float32")
+    except PrerequisiteError as err:
+        raise PrerequisiteError(f"--{str(err).replace('_', '-', 1)}") from None
     try:
         import datasets
         import peft  # noqa: F401
@@ -212,11 +217,6 @@ def _prepare(job: Job) -> tuple[list[Example], Engine]:
     except ImportError as err:
         raise PrerequisiteError(f"talm-sim train: needs TRL and PEFT ({err}); install them with: {pip_install('train')}") from None
     datasets.disable_progress_bars()
-    given = {"chat_template": job.chat_template} if job.chat_template else {}
-    try:
-        options = HFOptions(**given, threads=job.threads, device="auto", dtype="float32")
-    except PrerequisiteError as err:
-        raise PrerequisiteError(f"--{str(err).replace('_', '-', 1)}") from None
     engine = load_engine(job.model, name, options)
     if engine.max_length is not None and job.recipe.max_length > engine.max_length:
         raise PrerequisiteError(

@@ -31,6 +31,7 @@ def train(*more: str, method: str = "sft", model: str = "hf/tiny") -> tuple[str,
         (train("--recipe", "when2call-rpo"), r"recipe when2call-rpo: is for rpo, not for sft; name another with --recipe\.$"),
         (train(method="rpo"), r"rows\.jsonl:1: row 'r0' has no text 'chosen'"),
         (train(model="openai/gpt-4o"), r"--model openai/gpt-4o: only models of this process can be trained; write hf/DIR\.$"),
+        (train("--chat-template", "empty.jinja"), r"error: --chat-template: 'empty\.jinja' is empty; name a Jinja file\.$"),
         (train("--from", "none"), r"error: --from none: there is no such directory"),
         (("train", "sft", "nosuch.jsonl", "--model", "hf/tiny", "--out", "out"), r"'nosuch\.jsonl' does not exist"),
         (("train", "ppo", "rows.jsonl", "--model", "hf/tiny", "--out", "out"), r"'ppo' is not one of"),
@@ -38,6 +39,7 @@ def train(*more: str, method: str = "sft", model: str = "hf/tiny") -> tuple[str,
 )
 def test_what_is_wrong_without_a_model(talm: Talm, arguments: tuple[str, ...], told: str) -> None:
     write_rows(Path("rows.jsonl"), completions(2))
+    Path("empty.jinja").touch()
     check(talm(*arguments), told)
     assert not Path("out").exists()
 
@@ -69,6 +71,8 @@ class TestWithAModel:
         asked = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
         write_rows(Path("rows.jsonl"), [{"id": "mine", "messages": asked, "tools": [{"type": "function", "function": {"name": "look_up"}}]}])
         check(talm(*train("--max-length", "64")), r"row 'mine' has tools, but the chat template of hf/tiny shows none; give one that does")
+        Path("shows.jinja").write_text("{{ tools | tojson }}{% for one in messages %}{{ one.content }}</s>{% endfor %}")
+        check(talm(*train("--max-length", "8", "--chat-template", "shows.jinja")), r"row 'mine' has \d+ tokens and would be cut")
         assert not Path("out").exists()
 
     def test_no_room_on_the_disk(self, talm: Talm, tiny: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:

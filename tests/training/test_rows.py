@@ -23,7 +23,9 @@ ASKED = {"role": "user", "content": "What?"}
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     file = write_rows(tmp_path / "rows.jsonl", completions(3))
     assert [one.values for one in read_rows(file, "sft")] == completions(3)
-    file.write_text(file.read_text(encoding="utf-8").replace("\n", "\r\n\r\n"), encoding="utf-8")
+    file.write_text(file.read_text(encoding="utf-8"), encoding="utf-8-sig")  # as Windows editors do
+    assert [one.values for one in read_rows(file, "sft")] == completions(3)
+    file.write_text(file.read_text(encoding="utf-8-sig").replace("\n", "\r\n\r\n"), encoding="utf-8")
     assert [one.place for one in read_rows(file, "sft")] == [f"{file}:{line}" for line in (1, 3, 5)]
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+_TEXT = click.Path(path_type=str, dir_okay=False, exists=True)
 _OVERRIDES = ("learning_rate", "epochs", "batch", "max_length", "seed", "dtype")
 _SILENCE_S = 30.0
 """Seconds after which a line is printed where there is no bar."""
@@ -38,7 +39,7 @@ _SILENCE_S = 30.0
 @click.option("--max-length", type=int, metavar="N", help="Most tokens of a row; a longer row is refused.")
 @click.option("--seed", type=int, metavar="N", help="Seed of the first weights and of the order of the rows.")
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), help="Type of the passes; the weights are float32.")
-@click.option("--chat-template", type=_FILE, metavar="FILE", help="Instead of the model's own, for rows with messages.")
+@click.option("--chat-template", type=_TEXT, metavar="FILE", help="Instead of the model's own, for rows with messages.")
 @click.option("--threads", type=int, metavar="N", help="CPU threads.")
 @click.option("--checkpoint", type=click.FloatRange(0), default=5.0, show_default=True, metavar="MIN", help="Minutes between checkpoints.")
 @click.option("--dry-run", is_flag=True, help="Only measure what the training would take.")
