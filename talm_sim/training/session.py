@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import logging
 import os
@@ -16,8 +15,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
-from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.models.local.adapters import ADAPTER_CARD, Weights, check_adapter, describe_weights, read_adapter
 from talm_sim.models.local.engine import Engine, HFOptions, load_engine
@@ -25,6 +22,7 @@ from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.prompting import Rendering
 from talm_sim.models.local.weights import cached_folder, digest_files, weights_digest
 from talm_sim.recordings.files import write_atomically
+from talm_sim.training.folder import BASE, CHECKPOINTS, at_work, check_disk, check_place, is_finished, last_checkpoint, temporary
 from talm_sim.training.recipe import Method, Recipe
 from talm_sim.training.rows import Example, encode_rows, read_rows
 
@@ -32,10 +30,6 @@ log = logging.getLogger(__name__)
 
 __all__ = ["Forecast", "Job", "Step", "forecast", "train"]
 
-_BASE, _CHECKPOINTS = "base", "checkpoints"
-"""Folders next to the adapter: the merged weights that a second stage trains, and what a training continues from."""
-_FULL = 2**24
-"""Bytes below which a disk is taken to be full if something cannot be written."""
 _TOKENS_TOGETHER = {"cpu": 2048, "cuda": 16_384}
 """Most tokens, padding included, of the rows in one pass; a model of 135M parameters needs about 4 MB for each."""
 _PACKAGES = ("torch", "transformers", "trl", "peft")
@@ -122,16 +116,16 @@ def train(job: Job, report: Callable[[Step], None]) -> bool:
     """
     examples, engine = _prepare(job)
     settings = _settings(job)
-    if _is_finished(job.out, settings):
+    if is_finished(job.out, settings):
         return False
-    _check_disk(job.out, _disk_needs(job, engine))
-    with _at_work(job.out):
-        from talm_sim.training.trainers import last_checkpoint, make_trainer
+    check_disk(job.out, _disk_needs(job, engine))
+    with at_work(job.out):
+        from talm_sim.training.trainers import make_trainer
 
         _write_card(job, settings, "", finished=False)
         if job.start is not None:
             engine = _second_stage(job, engine)
-        checkpoints = job.out / _CHECKPOINTS
+        checkpoints = job.out / CHECKPOINTS
         trainer = make_trainer(
             job.method,
             job.recipe,
@@ -143,11 +137,11 @@ def train(job: Job, report: Callable[[Step], None]) -> bool:
             report=lambda *step: report(Step(*step)),
             checkpoint_s=job.checkpoint_s,
         )
-        trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
+        trainer.train(resume_from_checkpoint=last_checkpoint(job.out))
         _save_adapter(trainer.model, job.out)
         losses = [{"step": one["step"], "loss": one["loss"]} for one in trainer.state.log_history if "loss" in one]
         write_atomically(job.out / "losses.jsonl", "".join(f"{json.dumps(one)}\n" for one in losses).encode())
-        _write_card(job, settings, weights_digest(job.out / _BASE) if job.start else settings["model_digest"], finished=True)
+        _write_card(job, settings, weights_digest(job.out / BASE) if job.start else settings["model_digest"], finished=True)
         shutil.rmtree(checkpoints, ignore_errors=True)
     return True
 
@@ -202,6 +196,7 @@ def _prepare(job: Job) -> tuple[list[Example], Engine]:
     provider, _, name = job.model.partition("/")
     if provider != "hf" or not name:
         raise PrerequisiteError(f"--model {job.model}: only models of this process can be trained; write hf/DIR.")
+    check_place(job.out)
     rows = read_rows(job.file, job.method)
     with _named_from(job):
         adapter = read_adapter(str(job.start)) if job.start else None
@@ -262,32 +257,10 @@ def _settings(job: Job) -> dict[str, Any]:
     }
 
 
-def _is_finished(out: Path, settings: dict[str, Any]) -> bool:
-    """Return whether a folder has the finished adapter of these settings.
-
-    Raises:
-        PrerequisiteError: It has something else.
-    """
-    card = out / ADAPTER_CARD
-    if not card.exists():
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise PrerequisiteError(f"--out {out}: exists and has no training; name another folder.")
-        return False
-    try:
-        stored = json.loads(read_text(card, LARGEST_SETTINGS))
-        changed = [f"{key} {str(stored[key])[:12]}, now {str(value)[:12]}" for key, value in settings.items() if stored[key] != value]
-        finished = bool(stored["finished"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise PrerequisiteError(f"{card}: cannot be read as a training; name another folder with --out.") from None
-    if changed:
-        raise PrerequisiteError(f"--out {out}: has a training with other settings ({'; '.join(changed)}); repeat them, or name another folder.")
-    return finished
-
-
 def _write_card(job: Job, settings: dict[str, Any], base_digest: str, *, finished: bool) -> None:
     """Write what an adapter is trained on and how; `base_digest` is of the weights that it belongs to."""
     names = {"model": job.model, "data": str(job.file), "from": str(job.start or "")}
-    card = {**names, **settings, "base": _BASE if job.start else job.model, "base_digest": base_digest, "finished": finished}
+    card = {**names, **settings, "base": BASE if job.start else job.model, "base_digest": base_digest, "finished": finished}
     write_atomically(job.out / ADAPTER_CARD, f"{json.dumps(card, indent=2, ensure_ascii=False)}\n".encode())
 
 
@@ -305,64 +278,14 @@ def _disk_needs(job: Job, engine: Engine) -> int:
     return 10 * adapter + base + 2**20
 
 
-def _check_disk(out: Path, needs: int) -> None:
-    there = next(one for one in (out.absolute(), *out.absolute().parents) if one.exists())
-    free = shutil.disk_usage(there).free
-    if free < needs:
-        raise PrerequisiteError(
-            f"--out {out}: needs {needs / 1e6:,.0f} MB on the disk, which has {free / 1e6:,.0f} MB free; free some, or name another."
-        )
-
-
-@contextlib.contextmanager
-def _at_work(out: Path) -> Iterator[None]:
-    """Keep every other training out of a folder, and say in one line if the disk is full; what was half-written is deleted.
-
-    Raises:
-        PrerequisiteError: Another process trains there, or the disk is full.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-    handle = os.open(out, os.O_RDONLY)
-    try:
-        with contextlib.suppress(ImportError):
-            import fcntl  # not on Windows
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        sweep(out)
-        yield
-    except BlockingIOError:
-        raise PrerequisiteError(f"--out {out}: another process trains there; wait for its end, or name another folder.") from None
-    except Exception as err:  # each library that writes has its own error for a full disk
-        if isinstance(err, PrerequisiteError):
-            raise
-        if getattr(err, "errno", None) not in (errno.ENOSPC, errno.EDQUOT) and shutil.disk_usage(out).free > _FULL:
-            raise
-        from talm_sim.training.trainers import last_checkpoint
-
-        last_checkpoint(out / _CHECKPOINTS)
-        raise PrerequisiteError(f"{out}: the disk is full; free some of it, then run the same command to continue.") from None
-    finally:
-        os.close(handle)
-
-
-@contextlib.contextmanager
-def _temporary(out: Path) -> Iterator[Path]:
-    """Yield a hidden folder within `out`; what is left in it at the end is deleted."""
-    folder = out / hidden_name("", ".tmp")
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _second_stage(job: Job, engine: Engine) -> Engine:
     """Return the base of a second stage: the first one's with its adapter merged, kept in a folder so that the result can be loaded."""
     from peft import PeftModel
 
-    place = job.out / _BASE
+    place = job.out / BASE
     if not place.exists():
         merged = PeftModel.from_pretrained(engine.model, str(job.start)).merge_and_unload()
-        with _temporary(job.out) as folder:
+        with temporary(job.out) as folder:
             merged.save_pretrained(folder)
             engine.tokenizer.save_pretrained(folder)
             folder.rename(place)
@@ -372,7 +295,7 @@ def _second_stage(job: Job, engine: Engine) -> Engine:
 
 def _save_adapter(model: Any, out: Path) -> None:
     """Write the adapter in PEFT's format; its configuration, by which it is found, last."""
-    with _temporary(out) as folder:
+    with temporary(out) as folder:
         model.save_pretrained(folder)
         for name in ("adapter_model.safetensors", "adapter_config.json"):
             os.replace(folder / name, out / name)

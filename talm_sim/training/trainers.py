@@ -5,7 +5,6 @@ This module imports torch and TRL; import it only when a training starts.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from math import isfinite
@@ -19,13 +18,11 @@ from transformers import PrinterCallback, TrainerCallback
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.training.folder import WHOLE
 from talm_sim.training.recipe import Method, Recipe
 from talm_sim.training.rows import Example
 
-__all__ = ["Dpo", "Rpo", "Sft", "last_checkpoint", "make_trainer", "rpo_loss"]
-
-_WHOLE = "whole"
-"""Name of the empty file that is written into a checkpoint last."""
+__all__ = ["Dpo", "Rpo", "Sft", "make_trainer", "rpo_loss"]
 
 
 class _Quiet:
@@ -43,7 +40,7 @@ class _Quiet:
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         super()._save_checkpoint(model, trial)  # type: ignore[misc]
         folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
-        (folder / _WHOLE).touch()
+        (folder / WHOLE).touch()
 
 
 class Sft(_Quiet, SFTTrainer):  # type: ignore[misc]
@@ -191,14 +188,3 @@ def _arguments(recipe: Recipe, folder: Path, together: int, most_steps: int) -> 
         "save_total_limit": 2,  # the last one may be half-written
         "dataloader_pin_memory": torch.cuda.is_available(),
     }
-
-
-def last_checkpoint(folder: Path) -> str | None:
-    """Return the newest whole checkpoint in a folder, or None; what a kill left half-written is deleted."""
-    whole = []
-    for found in folder.glob("checkpoint-*"):
-        if (found / _WHOLE).exists():
-            whole.append(found)
-        else:
-            shutil.rmtree(found)
-    return str(max(whole, key=lambda one: int(one.name.rpartition("-")[2]))) if whole else None

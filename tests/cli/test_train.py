@@ -33,6 +33,10 @@ def train(*more: str, method: str = "sft", model: str = "hf/tiny") -> tuple[str,
         (train(model="openai/gpt-4o"), r"--model openai/gpt-4o: only models of this process can be trained; write hf/DIR\.$"),
         (train("--chat-template", "empty.jinja"), r"error: --chat-template: 'empty\.jinja' is empty; name a Jinja file\.$"),
         (train("--from", "none"), r"error: --from none: there is no such directory"),
+        (
+            train("--out", "empty.jinja/out"),
+            r"error: --out empty\.jinja/out: cannot be written \(/.*empty\.jinja is not a folder\); name another",
+        ),
         (("train", "sft", "nosuch.jsonl", "--model", "hf/tiny", "--out", "out"), r"'nosuch\.jsonl' does not exist"),
         (("train", "ppo", "rows.jsonl", "--model", "hf/tiny", "--out", "out"), r"'ppo' is not one of"),
     ],
@@ -120,7 +124,8 @@ class TestWithAModel:
         assert card["finished"] and card["batch"] == 4 and card["base"] == "hf/tiny" and card["base_digest"] == card["model_digest"]
         assert talm(*train(*options))[2].startswith("was finished before; use it: ")
         check(
-            talm(*train(*options, "--seed", "1")), r"--out out: has a training with other settings \(seed 0, now 1\); repeat them, or name ano"
+            talm(*train(*options, "--seed", "1")),
+            r"--out out: has a training with other settings \(--seed 0, now 1\); repeat them, or name ano",
         )
         assert not any(json.loads(line)["loss"] > 9 for line in Path("out/losses.jsonl").read_text().splitlines())
 

@@ -152,17 +152,6 @@ def test_a_loss_that_is_no_number_ends_the_training(model: Path, tmp_path: Path)
         trainer.train()
 
 
-def test_a_half_written_checkpoint_is_deleted(tmp_path: Path) -> None:
-    from talm_sim.training.trainers import last_checkpoint
-
-    assert last_checkpoint(tmp_path) is None
-    for number, whole in ((9, True), (10, True), (11, False)):
-        (tmp_path / f"checkpoint-{number}").mkdir()
-        (tmp_path / f"checkpoint-{number}" / ("whole" if whole else "optimizer.pt")).touch()
-    assert last_checkpoint(tmp_path) == str(tmp_path / "checkpoint-10")
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["checkpoint-10", "checkpoint-9"]
-
-
 def test_the_stop_token_is_learned_and_the_prompt_is_not(model: Path, tmp_path: Path) -> None:
     trainer, examples = make(model, tmp_path, "sft")
     inputs = trainer.data_collator(list(trainer.train_dataset))
