@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from talm_sim.training.folder import whole_checkpoints
 from talm_sim.training.recipe import RECIPES, Recipe, read_recipe
 from talm_sim.training.session import Forecast, Job, Step, forecast, train
 
-__all__ = ["RECIPES", "Forecast", "Job", "Recipe", "Step", "forecast", "read_recipe", "train"]
+__all__ = ["RECIPES", "Forecast", "Job", "Recipe", "Step", "forecast", "read_recipe", "train", "whole_checkpoints"]

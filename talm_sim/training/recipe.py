@@ -38,7 +38,7 @@ class Recipe(OptionsModel):
         max_length: Most tokens of a row; a longer row is refused.
         seed: Seed of the adapter's first weights and of the order of the rows.
         dtype: Type that passes are computed in; the weights are float32 always.
-        beta: Weight of the difference from the model as this stage began (DPO, RPO).
+        beta: Weight of the difference from the model as it was when this stage began (DPO, RPO).
         scale: Weight of the rewards, which are 1 for the chosen answer and 0 for the rejected one (RPO).
     """
 

@@ -6,6 +6,7 @@ This module imports torch and TRL; import it only when a training starts.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from math import isfinite
 from pathlib import Path
@@ -72,7 +73,7 @@ def rpo_loss(chosen: Any, rejected: Any, beta: float, scale: float) -> Any:
     """Return the mean over pairs of how far the model's preference is from that of the rewards, as a divergence (`rpo_bwd_kl`).
 
     Args:
-        chosen: How much likelier the model finds the chosen answers than the model as this stage began, as differences of log-probabilities.
+        chosen: How much likelier the chosen answers are for the model than when this stage began, as differences of log-probabilities.
         rejected: The same of the rejected answers.
         beta: Weight of these differences.
         scale: Weight of the difference of the rewards, which is 1.
@@ -144,6 +145,7 @@ def make_trainer(
     """
     from datasets import Dataset
 
+    _silence_old_names()
     arguments = _arguments(recipe, folder, together, most_steps)
     config: Any = SFTConfig(**arguments) if method == "sft" else DPOConfig(**arguments, beta=recipe.beta)
     if config.n_gpu > 1:
@@ -162,6 +164,11 @@ def make_trainer(
     if method == "rpo":
         trainer.scale = recipe.scale
     return trainer
+
+
+def _silence_old_names() -> None:
+    """Print no warnings of old names: TRL uses them itself, and the new ones are unknown to older versions of transformers."""
+    warnings.filterwarnings("ignore", r"`\w*gradient_checkpointing\w*` is deprecated", FutureWarning)
 
 
 def _arguments(recipe: Recipe, folder: Path, together: int, most_steps: int) -> dict[str, Any]:

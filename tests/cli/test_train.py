@@ -6,12 +6,14 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from talm_sim.models.local.engine import silence_transformers
+from talm_sim.training import Forecast, Job, Step
 from tests.cli.wrong import Talm, check
 from tests.models.local.tiny import make_tiny
 from tests.training.tiny_training import completions, pairs, write_rows
@@ -52,6 +54,79 @@ def test_without_the_extra_a_line_says_what_to_install(talm: Talm, monkeypatch: 
     monkeypatch.setitem(sys.modules, "trl", None)
     write_rows(Path("rows.jsonl"), completions(2))
     check(talm(*train()), r"talm-sim train: needs TRL and PEFT \(.*\); install them with: pip install '.*\[train\]")
+
+
+def trained_in(steps: Sequence[float | None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every training one that reports these losses, and is interrupted if the last one is not the second."""
+
+    def run(job: Job, report: Callable[[Step], None]) -> bool:
+        for number, loss in enumerate(steps):
+            report(Step(number, 2, loss))
+        if len(steps) < 3:
+            raise KeyboardInterrupt
+        return True
+
+    monkeypatch.setattr("talm_sim.training.train", run)
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (False, "interrupted; no checkpoint was written yet; the same command begins again"),
+        (True, "interrupted; checkpoints are kept in out; run the same command to continue"),
+    ],
+)
+def test_ctrl_c_says_what_is_kept(talm: Talm, monkeypatch: pytest.MonkeyPatch, kept: bool, said: str) -> None:
+    write_rows(Path("rows.jsonl"), completions(2))
+    folder = Path("out/checkpoints/checkpoint-1")
+    folder.mkdir(parents=True)
+    if kept:
+        (folder / "whole").touch()
+    trained_in([None, 0.5], monkeypatch)
+    code, out, err = talm(*train())
+    assert (code, out) == (130, "") and said in err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("card", "task"),
+    [
+        ('{"task": "when2call"}', "when2call"),
+        ("", "TASK"),
+        ("{", "TASK"),
+        ("[]", "TASK"),
+        ('{"task": ["refusal"]}', "TASK"),
+        ('{"task": "; reboot"}', "TASK"),
+    ],
+)
+def test_the_next_command_names_the_task_of_the_rows(talm: Talm, monkeypatch: pytest.MonkeyPatch, card: str, task: str) -> None:
+    write_rows(Path("rows.jsonl"), completions(2))
+    if card:
+        Path("rows.card.json").write_text(card, encoding="utf-8")
+    trained_in([None, 0.5, 0.25], monkeypatch)
+    code, out, err = talm(*train())
+    assert (code, out) == (0, "out\n")
+    assert err.splitlines()[-1] == f"use it: talm-sim run --live --task {task} --model hf/tiny -M lora=out"
+
+
+def test_the_time_left_is_in_a_unit_that_fits(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_rows(Path("rows.jsonl"), completions(2))
+    trained_in([None, 0.5, 0.25], monkeypatch)
+    moments = iter([0.0, 0.0, 600.0, 1200.0])
+    monkeypatch.setattr("talm_sim.cli.commands.train.time", SimpleNamespace(monotonic=lambda: next(moments)))
+    assert talm(*train())[2].splitlines()[1:4] == [
+        "2 steps, 0 finished before",
+        "[1/2] loss 0.5000; about 10 minutes left",
+        "[2/2] loss 0.2500",
+    ]
+
+
+@pytest.mark.parametrize(("tokens", "said"), [(900, "about 9 seconds at 100 tokens"), (900_000, "about 2.5 hours at 100 tokens")])
+def test_a_forecast_is_in_a_unit_that_fits(talm: Talm, monkeypatch: pytest.MonkeyPatch, tokens: int, said: str) -> None:
+    write_rows(Path("rows.jsonl"), completions(2))
+    found = Forecast(rows=2, tokens=tokens, longest=9, steps=2, together=1, tokens_per_s=100, memory=10**9, disk=10**6)
+    monkeypatch.setattr("talm_sim.training.forecast", lambda job: found)
+    code, out, _ = talm(*train("--dry-run"))
+    assert code == 0 and out.splitlines()[1].startswith(said)
 
 
 @pytest.fixture
@@ -111,14 +186,14 @@ class TestWithAModel:
         code, out, err = talm(*train(*options, "--dry-run"))
         assert code == 0 and err.endswith("nothing was trained\n") and not Path("out").exists()
         tokens = sum(len(f"{one['prompt']}{one['completion']}") for one in completions())  # nearly bytes: the tokenizer joins `the`
-        found = re.match(r"12 rows, 2 epochs, 6 steps; (\d+) tokens, at most (\d+) in a text\nabout 0\.00 hours at ", out)
+        found = re.match(r"12 rows, 2 epochs, 6 steps; (\d+) tokens, at most (\d+) in a text\nabout \d seconds? at ", out)
         assert found and abs(int(found[1]) - 2 * tokens) < 0.15 * 2 * tokens and "memory " in out and "disk " in out
 
         code, out, err = talm(*train(*options))
         assert (code, out) == (0, "out\n")
         lines = err.splitlines()
         assert lines[0].startswith("recipe study: the paper does not state these") and lines[1] == "6 steps, 0 finished before"
-        assert re.fullmatch(r"\[6/6\] loss \d\.\d+; about 0 min left", lines[2]) and lines[3].startswith("use it: talm-sim run --live")
+        assert re.fullmatch(r"\[6/6\] loss \d\.\d+", lines[2]) and lines[3].startswith("use it: talm-sim run --live --task TASK --model")
         assert len(lines) == 4, "a library printed something"
         card = json.loads(Path("out/training.json").read_text())
         assert card["finished"] and card["batch"] == 4 and card["base"] == "hf/tiny" and card["base_digest"] == card["model_digest"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import exp, log, log1p
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,15 @@ def test_a_loss_that_is_no_number_ends_the_training(model: Path, tmp_path: Path)
             torch.nn.init.constant_(weight, float("nan"))
     with pytest.raises(PrerequisiteError, match=r"^step 1: the loss is not a finite number any more; lower --learning-rate\.$"):
         trainer.train()
+
+
+def test_no_warning_of_the_names_that_trl_uses(model: Path, tmp_path: Path) -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        make(model, tmp_path, "sft")
+        for name in ("gradient_checkpointing", "is_gradient_checkpointing", "other"):
+            warnings.warn(f"`{name}` is deprecated and will be removed in v6. Use another.", FutureWarning, stacklevel=1)
+    assert [str(one.message)[:9] for one in found if one.category is FutureWarning] == ["`other` i"]
 
 
 def test_the_stop_token_is_learned_and_the_prompt_is_not(model: Path, tmp_path: Path) -> None:

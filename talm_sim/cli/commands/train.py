@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from talm_sim.cli.parsing.arguments import completer_for, json_option, print_json
-from talm_sim.cli.terminal.text import count
+from talm_sim.cli.terminal.text import count, duration_words
 from talm_sim.errors import line_to_copy
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ _TEXT = click.Path(path_type=str, dir_okay=False, exists=True)
 _OVERRIDES = ("learning_rate", "epochs", "batch", "max_length", "seed", "dtype")
 _SILENCE_S = 30.0
 """Seconds after which a line is printed where there is no bar."""
+
+_NOT_KEPT = "no checkpoint was written yet; the same command begins again"
 
 
 @click.command()
@@ -48,14 +51,14 @@ def command(method: Any, file: Path, model: str, out: Path, recipe: str, dry_run
     """Train an adapter (LoRA) on a file of rows: sft, dpo or rpo.
 
     FILE is what `talm-sim export training` writes. The same command continues a training that was stopped or killed, and ends with the same
-    weights. Use the adapter with: talm-sim run --model hf/DIR -M lora=OUT. This needs the extra `train`.
+    weights. Use the adapter with: talm-sim run --task TASK --model hf/DIR -M lora=OUT. This needs the extra `train`.
 
     \b
     sft  learns the answers
     dpo  learns to prefer the chosen answer to the rejected one
     rpo  the same, as strongly as rewards of 1 and 0 say (When2Call)
     """  # noqa: D301  # Click's mark, not an escape
-    from talm_sim.training import Job, forecast, read_recipe, train
+    from talm_sim.training import Job, forecast, read_recipe, train, whole_checkpoints
 
     overrides = {key: given[key] for key in _OVERRIDES if given[key] is not None}
     settings = read_recipe(recipe, method, overrides)
@@ -70,7 +73,8 @@ def command(method: Any, file: Path, model: str, out: Path, recipe: str, dry_run
             trained = train(job, report)
     except KeyboardInterrupt:
         with suppress(OSError):  # the terminal may have gone
-            click.echo(f"interrupted; checkpoints are kept in {out}; run the same command to continue", err=True)
+            kept = f"checkpoints are kept in {out}; run the same command to continue"
+            click.echo(f"interrupted; {kept if whole_checkpoints(out) else _NOT_KEPT}", err=True)
         raise
     base = f"hf/{out / 'base'}" if job.start else model
     if as_json:
@@ -78,8 +82,21 @@ def command(method: Any, file: Path, model: str, out: Path, recipe: str, dry_run
     else:
         click.echo(out)
     done = "" if trained else "was finished before; "
-    click.echo(f"{done}use it: {line_to_copy('talm-sim', 'run', '--live', '--model', base, '-M', f'lora={out}')}", err=True)
+    line = line_to_copy("talm-sim", "run", "--live", "--task", _task_of(file), "--model", base, "-M", f"lora={out}")
+    click.echo(f"{done}use it: {line}", err=True)
     return 0
+
+
+def _task_of(file: Path) -> str:
+    """Return the task that rows were made from, as their card says; TASK if there is none."""
+    from talm_sim.common.plain_files import LARGEST_DOCUMENT, read_text
+    from talm_sim.tasks.registry import list_tasks
+
+    try:
+        task = json.loads(read_text(file.with_suffix(".card.json"), LARGEST_DOCUMENT))["task"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return "TASK"
+    return task if task in list_tasks() else "TASK"
 
 
 def _print_forecast(found: Forecast, job: Job, note: str, *, as_json: bool) -> None:
@@ -94,7 +111,7 @@ def _print_forecast(found: Forecast, job: Job, note: str, *, as_json: bool) -> N
     click.echo(
         f"{count(found.rows, 'row')}, {epochs}, {count(found.steps, 'step')}; {found.tokens:,} tokens, at most {found.longest:,} in a text"
     )
-    click.echo(f"about {found.hours:.2f} hours at {found.tokens_per_s:,.0f} tokens per second, measured on the longest rows")
+    click.echo(f"about {duration_words(found.hours * 3600)} at {found.tokens_per_s:,.0f} tokens per second, measured on the longest rows")
     click.echo(
         f"memory {found.memory / 1e9:.1f} GB at its peak, measured with {found.together} of the longest rows; disk {found.disk / 1e6:,.0f} MB"
     )
@@ -142,7 +159,8 @@ def _progress(note: str) -> Iterator[Callable[[Step], None]]:
             console.print(f"{count(step.total, 'step')}, {step.number} finished before", soft_wrap=True)
         elif now - said >= _SILENCE_S or step.number == step.total:
             said = now
-            left = (now - began) / (step.number - first) * (step.total - step.number)
-            console.print(f"[{step.number}/{step.total}] loss {step.loss:.4f}; about {left / 60:.0f} min left", soft_wrap=True)
+            seconds = (now - began) / (step.number - first) * (step.total - step.number)
+            left = f"; about {duration_words(seconds)} left" if seconds else ""
+            console.print(f"[{step.number}/{step.total}] loss {step.loss:.4f}{left}", soft_wrap=True)
 
     yield line

@@ -7,7 +7,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["as_json", "clip", "count", "count_each", "odds_words", "one_line", "one_line_text", "spreadsheet_cell", "strip_control"]
+__all__ = [
+    "as_json",
+    "clip",
+    "count",
+    "count_each",
+    "duration_words",
+    "odds_words",
+    "one_line",
+    "one_line_text",
+    "spreadsheet_cell",
+    "strip_control",
+]
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor moves
@@ -73,7 +84,7 @@ def clip(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
-def count(number: int, noun: str) -> str:
+def count(number: float, noun: str) -> str:
     """Return a number with its noun.
 
     >>> count(1, "episode"), count(2, "episode")
@@ -90,6 +101,20 @@ def count_each(numbers: Mapping[str, int]) -> str:
     """
     *others, last = [count(number, noun) for noun, number in numbers.items() if number] or [count(0, "question")]
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def duration_words(seconds: float) -> str:
+    """Say how long something takes, in the unit that fits.
+
+    >>> duration_words(0.2), duration_words(59.6), duration_words(3569), duration_words(3600), duration_words(9000)
+    ('1 second', '1 minute', '59 minutes', '1 hour', '2.5 hours')
+    """
+    if seconds < 59.5:
+        return count(max(1, round(seconds)), "second")
+    if seconds < 59.5 * 60:
+        return count(round(seconds / 60), "minute")
+    hours = round(seconds / 3600, 1)
+    return count(int(hours) if hours.is_integer() else hours, "hour")
 
 
 def odds_words(argument: str, choices: int) -> str:
