@@ -17,7 +17,7 @@ from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 from talm_sim.foreign.plugins import load_plugins
 from talm_sim.runs.tool_sources import move_tool_objects
 from talm_sim.tasks import Job, Task, find_task, job_of, list_tasks
-from talm_sim.tasks.registry import option_owner_message, owner_of_option
+from talm_sim.tasks.registry import option_owner_message, owners_of_option
 
 __all__ = [
     "RECORDINGS",
@@ -172,7 +172,7 @@ def check_environment(environ: Mapping[str, str], task: Task[Any], *, others: bo
     """
     for variable in sorted(environ):
         name = variable.removeprefix(ENV_PREFIX).lower()
-        if variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES and not (others and owner_of_option(name, task)):
+        if variable.startswith(ENV_PREFIX) and variable not in _OTHER_VARIABLES and not (others and owners_of_option(name, task)):
             refuse_unknown(name, task, spelt=lambda name: ENV_PREFIX + name.upper())
 
 
@@ -191,9 +191,9 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
     names = _names(task)
     if name in names:
         return
-    owner = owner_of_option(name, task)
-    if owner:
-        raise PrerequisiteError(f"{place}{spelt(name)} {option_owner_message(owner, task)}")
+    owners = owners_of_option(name, task)
+    if owners:
+        raise PrerequisiteError(f"{place}{spelt(name)} {option_owner_message(owners, task)}")
     raise PrerequisiteError(f"{place}unknown option '{spelt(name)}'.{did_you_mean(name, names, spelt)}")
 
 
@@ -233,7 +233,7 @@ def _from_file(document: Mapping[str, Any], file: Path | None, task: Task[Any]) 
     top = {key: value for key, value in document.items() if key not in tables}
     for key in top:
         name = key.replace("-", "_")
-        if name not in _names(task) and owner_of_option(name, task):
+        if name not in _names(task) and owners_of_option(name, task):
             refuse_unknown(name, task, f"{file}: ")
     yield from _of_table(top, _names(task), f"{file}: ")
     for other, table in tables.items():

@@ -18,6 +18,7 @@ from talm_sim.common.typed_options import fault_of
 from talm_sim.config import Scope
 from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean, line_to_copy
 from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.tasks.reasoning import WORDED
 from talm_sim.types import Episode, FrozenModel, Measure, Row, Scenario, Summary, Usage
 
 __all__ = ["COSTS", "WEIGHTS", "Column", "Side", "find_side", "is_baseline"]
@@ -284,13 +285,16 @@ def _settings(stored: StoredRun) -> dict[str, Any]:
     if "adapter" in digests:
         named = job.config.model_options
         options["model_options"] = {**named, "lora": f"{named['lora']} (digest {digests['adapter'][:12]})"}
+    wording = stored.manifest.wording
+    if not job.config.prompts:  # which of these texts is asked for follows from an option, which is named itself
+        wording = {name: text for name, text in wording.items() if name not in {f"prompt {one}" for one in WORDED}}
     tools = [tool.model_dump(mode="json") for _, tool in sorted(stored.tools().items())]
     return {
         **options,
         "language": ",".join(dict.fromkeys(scenario.language for scenario in stored.scenarios())),
         "temperature": job.settings().temperature,
         "max_new_tokens": job.settings().max_new_tokens,
-        **({"wording of the prompts": digest(stored.manifest.wording)} if stored.manifest.wording else {}),
+        **({"wording of the prompts": digest(wording)} if wording else {}),
         **({WEIGHTS: digests["base"][:12]} if "base" in digests else {}),
         **({"specifications of the tools": digest(tools)} if tools else {}),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -37,7 +37,7 @@ __all__ = [
     "list_makers",
     "list_tasks",
     "option_owner_message",
-    "owner_of_option",
+    "owners_of_option",
     "register_task",
     "reviewer_of",
     "task_of_file",
@@ -230,9 +230,9 @@ def job_of(config: RunConfig, created: datetime | None = None) -> Job[Any]:
     known = [name for name in (*RunConfig.model_fields, *task.options.model_fields) if name != "options"]
     for name in config.options:
         if name not in task.options.model_fields:
-            owner = owner_of_option(name, task)
-            if owner:
-                raise PrerequisiteError(f"{name}: {option_owner_message(owner, task)}")
+            owners = owners_of_option(name, task)
+            if owners:
+                raise PrerequisiteError(f"{name}: {option_owner_message(owners, task)}")
             raise PrerequisiteError(f"{name}: unknown option of task {task.name}.{did_you_mean(name, known)}")
     return Job(config, task, task.options(**config.options), created or datetime.now(UTC))
 
@@ -248,17 +248,17 @@ def known_scenarios(task: Task[Any], split: str, file: Path | None = None) -> li
     return task.load(job_of(RunConfig(task=task.name, split=split, scenarios=file)))
 
 
-def owner_of_option(name: str, task: Task[Any]) -> str:
-    """The other task whose own option `name` is; empty where no task has it."""
+def owners_of_option(name: str, task: Task[Any]) -> list[str]:
+    """The other tasks that have an option `name` of their own."""
+    found = []
     for other in list_tasks():
-        try:
+        with contextlib.suppress(PrerequisiteError):  # a broken package must not hide what is wrong with this name
             if other != task.name and name in find_task(other).options.model_fields:
-                return other
-        except PrerequisiteError:  # a broken package must not hide what is wrong with this name
-            continue
-    return ""
+                found.append(other)
+    return found
 
 
-def option_owner_message(owner: str, task: Task[Any]) -> str:
-    """What a message says of an option of `owner` that was given to `task`."""
-    return f"is an option of task {owner}, not of task {task.name}; leave it out, or add --task {owner}."
+def option_owner_message(owners: Sequence[str], task: Task[Any]) -> str:
+    """What a message says of an option of `owners` that was given to `task`."""
+    named = " or ".join(owners)
+    return f"is an option of task {named}, not of task {task.name}; leave it out, or add --task {named}."

@@ -102,6 +102,10 @@ def test_the_scope_of_any_option(name: str, scope: Scope) -> None:
         ({"option": 3}, r"^option: unknown option of task toy\. (?!.*'options')"),
         ({"zzz": 3}, r"^zzz: unknown option of task toy\. Known: task, .* and [0-9]+ more\.$"),
         ({"turn_limit": 3}, r"^turn_limit: is an option of task talm, not of task toy; leave it out, or add --task talm\.$"),
+        (
+            {"reasoning": "form"},
+            r"^reasoning: is an option of task when2call or refusal, not of task toy; leave it out",
+        ),
         ({"depth": 0}, r"^depth: 0 is too small; the least is 1\.$"),
         ({"depth": "deep"}, r"^depth: 'deep' is not a whole number"),
         ({"strict": "perhaps"}, r"^strict: 'perhaps' is neither true nor false"),

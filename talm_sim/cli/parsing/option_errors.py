@@ -66,17 +66,17 @@ def explain_extra_words(words: list[str], task: Any) -> str:
 
 def unknown_option_error(err: click.NoSuchOption, task: Any) -> click.UsageError:
     """Return the error for an unknown option, or for another task's."""
-    from talm_sim.tasks.registry import option_owner_message, owner_of_option
+    from talm_sim.tasks.registry import option_owner_message, owners_of_option
 
-    owner = owner_of_option(err.option_name.lstrip("-").replace("-", "_"), task) if task is not None else ""
-    if not owner:
+    owners = owners_of_option(err.option_name.lstrip("-").replace("-", "_"), task) if task is not None else []
+    if not owners:
         return err
-    return click.UsageError(f"{err.option_name} {option_owner_message(owner, task)}")
+    return click.UsageError(f"{err.option_name} {option_owner_message(owners, task)}")
 
 
 def fixed_option_error(err: click.NoSuchOption, task: Any, scopes: Collection[Scope]) -> click.UsageError:
     """Return the error of a command about a stored run: for an unknown option, a fixed one, or another task's."""
-    from talm_sim.tasks.registry import owner_of_option
+    from talm_sim.tasks.registry import owners_of_option
 
     name = err.option_name.lstrip("-").replace("-", "_")
     for model in () if task is None else (RunConfig, task.options):
@@ -84,5 +84,5 @@ def fixed_option_error(err: click.NoSuchOption, task: Any, scopes: Collection[Sc
             judged = scope_of(model, name) is Scope.SCORING
             fix = "to use another value: talm-sim judge RUN" if judged else "to use another value, start a new run with: talm-sim run"
             return click.UsageError(f"{err.option_name} is fixed when a run is {'judged' if judged else 'made'}; {fix}")
-    owner = owner_of_option(name, task) if task is not None else ""
-    return click.UsageError(f"{err.option_name} is an option of task {owner}; the run is of task {task.name}.") if owner else err
+    owners = owners_of_option(name, task) if task is not None else []
+    return click.UsageError(f"{err.option_name} is an option of task {' or '.join(owners)}; the run is of task {task.name}.") if owners else err

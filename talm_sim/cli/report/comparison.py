@@ -82,7 +82,8 @@ def comparison_lines(
 
 
 def _about(one: Comparison) -> Iterator[str]:
-    size = f"{one.pairs:,} pairs of a scenario and its translation" if one.translated else f"{one.pairs:,} pairs"
+    pairs = f"{one.pairs:,} pair{'' if one.pairs == 1 else 's'}"
+    size = f"{pairs} of a scenario and its translation" if one.translated else pairs
     size += f", {one.not_scored:,} of them not scored" if one.not_scored else ""
     left = [f"{len(names):,} scenarios in {letter} alone" for letter, names in (("A", one.first_only), ("B", one.second_only)) if names]
     yield "; ".join([size, *([f"left out: {', '.join(left)}"] if left else [])])

@@ -147,7 +147,7 @@ def _turn(turn: TurnPart, full: bool, earlier: dict[str, int]) -> Iterator[Rende
     if turn.reasoning.strip():
         yield prose("thinks: " + strip_control(turn.reasoning).strip(), "dim italic")
     if turn.text.strip():
-        yield prose(strip_control(turn.text).strip())
+        yield prose(("answers: " if turn.reasoning.strip() else "") + strip_control(turn.text).strip())
     for broken in turn.broken:
         yield Text(f"! not a valid call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
     for _, alike in groupby(enumerate(turn.events), lambda item: item[0] if full or isinstance(item[1], Asked) else likeness(item[1])):

@@ -16,7 +16,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import score_interval
 from talm_sim.models.base import GenerationSettings
 from talm_sim.reasoning import Decision, draw_form, find_form
-from talm_sim.runs.compare import Comparison, Difference
+from talm_sim.runs.compare import Comparison, Difference, compare
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.tasks import find_task
@@ -253,7 +253,11 @@ def test_an_episode_shows_its_form_apart_from_its_answer(
     assert main(["show", f"{one.path}:calendar-01.removed"]) == 0
     said = capsys.readouterr().out
     assert "thinks: task_summary: On which date" in said
-    assert said.index("why: nothing shown is used") < said.index("I cannot do that with what I have.") < said.index("Verdicts")
+    assert said.index("why: nothing shown is used") < said.index("answers: I cannot do that with what I have.") < said.index("Verdicts")
+
+
+def test_the_wording_that_an_option_asks_with_is_no_second_difference(runs: dict[tuple[str, str, str], StoredRun]) -> None:
+    assert list(compare(runs["refusal", "oracle", "free"], runs["refusal", "oracle", "form"]).changed) == ["reasoning"]
 
 
 def test_a_comparison_says_how_many_times_as_much_was_thought() -> None:
