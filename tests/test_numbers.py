@@ -144,7 +144,7 @@ def awareness() -> Iterator[tuple[list[Row], View]]:
 
 def refusal() -> Iterator[tuple[list[Row], View]]:
     names = {"calls": ("ast", "ast_bfcl"), "none": ("h_i", "h_s", "h_s_bfcl"), "any": ("relevance", "relevance_intent", "relevance_bfcl")}
-    names["turns"] = ("turns", "missing_right", "missing_looked", "missing_named", "missing_done", "missing_passed")
+    names["turns"] = ("turns", "missing_turn", "missing_looked", "missing_named", "missing_done", "missing_passed")
     rows = []
     for subset in SUBSETS.values():
         values = dict.fromkeys(names[subset.expected], True) | {"cut_off": False}

@@ -32,7 +32,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "tasks": (_AT + "tasks:command", "The tasks: list, show."),
         "tools": (_AT + "tools:command", "The tools: list, show, check, build, licences, serve."),
         "perturbations": (_AT + "perturbations:command", "The perturbations: list, show."),
-        "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, schema, stats, init, check, generate, review."),
+        "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, schema, stats, init, check, generate, translate, review."),
         "models": (_AT + "models:command", "The model providers and local models: list, get."),
         "runs": (_AT + "runs:command", "The stored runs: list, delete, rename, merge."),
         "config": (_AT + "config:command", "The options a run would use: show."),

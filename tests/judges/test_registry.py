@@ -16,7 +16,18 @@ from tests.judges.scripted import scripted
 
 MODEL = "openai/gpt-4o"
 GENERAL = ("reference", "fault", "respect", "llm", "person", "preference")
-BROUGHT = ("behaviour", "behaviour-llm", "behaviour-llm-first-call", "bfcl-official", "calls", "calls-bfcl", "explanation", "intent")
+BROUGHT = (
+    "behaviour",
+    "behaviour-llm",
+    "behaviour-llm-first-call",
+    "bfcl-official",
+    "bfcl-turns",
+    "calls",
+    "calls-bfcl",
+    "explanation",
+    "intent",
+    "missing-turn",
+)
 """Judges that come with a task."""
 
 

@@ -13,38 +13,14 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, ScoringModel, TextModel
 from talm_sim.models.registry import open_model
 from tests.models.local.tiny import make_tiny
+from tests.models.local.tiny_server import MODEL, Server
 from tests.models.loopback import Answer, loopback
 
-torch = pytest.importorskip("torch", reason="torch is not installed (the extra local)")
+pytest.importorskip("torch", reason="torch is not installed (the extra local)")
 pytest.importorskip("transformers", reason="transformers is not installed (the extra local)")
 
-MODEL = "openai-api/my-server/tiny"
 PROMPT = "Which is the tallest? việt\n\nAssistant:\n"
 OPTIONS = ["The tower.", '{"name": "look"}', "ệ, the other 😀", " \n"]
-
-
-class Server:
-    """The tiny model behind `/completions`, as vLLM answers: a token of half a character has an empty text."""
-
-    def __init__(self, folder: Path) -> None:
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-
-        self.tokenizer = AutoTokenizer.from_pretrained(folder)
-        self.model = AutoModelForCausalLM.from_pretrained(folder, dtype="float32").eval()
-
-    def answer(self, text: str) -> Answer:
-        ids = self.tokenizer.encode(text, add_special_tokens=False)
-        with torch.inference_mode():
-            logprobs = torch.log_softmax(self.model(torch.tensor([ids])).logits[0].float(), -1)
-        values = [None, *(float(logprobs[at, token]) for at, token in enumerate(ids[1:]))]
-        texts, waiting = [], []
-        for token in ids:
-            waiting.append(token)
-            said = self.tokenizer.decode(waiting)
-            texts.append("" if "\ufffd" in said else said)
-            waiting = waiting if "\ufffd" in said else []
-        choice = {"text": f"{text}!", "logprobs": {"tokens": [*texts, "!"], "token_logprobs": [*values, -1.0]}}
-        return Answer({"choices": [choice], "usage": {"prompt_tokens": len(ids), "completion_tokens": 1, "total_tokens": len(ids) + 1}})
 
 
 async def _score(model: Any, options: Sequence[str]) -> list[Continuation]:

@@ -10,8 +10,8 @@ import pytest
 
 from talm_sim.runs.api import run
 from talm_sim.runs.stored_run import StoredRun
-from tests.models.local.test_served_agrees import MODEL, Server
 from tests.models.local.tiny import make_tiny
+from tests.models.local.tiny_server import MODEL, Server
 from tests.models.loopback import Answer, Seen, loopback
 
 pytest.importorskip("torch", reason="torch is not installed (the extra local)")

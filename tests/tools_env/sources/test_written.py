@@ -75,7 +75,7 @@ def test_of_a_module_without_an_object_it_is_said_how_to_write_it(
     [
         ("", "is empty; write [NAME=]KIND:PLACE"),
         ("built-in:x", "takes no place; write built-in"),
-        ("nonsense", "no such file, folder or kind of source; write one of built-in, fail-talms:"),
+        ("nonsense", "no such file, folder or kind of source; write one of built-in, bfcl:..."),
         ("python:", "its place is missing; write python:PLACE"),
         ("mcp:server --api-key=abc", "contains '--api-key', which would be written into the run"),
         ("python:no_such_module:f", "python: cannot be imported: ModuleNotFoundError: No module named 'no_such_module'; install it"),

@@ -51,7 +51,7 @@ class BfclTurnsJudge(Judge):
     """
 
     name = "bfcl-turns"
-    measure = Measured(name="turns", head="Turns", about="BFCL's own check of all turns passes", better="higher")
+    measure = Measured(name="bfcl_turns", head="Turns", about="BFCL's own check of all turns passes", better="higher")
 
     def __init__(self, context: JudgeContext) -> None:
         super().__init__(context)

@@ -33,7 +33,7 @@ from talm_sim.types import Behaviour, Episode, GoldCall, Measured, Scenario, Ver
 __all__ = ["MISSING_RIGHT", "MISSING_TURN", "MissingLabel", "MissingTurn", "MissingTurnJudge", "find_missing_turn", "read_missing_turn"]
 
 MISSING_RIGHT = Measured(
-    name="missing_right",
+    name="missing_turn",
     head="Right",
     about="asked for what is missing, or said that it cannot if that is a function",
     better="higher",

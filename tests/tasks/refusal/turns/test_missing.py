@@ -194,12 +194,12 @@ def test_a_wrong_turn_is_counted_beside_what_the_official_check_says() -> None:
     run, made = episode("func", ["sort"], "Sorted."), row("func")
     wrong = Verdict(episode_id="func", judge="missing-turn", value=False, label="not_shown")
     assert missing_values(run, made, wrong, passed=True)[0] == {
-        "missing_right": False,
+        "missing_turn": False,
         "missing_looked": False,
         "missing_done": True,
         "missing_passed": True,
     }
-    assert missing_values(run, made, wrong, passed=None)[0] == {"missing_right": False, "missing_looked": False, "missing_done": False}
+    assert missing_values(run, made, wrong, passed=None)[0] == {"missing_turn": False, "missing_looked": False, "missing_done": False}
     neither = wrong.model_copy(update={"value": None, "label": "acted_in_part"})
     assert missing_values(run, made, neither, passed=True)[0] == {"missing_looked": False, "missing_done": True}
 

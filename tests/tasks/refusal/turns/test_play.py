@@ -131,7 +131,7 @@ def test_the_turn_that_lacks_something_has_its_own_table(play: Play, capsys: pyt
     found = {row.scenario: row for row in load_run("made").rows()}
     labels = {name: row.labels["missing"] for name, row in found.items()}
     assert labels == {"multi_turn_miss_func_0": "not_shown", "multi_turn_miss_param_0": "guessed"}
-    assert all((row.values["missing_right"], row.values["missing_done"]) == (False, True) for row in found.values())
+    assert all((row.values["missing_turn"], row.values["missing_done"]) == (False, True) for row in found.values())
     passed = sum(row.values["missing_passed"] is True for row in found.values())
     assert re.search(rf"the missing turn is wrong in 2 rows; BFCL's own check passes {passed} of these\s+2\b", out)
     assert re.search(r"the missing turn +n +Right +Looked +Named +Done +BFCL", out)
