@@ -193,6 +193,20 @@ def test_what_a_study_is_translated_to_is_typed_on_the_same_page() -> None:
     assert not [flag for flag in flags if flag not in typed]
 
 
+def is_left_out(comment: str, *, published: bool, local: bool) -> bool:
+    """Return whether what a block needs, by its comment, is not here."""
+    needs = {
+        "published data": not published,
+        "BFCL's data": not has("bfcl_eval"),
+        "BFCL's multi-turn rows": bool(explain_no_sandbox()) or not all(map(has, ("bfcl_eval", "mpmath"))),
+        "BFCL's checker": not all(map(has, ("bfcl_eval", "tree_sitter_java", "tree_sitter_javascript"))),
+        "extra mcp": not has("mcp"),
+        "namespaces": bool(explain_no_sandbox()),
+        "a local model": not local,
+    }
+    return needs.get(comment, False)
+
+
 def follow(document: Path, directory: Path, *, local: bool) -> None:
     """Do what a document says, from top to bottom, in one directory; with `local`, only the blocks that name a local model."""
     samples = document.stem == "reproduce"
@@ -206,13 +220,7 @@ def follow(document: Path, directory: Path, *, local: bool) -> None:
                 models.mkdir(parents=True)
                 (models / "smollm2-135m").symlink_to(Path(os.environ["TALM_SIM_TEST_MODEL"]).absolute())
         for block in blocks(document):
-            if (block.comment == "published data" and not published) or (block.comment == "BFCL's data" and not has("bfcl_eval")):
-                continue
-            if block.comment == "BFCL's multi-turn rows" and (explain_no_sandbox() or not all(map(has, ("bfcl_eval", "mpmath")))):
-                continue
-            if block.comment == "BFCL's checker" and not all(map(has, ("bfcl_eval", "tree_sitter_java", "tree_sitter_javascript"))):
-                continue
-            if (block.comment == "extra mcp" and not has("mcp")) or (block.comment == "namespaces" and explain_no_sandbox()):
+            if is_left_out(block.comment, published=published, local=local):
                 continue
             if block.comment.startswith("file: "):
                 file = directory / block.comment.removeprefix("file: ")
