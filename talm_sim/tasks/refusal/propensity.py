@@ -14,15 +14,14 @@ from math import exp, fsum, log, tanh
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ValidationError
-
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.formats import FORMATS, CallToWrite, format_of_template
 from talm_sim.tasks.asking import Asking
+from talm_sim.tasks.details import EpisodeDetails
 from talm_sim.tasks.refusal.prompts import CHAT
 from talm_sim.tasks.refusal.wording import TOLD
-from talm_sim.types import Behaviour, Calls, Episode, FrozenModel, JsonObject, Option, Precision, Scenario
+from talm_sim.types import Behaviour, Calls, FrozenModel, JsonObject, Option, Precision, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.models.base import Model, TextModel
@@ -52,27 +51,13 @@ class TextScore(FrozenModel):
         return self.logprob / self.tokens
 
 
-class Propensity(FrozenModel):
+class Propensity(EpisodeDetails):
     """`Episode.details` of the task; empty without `--propensity`, and where a call may be right."""
 
     option_scores: tuple[TextScore, ...] = ()
     """The opening of a call, then the refusals."""
     precision: Precision | None = None
     """How they were computed; None if the model does not say."""
-
-    @classmethod
-    def of(cls, episode: Episode) -> Propensity:
-        """Read an episode.
-
-        Raises:
-            PrerequisiteError: Its details are something else.
-        """
-        try:
-            return cls.model_validate(episode.details)
-        except ValidationError as err:
-            first = err.errors()[0]
-            where = ".".join(map(str, ("details", *first["loc"])))
-            raise PrerequisiteError(f"episode '{episode.id}' is damaged: {where}: {first['msg']}; restore the run from a copy.") from None
 
     @property
     def difference(self) -> float | None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from talm_sim.errors import PrerequisiteError
-from talm_sim.types import Behaviour, Choice, Episode, Precision, Termination
+from talm_sim.tasks.details import EpisodeDetails
+from talm_sim.types import Behaviour, Choice, Precision, Termination
 from talm_sim.types.base import FrozenModel
 
 if TYPE_CHECKING:
@@ -34,27 +32,13 @@ class OptionScore(FrozenModel):
         return self.logprob / self.size
 
 
-class Scored(FrozenModel):
+class Scored(EpisodeDetails):
     """`Episode.details` of the task; empty where the model answered freely."""
 
     option_scores: tuple[OptionScore, ...] = ()
     """Scores in the order of the item's options."""
     precision: Precision | None = None
     """How they were computed; None if the model does not say."""
-
-    @classmethod
-    def of(cls, episode: Episode) -> Self:
-        """Read an episode.
-
-        Raises:
-            PrerequisiteError: Its details are something else.
-        """
-        try:
-            return cls.model_validate(episode.details)
-        except ValidationError as err:
-            first = err.errors()[0]
-            where = ".".join(map(str, ("details", *first["loc"])))
-            raise PrerequisiteError(f"episode '{episode.id}' is damaged: {where}: {first['msg']}; restore the run from a copy.") from None
 
     @property
     def chosen(self) -> Behaviour | None:
