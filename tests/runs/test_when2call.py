@@ -91,7 +91,7 @@ def test_the_template_that_was_picked_is_kept(tmp_path: Path) -> None:
         ({"task": "when2call", "human": "simulated"}, "human is an option of task talm, not of task when2call"),
         ({"task": "when2call", "perturb": ("http-500",)}, "perturb is an option of task talm, not of task when2call"),
         ({"mode": "judge"}, "mode is an option of task when2call, not of task talm"),
-        ({"template": "qwen2.5"}, "template is an option of task when2call, not of task talm"),
+        ({"template": "qwen2.5"}, "template is an option of task when2call or refusal, not of task talm"),
         ({"task": "when2call", "split": "perfect"}, "unknown split 'perfect' of task when2call"),
         ({"task": "when2call", "template": "qwen"}, "qwen"),
         ({"task": "when2call", "models": "live", "model": "openai/m"}, "gives no log-probabilities of given answers"),
