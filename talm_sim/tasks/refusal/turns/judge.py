@@ -77,9 +77,7 @@ class BfclTurnsJudge(Judge):
         if isinstance(said, str):
             if isinstance(alone := await check_turns(self._packages, scenario, [[] for _ in gold], gold), str):
                 raise ProviderError(alone)
-            return self.verdict(
-                episode, False, f"the right calls alone can be checked here, but with those that were made, {said}", label=_ENDED
-            )
+            return self.verdict(episode, False, f"the right calls alone can be checked, but with those made, {said}", label=_ENDED)
         label = said["error_type"].removeprefix(_PREFIX)
         return self.verdict(episode, said["valid"], said["error_message"][:_LONGEST], label=label)
 

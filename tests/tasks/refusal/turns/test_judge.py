@@ -95,7 +95,7 @@ async def test_calls_that_take_the_check_too_long_fail(tmp_path: Path, rows: dic
     asked, slow = judge(tmp_path), episode(rows["base"], [A], [B, ("wait", {"seconds": 600})])
     monkeypatch.setattr("talm_sim.tasks.refusal.turns.judge._SECONDS", 4)
     said = await asked(slow, rows["base"])
-    assert (said.value, said.label) == (False, "force_terminated") and "the right calls alone can be checked" in said.explanation
+    assert (said.value, said.label) == (False, "force_terminated") and "right calls alone can be checked" in said.explanation
     monkeypatch.setattr("talm_sim.tasks.refusal.turns.judge._SECONDS", 0)
     with pytest.raises(ProviderError, match="it was stopped"):  # not even those
         await asked(slow, rows["base"])
