@@ -17,7 +17,7 @@ from talm_sim.agent.context import EpisodeContext, failure_state
 from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.agent.holding import HoldingGraph
-from talm_sim.agent.humans import HumanReply, Responder
+from talm_sim.agent.humans import FollowingResponder, HumanReply, Responder
 from talm_sim.agent.open_requests import OpenRequests, is_elicited
 from talm_sim.agent.replies import answer_at_once
 from talm_sim.common.digests import derive_seed
@@ -295,6 +295,8 @@ async def _play(
         questions = asks.cut_off(pending, result.get("events", ()))
         if not pending or (questions and responder is None):
             return result, questions
+        if isinstance(responder, FollowingResponder):
+            responder.follow(result["model_turns"])
         try:
             replies = {one.interrupt_id: await answer_at_once(responder, one.question, one.request, one.ask) for one in questions if responder}
         except CassetteMissError as err:

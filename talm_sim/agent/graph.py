@@ -191,7 +191,7 @@ class _Nodes:
         return {"awareness": answers, "termination": Termination.SKIPPED if skipped else end}
 
     async def think(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
-        """Play on from what a person said, or what was called meanwhile; if that ended a turn of the user's, with the next one."""
+        """Play on from what a person said, which may have ended a turn of the user's, or what was called meanwhile."""
         turns = state.get("model_turns", ())
         if turns and turns[-1].user_turn < self._user_turn(state, runtime.context):
             return await self.assess(state, runtime)

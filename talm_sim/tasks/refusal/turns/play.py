@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import max_tokens_of
+from talm_sim.tasks.agent_notes import STARTS_AGAIN
 from talm_sim.tasks.agent_task import tools_of
+from talm_sim.tasks.answering import prompts_of
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.opened import Opened
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, find_package
+from talm_sim.tasks.refusal.bfcl.turn_rows import answered_turn
 from talm_sim.tasks.refusal.options import RefusalOptions
+from talm_sim.tasks.refusal.turns.person import ALONE, asking_wording, open_person
 from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.types import Scenario, ToolSpec
 
@@ -73,19 +77,23 @@ async def open_turns(
     Raises:
         PrerequisiteError: The package, or what it needs, is not there; or the template is only for single requests.
     """
+    from talm_sim.agent.ask_limits import limits_of
     from talm_sim.agent.episode import Agent
     from talm_sim.agent.graph import TalmRules, talm_graph
-    from talm_sim.agent.prompts import load_prompts
+    from talm_sim.agent.responders import responder_kind
     from talm_sim.tasks.refusal.turns.prompted import acting_model
     from talm_sim.tools_env.clock import VirtualClock
     from talm_sim.tools_env.environment import Environment
 
-    config, template = job.config, asked.job.options.template
-    live = () if config.tools is Traffic.REPLAY else (f"{_NAME}=bfcl:{find_package(job.options.bfcl)}",)
+    config, options, template = job.config, job.options, asked.job.options.template
+    prompts, kind = prompts_of(job), None if options.human == "none" else responder_kind(options.human)
+    live = () if config.tools is Traffic.REPLAY else (f"{_NAME}=bfcl:{find_package(options.bfcl)}",)
     tools = await shared.tools(config, live)
     environment = Environment(tools, seed=config.seed, clock=VirtualClock, result_limit=RESULT_LIMIT)
     model = acting_model(await shared.model(config, job.created), template, load_wording(config.prompts).get(template, ""))
-    rules = TalmRules(load_prompts(), {}, steps=STEPS, system=False)
+    rules = TalmRules(prompts, {}, steps=STEPS, system=False, answered_turn=answered_turn)
+    waits = kind is not None and kind.waits
+    responder = await open_person(job, shared, environment, prompts) if kind and not waits else None
 
     def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
         other = asked.agent(saver)
@@ -94,6 +102,11 @@ async def open_turns(
             graph=talm_graph(rules, saver),
             settings=job.settings(),
             environment=environment,
+            human=options.human,
+            human_tool=prompts.human_tool() if kind else None,
+            alone=ALONE,
+            responder=responder,
+            ask_limits=limits_of(options.human, options.ask_limit, options.ask_limit_run),
             saver=saver,
             most_steps=2 * STEPS * _MOST_TURNS,
             control=control,
@@ -109,18 +122,30 @@ async def open_turns(
 
     async with AsyncExitStack() as stack:
         stack.push_async_callback(environment.aclose)
-        found = replace(asked, agent=agent, check=check, in_flight=None, tools_of=lambda scenarios: tools_of(scenarios, environment))
-        yield found
+        yield replace(
+            asked,
+            agent=agent,
+            check=check,
+            in_flight=None,
+            tools_of=lambda scenarios: tools_of(scenarios, environment),
+            human=options.human,
+            waits=waits,
+            starts_again=waits and tools.keep_state,
+            wording={**asked.wording, **(asking_wording(job, prompts) if kind else {})},
+            notices=(*asked.notices, *([STARTS_AGAIN] if waits and tools.keep_state else ())),
+        )
 
 
 def turn_bounds(scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
     """Return what each multi-turn row may cost: an answer for each turn of the user's at least, and all steps that it may take at most."""
     specs = _specs(scenarios, job, recorded)
-    written = job.settings().max_new_tokens
+    written, asks = job.settings().max_new_tokens, job.options.human != "none"
     for scenario in scenarios:
         turns = len(scenario.user_turns)
         said = [message["content"] for turn in scenario.turns for message in turn.messages]
-        first = max_tokens_of(*said, *(specs[name].model_dump_json() for name in scenario.tools if name in specs))
+        asking = asks and answered_turn(scenario) is not None
+        shown = [specs[name] for name in scenario.tools if name in specs] + ([prompts_of(job).human_tool()] if asking else [])
+        first = max_tokens_of(*said, *(one.model_dump_json() for one in shown))
         # What a function returns is what the row starts from, or what the model wrote, unless it is padded.
         result = RESULT_LIMIT // 2 if scenario.start["long_context"] else max_tokens_of(json.dumps(scenario.start)) + written
         most, more = STEPS * turns, written + result

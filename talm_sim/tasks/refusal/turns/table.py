@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from talm_sim.judges.stats import share
 from talm_sim.tasks.refusal.turns.missing import MISSING_RIGHT, MissingLabel, MissingTurn, read_missing_turn
+from talm_sim.tasks.refusal.turns.person import INTERACTION, interaction_values
 from talm_sim.types import Episode, Matrix, Measure, Row, Scenario, Summary, Verdict
 from talm_sim.types.measures import Better
 
@@ -18,6 +19,7 @@ _COLUMNS: Mapping[str, tuple[str, str, Better]] = {
     "missing_looked": ("Looked", "called a shown function that left the state as it was", "neither"),
     "missing_named": ("Named", "a right answer names what is missing", "higher"),
     "missing_done": ("Done", "once it was given, the right calls were made", "higher"),
+    INTERACTION: ("Inter", "the person was asked something, of the rows in which one can be asked", "neither"),
     "missing_passed": ("BFCL", "BFCL's own check passes, although the answer to what is missing is wrong", "neither"),
 }
 NAMES = (*_COLUMNS,)
@@ -44,7 +46,7 @@ def missing_values(episode: Episode, scenario: Scenario, verdict: Verdict | None
     if verdict is None or found is None:
         return {}, ""
     # A row that passes did in each turn what the right calls do, if by other calls.
-    values = {"missing_looked": found.looked, "missing_done": found.done or passed is True}
+    values = {"missing_looked": found.looked, "missing_done": found.done or passed is True, **interaction_values(episode)}
     if verdict.value is not None:
         values[MISSING_RIGHT.name] = verdict.value
     if found.named is not None:
@@ -60,6 +62,8 @@ def missing_measures(rows: Sequence[Row]) -> Iterator[Measure]:
         return
     for name, (head, about, better) in _COLUMNS.items():
         rate = share(rows, name)
+        if name == INTERACTION and not rate.n:
+            continue
         yield Measure.of(rate if rate.n else None, name, head, under=TITLE, note=about, better=better)
 
 

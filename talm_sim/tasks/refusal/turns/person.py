@@ -1,0 +1,110 @@
+"""The person of the rows that lack a value: who can be asked, when an answer ends a turn, and what the row itself answers.
+
+The tool that asks is offered in every turn of these rows: in the one turn that lacks something, it would give away that something is missing.
+An answer in that turn ends it, whoever gave it, and the row's next message follows, unless it was the answer. In any other turn an answer is
+one more result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from talm_sim.agent.humans import DONT_KNOW, HumanReply, Responder
+from talm_sim.config import Traffic
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.dialogue import request_text
+from talm_sim.tasks.acting import check_person
+from talm_sim.tasks.answering import open_responder
+from talm_sim.tasks.base import Job
+from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.options import PersonOptions
+from talm_sim.tasks.recorded import Recorded
+from talm_sim.tasks.refusal.bfcl import MULTI_TURN
+from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_VALUE, answered_turn
+from talm_sim.tasks.refusal.options import RefusalOptions
+from talm_sim.types import Episode, ModelTurn, Scenario
+
+if TYPE_CHECKING:
+    from talm_sim.agent.prompts import Prompts
+    from talm_sim.tasks.shared import Shared
+    from talm_sim.tools_env.environment import Environment
+
+__all__ = ["ALONE", "INTERACTION", "RowPerson", "asking_key", "asking_wording", "interaction_values", "open_person", "settle_human"]
+
+ALONE = frozenset(MULTI_TURN) - {LACKS_VALUE}
+"""The multi-turn rows in which nobody can be asked."""
+INTERACTION = "interaction"
+"""The value of a row that says whether the person was asked anything."""
+
+
+class RowPerson:
+    """Says the row's next message to the first question in the turn that lacks something; knows nothing else.
+
+    Args:
+        scenario: The row.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._turn: int | None = None
+        self._has_said = False
+
+    def follow(self, turns: Sequence[ModelTurn]) -> None:
+        """Note in which of the user's turns the next question is put; see `FollowingResponder`."""
+        self._turn = turns[-1].user_turn
+
+    async def __call__(self, question: str, ask: int) -> HumanReply:
+        """Answer with the next message, or say "I don't know"."""
+        ends = answered_turn(self._scenario)
+        if ends is None or self._turn != ends or self._has_said:
+            return HumanReply(DONT_KNOW, "recorded", "idk")
+        self._has_said = True
+        return HumanReply(request_text(self._scenario.turns[ends + 1].messages), "recorded")
+
+
+def settle_human(job: Job[RefusalOptions], recorded: Recorded) -> str:
+    """Decide who answers; `auto` is who answered when the replayed conversations were recorded.
+
+    Raises:
+        PrerequisiteError: The run has no row in which a person answers, or an option about the person does not fit.
+    """
+    human = job.options.human
+    if human == "auto":
+        asked = job.config.models is Traffic.REPLAY and recorded.conversation(job.config.model, recording_key(job.having(human="recorded")))
+        human = "recorded" if asked else "none"
+    if human != "none" and LACKS_VALUE not in job.options.subset.split(","):
+        raise PrerequisiteError(f"--human {human}: a person answers only in BFCL's rows of {LACKS_VALUE}; add that --subset, or leave it out.")
+    check_person(job.options, human)
+    return human
+
+
+def asking_key(key: Mapping[str, Any], human: str) -> Mapping[str, Any]:
+    """Return the key of a recording with what the person adds to it: whether there is one. Who it is shows in the conversation itself."""
+    asked = {"human": True} if human != "none" else {}
+    return {name: value for name, value in key.items() if name not in PersonOptions.model_fields} | asked
+
+
+async def open_person(
+    job: Job[RefusalOptions], shared: Shared, environment: Environment, prompts: Prompts
+) -> Callable[[Scenario, int], Responder]:
+    """Open what answers at once; arguments as of `open_responder`. A `recorded` person has answers of a recording if the model is replayed.
+
+    Raises:
+        PrerequisiteError: The model that plays the person can be neither replayed nor asked live.
+    """
+    if job.options.human == "recorded" and job.config.models is not Traffic.REPLAY:
+        return lambda scenario, epoch: RowPerson(scenario)
+    return await open_responder(job, shared, environment, prompts)
+
+
+def asking_wording(job: Job[RefusalOptions], prompts: Prompts) -> dict[str, str]:
+    """Return the texts with which the tool that asks is described, and those that a model that plays the person is told, by their names."""
+    human = job.options.human
+    told = {name: text for name, text in prompts.texts().items() if name.startswith("prompt ask_human")}
+    return told | prompts.person_texts(job.options.persona if ":" in human else "")
+
+
+def interaction_values(episode: Episode) -> dict[str, bool]:
+    """Return whether the person was asked; nothing where nobody could be."""
+    return {} if episode.human == "none" else {INTERACTION: bool(episode.human_events)}
