@@ -89,7 +89,6 @@ class State(TypedDict, total=False):
 _Next = str | list[Send]
 """What comes after a turn: a node, or a task for each call."""
 
-
 _REDUCERS = {name: hint.__metadata__[0] for name, hint in get_type_hints(State, include_extras=True).items() if hasattr(hint, "__metadata__")}
 
 
@@ -154,7 +153,7 @@ class _Nodes:
         A No to any skips the rest.
         """
         context = runtime.context
-        number = self._user_turn(state, context)
+        number = user_turn(state, context, self._rules.answered_turn)
         said = new_words(state, context.scenario.user_turns[number])
         update: Any = {"messages": [*([] if number else self._system(context)), *said]}
         if number == len(context.scenario.user_turns) - 1:
@@ -193,12 +192,9 @@ class _Nodes:
     async def think(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
         """Play on from what a person said, which may have ended a turn of the user's, or what was called meanwhile."""
         turns = state.get("model_turns", ())
-        if turns and turns[-1].user_turn < self._user_turn(state, runtime.context):
+        if turns and turns[-1].user_turn < user_turn(state, runtime.context, self._rules.answered_turn):
             return await self.assess(state, runtime)
         return await self._play(state, State(), runtime)
-
-    def _user_turn(self, state: State, context: EpisodeContext) -> int:
-        return user_turn(state, context, self._rules.answered_turn(context.scenario))
 
     async def _play(self, state: State, update: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
         """Generate turns, and run their calls, until an answer or an end, or until a person comes in; `update` is what `state` has new."""
@@ -223,7 +219,7 @@ class _Nodes:
         return (update, END) if update.get("termination") else self._go_on(state, update, context)
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
-        number, before = self._user_turn(state, context), state.get("model_turns", [])
+        number, before = user_turn(state, context, self._rules.answered_turn), state.get("model_turns", [])
         turn = _refuse_huge_numbers(await context.generate(state["messages"], context.shown(number)))
         said = len(context.scenario.user_turns[number].messages) + (0 if number else len(self._system(context)))
         begins = not before or context.answer_in(before[-1]) is not None

@@ -182,7 +182,7 @@ class RecordedResponder:
 def _as_recorded(recorded: RecordedAnswer) -> HumanReply:
     return HumanReply(
         recorded.answer,
-        f"recorded ({recorded.responder})",
+        recorded.responder if recorded.responder.startswith("recorded") else f"recorded ({recorded.responder})",
         recorded.declined,
         appropriate=recorded.appropriate,
         decision=recorded.decision,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.scenarios.dialogue import as_messages, is_said
-from talm_sim.types import HumanEvent, Turn
+from talm_sim.types import HumanEvent, Scenario, Turn
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 __all__ = ["new_words", "user_turn"]
 
 
-def user_turn(state: Mapping[str, Any], context: EpisodeContext, ends: int | None = None) -> int:
+def user_turn(state: Mapping[str, Any], context: EpisodeContext, answered: Callable[[Scenario], int | None]) -> int:
     """Return the number of the user's turn, from 0.
 
     Args:
         state: The state of the graph.
         context: Says which turn of the model's is an answer.
-        ends: The user's turn that ends when a person has answered a question; None if there is none.
+        answered: Returns the turn of a scenario that ends when a person has answered a question; None if there is none.
     """
     turns = state.get("model_turns", ())
+    ends = answered(context.scenario)
     number = sum(context.answer_in(turn) is not None for turn in turns)
     if ends is None:
         return number

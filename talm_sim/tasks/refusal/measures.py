@@ -218,7 +218,7 @@ def _subset(name: str, rows: Sequence[Row], run: RunView, *, alone: bool) -> Sum
     of_gold = {"calls": ("ast", "ast_bfcl"), "none": ("h_i", "h_s", "h_s_bfcl"), "any": ("relevance",), "turns": ("turns",)}
     measures = of_gold[rows[0].labels["gold"]]
     rates = {one: share(rows, one) for one in measures}
-    columns = (*_columns(rates, rows), *_propensity(rows), *reasoning_measures(rows, run.job.options.reasoning), *missing_measures(rows))
+    columns = (*_columns(rates, rows), *_propensity(rows), *reasoning_measures(rows, run.job.options.reasoning), *_missing(rows, run))
     return Summary.of(name, rows, facts=_facts(rows), measures=columns, matrices=tuple(_matrices(rows)) if alone else ())
 
 
@@ -242,10 +242,14 @@ def _overall_summary(name: str, rows: Sequence[Row], run: RunView) -> Summary:
         *_columns(rates, refusals),
         *_propensity(rows),
         *reasoning_measures(rows, run.job.options.reasoning),
-        *missing_measures(rows),
+        *_missing(rows, run),
         *lines,
     )
     return Summary.of(name, rows, facts=_facts(rows), measures=measures, matrices=tuple(_matrices(rows)), derived=True)
+
+
+def _missing(rows: Sequence[Row], run: RunView) -> Iterator[Measure]:
+    return missing_measures(rows, asked=run.job.options.human != "none")
 
 
 def _composite(rows: Sequence[Row]) -> dict[str, Rate | None]:

@@ -137,7 +137,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
     def for_control(self, job: Job[RefusalOptions]) -> Job[RefusalOptions]:
         """Change the job for a control: the row itself answers it, if the real model has anybody to ask."""
         asked = "none" if job.options.human == "none" else "recorded"
-        return job.having(human=asked, persona="none", ask_limit=None, ask_limit_run=None, answer_timeout=None)
+        return job.having(tools=None, human=asked, persona="none", ask_limit=None, ask_limit_run=None, answer_timeout=None)
 
     def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
         """Return the judges of calls, read and attempted, and as BFCL reads them if its reader is made for them; and of turns."""

@@ -34,6 +34,7 @@ __all__ = ["ALONE", "INTERACTION", "RowPerson", "asking_key", "asking_wording", 
 
 ALONE = frozenset(MULTI_TURN) - {LACKS_VALUE}
 """The multi-turn rows in which nobody can be asked."""
+_WHO = "recorded (BFCL)"
 INTERACTION = "interaction"
 """The value of a row that says whether the person was asked anything."""
 
@@ -58,9 +59,9 @@ class RowPerson:
         """Answer with the next message, or say "I don't know"."""
         ends = answered_turn(self._scenario)
         if ends is None or self._turn != ends or self._has_said:
-            return HumanReply(DONT_KNOW, "recorded", "idk")
+            return HumanReply(DONT_KNOW, _WHO, "idk")
         self._has_said = True
-        return HumanReply(request_text(self._scenario.turns[ends + 1].messages), "recorded")
+        return HumanReply(request_text(self._scenario.turns[ends + 1].messages), _WHO)
 
 
 def settle_human(job: Job[RefusalOptions], recorded: Recorded) -> str:

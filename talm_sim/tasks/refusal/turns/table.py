@@ -56,13 +56,18 @@ def missing_values(episode: Episode, scenario: Scenario, verdict: Verdict | None
     return values, verdict.label
 
 
-def missing_measures(rows: Sequence[Row]) -> Iterator[Measure]:
-    """Return the columns of the table; none if no row has such a turn."""
+def missing_measures(rows: Sequence[Row], *, asked: bool) -> Iterator[Measure]:
+    """Return the columns of the table; none if no row has such a turn.
+
+    Args:
+        rows: Those of a group.
+        asked: Whether a person can be asked in some of the run's rows.
+    """
     if not any("missing_looked" in row.values for row in rows):
         return
     for name, (head, about, better) in _COLUMNS.items():
         rate = share(rows, name)
-        if name == INTERACTION and not rate.n:
+        if name == INTERACTION and not asked:
             continue
         yield Measure.of(rate if rate.n else None, name, head, under=TITLE, note=about, better=better)
 
@@ -98,7 +103,10 @@ def missing_lines(found: MissingTurn) -> list[str]:
 
 
 def missing_note(summaries: Sequence[Summary]) -> Iterator[str]:
-    """Return what BFCL's own check says of the rows whose turn is wrong."""
+    """Return in how many rows a person was asked, and what BFCL's own check says of the rows whose turn is wrong."""
+    for summary in summaries:
+        if (one := summary.measure(INTERACTION)) is not None and one.n:
+            yield f"Inter: the person was asked in {one.k:,} of the {one.n:,} rows of {summary.group}"
     found = [one for summary in summaries if (one := summary.measure("missing_passed")) is not None]
     wrong, passed = sum(one.n or 0 for one in found), sum(one.k or 0 for one in found)
     if wrong:
