@@ -79,7 +79,7 @@ def turns_scenario(line: FileRow, answer: FileRow | None, subset: Subset, name: 
     if ends is None:
         return found
     said_next = request_text(turns[ends + 1].messages)
-    return found.model_copy(update={"missing": (Missing(kind=MissingKind.UTTERANCE, name="next message", human_answer=said_next),)})
+    return found.model_copy(update={"missing": (Missing(kind=MissingKind.UTTERANCE, name="value", human_answer=said_next),)})
 
 
 def find_missing_turn(scenario: Scenario) -> int | None:

@@ -6,8 +6,8 @@
 | eager           | makes them, then answers   | makes those of the next turn, then answers   | 199, 144, 128 and 199 of 200     |
 | cautious, asker | says or asks something     | the same; the asker asks as the oracle does  | 0                                |
 
-In the turn of `multi_turn_miss_param` that lacks a value, a person may be asked. Where there is one, Inter is 1 for the oracle and the asker, and 0
-for the others.
+In the turn of `multi_turn_miss_param` that lacks a value, a person may be asked. Where there is one, Inter is 1 for the oracle and the asker,
+and 0 for the others.
 
 In v3, no answer passes `multi_turn_base_154`. The eager one shows how little the check says of such a turn: what it does there is right before
 it was asked for, and passes wherever doing it twice leaves the same state.

@@ -17,9 +17,7 @@ from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks.acting import check_person
 from talm_sim.tasks.answering import open_responder
 from talm_sim.tasks.base import Job
-from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.options import PersonOptions
-from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_VALUE, answered_turn
 from talm_sim.tasks.refusal.options import RefusalOptions
@@ -64,16 +62,13 @@ class RowPerson:
         return HumanReply(request_text(self._scenario.turns[ends + 1].messages), _WHO)
 
 
-def settle_human(job: Job[RefusalOptions], recorded: Recorded) -> str:
-    """Decide who answers; `auto` is who answered when the replayed conversations were recorded.
+def settle_human(job: Job[RefusalOptions]) -> str:
+    """Return who answers: nobody unless the user says who.
 
     Raises:
         PrerequisiteError: The run has no row in which a person answers, or an option about the person does not fit.
     """
-    human = job.options.human
-    if human == "auto":
-        asked = job.config.models is Traffic.REPLAY and recorded.conversation(job.config.model, recording_key(job.having(human="recorded")))
-        human = "recorded" if asked else "none"
+    human = "none" if job.options.human == "auto" else job.options.human
     if human != "none" and LACKS_VALUE not in job.options.subset.split(","):
         raise PrerequisiteError(f"--human {human}: a person answers only in BFCL's rows of {LACKS_VALUE}; add that --subset, or leave it out.")
     check_person(job.options, human)

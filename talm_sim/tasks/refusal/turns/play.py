@@ -93,7 +93,7 @@ async def open_turns(
     model = acting_model(await shared.model(config, job.created), template, load_wording(config.prompts).get(template, ""))
     rules = TalmRules(prompts, {}, steps=STEPS, system=False, answered_turn=answered_turn)
     waits = kind is not None and kind.waits
-    responder = await open_person(job, shared, environment, prompts) if kind and not waits else None
+    responder = await open_person(asked.job, shared, environment, prompts) if kind and not waits else None
 
     def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
         other = asked.agent(saver)

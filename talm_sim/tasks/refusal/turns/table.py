@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from talm_sim.judges.stats import share
 from talm_sim.tasks.refusal.turns.missing import MISSING_RIGHT, MissingLabel, MissingTurn, read_missing_turn
-from talm_sim.tasks.refusal.turns.person import INTERACTION, interaction_values
+from talm_sim.tasks.refusal.turns.person import INTERACTION
 from talm_sim.types import Episode, Matrix, Measure, Row, Scenario, Summary, Verdict
 from talm_sim.types.measures import Better
 
@@ -46,7 +46,7 @@ def missing_values(episode: Episode, scenario: Scenario, verdict: Verdict | None
     if verdict is None or found is None:
         return {}, ""
     # A row that passes did in each turn what the right calls do, if by other calls.
-    values = {"missing_looked": found.looked, "missing_done": found.done or passed is True, **interaction_values(episode)}
+    values = {"missing_looked": found.looked, "missing_done": found.done or passed is True}
     if verdict.value is not None:
         values[MISSING_RIGHT.name] = verdict.value
     if found.named is not None:
