@@ -151,4 +151,4 @@ class PromptOptions(TaskOptions):
 
     own_templates: ClassVar[tuple[str, ...]] = ()
     """Names of templates that the task has beside those of all."""
-    template: str = option("auto", GEN, "Prompt style for tools and calls, or a file.", metavar="NAME|FILE")
+    template: str = option("auto", GEN, "Prompt style for tools, or a file.", metavar="NAME|FILE")

@@ -17,8 +17,8 @@ class RefusalOptions(ReasoningOptions, PersonOptions):
     """Options of task `refusal`."""
 
     own_templates: ClassVar = TOLD
-    human: str = option("none", GEN, "Who answers in multi_turn_miss_param: none|terminal|...", metavar="WHO|model:P/N")
-    """`recorded` says the row's next message, or what was recorded with a replayed model."""
+    human: str = option("none", GEN, "Who answers in multi_turn_miss_param.", metavar="WHO")
+    """`recorded` says the row's next message; with a replayed model, what was recorded with it."""
     subset: Names = option(
         "", GEN, "BFCL's rows of these categories instead of our own.", metavar="S[,S]", complete="talm_sim.tasks.refusal.bfcl:SUBSETS"
     )

@@ -8,6 +8,7 @@ one more result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from talm_sim.agent.humans import DONT_KNOW, HumanReply, Responder
@@ -15,20 +16,21 @@ from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks.acting import check_person
-from talm_sim.tasks.answering import open_responder
+from talm_sim.tasks.answering import open_responder, prompts_of
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.options import PersonOptions
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_VALUE, answered_turn
 from talm_sim.tasks.refusal.options import RefusalOptions
-from talm_sim.types import Episode, ModelTurn, Scenario
+from talm_sim.types import Episode, ModelTurn, Scenario, ToolSpec
 
 if TYPE_CHECKING:
+    from talm_sim.agent.ask_limits import AskLimits
     from talm_sim.agent.prompts import Prompts
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.environment import Environment
 
-__all__ = ["ALONE", "INTERACTION", "RowPerson", "asking_key", "asking_wording", "interaction_values", "open_person", "settle_human"]
+__all__ = ["ALONE", "INTERACTION", "Person", "RowPerson", "asking_key", "interaction_values", "open_person", "settle_human"]
 
 ALONE = frozenset(MULTI_TURN) - {LACKS_VALUE}
 """The multi-turn rows in which nobody can be asked."""
@@ -81,24 +83,57 @@ def asking_key(key: Mapping[str, Any], human: str) -> Mapping[str, Any]:
     return {name: value for name, value in key.items() if name not in PersonOptions.model_fields} | asked
 
 
-async def open_person(
-    job: Job[RefusalOptions], shared: Shared, environment: Environment, prompts: Prompts
-) -> Callable[[Scenario, int], Responder]:
-    """Open what answers at once; arguments as of `open_responder`. A `recorded` person has answers of a recording if the model is replayed.
+def _row_person(scenario: Scenario, epoch: int) -> Responder:
+    return RowPerson(scenario)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """What a run needs of its person.
+
+    Attributes:
+        prompts: The wording.
+        tool: The tool that asks; None where nobody can be asked.
+        waits: Whether a question waits for its answer.
+        responder: Makes what answers at once; None if nothing does.
+        limits: How many questions the person is asked; None for no limit.
+        wording: The texts that were loaded, by their names in messages.
+    """
+
+    prompts: Prompts
+    tool: ToolSpec | None = None
+    waits: bool = False
+    responder: Callable[[Scenario, int], Responder] | None = None
+    limits: AskLimits | None = None
+    wording: Mapping[str, str] = field(default_factory=dict)
+
+
+async def open_person(job: Job[RefusalOptions], shared: Shared, environment: Environment) -> Person:
+    """Open whoever answers; what a `recorded` person says is in the recording if the model is replayed, and otherwise in the row.
+
+    Args:
+        job: The final job.
+        shared: What the runs of a session share.
+        environment: The functions.
 
     Raises:
         PrerequisiteError: The model that plays the person can be neither replayed nor asked live.
     """
-    if job.options.human == "recorded" and job.config.models is not Traffic.REPLAY:
-        return lambda scenario, epoch: RowPerson(scenario)
-    return await open_responder(job, shared, environment, prompts)
+    from talm_sim.agent.ask_limits import limits_of
+    from talm_sim.agent.responders import responder_kind
 
-
-def asking_wording(job: Job[RefusalOptions], prompts: Prompts) -> dict[str, str]:
-    """Return the texts with which the tool that asks is described, and those that a model that plays the person is told, by their names."""
-    human = job.options.human
+    prompts, options = prompts_of(job), job.options
+    if options.human == "none":
+        return Person(prompts)
+    responder: Callable[[Scenario, int], Responder] | None = None
+    waits = responder_kind(options.human).waits
+    if options.human == "recorded" and job.config.models is not Traffic.REPLAY:
+        responder = _row_person
+    elif not waits:
+        responder = await open_responder(job, shared, environment, prompts)
     told = {name: text for name, text in prompts.texts().items() if name.startswith("prompt ask_human")}
-    return told | prompts.person_texts(job.options.persona if ":" in human else "")
+    told |= prompts.person_texts(options.persona if ":" in options.human else "")
+    return Person(prompts, prompts.human_tool(), waits, responder, limits_of(options.human, options.ask_limit, options.ask_limit_run), told)
 
 
 def interaction_values(episode: Episode) -> dict[str, bool]:

@@ -24,7 +24,7 @@ from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, find_package
 from talm_sim.tasks.refusal.bfcl.turn_rows import answered_turn
 from talm_sim.tasks.refusal.options import RefusalOptions
-from talm_sim.tasks.refusal.turns.person import ALONE, asking_wording, open_person
+from talm_sim.tasks.refusal.turns.person import ALONE, open_person
 from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.types import Scenario, ToolSpec
 
@@ -77,23 +77,19 @@ async def open_turns(
     Raises:
         PrerequisiteError: The package, or what it needs, is not there; or the template is only for single requests.
     """
-    from talm_sim.agent.ask_limits import limits_of
     from talm_sim.agent.episode import Agent
     from talm_sim.agent.graph import TalmRules, talm_graph
-    from talm_sim.agent.responders import responder_kind
     from talm_sim.tasks.refusal.turns.prompted import acting_model
     from talm_sim.tools_env.clock import VirtualClock
     from talm_sim.tools_env.environment import Environment
 
-    config, options, template = job.config, job.options, asked.job.options.template
-    prompts, kind = prompts_of(job), None if options.human == "none" else responder_kind(options.human)
-    live = () if config.tools is Traffic.REPLAY else (f"{_NAME}=bfcl:{find_package(options.bfcl)}",)
+    config, template = job.config, asked.job.options.template
+    live = () if config.tools is Traffic.REPLAY else (f"{_NAME}=bfcl:{find_package(job.options.bfcl)}",)
     tools = await shared.tools(config, live)
     environment = Environment(tools, seed=config.seed, clock=VirtualClock, result_limit=RESULT_LIMIT)
     model = acting_model(await shared.model(config, job.created), template, load_wording(config.prompts).get(template, ""))
-    rules = TalmRules(prompts, {}, steps=STEPS, system=False, answered_turn=answered_turn)
-    waits = kind is not None and kind.waits
-    responder = await open_person(asked.job, shared, environment, prompts) if kind and not waits else None
+    person = await open_person(asked.job, shared, environment)
+    rules = TalmRules(person.prompts, {}, steps=STEPS, system=False, answered_turn=answered_turn)
 
     def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
         other = asked.agent(saver)
@@ -102,11 +98,11 @@ async def open_turns(
             graph=talm_graph(rules, saver),
             settings=job.settings(),
             environment=environment,
-            human=options.human,
-            human_tool=prompts.human_tool() if kind else None,
+            human=job.options.human,
+            human_tool=person.tool,
             alone=ALONE,
-            responder=responder,
-            ask_limits=limits_of(options.human, options.ask_limit, options.ask_limit_run),
+            responder=person.responder,
+            ask_limits=person.limits,
             saver=saver,
             most_steps=2 * STEPS * _MOST_TURNS,
             control=control,
@@ -128,11 +124,11 @@ async def open_turns(
             check=check,
             in_flight=None,
             tools_of=lambda scenarios: tools_of(scenarios, environment),
-            human=options.human,
-            waits=waits,
-            starts_again=waits and tools.keep_state,
-            wording={**asked.wording, **(asking_wording(job, prompts) if kind else {})},
-            notices=(*asked.notices, *([STARTS_AGAIN] if waits and tools.keep_state else ())),
+            human=job.options.human,
+            waits=person.waits,
+            starts_again=person.waits and tools.keep_state,
+            wording={**asked.wording, **person.wording},
+            notices=(*asked.notices, *([STARTS_AGAIN] if person.waits and tools.keep_state else ())),
         )
 
 
