@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from talm_sim.common.toml_files import read_toml
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import max_tokens_of
@@ -39,8 +40,11 @@ def prompts_of(job: Job[Any]) -> Prompts:
     from talm_sim.agent.prompts import load_prompts
     from talm_sim.tasks.registry import list_tasks
 
-    # The table of a task that has texts for single requests contains those.
-    return load_prompts(job.config.prompts, job.task.name if isinstance(job.options, AgentOptions) else "", list_tasks)
+    file = job.config.prompts
+    if isinstance(job.options, AgentOptions) or file is None:
+        return load_prompts(file, job.task.name, list_tasks)
+    # Of a task that asks most of its scenarios once, all other tables are about that.
+    return load_prompts(file, "", lambda: read_toml(file, "--prompts"))
 
 
 def person_model(config: RunConfig) -> str:

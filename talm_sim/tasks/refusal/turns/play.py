@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.episode import Agent
     from talm_sim.models.base import Model
     from talm_sim.tasks.shared import Shared
+    from talm_sim.tools_env.environment import Environment
 
 __all__ = ["STEPS", "acts", "has_acting_rows", "open_turns", "tool_traffic", "turn_bounds"]
 
@@ -109,19 +110,12 @@ async def open_turns(
             choose=lambda scenario: None if acts(scenario) else other,
         )
 
-    def check(scenarios: Sequence[Scenario]) -> None:
-        asked.check([one for one in scenarios if not acts(one)])
-        for one in filter(acts, scenarios):
-            if not environment.specs:
-                raise PrerequisiteError(f"scenario {one.id}: its functions are not recorded there; record them with --record, or add --live.")
-            environment.open(one)
-
     async with AsyncExitStack() as stack:
         stack.push_async_callback(environment.aclose)
         yield replace(
             asked,
             agent=agent,
-            check=check,
+            check=lambda scenarios: _check(scenarios, environment, asked),
             in_flight=None,
             tools_of=lambda scenarios: tools_of(scenarios, environment),
             human=job.options.human,
@@ -132,15 +126,23 @@ async def open_turns(
         )
 
 
+def _check(scenarios: Sequence[Scenario], environment: Environment, asked: Opened[Job[Any]]) -> None:
+    asked.check([one for one in scenarios if not acts(one)])
+    for one in filter(acts, scenarios):
+        if not environment.specs:
+            raise PrerequisiteError(f"scenario {one.id}: its functions are not recorded there; record them with --record, or add --live.")
+        environment.open(one)
+
+
 def turn_bounds(scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
     """Return what each multi-turn row may cost: an answer for each turn of the user's at least, and all steps that it may take at most."""
     specs = _specs(scenarios, job, recorded)
-    written, asks = job.settings().max_new_tokens, job.options.human != "none"
+    written = job.settings().max_new_tokens
+    asking = [] if job.options.human == "none" else [prompts_of(job).human_tool()]
     for scenario in scenarios:
         turns = len(scenario.user_turns)
         said = [message["content"] for turn in scenario.turns for message in turn.messages]
-        asking = asks and answered_turn(scenario) is not None
-        shown = [specs[name] for name in scenario.tools if name in specs] + ([prompts_of(job).human_tool()] if asking else [])
+        shown = [*(specs[name] for name in scenario.tools if name in specs), *([] if answered_turn(scenario) is None else asking)]
         first = max_tokens_of(*said, *(one.model_dump_json() for one in shown))
         # What a function returns is what the row starts from, or what the model wrote, unless it is padded.
         result = RESULT_LIMIT // 2 if scenario.start["long_context"] else max_tokens_of(json.dumps(scenario.start)) + written
