@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -370,6 +370,8 @@ def _changes(first: Side, second: Side) -> dict[str, tuple[str, str]]:
 
 
 def _as_text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        value = [f"{name}={one}" for name, one in value.items()]
     if isinstance(value, list | tuple):
         return " ".join(map(str, value)) or "none"
     return "none" if value in (None, "", {}) else str(value)

@@ -65,6 +65,8 @@ def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[s
 
     >>> list(differences({"seed": 0, "human": True}, {"seed": 1, "human": False}))
     ['with seed 1 (not 0)', 'without human']
+    >>> list(differences({"seed": 0, "reasoning": "free"}, {"seed": 0}))
+    ['without reasoning free']
     """
     for name, value in there.items():
         if name == "schedule":  # follows from the perturbations
@@ -74,6 +76,9 @@ def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[s
                 yield f"{'with' if value else 'without'} {name}"
         elif _words(value) != _words(here.get(name)):
             yield f"with {name.replace('_', '-')} {_words(value)} (not {_words(here.get(name))})"
+    for name, value in here.items():  # an option that came later is named only where it is used
+        if name not in there and name != "schedule" and value:
+            yield f"without {name.replace('_', '-')}" + ("" if value is True else f" {_words(value)}")
 
 
 def are_alike(here: Mapping[str, Any], there: Mapping[str, Any]) -> bool:

@@ -117,7 +117,8 @@ def _fault_of(row: Mapping[str, Any], method: Method) -> str:
             return f"has no text '{key}'; write one, or use {other}."
         if not row[key].strip():
             return f"has an empty '{key}'; fill it or delete the row."
-    return "has the same text as 'chosen' and as 'rejected'; delete it." if pair and row["chosen"] == row["rejected"] else ""
+    same = pair and row["chosen"].split() == row["rejected"].split()  # a difference in white space alone teaches none between answers
+    return "has the same text as 'chosen' and as 'rejected'; delete it." if same else ""
 
 
 def _fault_of_messages(row: Mapping[str, Any]) -> str:

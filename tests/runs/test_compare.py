@@ -346,16 +346,18 @@ def said_by(first: Side, second: Side) -> str:
 
 
 def test_what_else_differs_is_said() -> None:
-    second = other(settings={"model": "sim/other", "seed": 1, "template": "hermes", "tools_from": ["a", "b"]}, version="2")
+    settings = {"model": "sim/other", "seed": 1, "template": "hermes", "tools_from": ["a", "b"], "model_options": {"top_p": "0.9"}}
+    second = other(settings=settings, version="2")
     done = compare_sides(FIRST, second)
     assert done.changed == {
         "model": ("sim/some", "sim/other"),
         "seed": ("0", "1"),
         "template": ("none", "hermes"),
         "tools_from": ("none", "a b"),
+        "model_options": ("none", "top_p=0.9"),
         "talm-sim": ("1", "2"),
     }
-    assert "more than one thing differs, and any of them may be why: model, seed, template, tools_from, talm-sim" in done.warnings
+    assert "any of them may be why: model, seed, template, tools_from, model_options, talm-sim" in done.warnings
     assert "more than one thing" not in said_by(FIRST, other())
 
 

@@ -66,6 +66,12 @@ def test_what_differs_is_named(world: dict[str, Any], monkeypatch: pytest.Monkey
     assert message.endswith('add models="live", or use the settings of the recording.')
 
 
+def test_an_option_that_no_recording_knows_is_named() -> None:
+    plain = job_of(RunConfig(task="refusal"))
+    with_thought = recorded_settings(plain.having(reasoning="free"))
+    assert [*differences(with_thought, recorded_settings(plain))] == ["without reasoning free"]
+
+
 @pytest.mark.parametrize("perturb", [(), ("http-500",), ("http-500:p=1.0,tool=t,times=2", "mask"), ("timeout:after=1",)])
 def test_a_recording_on_which_the_schedule_has_no_effect_keeps_its_name(perturb: tuple[str, ...]) -> None:
     job = job_of(RunConfig()).having(human="none", perturb=perturb)

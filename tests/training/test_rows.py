@@ -44,6 +44,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         ("rpo", {**PAIR, "rejected": "\n"}, "row 'r0' has an empty 'rejected'"),
         ("rpo", {**PAIR, "rejected_action": "none"}, "has an unknown class in 'rejected_action': 'none'"),
         ("rpo", {**PAIR, "rejected": PAIR["chosen"]}, "has the same text as 'chosen' and as 'rejected'"),
+        ("dpo", {**PAIR, "rejected": PAIR["chosen"] + " \n"}, "has the same text as 'chosen' and as 'rejected'"),
         ("rpo", {"messages": []}, "has 'messages'; rpo needs 'prompt', 'chosen' and 'rejected'"),
         ("sft", {"messages": []}, "has 'messages' or 'tools' that are not those"),
         ("sft", {"messages": [ASKED, {"role": "assistant", "content": [1]}]}, "has 'messages' or 'tools' that are not those"),

@@ -38,6 +38,8 @@ __all__ = ["Plan", "Workers", "plan_workers"]
 
 _MOST_DEATHS: Final = 3
 _END_S: Final = 5.0
+_AHEAD: Final = 3
+"""Times as many episodes as this process has in flight that a worker has: the next one for it waits until this loop comes round to send it."""
 _LOGGER: Final = "talm_sim.runs.workers"
 
 
@@ -254,14 +256,14 @@ class Workers:
         return result
 
     async def _least_busy(self) -> _Process | None:
-        """Return the worker that has the least to do; None if that is this process."""
+        """Return the worker that has the least to do; None if this process has less, for a worker see `_AHEAD`."""
         while self._failure is None and self._here is None and not self._processes:
             self._changed.clear()
             await self._changed.wait()
         if self._failure is not None:
             raise self._failure
         found = min(self._processes, key=lambda one: len(one.jobs), default=None)
-        return found if found is not None and (self._here is None or len(found.jobs) <= self._number_here) else None
+        return found if found is not None and (self._here is None or len(found.jobs) <= _AHEAD * self._number_here) else None
 
     async def _start(self, number: int) -> None:
         """Start a worker, and return when it takes episodes."""
