@@ -337,7 +337,7 @@ def test_a_task_s_option_is_varied_and_read_from_everywhere(tmp_path: Path) -> N
     told = [json.loads((beside.directory / "runs" / run / "run.json").read_text())["config"]["options"]["hint"] for run in ("toml", "environ")]
     assert told == ["From a file.", "From the environment."]
     refused = beside.run("capitals", "run", *asked, *both, "--human", "none", code=2)
-    assert "--human is an option of task talm, not of task capitals" in refused
+    assert "--human is an option of task talm or refusal, not of task capitals" in refused
     refused = beside.run("capitals", "run", *asked, *both, "--hnt", "x", code=2)
     assert "--hint" in refused
     refused = beside.run("capitals", "run", *asked, *both, code=2, TALM_SIM_HNT="x")

@@ -17,7 +17,7 @@ from talm_sim.agent.context import EpisodeContext, failure_state
 from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.agent.holding import HoldingGraph
-from talm_sim.agent.humans import HumanReply, Responder
+from talm_sim.agent.humans import FollowingResponder, HumanReply, Responder
 from talm_sim.agent.open_requests import OpenRequests, is_elicited
 from talm_sim.agent.replies import answer_at_once
 from talm_sim.common.digests import derive_seed
@@ -53,7 +53,7 @@ class Agent:
         human: `none`, or the kind of responder.
         human_tool: The Ask-and-Help tool as the agent is offered it; None where there is nobody to ask.
         finish_tool: The tool whose call ends an episode; None where a turn without a call does.
-        without_tools: Groups that are offered no tool, these two included, so that nobody is asked and a turn without a call is the answer.
+        alone: Groups that are offered neither of these two, so that nobody is asked and a turn without a call is the answer.
         responder: Makes the responder of a scenario and epoch; None where a person answers later, so that a question pauses the episode.
         saver: Keeps paused episodes; needed where there is somebody to ask.
         most_steps: Steps of the graph after which it is stopped as one that does not end.
@@ -70,7 +70,7 @@ class Agent:
     human: str = "none"
     human_tool: ToolSpec | None = None
     finish_tool: ToolSpec | None = None
-    without_tools: frozenset[str] = frozenset()
+    alone: frozenset[str] = frozenset()
     responder: Callable[[Scenario, int], Responder] | None = None
     saver: BaseCheckpointSaver[Any] | None = None
     most_steps: int = 25
@@ -295,6 +295,8 @@ async def _play(
         questions = asks.cut_off(pending, result.get("events", ()))
         if not pending or (questions and responder is None):
             return result, questions
+        if isinstance(responder, FollowingResponder):
+            responder.follow(result["model_turns"])
         try:
             replies = {one.interrupt_id: await answer_at_once(responder, one.question, one.request, one.ask) for one in questions if responder}
         except CassetteMissError as err:
@@ -305,9 +307,9 @@ async def _play(
 
 
 def _context(agent: Agent, scenario: Scenario, tools: EpisodeTools | None, epoch: int, attempt: int, kept: Mapping[str, Any]) -> EpisodeContext:
-    ours = () if scenario.group in agent.without_tools else (agent.human_tool, agent.finish_tool)
+    ours = () if scenario.group in agent.alone else (agent.human_tool, agent.finish_tool)
     seed = None if agent.settings.seed is None else derive_seed(agent.settings.seed, scenario.id, epoch)
-    asks = agent.environment is not None and agent.environment.tools.may_ask and scenario.group not in agent.without_tools
+    asks = agent.environment is not None and agent.environment.tools.may_ask and scenario.group not in agent.alone
     name, first = _thread(scenario, epoch, attempt), len(kept.get("asks", ())) + 1
     return EpisodeContext(
         scenario=scenario,
@@ -370,7 +372,7 @@ def _episode(
         epoch=epoch,
         attempt=attempt,
         model=agent.model.name,
-        human="none" if scenario.group in agent.without_tools else agent.human,
+        human="none" if scenario.group in agent.alone else agent.human,
         tools="" if tools is None else str(players.tools.mode if players.tools else Traffic.LIVE),
         awareness=awareness,
         model_turns=turns,

@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import json
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypedDict, TypeVar, cast, get_type_hints
 
@@ -39,11 +39,12 @@ from talm_sim.agent.finishing import close_calls, refuse_finish
 from talm_sim.agent.limits import limit_reached
 from talm_sim.agent.open_requests import person_of_call
 from talm_sim.agent.prompts import Prompts
+from talm_sim.agent.user_turns import new_words, user_turn
 from talm_sim.common.digests import derive_seed
 from talm_sim.common.json_values import leaves
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
-from talm_sim.scenarios.dialogue import as_dicts, as_messages, request_text
+from talm_sim.scenarios.dialogue import as_dicts, request_text
 from talm_sim.tools_env.person import asking_person
 from talm_sim.types import (
     FINISH,
@@ -54,6 +55,7 @@ from talm_sim.types import (
     Event,
     HumanEvent,
     ModelTurn,
+    Scenario,
     Termination,
     ToolCall,
     ToolEvent,
@@ -86,7 +88,6 @@ class State(TypedDict, total=False):
 
 _Next = str | list[Send]
 """What comes after a turn: a node, or a task for each call."""
-
 
 _REDUCERS = {name: hint.__metadata__[0] for name, hint in get_type_hints(State, include_extras=True).items() if hasattr(hint, "__metadata__")}
 
@@ -125,6 +126,7 @@ class TalmRules:
             would be the same.
         steps: Turns with calls that an episode may take in one turn of the user's; None if `turn_limit` counts all turns instead.
         system: Whether the system says how to act, before all else.
+        answered_turn: The number of the user's turn that ends with a person's answer, and not with the agent's; None if a scenario has none.
     """
 
     prompts: Prompts
@@ -136,6 +138,7 @@ class TalmRules:
     retries: int = 0
     steps: int | None = None
     system: bool = True
+    answered_turn: Callable[[Scenario], int | None] = lambda scenario: None
 
 
 class _Nodes:
@@ -150,8 +153,8 @@ class _Nodes:
         A No to any skips the rest.
         """
         context = runtime.context
-        number = _answers(state, context)
-        said = as_messages(context.scenario.user_turns[number].messages)
+        number = user_turn(state, context, self._rules.answered_turn)
+        said = new_words(state, context.scenario.user_turns[number])
         update: Any = {"messages": [*([] if number else self._system(context)), *said]}
         if number == len(context.scenario.user_turns) - 1:
             try:
@@ -187,7 +190,10 @@ class _Nodes:
         return {"awareness": answers, "termination": Termination.SKIPPED if skipped else end}
 
     async def think(self, state: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
-        """Play on from what a person said, or what was called meanwhile."""
+        """Play on from what a person said, which may have ended a turn of the user's, or what was called meanwhile."""
+        turns = state.get("model_turns", ())
+        if turns and turns[-1].user_turn < user_turn(state, runtime.context, self._rules.answered_turn):
+            return await self.assess(state, runtime)
         return await self._play(state, State(), runtime)
 
     async def _play(self, state: State, update: State, runtime: Runtime[EpisodeContext]) -> Command[str]:
@@ -213,7 +219,7 @@ class _Nodes:
         return (update, END) if update.get("termination") else self._go_on(state, update, context)
 
     async def _generate(self, state: State, context: EpisodeContext) -> State:
-        number, before = _answers(state, context), state.get("model_turns", [])
+        number, before = user_turn(state, context, self._rules.answered_turn), state.get("model_turns", [])
         turn = _refuse_huge_numbers(await context.generate(state["messages"], context.shown(number)))
         said = len(context.scenario.user_turns[number].messages) + (0 if number else len(self._system(context)))
         begins = not before or context.answer_in(before[-1]) is not None
@@ -267,11 +273,6 @@ def _settings_of_try(settings: GenerationSettings, earlier: int) -> GenerationSe
 def _is_text(turn: ModelTurn) -> bool:
     """Whether a turn calls nothing."""
     return not (turn.tool_calls or turn.unparsable_calls)
-
-
-def _answers(state: State, context: EpisodeContext) -> int:
-    """How often the model has answered, which is the number of what the user says next."""
-    return sum(context.answer_in(turn) is not None for turn in state.get("model_turns", ()))
 
 
 def _calls(turn: ModelTurn, number: int, context: EpisodeContext) -> list[Send]:

@@ -11,7 +11,7 @@ from talm_sim.common.digests import digest
 from talm_sim.errors import CassetteMissError
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.scenarios.missing import describe_missing, question_is_about, replaceable_tools
-from talm_sim.types import Approval, Decision, Declined, Form, PersonRequest, Scenario, ToolSpec
+from talm_sim.types import Approval, Decision, Declined, Form, ModelTurn, PersonRequest, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.recordings import RecordedAnswer
@@ -21,6 +21,7 @@ __all__ = [
     "NOT_ALLOWED",
     "WONT_SAY",
     "DecidingResponder",
+    "FollowingResponder",
     "HumanReply",
     "RecordedResponder",
     "RefusingResponder",
@@ -79,6 +80,15 @@ class DecidingResponder(Responder, Protocol):
 
     async def decide(self, request: PersonRequest, ask: int) -> HumanReply:
         """Return a reply with a `decision`, which is one that the request allows; `ask` counts as it does for questions."""
+        ...
+
+
+@runtime_checkable
+class FollowingResponder(Responder, Protocol):
+    """Answer an agent's questions by where in the conversation they are put."""
+
+    def follow(self, turns: Sequence[ModelTurn]) -> None:
+        """Be told what the agent has written, before it is answered: the last of `turns` asks."""
         ...
 
 
@@ -172,7 +182,7 @@ class RecordedResponder:
 def _as_recorded(recorded: RecordedAnswer) -> HumanReply:
     return HumanReply(
         recorded.answer,
-        f"recorded ({recorded.responder})",
+        recorded.responder if recorded.responder.startswith("recorded") else f"recorded ({recorded.responder})",
         recorded.declined,
         appropriate=recorded.appropriate,
         decision=recorded.decision,

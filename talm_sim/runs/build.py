@@ -20,7 +20,7 @@ from talm_sim.runs.runner import Built, Runner
 from talm_sim.runs.shards import check_shard, cut_scenarios
 from talm_sim.runs.workers.checks import check_workers, connections_of, modules_to_load
 from talm_sim.scenarios.load import select
-from talm_sim.tasks import AgentOptions, Job, Opened, Recorded
+from talm_sim.tasks import AgentOptions, Job, Opened, PersonOptions, Recorded
 from talm_sim.tasks.answering import settle_person
 from talm_sim.tasks.keys import are_alike, differences, has_earlier_schedule, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
@@ -67,7 +67,7 @@ def settle_automatic(job: Job[Any], recorded: Recorded) -> Job[Any]:
         models = Traffic.REPLAY if recorded.model(job.config.model) else Traffic.LIVE
     said = job.config
     job = job.task.settle(job.having(models=models), recorded)
-    if isinstance(job.options, AgentOptions) and ":" in job.options.human:
+    if isinstance(job.options, PersonOptions) and ":" in job.options.human:
         job = settle_person(job, said.models, said.tools, recorded.library)
     if Traffic.RECORD in (job.config.models, job.config.tools) and job.config.cassettes is None:
         return job.having(cassettes=RECORDINGS)

@@ -7,7 +7,7 @@ from typing import Any
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.plugins import Registry, load_named
-from talm_sim.tasks import AgentOptions, Job
+from talm_sim.tasks import AgentOptions, Job, PersonOptions
 from talm_sim.tools_env.sources.registry import read_source
 from talm_sim.types import Scenario
 
@@ -33,9 +33,11 @@ def name_extensions(job: Job[Any], scenarios: Sequence[Scenario], judges: Iterab
         `<kind> <name>`, for example `judge short`, to `--plugin MODULE` or `package NAME`.
     """
     used: dict[str, Iterable[str]] = {"task": [job.config.task], "judge": judges, "provider": [job.config.model.partition("/")[0]]}
+    if isinstance(job.options, PersonOptions):
+        used["responder"] = [job.options.human.partition(":")[0]]
     if isinstance(job.options, AgentOptions):
         written = {text for scenario in scenarios for text in scenario.perturbations} | set(job.options.perturb)
-        used |= {"perturbation": sorted({text.partition(":")[0] for text in written}), "responder": [job.options.human.partition(":")[0]]}
+        used["perturbation"] = sorted({text.partition(":")[0] for text in written})
         used["tool_source"] = sorted({read_source(text)[0] for text in job.options.tools_from})
     return {f"{kind} {name}": origin for kind, names in used.items() for name in names if (origin := _registry(kind).origin(name))}
 

@@ -10,12 +10,24 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.types import Scenario, Turn
+from talm_sim.types import Episode, Scenario, Turn
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-__all__ = ["ATTEMPT", "EXAMPLE", "as_dicts", "as_messages", "as_text", "dialogue", "part_of", "request_text", "with_answers"]
+__all__ = [
+    "ATTEMPT",
+    "EXAMPLE",
+    "as_dicts",
+    "as_messages",
+    "as_text",
+    "dialogue",
+    "heard_before",
+    "is_said",
+    "part_of",
+    "request_text",
+    "with_answers",
+]
 
 EXAMPLE, ATTEMPT = "example", "attempt"
 _SPEAKERS = {"user": "User", "assistant": "AI", "system": "System"}
@@ -57,6 +69,23 @@ def request_text(messages: Iterable[Mapping[str, Any]]) -> str:
     """Return the request, for a question about it: the user's words if nothing else was said, otherwise the whole conversation."""
     said = list(messages)
     return str(said[0]["content"]) if [one["role"] for one in said] == ["user"] else as_text(said)
+
+
+def is_said(turn: Turn, answers: Iterable[str]) -> bool:
+    """Return whether one of a person's answers is what the user says in a turn, so that it is not said a second time."""
+    return request_text(turn.messages).strip() in (one.strip() for one in answers)
+
+
+def heard_before(user_turns: Sequence[Turn], episode: Episode) -> Iterator[list[Turn]]:
+    """Yield, for each turn of the model's, what the user has said since the one before it, without what a person said as an answer.
+
+    The user's first turn is before all of them, and is left out.
+    """
+    told = 0
+    for index, turn in enumerate(episode.model_turns):
+        answers = [event.answer for event in episode.human_events if event.turn == index - 1]
+        yield [one for one in user_turns[told + 1 : turn.user_turn + 1] if not is_said(one, answers)]
+        told = max(told, turn.user_turn)
 
 
 def _lines(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from talm_sim.tasks.exporters import Exported
 from talm_sim.tasks.judged_by_people import PersonQuestion, PublishedAgreement, pass_question
 from talm_sim.tasks.makers import Maker
 from talm_sim.tasks.opened import Opened
-from talm_sim.tasks.options import AgentOptions, AgentTaskOptions, PairedOptions, PromptOptions, TaskOptions
+from talm_sim.tasks.options import AgentOptions, AgentTaskOptions, PairedOptions, PersonOptions, PromptOptions, TaskOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.registry import TASKS, find_task, job_of, list_tasks, register_task
 from talm_sim.tasks.single_step import Request, SingleStepTask
@@ -29,6 +29,7 @@ __all__ = [
     "PairedOptions",
     "PaperRow",
     "PaperRows",
+    "PersonOptions",
     "PersonQuestion",
     "PromptOptions",
     "PublishedAgreement",

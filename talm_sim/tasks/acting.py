@@ -11,14 +11,25 @@ from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.keys import AnyJob, recording_key
-from talm_sim.tasks.options import AgentOptions
+from talm_sim.tasks.options import AgentOptions, PersonOptions
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.types import AwarenessKind, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.agent.prompts import Prompts
 
-__all__ = ["ACTING", "FINISH_BY", "RETRIES", "TURNS", "acting_key", "episode_bounds", "refusal_judges", "settle_acting", "specs_of"]
+__all__ = [
+    "ACTING",
+    "FINISH_BY",
+    "RETRIES",
+    "TURNS",
+    "acting_key",
+    "check_person",
+    "episode_bounds",
+    "refusal_judges",
+    "settle_acting",
+    "specs_of",
+]
 
 JobT = TypeVar("JobT", bound=AnyJob)
 TURNS = 5
@@ -84,18 +95,18 @@ def settle_acting(job: JobT, recorded: Recorded, *, turn_limit: int = TURNS, **s
         tools = Traffic.REPLAY if replays and recorded.tools else Traffic.LIVE
     if human == "auto":
         human = "recorded" if job.config.models is Traffic.REPLAY and _recording_had_responder(job, recorded) else "none"
-    _check_person(job.options, human)
+    check_person(job.options, human)
     return job.having(tools=tools, human=human, turn_limit=job.options.turn_limit or turn_limit, **settled)
 
 
-def _check_person(options: AgentOptions, human: str) -> None:
+def check_person(options: PersonOptions, human: str) -> None:
     """Check that what the options say of a person fits who answers.
 
     Raises:
         PrerequisiteError: It does not.
     """
     limits = {"--ask-limit": options.ask_limit, "--ask-limit-run": options.ask_limit_run}
-    given = [flag for flag, value in {"--approve": options.approve or None, **limits}.items() if value is not None]
+    given = [flag for flag, value in {"--approve": getattr(options, "approve", "") or None, **limits}.items() if value is not None]
     given += ["--answer-timeout"] if options.answer_timeout is not None else []
     if not given:
         return

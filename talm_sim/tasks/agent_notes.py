@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from talm_sim.agent.own.agents import OwnAgent
     from talm_sim.tools_env.toolbox import Tools
 
-__all__ = ["AgentNotes"]
+__all__ = ["STARTS_AGAIN", "AgentNotes"]
+
+STARTS_AGAIN = "an episode that still waits when this command ends starts again on resume, with new tools; answers are kept"
+"""What the user of tools that an episode has for itself should know, where a question may stay open."""
 
 
 class AgentNotes:
@@ -59,7 +62,7 @@ def _notices(own: OwnAgent | None, job: Job[Any], *, waits: bool, state: bool) -
     if waits and own:
         said.append(f"agent {own.name}: an episode that still waits when this command ends starts again on resume; answers are kept")
     elif waits and state:
-        said.append("an episode that still waits when this command ends starts again on resume, with new tools; answers are kept")
+        said.append(STARTS_AGAIN)
     silent = [group for group in job.groups if not job.task.questions(group)] if job.options.stop_after is not None else []
     if silent:
         said.append(f"--stop-after {job.options.stop_after}: leaves out {', '.join(silent)}, which is asked no awareness questions")

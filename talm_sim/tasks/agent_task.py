@@ -204,7 +204,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
                 human=options.human,
                 human_tool=prompts.human_tool() if kind else None,
                 finish_tool=prompts.finish_tool() if options.finish == "tool" else None,
-                without_tools=self.without_tools,
+                alone=self.without_tools,
                 responder=responder,
                 saver=saver,
                 most_steps=(4 if environment.approve else 2) * (options.turn_limit or TURNS) + 5,

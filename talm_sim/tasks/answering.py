@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from talm_sim.common.toml_files import read_toml
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import max_tokens_of
@@ -13,7 +14,7 @@ from talm_sim.models.registry import in_process
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.keys import recording_key
-from talm_sim.tasks.options import AgentOptions
+from talm_sim.tasks.options import AgentOptions, PersonOptions
 from talm_sim.types import Scenario
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["open_responder", "person_bounds", "person_model", "person_traffic", "prompts_of", "settle_person", "who_answers"]
 
 
-OptionsT = TypeVar("OptionsT", bound=AgentOptions)
+OptionsT = TypeVar("OptionsT", bound=PersonOptions)
 
 
 def prompts_of(job: Job[Any]) -> Prompts:
@@ -39,7 +40,11 @@ def prompts_of(job: Job[Any]) -> Prompts:
     from talm_sim.agent.prompts import load_prompts
     from talm_sim.tasks.registry import list_tasks
 
-    return load_prompts(job.config.prompts, job.task.name, list_tasks)
+    file = job.config.prompts
+    if isinstance(job.options, AgentOptions) or file is None:
+        return load_prompts(file, job.task.name, list_tasks)
+    # Of a task that asks most of its scenarios once, all other tables are about that.
+    return load_prompts(file, "", lambda: read_toml(file, "--prompts"))
 
 
 def person_model(config: RunConfig) -> str:
@@ -145,17 +150,16 @@ def person_bounds(scenarios: Sequence[Scenario], job: Job[Any]) -> Iterator[Boun
     """Yield what the person's model may cost in each episode: at most one question per turn of the agent, each read with all before it."""
     from talm_sim.agent.person.knowledge import knowledge_of
     from talm_sim.agent.person.played import ANSWER_TOKENS
-    from talm_sim.agent.prompts import load_prompts
-    from talm_sim.tasks.registry import list_tasks
 
-    turns, more = job.options.turn_limit, job.settings().max_new_tokens + ANSWER_TOKENS
-    told = max_tokens_of(*load_prompts(job.config.prompts, job.task.name, list_tasks).person(job.options.persona))
+    more = job.settings().max_new_tokens + ANSWER_TOKENS
+    told = max_tokens_of(*prompts_of(job).person(job.options.persona))
     for scenario in scenarios:
+        turns = job.task.asking_turns(scenario, job)
         first = told + max_tokens_of(knowledge_of(scenario, {}).text) + job.settings().max_new_tokens
         yield Bound(0, turns, turns * first + more * turns * (turns - 1) // 2, turns * ANSWER_TOKENS, last=first)
 
 
-def who_answers(options: AgentOptions) -> str:
+def who_answers(options: PersonOptions) -> str:
     """Return in words who answers the agent of a run."""
     persona = "" if options.persona == "none" else f", {options.persona}"
     return f"human played by {options.human.partition(':')[2]}{persona}" if ":" in options.human else f"{options.human} human"

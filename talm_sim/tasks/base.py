@@ -312,6 +312,10 @@ class Task(ABC, Generic[OptionsT]):
         """Return whether an agent is led through the turns of a scenario; otherwise each turn of the model answers one request."""
         return issubclass(self.options, AgentOptions)
 
+    def asking_turns(self, scenario: Scenario, job: Job[OptionsT]) -> int:
+        """Return how many turns of an agent's episode may put a question to a person, at most."""
+        return job.options.turn_limit or 0 if isinstance(job.options, AgentOptions) else 0
+
     def calls_as(self, job: Job[OptionsT]) -> str:
         """How raw text is to write calls: `pythonic`, as a list in Python's syntax, which BFCL's own reader takes; empty otherwise."""
         return ""

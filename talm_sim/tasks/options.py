@@ -12,7 +12,7 @@ from talm_sim.common.typed_options import OptionsModel
 from talm_sim.config import GEN, OPE, RESULT_LIMIT, SCO, Names, option
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["AgentOptions", "AgentTaskOptions", "PairedOptions", "PromptOptions", "TaskOptions"]
+__all__ = ["AgentOptions", "AgentTaskOptions", "PairedOptions", "PersonOptions", "PromptOptions", "TaskOptions"]
 
 
 class TaskOptions(OptionsModel):
@@ -26,16 +26,14 @@ class TaskOptions(OptionsModel):
         """
 
 
-class AgentOptions(TaskOptions):
-    """Options of a task whose agent acts: with tools that can be damaged, with somebody to ask, for some turns."""
+class PersonOptions(TaskOptions):
+    """Options of a task in which somebody may answer the model's questions."""
 
     human: str = option("auto", GEN, "none|terminal|simulated|...", metavar="WHO|model:P/N")
     """Who answers the agent's questions: `none`, a responder (`talm_sim.agent.responders`) or `model:PROVIDER/NAME`.
 
     `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`.
     """
-    approve: Names = option("", GEN, "Tools whose calls a person approves first.", metavar="TOOL,...|writing")
-    """`writing` stands for every tool that is not declared read-only; see `talm_sim.tools_env.guarded`."""
     ask_limit: int | None = option(None, GEN, "Maximum questions to a person per episode.", metavar="N", rare=True, ge=0)
     """Of a question beyond it the agent is told that nobody answers any more."""
     ask_limit_run: int | None = option(None, GEN, "Maximum questions to a person per run.", metavar="N", rare=True, ge=0)
@@ -45,6 +43,25 @@ class AgentOptions(TaskOptions):
         "none", GEN, "How the person speaks whom a model plays.", metavar="NAME", rare=True
     )
     """See docs/people.md; `wrong-once`, `front-loads` and `claims-done` make a fault on purpose."""
+
+    def check(self) -> None:
+        """Look up the responder."""
+        if self.human not in {"auto", "none"}:
+            from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
+
+            try:
+                responder_kind(self.human)
+            except PrerequisiteError as err:
+                raise PrerequisiteError(f"human: {err}") from None
+        if self.persona != "none" and not self.human.startswith("model:"):
+            raise PrerequisiteError(f"persona: '{self.persona}' is for a person whom a model plays; add --human model:PROVIDER/NAME.")
+
+
+class AgentOptions(PersonOptions):
+    """Options of a task whose agent acts: with tools that can be damaged, with somebody to ask, for some turns."""
+
+    approve: Names = option("", GEN, "Tools whose calls a person approves first.", metavar="TOOL,...|writing")
+    """`writing` stands for every tool that is not declared read-only; see `talm_sim.tools_env.guarded`."""
     perturb: tuple[str, ...] = option((), GEN, "Fault in tools or the model; repeatable.", metavar="NAME[:k=v,...]")
     writing: bool = option(False, GEN, "Let faults repeat calls that may change data.", rare=True)
     """Without it, a fault that lets a call through or repeats it does not apply to tools that are not known only to read."""
@@ -70,15 +87,7 @@ class AgentOptions(TaskOptions):
                 read_source(text)
             except PrerequisiteError as err:
                 raise PrerequisiteError(f"tools_from: {str(err).removeprefix('--tools-from ')}") from None
-        if self.human not in {"auto", "none"}:
-            from talm_sim.agent.responders import responder_kind  # not at the top: a help page needs no agent
-
-            try:
-                responder_kind(self.human)
-            except PrerequisiteError as err:
-                raise PrerequisiteError(f"human: {err}") from None
-        if self.persona != "none" and not self.human.startswith("model:"):
-            raise PrerequisiteError(f"persona: '{self.persona}' is for a person whom a model plays; add --human model:PROVIDER/NAME.")
+        super().check()
 
 
 def _agent_name(value: Any) -> Any:
@@ -142,4 +151,4 @@ class PromptOptions(TaskOptions):
 
     own_templates: ClassVar[tuple[str, ...]] = ()
     """Names of templates that the task has beside those of all."""
-    template: str = option("auto", GEN, "Prompt style for tools and calls, or a file.", metavar="NAME|FILE")
+    template: str = option("auto", GEN, "Prompt style for tools, or a file.", metavar="NAME|FILE")

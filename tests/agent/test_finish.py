@@ -80,7 +80,7 @@ async def play(model: Script, scenario: Scenario = SCENARIO, *, human: bool = Fa
         human="simulated" if human else "none",
         human_tool=PROMPTS.human_tool() if human else None,
         finish_tool=PROMPTS.finish_tool(),
-        without_tools=frozenset({"no-tools"}),
+        alone=frozenset({"no-tools"}),
         responder=(lambda scenario, epoch: SimulatedResponder(scenario, Client().specs)) if human else None,
         saver=saver,
         settings=settings or GenerationSettings(),

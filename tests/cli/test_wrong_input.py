@@ -118,7 +118,7 @@ COMMAND_LINES = [
     ("run --paired-run nosuch", r"--paired-run: nosuch: no such run"),
     ("run --mode judge", r"--mode is an option of task when2call, not of task talm"),
     ("run --task when2call --mode logprb", r"'logprb' is not one of 'logprob', 'judge'"),
-    ("run --task when2call --human none", r"--human is an option of task talm, not of task when2call"),
+    ("run --task when2call --human none", r"--human is an option of task talm or refusal, not of task when2call"),
     ("run --task when2call --model openai/gpt-4o", r"gives no log-probabilities .* or add --mode judge"),
     ("run --run-id ../up", r"--run-id: '../up' is not a run name"),
     ("run --run-id latest", r"--run-id: 'latest' always means the newest run"),

@@ -86,7 +86,9 @@ def test_options_go_over_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_task_does_not_take_over_the_options_of_the_first() -> None:
     changed = configure(RunConfig(human="simulated", seed=3), {"task": "when2call", "mode": "judge"})
     assert (changed.task.name, changed.options.mode, changed.config.seed) == ("when2call", "judge", 3)
-    with pytest.raises(PrerequisiteError, match=r"^--human is an option of task talm, not of task when2call; leave it out, or add --task"):
+    with pytest.raises(
+        PrerequisiteError, match=r"^--human is an option of task talm or refusal, not of task when2call; leave it out, or add --task"
+    ):
         configure(RunConfig(task="when2call"), {"human": "none"})
     with pytest.raises(PrerequisiteError, match=r"^--task: unknown task 'when2cal'\. Did you mean 'when2call'\?$"):
         configure(None, {"task": "when2cal"})

@@ -88,7 +88,7 @@ def test_the_template_that_was_picked_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"task": "when2call", "human": "simulated"}, "human is an option of task talm, not of task when2call"),
+        ({"task": "when2call", "human": "simulated"}, "human is an option of task talm or refusal, not of task when2call"),
         ({"task": "when2call", "perturb": ("http-500",)}, "perturb is an option of task talm, not of task when2call"),
         ({"mode": "judge"}, "mode is an option of task when2call, not of task talm"),
         ({"template": "qwen2.5"}, "template is an option of task when2call or refusal, not of task talm"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from talm_sim.cli.terminal.text import count
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.tasks import AgentOptions
+from talm_sim.tasks import PersonOptions
 from talm_sim.types import HumanEvent
 
 __all__ = ["person_notes"]
@@ -19,10 +19,10 @@ _NOUNS = {"question": "question", "approval": "call", "form": "form"}
 def person_notes(stored: StoredRun) -> Iterator[str]:
     """Yield how calls that waited for a person were decided, and how much stayed without an answer."""
     options = stored.job.options
-    if not isinstance(options, AgentOptions) or options.human == "none":
+    if not isinstance(options, PersonOptions) or options.human == "none":
         return
     limited = options.ask_limit is not None or options.ask_limit_run is not None or options.answer_timeout is not None
-    if not (options.approve or limited or options.human == "recorded" or getattr(options, "agent", None)):
+    if not (getattr(options, "approve", "") or limited or options.human == "recorded" or getattr(options, "agent", None)):
         return
     decided: Counter[str] = Counter()
     silent: dict[str, list[tuple[str, str]]] = {"limit": [], "timeout": []}

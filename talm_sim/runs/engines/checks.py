@@ -7,7 +7,7 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.runs.engines.base import name_of
 from talm_sim.runs.workers.checks import check_movable
-from talm_sim.tasks import AgentOptions, Job, PairedOptions
+from talm_sim.tasks import Job, PairedOptions, PersonOptions
 
 __all__ = ["check_elsewhere"]
 
@@ -23,7 +23,7 @@ def check_elsewhere(job: Job[Any]) -> None:
     if config.shard is not None:
         raise PrerequisiteError(f"{flag}: cuts the run into shards itself; leave out --shard {config.shard}, or leave out --on.")
     check_movable(job, flag)
-    if isinstance(job.options, AgentOptions):
+    if isinstance(job.options, PersonOptions):
         from talm_sim.agent.responders import responder_kind  # not at the top: a run without --on needs none
 
         human = job.options.human

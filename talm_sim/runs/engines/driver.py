@@ -22,7 +22,7 @@ from talm_sim.runs.judging import judge_names
 from talm_sim.runs.merging import merge_shards
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.workers.checks import modules_to_load
-from talm_sim.tasks import AgentOptions, Job
+from talm_sim.tasks import Job, PersonOptions
 from talm_sim.tasks.answering import person_model
 from talm_sim.types import Scenario
 
@@ -228,7 +228,7 @@ class _Elsewhere:
             model=config.model_and_adapter,
             models="on this machine" if in_process(config.model) else str(config.models) if has_traffic(config.model) else "its own",
             tools=str(config.tools or "none"),
-            human=options.human if isinstance(options, AgentOptions) else "none",
+            human=options.human if isinstance(options, PersonOptions) else "none",
             person=person,
             person_traffic="" if not person else "on this machine" if in_process(person) else str(config.models),
             notices=tuple(notices),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from talm_sim.agent.approvals import approved_call
+from talm_sim.scenarios.dialogue import heard_before
 from talm_sim.types import Approval, Episode, Event, HumanEvent, ModelTurn, Scenario, ToolCall, UnparsableCall
 
 __all__ = ["Message", "conversation", "event_name", "system_text", "target_texts"]
@@ -51,7 +52,7 @@ def conversation(episode: Episode, scenario: Scenario | None, *, acts: bool) -> 
     """
     user_turns = scenario.user_turns if scenario is not None and acts else ()
     found: list[Message] = []
-    told = 0
+    heard = heard_before(user_turns, episode)
     if user_turns:
         system = system_text(episode, scenario)
         found += [Message("system", system)] if system else []
@@ -60,9 +61,8 @@ def conversation(episode: Episode, scenario: Scenario | None, *, acts: bool) -> 
         found.append(Message("user", scenario.query if scenario is not None else ""))
     for index, turn in enumerate(episode.model_turns):
         if user_turns:
-            for said in user_turns[told + 1 : turn.user_turn + 1]:
+            for said in next(heard):
                 found += _written(said.messages)
-            told = max(told, turn.user_turn)
             if index and episode.model_turns[index - 1].reminded:
                 found.append(Message("user", turn.raw_prompt.removeprefix(_HUMAN)))
         else:

@@ -21,7 +21,7 @@ from talm_sim.runs.transcripts.words import (
     reply_of,
     responder_words,
 )
-from talm_sim.scenarios.dialogue import request_text
+from talm_sim.scenarios.dialogue import heard_before, request_text
 from talm_sim.tasks import AgentOptions, RunView
 from talm_sim.types import FINISH, Episode, Event, HumanEvent, ModelTurn, Origin, PerturbationLog, Scenario, Section, ToolEvent, Verdict
 from talm_sim.types.steps import steps_of
@@ -104,13 +104,14 @@ def make_transcript(
         notes: What a reader should know of its run.
         led: Whether an agent was led through the scenario's turns; otherwise the user's last words are the query.
     """
-    said = [request_text(turn.messages) for turn in scenario.user_turns] if scenario is not None and led else []
-    query = None if scenario is None else said[0] if said else scenario.query
+    said = scenario.user_turns if scenario is not None and led else ()
+    query = None if scenario is None else request_text(said[0].messages) if said else scenario.query
     steps = _Steps(episode)
-    turns, told, answering = [], 0, _answering_turn(episode)
+    turns, heard, answering = [], heard_before(said, episode), _answering_turn(episode)
+    told = max((turn.user_turn for turn in episode.model_turns), default=0)
     for index, turn in enumerate(episode.model_turns):
-        turns.append(_turn(episode, index, turn, tuple(said[told + 1 : turn.user_turn + 1]), steps, answers=index == answering))
-        told = max(told, turn.user_turn)
+        user = tuple(request_text(one.messages) for one in next(heard))
+        turns.append(_turn(episode, index, turn, user, steps, answers=index == answering))
     scored = bool(episode.details) and not turns  # the model was asked about, and said nothing
     no_answer = answering is not None or (not episode.answer.strip() and bool(episode.error or scored))
     return Transcript(
@@ -131,7 +132,7 @@ def make_transcript(
         awareness_steps=steps.take(*(f"awareness, {one.kind.value}" for one in episode.awareness for _ in (*one.unread, one.raw))),
         prompt=episode.model_turns[0].raw_prompt if turns else "",
         turns=tuple(turns),
-        unanswered=tuple(said[told + 1 :]),
+        unanswered=tuple(request_text(one.messages) for one in said[told + 1 :]),
         error=episode.error,
         traceback=episode.traceback,
         answer=None if no_answer else episode.answer,

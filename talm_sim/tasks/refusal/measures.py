@@ -21,6 +21,7 @@ from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
 from talm_sim.tasks.refusal.gaps import gap_of
 from talm_sim.tasks.refusal.propensity import Propensity
 from talm_sim.tasks.refusal.trees import reach_of, tree_lines
+from talm_sim.tasks.refusal.turns.person import interaction_values
 from talm_sim.tasks.refusal.turns.table import HEADS, NAMES, missing_matrix, missing_measures, missing_values
 from talm_sim.types import Calls, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Verdict
 
@@ -98,8 +99,9 @@ def rows(run: RunView) -> Iterator[Row]:
 
     Values: `ast`, where calls are right; `h_i` and `h_s`, where none is; `relevance` (by format) and `relevance_intent`, where any is;
     `ast_bfcl`, `h_s_bfcl` and `relevance_bfcl`, as BFCL reads raw text; `turns`, where the model acts, and `missing_...`, where a turn lacks
-    something; with `--propensity`, `call_likelier` and `propensity`, where no call is right; `cut_off`, whether the output ends at the token
-    limit. What no judge decided is left out. Labels: `gold`, `found`, `subset`, `language` and, where a turn lacks something, `missing`.
+    something; `interaction`, where a person can be asked; with `--propensity`, `call_likelier` and `propensity`, where no call is right;
+    `cut_off`, whether the output ends at the token limit. What no judge decided is left out. Labels: `gold`, `found`, `subset`, `language`
+    and, where a turn lacks something, `missing`.
     """
     items = {one.id: one for one in run.scenarios() if isinstance(one.target, Calls) or one.group in MULTI_TURN}
     judges = (FORMAT, INTENT, BFCL, TURNS, MISSING)
@@ -145,7 +147,7 @@ def _acting_row(row: Row, episode: Episode, scenario: Scenario, turns: Verdict |
     cut_off = any(turn.stop == "length" for turn in episode.model_turns)
     known = {} if passed is None else {"turns": passed}
     labels = {**row.labels, "found": found, **({"missing": label} if label else {})}
-    return row.model_copy(update={"values": {**known, **values, "cut_off": cut_off}, "labels": labels})
+    return row.model_copy(update={"values": {**known, **values, **interaction_values(episode), "cut_off": cut_off}, "labels": labels})
 
 
 def _with_thought(row: Row, kind: str, episode: Episode, target: Calls, meant: Verdict | None) -> Row:
@@ -218,7 +220,7 @@ def _subset(name: str, rows: Sequence[Row], run: RunView, *, alone: bool) -> Sum
     of_gold = {"calls": ("ast", "ast_bfcl"), "none": ("h_i", "h_s", "h_s_bfcl"), "any": ("relevance",), "turns": ("turns",)}
     measures = of_gold[rows[0].labels["gold"]]
     rates = {one: share(rows, one) for one in measures}
-    columns = (*_columns(rates, rows), *_propensity(rows), *reasoning_measures(rows, run.job.options.reasoning), *missing_measures(rows))
+    columns = (*_columns(rates, rows), *_propensity(rows), *reasoning_measures(rows, run.job.options.reasoning), *_missing(rows, run))
     return Summary.of(name, rows, facts=_facts(rows), measures=columns, matrices=tuple(_matrices(rows)) if alone else ())
 
 
@@ -242,10 +244,14 @@ def _overall_summary(name: str, rows: Sequence[Row], run: RunView) -> Summary:
         *_columns(rates, refusals),
         *_propensity(rows),
         *reasoning_measures(rows, run.job.options.reasoning),
-        *missing_measures(rows),
+        *_missing(rows, run),
         *lines,
     )
     return Summary.of(name, rows, facts=_facts(rows), measures=measures, matrices=tuple(_matrices(rows)), derived=True)
+
+
+def _missing(rows: Sequence[Row], run: RunView) -> Iterator[Measure]:
+    return missing_measures(rows, asked=run.job.options.human != "none")
 
 
 def _composite(rows: Sequence[Row]) -> dict[str, Rate | None]:

@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from talm_sim.config import GEN, SCO, Names, option
+from talm_sim.tasks.options import PersonOptions
 from talm_sim.tasks.reasoning import ReasoningOptions
 from talm_sim.tasks.refusal.wording import TOLD
 
 __all__ = ["RefusalOptions"]
 
 
-class RefusalOptions(ReasoningOptions):
+class RefusalOptions(ReasoningOptions, PersonOptions):
     """Options of task `refusal`."""
 
     own_templates: ClassVar = TOLD
+    human: str = option("none", GEN, "Who answers in multi_turn_miss_param.", metavar="WHO")
+    """`recorded` says the row's next message; with a replayed model, what was recorded with it."""
     subset: Names = option(
         "", GEN, "BFCL's rows of these categories instead of our own.", metavar="S[,S]", complete="talm_sim.tasks.refusal.bfcl:SUBSETS"
     )

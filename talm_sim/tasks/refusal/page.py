@@ -9,9 +9,10 @@ from math import exp
 from typing import Any
 
 from talm_sim.scenarios.dialogue import as_text, dialogue
+from talm_sim.tasks.answering import who_answers
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.beside import Beside, compare_own
-from talm_sim.tasks.reasoning import reasoning_notes
+from talm_sim.tasks.reasoning import reasoning_label, reasoning_notes
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
 from talm_sim.tasks.refusal.bfcl.turn_rows import gold_turns
@@ -24,7 +25,7 @@ from talm_sim.tasks.refusal.turns.table import missing_lines, missing_note
 from talm_sim.tasks.sections import shorten
 from talm_sim.types import AcceptedCall, Calls, Episode, Line, Scenario, Section, Summary
 
-__all__ = ["beside", "notes", "sections"]
+__all__ = ["beside", "label", "notes", "sections"]
 
 _RIGHT = {"none": "no call: no function shown serves", "any": "a call, whichever"}
 
@@ -93,6 +94,12 @@ def _calls(episode: Episode, scenario: Scenario, target: Calls) -> Iterator[Line
         yield Line(text=shorten(f"{call.name}({arguments})"))
     if not found:
         yield Line(text="(none)", style="faint")
+
+
+def label(run: RunView) -> str:
+    """Return what stands behind the model's name: the kind of reasoning, and who answers, if there is any."""
+    options = run.job.options
+    return ", ".join(filter(None, (reasoning_label(run), "" if options.human == "none" else f"Ask-and-Help ({who_answers(options)})")))
 
 
 _EXAMPLES = 3

@@ -15,15 +15,16 @@ from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.judged_by_people import PersonQuestion, pass_question
-from talm_sim.tasks.reasoning import NONE, ask_for_thought, instruct_all, keyed, reasoning_label
+from talm_sim.tasks.reasoning import NONE, ask_for_thought, instruct_all, keyed
 from talm_sim.tasks.refusal import measures, page
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.bfcl.rows import is_row
+from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_FUNCTION, LACKS_VALUE, answered_turn
 from talm_sim.tasks.refusal.data import load, read_case
 from talm_sim.tasks.refusal.options import RefusalOptions
 from talm_sim.tasks.refusal.propensity import add_propensity, load_refusals, no_scores_error, refusals_for, wants_propensity
-from talm_sim.tasks.refusal.turns.missing import MISSING_TURN
-from talm_sim.tasks.refusal.turns.play import acts, has_acting_rows, open_turns, tool_traffic, turn_bounds
+from talm_sim.tasks.refusal.turns.person import asking_key, settle_human
+from talm_sim.tasks.refusal.turns.play import STEPS, acts, has_acting_rows, open_turns, tool_traffic, turn_bounds
 from talm_sim.types import Calls, Episode, Scenario
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
     summarize = staticmethod(measures.summarize)
     figure = staticmethod(measures.figure)
     sections = staticmethod(page.sections)
-    label = staticmethod(reasoning_label)
+    label = staticmethod(page.label)
     notes = staticmethod(page.notes)
     beside = staticmethod(page.beside)
 
@@ -105,14 +106,15 @@ class RefusalTask(AskingTask[RefusalOptions]):
         if job.options.reasoning != NONE and has_acting_rows(job.options):
             raise PrerequisiteError("--reasoning: is for single requests; leave out the subsets multi_turn_... with it.")
         tools = tool_traffic(job, recorded) if has_acting_rows(job.options) else None
-        job = super().settle(job, recorded).having(tool_format="native", tools=tools)
+        job = super().settle(job, recorded).having(tool_format="native", tools=tools, human=settle_human(job))
         own = not job.options.subset and job.options.bfcl is None and job.config.scenarios is None
         tokens = _OWN_TOKENS if job.options.reasoning == NONE else _OWN_TOKENS + _THOUGHT_TOKENS
         return job.having(max_new_tokens=tokens) if own and job.config.max_new_tokens is None else job
 
     def key(self, job: Job[RefusalOptions]) -> Mapping[str, Any]:
-        """As other tasks; a run without reasoning and propensity has the key that it had before there were any."""
-        return {name: value for name, value in keyed(super().key(job)).items() if (name, value) != ("propensity", False)}
+        """As other tasks; a run without reasoning, propensity and a person has the key that it had before there were any."""
+        asked = asking_key(keyed(super().key(job)), job.options.human)
+        return {name: value for name, value in asked.items() if (name, value) != ("propensity", False)}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
         """Count what each row that is asked takes, and for each in which the model acts all that it may take."""
@@ -128,11 +130,22 @@ class RefusalTask(AskingTask[RefusalOptions]):
             sent = texts if served else min(texts, 1)
             yield bound + Bound(sent, sent, bound.input_tokens * texts, sent if served else 0)
 
+    def asking_turns(self, scenario: Scenario, job: Job[RefusalOptions]) -> int:
+        """Return the steps of a row in which a person can be asked."""
+        return STEPS * len(scenario.user_turns) if answered_turn(scenario) is not None else 0
+
+    def for_control(self, job: Job[RefusalOptions]) -> Job[RefusalOptions]:
+        """Change the job for a control: the row itself answers it, if the real model has anybody to ask."""
+        asked = "none" if job.options.human == "none" else "recorded"
+        return job.having(tools=None, human=asked, persona="none", ask_limit=None, ask_limit_run=None, answer_timeout=None)
+
     def judges(self, job: Job[RefusalOptions]) -> tuple[str, ...]:
         """Return the judges of calls, read and attempted, and as BFCL reads them if its reader is made for them; and of turns."""
         asked = (measures.FORMAT, measures.INTENT, *((measures.BFCL,) if self.calls_as(job) else ()))
         subsets = {*job.options.subset.split(",")}
-        turns = (measures.TURNS, *((measures.MISSING,) if subsets & {*MISSING_TURN} else ())) if has_acting_rows(job.options) else ()
+        turns = (
+            (measures.TURNS, *((measures.MISSING,) if subsets & {LACKS_FUNCTION, LACKS_VALUE} else ())) if has_acting_rows(job.options) else ()
+        )
         return (*(() if subsets <= {*MULTI_TURN} else asked), *turns)
 
     def person_questions(self, job: Job[RefusalOptions]) -> Sequence[PersonQuestion]:

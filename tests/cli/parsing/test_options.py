@@ -216,7 +216,7 @@ def test_of_two_tasks_the_last_one_counts() -> None:
         ("[talm]\nturn-limit = 0", "c.toml: talm.turn-limit: 0 is too small; the least is 1."),
         ("talm = 3", "c.toml: 'talm' must be a table of the task's options."),
         ('mode = "judge"', "c.toml: mode is an option of task when2call, not of task talm; leave it out, or add --task when2call."),
-        ('task = "when2call"\nhuman = "none"', "c.toml: human is an option of task talm, not of task when2call;"),
+        ('task = "when2call"\nhuman = "none"', "c.toml: human is an option of task talm or refusal, not of task when2call;"),
         ('task = "when2cal"', "c.toml: task: unknown task 'when2cal'. Did you mean 'when2call'?"),
         ("task = 3", "c.toml: task: write the name of a task, in quotes."),
         ('plugin = "no_such_module"', "c.toml: plugin no_such_module: cannot be imported: ModuleNotFoundError"),
@@ -238,10 +238,14 @@ def test_a_mistake_in_the_file_is_told_with_its_place(
 @pytest.mark.parametrize(
     ("variables", "arguments", "message"),
     [
-        ({}, ["--task", "when2call", "--human", "none"], "--human is an option of task talm, not of task when2call; leave it out, or"),
+        (
+            {},
+            ["--task", "when2call", "--human", "none"],
+            "--human is an option of task talm or refusal, not of task when2call; leave",
+        ),
         ({}, ["--mode", "judge"], "--mode is an option of task when2call, not of task talm; leave it out, or add --task when2call."),
-        ({"TASK": "when2call"}, ["--human", "none"], "--human is an option of task talm, not of task when2call;"),
-        ({"TASK": "when2call", "HUMAN": "none"}, [], "TALM_SIM_HUMAN is an option of task talm, not of task when2call;"),
+        ({"TASK": "when2call"}, ["--human", "none"], "--human is an option of task talm or refusal, not of task when2call;"),
+        ({"TASK": "when2call", "HUMAN": "none"}, [], "TALM_SIM_HUMAN is an option of task talm or refusal, not of task when2call;"),
         ({"MODLE": "x"}, [], "unknown option 'TALM_SIM_MODLE'. Did you mean 'TALM_SIM_MODEL'?"),
         ({"OPTIONS": "x"}, [], "unknown option 'TALM_SIM_OPTIONS'."),
         ({"TASK": "when2cal"}, [], "TALM_SIM_TASK: unknown task 'when2cal'. Did you mean 'when2call'?"),

@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.models.base import ASK_HUMAN
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.exporters import Exported
@@ -117,7 +118,10 @@ def _answer(episode: Episode, scenario: Scenario, *, pythonic: bool) -> str | li
 
 
 def _steps(episode: Episode, scenario: Scenario, *, pythonic: bool) -> list[list[str | list[dict[str, str]]]]:
-    """Return what the model said in each turn of the user's that it reached, step by step; calls that cannot be read are text."""
+    """Return what the model said in each turn of the user's that it reached, step by step; calls that cannot be read are text.
+
+    A question to a person is text too: BFCL has nobody to ask.
+    """
     reached = 1 + max((turn.user_turn for turn in episode.model_turns), default=-1)
     if episode.termination is not Termination.ANSWERED:
         reached = min(reached, len(scenario.turns) - 1)  # fewer turns than the row has, which is how BFCL says that a row was ended
@@ -125,7 +129,9 @@ def _steps(episode: Episode, scenario: Scenario, *, pythonic: bool) -> list[list
     for turn in episode.model_turns:
         if turn.user_turn < reached:
             text = split_reasoning(turn.raw_text)[0]
-            calls = [{call.name: json.dumps(call.arguments)} for call in turn.tool_calls]
+            calls = [{call.name: json.dumps(call.arguments)} for call in turn.tool_calls if call.name != ASK_HUMAN]
+            if turn.tool_calls and not calls:
+                text = "\n".join(str(call.arguments.get("question", "")) for call in turn.tool_calls)
             steps[turn.user_turn].append(text if pythonic and text else calls or text)
     return steps
 

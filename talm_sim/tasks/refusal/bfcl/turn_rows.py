@@ -7,15 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from talm_sim.errors import did_you_mean
+from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks.refusal.bfcl.rows import TASK, FileRow
 from talm_sim.tasks.refusal.bfcl.subsets import Subset
 from talm_sim.tools_env.sources.bfcl.apis import CLASSES
-from talm_sim.types import GoldCall, Scenario, Source, ToolSpec, Turn
+from talm_sim.types import GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
-__all__ = ["TURNS", "gold_turns", "turns_scenario"]
+__all__ = ["LACKS_FUNCTION", "LACKS_VALUE", "TURNS", "answered_turn", "find_missing_turn", "gold_turns", "turns_scenario"]
 
 TURNS = "bfcl_turns"
 """Type of their targets: `gold` has the calls of each turn in BFCL's form, a text each, which its own check takes."""
+LACKS_FUNCTION, LACKS_VALUE = "multi_turn_miss_func", "multi_turn_miss_param"
+"""The subsets whose rows have a turn that lacks something, which a later one brings."""
 _MORE_FUNCTIONS = "You can use more functions now. Please try my last request again."
 """What the user says, in the turn that BFCL leaves without a message."""
 _UNEVEN = frozenset({"multi_turn_base_154"})
@@ -62,7 +65,7 @@ def turns_scenario(line: FileRow, answer: FileRow | None, subset: Subset, name: 
         spoken = tuple(messages) or ({"role": "user", "content": _MORE_FUNCTIONS},)
         calls = [call for _, call in gold[number]] if number < len(gold) else []
         turns.append(Turn(messages=spoken, gold_calls=tuple(calls), tools_added=tuple(new)))
-    return Scenario(
+    found = Scenario(
         id=name,
         task=TASK,
         group=subset.name,
@@ -72,6 +75,31 @@ def turns_scenario(line: FileRow, answer: FileRow | None, subset: Subset, name: 
         target={"type": TURNS, "gold": [[text for text, _ in calls] for calls in gold]},
         source=source,
     )
+    ends = answered_turn(found)
+    if ends is None:
+        return found
+    said_next = request_text(turns[ends + 1].messages)
+    return found.model_copy(update={"missing": (Missing(kind=MissingKind.UTTERANCE, name="value", human_answer=said_next),)})
+
+
+def find_missing_turn(scenario: Scenario) -> int | None:
+    """Return the number of the turn that lacks something, from 0; None if there is none.
+
+    A turn without right calls that has nothing to do with it, as in rows 167 and 180 of BFCL, is not meant.
+    """
+    turns = scenario.turns
+    if scenario.group == LACKS_FUNCTION:
+        found = next((number - 1 for number, turn in enumerate(turns) if turn.tools_added), -1)
+    elif scenario.group == LACKS_VALUE:
+        found = next((number for number, turn in enumerate(turns) if not turn.gold_calls), -1)
+    else:
+        return None
+    return found if 0 <= found < len(turns) - 1 else None
+
+
+def answered_turn(scenario: Scenario) -> int | None:
+    """Return the number of the turn that ends with a person's answer; None of a row in which nobody can be asked."""
+    return find_missing_turn(scenario) if scenario.group == LACKS_VALUE else None
 
 
 def gold_turns(scenario: Scenario) -> list[list[str]] | None:

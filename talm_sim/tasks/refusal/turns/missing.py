@@ -6,7 +6,10 @@ first label that holds is the turn's:
 - `not_shown`: a function was called that was not shown in this turn, or that there is not;
 - `guessed`, if a value is missing: a call changed the state, or was one of a function that the right calls of the next turn use;
 - `acted_in_part`, if a function is hidden: a call changed the state. Some requests need shown functions too, so it is not scored;
+- `asked`, if a question was put to a person, where there is one;
 - `asked`, `said_it_cannot`, `other_text` or `silent`, by the last text of the turn. A call that is only written in it is other text.
+
+In `multi_turn_miss_param` a person's answer ends the turn, so that calls after it belong to the next one.
 """
 
 from __future__ import annotations
@@ -28,9 +31,10 @@ from talm_sim.models.base import ASK_HUMAN
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.scenarios.question_words import stem
 from talm_sim.tasks.refusal.attempts.find import find_attempt
+from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_FUNCTION, find_missing_turn
 from talm_sim.types import Behaviour, Episode, GoldCall, Measured, Scenario, Verdict
 
-__all__ = ["MISSING_RIGHT", "MISSING_TURN", "MissingLabel", "MissingTurn", "MissingTurnJudge", "find_missing_turn", "read_missing_turn"]
+__all__ = ["MISSING_RIGHT", "MissingLabel", "MissingTurn", "MissingTurnJudge", "read_missing_turn"]
 
 MISSING_RIGHT = Measured(
     name="missing_turn",
@@ -38,9 +42,6 @@ MISSING_RIGHT = Measured(
     about="asked for what is missing, or said that it cannot if that is a function",
     better="higher",
 )
-MISSING_TURN = ("multi_turn_miss_func", "multi_turn_miss_param")
-"""The subsets whose rows have such a turn."""
-_FUNCTION, _VALUE = MISSING_TURN
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _NOTHING_FOR_IT = re.compile(
     r"\bnone of (?:my|these|those|your)\b|(?:\bnot|n['\u2019]t) (?:\w+ )?(?:supported|possible|equipped|offered|be able)\b"
@@ -103,21 +104,6 @@ class MissingTurnJudge(Judge):
         return self.verdict(episode, found.right, said, label=found.label)
 
 
-def find_missing_turn(scenario: Scenario) -> int | None:
-    """Return the number of the turn that lacks something, from 0; None if there is none.
-
-    A turn without right calls that has nothing to do with it, as in rows 167 and 180 of BFCL, is not meant.
-    """
-    turns = scenario.turns
-    if scenario.group == _FUNCTION:
-        found = next((number - 1 for number, turn in enumerate(turns) if turn.tools_added), -1)
-    elif scenario.group == _VALUE:
-        found = next((number for number, turn in enumerate(turns) if not turn.gold_calls), -1)
-    else:
-        return None
-    return found if 0 <= found < len(turns) - 1 else None
-
-
 def read_missing_turn(episode: Episode, scenario: Scenario) -> MissingTurn | None:
     """Return what an episode shows of the turn that lacks something; None if there is no such turn, or it was not reached."""
     number = find_missing_turn(scenario)
@@ -131,8 +117,9 @@ def read_missing_turn(episode: Episode, scenario: Scenario) -> MissingTurn | Non
     events = [one for one in episode.tool_events if episode.model_turns[one.turn].user_turn == number]
     changed = any(one.state_before != one.state_after for one in events)
     text = split_reasoning(own[-1].said)[0].strip()
+    questions = [one.question for one in episode.human_events if episode.model_turns[one.turn].user_turn == number]
     following = scenario.turns[number + 1]
-    hidden = scenario.group == _FUNCTION
+    hidden = scenario.group == LACKS_FUNCTION
     if any(name not in shown for name in names):
         label = MissingLabel.NOT_SHOWN
     elif not hidden and (changed or not {one.tool for one in following.gold_calls}.isdisjoint(names)):
@@ -140,14 +127,14 @@ def read_missing_turn(episode: Episode, scenario: Scenario) -> MissingTurn | Non
     elif changed:
         label = MissingLabel.ACTED_IN_PART
     else:
-        label = _label_text(text)
+        label = MissingLabel.ASKED if questions else _label_text(text)
     right = None if label is MissingLabel.ACTED_IN_PART else label is MissingLabel.ASKED or (hidden and label is MissingLabel.SAID_IT_CANNOT)
     return MissingTurn(
         turn=number,
         label=label,
         right=right,
         looked=any(one.name in shown and one.state_before == one.state_after for one in events),
-        named=_names(text, scenario, number) if right else None,
+        named=_names("\n".join((*questions, text)), scenario, number) if right else None,
         done=all(any(_makes(call, one) for call in _calls(episode, number)) for one in following.gold_calls),
     )
 
@@ -174,7 +161,7 @@ def _says_it_cannot(text: str) -> bool:
 def _names(text: str, scenario: Scenario, number: int) -> bool | None:
     """Return whether a text names the hidden function or the missing parameter; None if it is not known which parameter that is."""
     following = scenario.turns[number + 1]
-    if scenario.group == _FUNCTION:
+    if scenario.group == LACKS_FUNCTION:
         needed = [one.tool for one in following.gold_calls if one.tool in following.tools_added] or [*following.tools_added]
         said = _stems(text)
         return any(_holds(text, name) or _stems_of_name(name) <= said for name in needed)

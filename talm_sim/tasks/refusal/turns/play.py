@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import max_tokens_of
+from talm_sim.tasks.agent_notes import STARTS_AGAIN
 from talm_sim.tasks.agent_task import tools_of
+from talm_sim.tasks.answering import prompts_of
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.opened import Opened
 from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, find_package
+from talm_sim.tasks.refusal.bfcl.turn_rows import answered_turn
 from talm_sim.tasks.refusal.options import RefusalOptions
+from talm_sim.tasks.refusal.turns.person import ALONE, open_person
 from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.types import Scenario, ToolSpec
 
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.episode import Agent
     from talm_sim.models.base import Model
     from talm_sim.tasks.shared import Shared
+    from talm_sim.tools_env.environment import Environment
 
 __all__ = ["STEPS", "acts", "has_acting_rows", "open_turns", "tool_traffic", "turn_bounds"]
 
@@ -75,7 +80,6 @@ async def open_turns(
     """
     from talm_sim.agent.episode import Agent
     from talm_sim.agent.graph import TalmRules, talm_graph
-    from talm_sim.agent.prompts import load_prompts
     from talm_sim.tasks.refusal.turns.prompted import acting_model
     from talm_sim.tools_env.clock import VirtualClock
     from talm_sim.tools_env.environment import Environment
@@ -85,7 +89,8 @@ async def open_turns(
     tools = await shared.tools(config, live)
     environment = Environment(tools, seed=config.seed, clock=VirtualClock, result_limit=RESULT_LIMIT)
     model = acting_model(await shared.model(config, job.created), template, load_wording(config.prompts).get(template, ""))
-    rules = TalmRules(load_prompts(), {}, steps=STEPS, system=False)
+    person = await open_person(asked.job, shared, environment)
+    rules = TalmRules(person.prompts, {}, steps=STEPS, system=False, answered_turn=answered_turn)
 
     def agent(saver: BaseCheckpointSaver[Any] | None) -> Agent:
         other = asked.agent(saver)
@@ -94,33 +99,51 @@ async def open_turns(
             graph=talm_graph(rules, saver),
             settings=job.settings(),
             environment=environment,
+            human=job.options.human,
+            human_tool=person.tool,
+            alone=ALONE,
+            responder=person.responder,
+            ask_limits=person.limits,
             saver=saver,
             most_steps=2 * STEPS * _MOST_TURNS,
             control=control,
             choose=lambda scenario: None if acts(scenario) else other,
         )
 
-    def check(scenarios: Sequence[Scenario]) -> None:
-        asked.check([one for one in scenarios if not acts(one)])
-        for one in filter(acts, scenarios):
-            if not environment.specs:
-                raise PrerequisiteError(f"scenario {one.id}: its functions are not recorded there; record them with --record, or add --live.")
-            environment.open(one)
-
     async with AsyncExitStack() as stack:
         stack.push_async_callback(environment.aclose)
-        found = replace(asked, agent=agent, check=check, in_flight=None, tools_of=lambda scenarios: tools_of(scenarios, environment))
-        yield found
+        yield replace(
+            asked,
+            agent=agent,
+            check=lambda scenarios: _check(scenarios, environment, asked),
+            in_flight=None,
+            tools_of=lambda scenarios: tools_of(scenarios, environment),
+            human=job.options.human,
+            waits=person.waits,
+            starts_again=person.waits and tools.keep_state,
+            wording={**asked.wording, **person.wording},
+            notices=(*asked.notices, *([STARTS_AGAIN] if person.waits and tools.keep_state else ())),
+        )
+
+
+def _check(scenarios: Sequence[Scenario], environment: Environment, asked: Opened[Job[Any]]) -> None:
+    asked.check([one for one in scenarios if not acts(one)])
+    for one in filter(acts, scenarios):
+        if not environment.specs:
+            raise PrerequisiteError(f"scenario {one.id}: its functions are not recorded there; record them with --record, or add --live.")
+        environment.open(one)
 
 
 def turn_bounds(scenarios: Sequence[Scenario], job: Job[RefusalOptions], recorded: Recorded) -> Iterator[Bound]:
     """Return what each multi-turn row may cost: an answer for each turn of the user's at least, and all steps that it may take at most."""
     specs = _specs(scenarios, job, recorded)
     written = job.settings().max_new_tokens
+    asking = [] if job.options.human == "none" else [prompts_of(job).human_tool()]
     for scenario in scenarios:
         turns = len(scenario.user_turns)
         said = [message["content"] for turn in scenario.turns for message in turn.messages]
-        first = max_tokens_of(*said, *(specs[name].model_dump_json() for name in scenario.tools if name in specs))
+        shown = [*(specs[name] for name in scenario.tools if name in specs), *([] if answered_turn(scenario) is None else asking)]
+        first = max_tokens_of(*said, *(one.model_dump_json() for one in shown))
         # What a function returns is what the row starts from, or what the model wrote, unless it is padded.
         result = RESULT_LIMIT // 2 if scenario.start["long_context"] else max_tokens_of(json.dumps(scenario.start)) + written
         most, more = STEPS * turns, written + result

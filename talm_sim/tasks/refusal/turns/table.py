@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from talm_sim.judges.stats import share
 from talm_sim.tasks.refusal.turns.missing import MISSING_RIGHT, MissingLabel, MissingTurn, read_missing_turn
+from talm_sim.tasks.refusal.turns.person import INTERACTION
 from talm_sim.types import Episode, Matrix, Measure, Row, Scenario, Summary, Verdict
 from talm_sim.types.measures import Better
 
@@ -18,6 +19,7 @@ _COLUMNS: Mapping[str, tuple[str, str, Better]] = {
     "missing_looked": ("Looked", "called a shown function that left the state as it was", "neither"),
     "missing_named": ("Named", "a right answer names what is missing", "higher"),
     "missing_done": ("Done", "once it was given, the right calls were made", "higher"),
+    INTERACTION: ("Inter", "the person was asked something, of the rows in which one can be asked", "neither"),
     "missing_passed": ("BFCL", "BFCL's own check passes, although the answer to what is missing is wrong", "neither"),
 }
 NAMES = (*_COLUMNS,)
@@ -54,12 +56,19 @@ def missing_values(episode: Episode, scenario: Scenario, verdict: Verdict | None
     return values, verdict.label
 
 
-def missing_measures(rows: Sequence[Row]) -> Iterator[Measure]:
-    """Return the columns of the table; none if no row has such a turn."""
+def missing_measures(rows: Sequence[Row], *, asked: bool) -> Iterator[Measure]:
+    """Return the columns of the table; none if no row has such a turn.
+
+    Args:
+        rows: Those of a group.
+        asked: Whether a person can be asked in some of the run's rows.
+    """
     if not any("missing_looked" in row.values for row in rows):
         return
     for name, (head, about, better) in _COLUMNS.items():
         rate = share(rows, name)
+        if name == INTERACTION and not asked:
+            continue
         yield Measure.of(rate if rate.n else None, name, head, under=TITLE, note=about, better=better)
 
 
@@ -94,7 +103,10 @@ def missing_lines(found: MissingTurn) -> list[str]:
 
 
 def missing_note(summaries: Sequence[Summary]) -> Iterator[str]:
-    """Return what BFCL's own check says of the rows whose turn is wrong."""
+    """Return in how many rows a person was asked, and what BFCL's own check says of the rows whose turn is wrong."""
+    for summary in summaries:
+        if (one := summary.measure(INTERACTION)) is not None and one.n:
+            yield f"Inter: the person was asked in {one.k:,} of the {one.n:,} rows of {summary.group}"
     found = [one for summary in summaries if (one := summary.measure("missing_passed")) is not None]
     wrong, passed = sum(one.n or 0 for one in found), sum(one.k or 0 for one in found)
     if wrong:

@@ -135,6 +135,24 @@ def test_a_multi_turn_row_has_its_steps_by_turn_and_one_that_was_ended_has_fewer
     assert found["chat", Termination.TURN_LIMIT]["result"] == native[:1]
 
 
+def test_a_question_to_a_person_is_a_text_of_its_turn() -> None:
+    said = Turn(messages=({"role": "user", "content": "Go on."},))
+    item = case("multi_turn_miss_param_0", "multi_turn_miss_param")
+    item = item.model_copy(update={"turns": (said,) * 2, "target": {"type": "bfcl_turns", "gold": [[], []]}, "shown_tools": ()})
+    asks = ToolCall(id="1", name="ask_human", arguments={"question": "Which file?"})
+    looks = ToolCall(id="2", name="ls", arguments={})
+    turns = (
+        ModelTurn(raw_text="[ask_human(question='Which file?')]", tool_calls=(asks,), user_turn=0),
+        ModelTurn(tool_calls=(looks, asks), user_turn=1),
+        ModelTurn(raw_text="Done.", user_turn=1),
+    )
+    for template in ("chat", "pythonic"):
+        episode = answered(item).model_copy(update={"model_turns": turns, "termination": Termination.ANSWERED})
+        made = export_bfcl(view([item], [episode], template=template, model="hf/m"))
+        ((file, _),) = made.files.items()
+        assert lines(made, file)[0]["result"] == [["Which file?"], [[{"ls": "{}"}], "Done."]]
+
+
 @pytest.fixture(params=["v4", "v3"])
 def published(request: pytest.FixtureRequest) -> tuple[str, Path]:
     """A version of BFCL, and the folder it was installed into."""

@@ -15,13 +15,12 @@ import pytest
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.tasks.refusal.bfcl import load_bfcl
+from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_FUNCTION, LACKS_VALUE, find_missing_turn
 from talm_sim.tasks.refusal.turns.judge import BfclTurnsJudge
 from talm_sim.tasks.refusal.turns.missing import (
-    MISSING_TURN,
     MissingLabel,
     MissingTurn,
     MissingTurnJudge,
-    find_missing_turn,
     read_missing_turn,
 )
 from talm_sim.tasks.refusal.turns.table import missing_values
@@ -219,7 +218,7 @@ def played(made: Scenario, invented: int) -> Episode:
 
 
 def test_calls_of_functions_that_do_not_exist_are_found_in_all_rows(bfcl_v4: Path) -> None:
-    rows = load_bfcl(bfcl_v4, MISSING_TURN).scenarios
+    rows = load_bfcl(bfcl_v4, (LACKS_FUNCTION, LACKS_VALUE)).scenarios
     for invented, label in ((0, MissingLabel.ASKED), (3, MissingLabel.NOT_SHOWN)):
         found = [read_missing_turn(played(one, invented), one) for one in rows]
         assert [one and one.label for one in found] == [label] * 400
@@ -242,6 +241,6 @@ async def test_the_official_check_passes_all_rows_in_which_ours_finds_them(bfcl_
         async with gate:
             return (await official(played(made, invented), made)).value
 
-    rows = load_bfcl(bfcl_v4, MISSING_TURN).scenarios
+    rows = load_bfcl(bfcl_v4, (LACKS_FUNCTION, LACKS_VALUE)).scenarios
     for invented in (0, 3):
         assert await asyncio.gather(*(passes(one, invented) for one in rows)) == [True] * 400

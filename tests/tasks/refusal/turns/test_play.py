@@ -9,95 +9,21 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from talm_sim import load_run
 from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.formats import FORMATS, CallToWrite
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.turns.play import STEPS
 from talm_sim.tools_env.sources.sandbox import SandboxSession, explain_no_sandbox
 from talm_sim.types import Episode, Termination
-from tests.models.stand_in import StandIn
-from tests.simulated_apis import make_package
+from tests.tasks.refusal.turns.acting import RIGHT, Play, acting
 
 pytestmark = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
-Calls = list[tuple[str, dict[str, Any]]]
-TOUCH_A: Calls = [("touch", {"file_name": "a"})]
-TOUCH_B: Calls = [("touch", {"file_name": "b"}), ("ls", {})]
-IRRELEVANT = {
-    "id": "irrelevance_0",
-    "question": [[{"role": "user", "content": "What time is it?"}]],
-    "function": [{"name": "sky", "description": "Colour of the sky", "parameters": {"type": "dict", "properties": {}, "required": []}}],
-}
-
-
-class Actor(StandIn):
-    """Makes the calls of its script, by what the user said last, then answers; without native tools it writes them."""
-
-    script: Mapping[str, Calls]
-    again = False
-
-    def act(self, messages: Sequence[tuple[str, str]], tools: Mapping[str, Mapping[str, Any]]) -> str | Calls:
-        who, text = messages[-1]
-        told = who == "result" or text.startswith("<tool_response>")
-        said = [text for who, text in messages if who == "user" and not text.endswith("</tool_response>")][-1]
-        calls = next((calls for words, calls in self.script.items() if words in said), [])
-        if not calls or (told and not self.again and text.endswith("</tool_response>" if who == "user" else "")):
-            return "Done."
-        if tools:
-            return calls
-        if "first_function(" in messages[0][1]:
-            return FORMATS["pythonic"].write([CallToWrite(name, given) for name, given in calls])
-        return FORMATS["hermes"].write([CallToWrite(name, given) for name, given in calls])
-
-
-RIGHT: Mapping[str, Calls] = {"Make a.": TOUCH_A, "list all": [], "more functions": TOUCH_B, "Call it b": TOUCH_B[:1]}
-
-
-@contextmanager
-def acting(script: Mapping[str, Calls], *, again: bool = False) -> Iterator[Actor]:
-    server = Actor("guesses")
-    server.script, server.again = script, again
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-Play = Callable[..., int]
-
-
-@pytest.fixture
-def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Play:
-    """Runs some subsets of the package in an empty folder: exit code. The model is served where `server` says."""
-    make_package(tmp_path / "packages")
-    (tmp_path / "packages" / "bfcl_eval" / "data" / "BFCL_v4_irrelevance.json").write_text(json.dumps(IRRELEVANT))
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-
-    def run(name: str, *words: str, subset: str = ",".join(MULTI_TURN), server: Actor | None = None) -> int:
-        if server is not None:
-            monkeypatch.setenv("HERE_BASE_URL", f"{server.url}/v1")
-            monkeypatch.setenv("HERE_API_KEY", "none")
-        model = "sim/oracle" if server is None else "openai-api/here/actor"
-        given = () if "--model" in words else ("--model", model)
-        command = ["run", "--task", "refusal", "--bfcl", str(tmp_path / "packages"), "--subset", subset, "--run-id", name, "-q"]
-        return main([*command, *given, *words])
-
-    return run
 
 
 def finished(name: str) -> int:
