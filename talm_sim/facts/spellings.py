@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["convert", "country_of", "fold_word", "month_of", "normalize_answer", "scale_of", "unit_of", "words_for"]
+__all__ = ["convert", "country_of", "fold_word", "meanings_of", "month_of", "normalize_answer", "scale_of", "unit_of", "words_for"]
 
 _LATIN_MARKS = re.compile("[\u0300-\u036f\u200b-\u200f\u2060\ufeff]")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
@@ -91,11 +91,24 @@ def words_for(value: str) -> frozenset[str]:
     >>> "ba lan" in words_for("Poland"), words_for("Lublin")
     (True, frozenset())
     """
-    found: set[str] = set()
+    by_kind = (_words_by_meaning(kind).get(meaning, ()) for meaning, kind in _meanings(value))
+    return frozenset(word for words in by_kind for word in words)
+
+
+def meanings_of(value: str) -> tuple[str, ...]:
+    """Return the code of the country or currency, or the name of the unit, that a value names; several if it names several.
+
+    >>> meanings_of("metres"), meanings_of("Italy"), meanings_of("Lublin")
+    (('meter',), ('IT',), ())
+    """
+    return tuple(dict.fromkeys(meaning for meaning, _ in _meanings(value)))
+
+
+def _meanings(value: str) -> Iterator[tuple[str, str]]:
+    """Yield what a value means, each with the kind."""
     for kind, key in (("countries", _without_marks(value)), ("currencies", fold_word(value)), ("units", fold_word(value))):
         words = _words_by_meaning(kind)
-        found.update(word for meaning in {value, _table()[kind].get(key, value)} - {""} for word in words.get(meaning, ()))
-    return frozenset(found)
+        yield from ((one, kind) for one in dict.fromkeys((value, _table()[kind].get(key, value))) if one in words)
 
 
 def _without_marks(text: str) -> str:

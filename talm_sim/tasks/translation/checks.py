@@ -9,25 +9,26 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from talm_sim.facts.spellings import fold_word, words_for
 from talm_sim.scenarios.question_words import STOP, stem
+from talm_sim.tasks.translation.added import explain_added
 from talm_sim.tasks.translation.languages import LANGUAGES, Language, read_english, read_numbers
+from talm_sim.tasks.translation.names import contains, names_in, said_as, says
 
-__all__ = ["RULES_VERSION", "FailedCheck", "NeededValue", "Translation", "check_translation", "contains"]
+__all__ = ["RULES_VERSION", "FailedCheck", "NeededValue", "Translation", "check_translation"]
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Version of the checks; raise it whenever they judge a translation in another way."""
 _ENGLISH_RUN = 5
 """English words of the request in a row that a translation does not have, apart from values."""
-_SHORTEST, _LONGEST, _MORE = 0.4, 1.5, 15
-"""A translation has so many times the characters of the English text; at most, and some more, because short texts differ most."""
-_FAR = 4
-"""Of a text with more than so many times the characters, nothing else is checked."""
+_SHORTEST = 0.4
+"""A translation has so many times the characters of the English text."""
+_FAR, _MORE = 4, 15
+"""Of a text with more than so many times the characters, and some more, nothing else is checked."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _WORD = re.compile(r"[^\W\d_]+")
 _SENTENCE_END = re.compile(r"""(?<![.?!])(?:[?!][.?!]*+|(?<!\b\w)(?<!\b[A-Z]\w)\.[.?!]*+)['")\]]*+(?:\s++|$)""")
 """A point after an initial or a short abbreviation, such as `St.`, ends nothing."""
-_SHOWN, _MOST_LISTED = 80, 10
+_SHOWN, _MOST_LISTED, _MOST_NAMED = 80, 10, 3
 
 
 class FailedCheck(NamedTuple):
@@ -85,6 +86,7 @@ def check_translation(found: Translation) -> list[FailedCheck]:
         ("given away", _check_given_away),
         ("number", _check_numbers),
         ("length", _check_length),
+        ("added", _check_added),
     )
     found = Translation(unicodedata.normalize("NFC", found.before), text, found.language, found.needed, found.words)
     return [FailedCheck(name, words) for name, check in checks for words in check(found)]
@@ -115,11 +117,16 @@ def _check_script(found: Translation) -> Iterator[str]:
 
 def _check_values(found: Translation) -> Iterator[str]:
     for one in found.needed:
+        values = (one.value, *one.others)
         word = (found.words or {}).get(one.value, "")
-        if _is_ambiguous(one.value) or not (word or _says(found.before, (one.value, *one.others))):
+        if _is_ambiguous(one.value) or not (word or says(found.before, values)):
             continue
-        if not _says(found.text, (one.value, *one.others, *([word] if word else []))):
-            yield f"does not say {one.name} {_shorten(one.value)}"
+        names = names_in(values, found.language)
+        if not (says(found.text, values) or any(contains(found.text, name) for name in (word, *names))):
+            english = said_as(found.before, values)
+            forms = [form for form in (english if english != one.value else "", *names) if form]
+            shown = " or ".join(f'"{form}"' for form in forms[:_MOST_NAMED])
+            yield f"does not say {one.name} {_shorten(one.value)}{f' (write {shown})' if forms else ''}"
 
 
 def _check_given_away(found: Translation) -> Iterator[str]:
@@ -141,14 +148,14 @@ def _check_numbers(found: Translation) -> Iterator[str]:
         for number in readings:
             places.setdefault(number, []).append(place)
     lacking, used = [], set[int]()
-    for number in english.required:
+    for number, month in zip(english.required, english.months, strict=True):
         free = places.get(number, [])
         while free and free[-1] in used:
             free.pop()
         if free:
             used.add(free.pop())
         else:
-            lacking.append(number)
+            lacking.append(_describe_month(number, month, found.language) if month else number)
     added = [min(readings, key=len) for place, readings in enumerate(written) if place not in used and not readings & english.allowed]
     said = [f"lacks {_list(lacking)}"] * bool(lacking) + [f"has {_list(added)} in addition"] * bool(added)
     if said:
@@ -157,7 +164,7 @@ def _check_numbers(found: Translation) -> Iterator[str]:
 
 def _check_length(found: Translation) -> Iterator[str]:
     size, before = len(found.text.strip()), len(found.before.strip())
-    if not _SHORTEST * before <= size <= _LONGEST * before + _MORE:
+    if size < _SHORTEST * before:
         yield f"has {size} characters, and the English text {before}"
     for name, count in (("line", _count_lines), ("sentence", _count_sentences)):
         here, there = count(found.text), count(found.before)
@@ -166,21 +173,19 @@ def _check_length(found: Translation) -> Iterator[str]:
             return
 
 
-def contains(text: str, value: str) -> bool:
-    """Return whether a value is in a text as its own word or words (F is not in F#); Thai puts nothing between words."""
-    letter = r"[^\W\u0e00-\u0e7f]"
-    pattern = rf"(?<!{letter}){re.escape(value)}(?!{letter}|[#\u266f])"
-    return bool(value) and bool(re.search(pattern, text, re.IGNORECASE if len(value) > 2 else 0))
+def _check_added(found: Translation) -> Iterator[str]:
+    same = []
+    for one in found.needed:
+        values = (one.value, *one.others)
+        english, own = (said_as(text, values) for text in (found.before, found.text))
+        same.append(((english,), (own, *names_in(values, found.language))))
+    yield from explain_added(found.before, found.text, found.language, same)
 
 
-def _says(text: str, values: Sequence[str]) -> bool:
-    """Return whether one of the values is in a text, or a word for it that the table of spellings has."""
-    if any(contains(text, one) for value in values for one in (value, value.replace("_", " "))):
-        return True
-    folded = fold_word(text)
-    plain = " ".join(re.findall(r"[^\W_]+", folded))
-    words = (word for value in values for word in words_for(value) if len(word) > 2)
-    return any(word in form and contains(form, word) for word in words for form in (folded, plain))
+def _describe_month(number: str, name: str, language: str) -> str:
+    """Name a month that is lacking as the English text does, and say how the language writes it."""
+    written = next(word for word, month in LANGUAGES[language].months.items() if str(month) == number)
+    return f"the month {name} (write {written})"
 
 
 def _is_ambiguous(value: str) -> bool:

@@ -100,10 +100,12 @@ class WrittenNumbers:
 
     Attributes:
         required: Those in digits, and the months of dates: a translation has each of them as often.
+        months: Of each of them, the name of the month that it is; empty if it is in digits.
         allowed: Those in words, and months without a date: a translation may write them in digits, or leave them in words.
     """
 
     required: tuple[str, ...]
+    months: tuple[str, ...]
     allowed: frozenset[str]
 
 
@@ -111,19 +113,20 @@ def read_english(text: str) -> WrittenNumbers:
     """Return the numbers of an English text.
 
     >>> read_english("Two seats on 4 March 2025 for 1,250.50 euros; may I pay in June?")
-    WrittenNumbers(required=('4', '3', '2025', '1250.5'), allowed=frozenset({'2', '6'}))
+    WrittenNumbers(required=('4', '3', '2025', '1250.5'), months=('', 'March', '', ''), allowed=frozenset({'2', '6'}))
     """
-    required: list[tuple[int, str]] = [(match.start(), _english_value(_as_ascii(match[0]))) for match in _NUMBER.finditer(text)]
+    required = [(match.start(), _english_value(_as_ascii(match[0])), "") for match in _NUMBER.finditer(text)]
     allowed = {str(_IN_WORDS[word]) for word in re.findall(r"[a-z]+", text.casefold()) if word in _IN_WORDS}
     for match in _MONTH.finditer(text):
         number = str(_MONTH_OF[match[1].casefold()])
         dated = _DAY_BEFORE.search(text[max(0, match.start() - _NEAR) : match.start()]) or _DAY_AFTER.match(text[match.end() :])
         named = match[1][0].isupper() or match[1].casefold() not in {"may", "march", "mar", "sept", "dec"}
         if dated and named:
-            required.append((match.start(), number))
+            required.append((match.start(), number, match[1]))
         elif match[1] != "may":
             allowed.add(number)
-    return WrittenNumbers(tuple(value for _, value in sorted(required)), frozenset(allowed))
+    required.sort()
+    return WrittenNumbers(tuple(value for _, value, _ in required), tuple(month for _, _, month in required), frozenset(allowed))
 
 
 def read_numbers(text: str, language: str) -> list[frozenset[str]]:

@@ -23,8 +23,9 @@ from talm_sim.scenarios.making.review import Reviewer
 from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
-from talm_sim.tasks.translation.checks import RULES_VERSION, NeededValue, Translation, check_translation, contains
+from talm_sim.tasks.translation.checks import RULES_VERSION, NeededValue, Translation, check_translation
 from talm_sim.tasks.translation.languages import ENGLISH, LANGUAGES
+from talm_sim.tasks.translation.names import names_in, said_as
 from talm_sim.tasks.translation.needed import needed_values
 from talm_sim.tasks.translation.review import ORIGINALS, TranslationReviewer
 from talm_sim.tasks.translation.texts import conversation_before, line_of, replace_texts, user_texts

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.tasks.translation.checks import NeededValue, Translation, check_translation, contains
+from talm_sim.tasks.translation.checks import NeededValue, Translation, check_translation
 from talm_sim.tasks.translation.languages import read_english, read_numbers
+from talm_sim.tasks.translation.names import contains
 
 CITY = NeededValue("city", "Hanoi", ("HAN",))
 ENGLISH = "How many people live in Hanoi, and what was the temperature there on 4 March 2025?"
