@@ -51,7 +51,8 @@ def translate(run_dir: Path, dry_run: bool, as_json: bool, **given: Any) -> int:
     FILE is a scenario file of any task, RUN a stored run, whose scenarios are translated. Tools, targets and everything else stay as they
     are. Each row becomes ID.LANGUAGE, and `compare` pairs it with its original. A translation must keep the numbers and the values of the
     right calls, be in the language, and neither add nor leave out anything, as far as rules can tell. One that fails is kept with the
-    reason and tried again, at most twice. Review the result with `scenarios review`.
+    reason and tried again, at most twice. Review the result with `scenarios review`. The exit code is 1 if no row was made, and as long as
+    a text is left on which the provider failed.
     """
     from talm_sim.cli.making.generating import making_session, print_bound, print_report
     from talm_sim.tasks.translation.maker import TranslateOptions, TranslationMaker
@@ -69,7 +70,8 @@ def translate(run_dir: Path, dry_run: bool, as_json: bool, **given: Any) -> int:
         print_json({name: value for name, value in report.items() if name != ORIGINALS})
     else:
         print_report(report, maker)
-    return 1 if report["sources"]["failed"] else 0
+    made = any(group["made"] for group in report["groups"].values())
+    return 1 if report["sources"]["failed"] or not made else 0
 
 
 def _read(place: Path, run_dir: Path) -> tuple[str, Sequence[Scenario]]:
@@ -81,8 +83,7 @@ def _read(place: Path, run_dir: Path) -> tuple[str, Sequence[Scenario]]:
     if place.is_file():
         _, task = task_of_file(place)
         return task, find_task(task).load(job_of(RunConfig(task=task, split="all", scenarios=place)))
-    try:
-        stored = load_run(place, run_dir)
-    except PrerequisiteError as err:
-        raise PrerequisiteError(f"{place}: is not a file, and no run either ({err})") from None
+    if place.suffix == ".jsonl" and not place.exists():
+        raise PrerequisiteError(f"{place}: no such file; give a scenario file, or the name of a run.")
+    stored = load_run(place, run_dir)
     return stored.job.task.name, [*stored.scenarios()]

@@ -1,8 +1,8 @@
 """Find what a translation says in addition: a courtesy, or a clause after the last value that both texts have.
 
-Thai has no mark at the end of a sentence, and in any language a sentence can be added behind a comma, so sentences are not enough. Most requests
-say a number, a code or a name near their end. What comes behind the last one in the translation is compared with what comes behind the last one in
-the English text, beginning where a new clause does.
+Thai has no mark at the end of a sentence, and in any language a sentence can be added behind a comma, so it is not enough to count sentences. Most
+requests say a number, a code or a name near their end. What follows the last one in the translation is compared with what follows the last one in
+the English text, from where a new clause begins.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from talm_sim.tasks.translation.names import places_of
 
 __all__ = ["LONGEST", "explain_added"]
 
@@ -109,7 +111,7 @@ def _last(before: str, text: str, same: Sequence[tuple[Sequence[str], Sequence[s
 
 
 def _ends_of(text: str, words: Sequence[str]) -> list[int]:
-    return [one.end() for word in words if word for one in re.finditer(re.escape(word), text, re.IGNORECASE)]
+    return [one.end() for word in words for one in places_of(text, word)]
 
 
 def _is_value(word: str) -> bool:

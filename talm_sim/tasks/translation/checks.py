@@ -12,7 +12,7 @@ from typing import NamedTuple
 from talm_sim.scenarios.question_words import STOP, stem
 from talm_sim.tasks.translation.added import explain_added
 from talm_sim.tasks.translation.languages import LANGUAGES, Language, read_english, read_numbers
-from talm_sim.tasks.translation.names import contains, names_in, said_as, says
+from talm_sim.tasks.translation.names import contains, names_in, said_as, says, ways_to_say
 
 __all__ = ["RULES_VERSION", "FailedCheck", "NeededValue", "Translation", "check_translation"]
 
@@ -121,12 +121,10 @@ def _check_values(found: Translation) -> Iterator[str]:
         word = (found.words or {}).get(one.value, "")
         if _is_ambiguous(one.value) or not (word or says(found.before, values)):
             continue
-        names = names_in(values, found.language)
-        if not (says(found.text, values) or any(contains(found.text, name) for name in (word, *names))):
-            english = said_as(found.before, values)
-            forms = [form for form in (english if english != one.value else "", *names) if form]
-            shown = " or ".join(f'"{form}"' for form in forms[:_MOST_NAMED])
-            yield f"does not say {one.name} {_shorten(one.value)}{f' (write {shown})' if forms else ''}"
+        if not (says(found.text, values) or any(contains(found.text, name) for name in (word, *names_in(values, found.language)))):
+            ways = ways_to_say(found.before, values, found.language)[:_MOST_NAMED]
+            hint = f" (write {' or '.join(ways)})" if ways and ways != [one.value] else ""
+            yield f"does not say {one.name} {_shorten(one.value)}{hint}"
 
 
 def _check_given_away(found: Translation) -> Iterator[str]:

@@ -25,7 +25,7 @@ from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.translation.checks import RULES_VERSION, NeededValue, Translation, check_translation
 from talm_sim.tasks.translation.languages import ENGLISH, LANGUAGES
-from talm_sim.tasks.translation.names import names_in, said_as
+from talm_sim.tasks.translation.names import ways_to_say
 from talm_sim.tasks.translation.needed import needed_values
 from talm_sim.tasks.translation.review import ORIGINALS, TranslationReviewer
 from talm_sim.tasks.translation.texts import conversation_before, line_of, replace_texts, user_texts
@@ -35,9 +35,13 @@ __all__ = ["Request", "TranslateOptions", "TranslationMaker", "TranslationOutcom
 
 _PROMPTS = "talm_sim.tasks.translation"
 _MOST_TOLD = 5
-"""Requests given up, and rows left out, that are named at the terminal; the report lists all."""
+"""Dialogues given up, and rows left out, that are named at the terminal; the report lists all."""
 _LONGEST = 8_000
 """Characters of a rejected text that are kept."""
+
+
+_UNFINISHED = "unfinished"
+"""Of a text that cannot be checked: it was cut off, or there was no room for it."""
 
 
 class TranslateOptions(MakingOptions):
@@ -88,7 +92,7 @@ class TranslationOutcome(Outcome):
     def summary_text(self) -> str:
         """Summarize what was made, and say why the last attempt of a request failed."""
         made = f"{len(self.rows)} made, {len(self.given_up)} given up"
-        return f"{made}: it {self.rejected[-1]['reason']}" if self.given_up and self.rejected else made
+        return f"{made}: {_with_subject(self.rejected[-1])}" if self.given_up and self.rejected else made
 
 
 class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
@@ -102,7 +106,7 @@ class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
     options_model = TranslateOptions
     outcome = TranslationOutcome
     rules = RULES_VERSION
-    noun: ClassVar = "request"
+    noun: ClassVar = "dialogue"
     reviewer: ClassVar[Reviewer | None] = TranslationReviewer()
 
     def __init__(self, options: TranslateOptions, scenarios: Sequence[Scenario]) -> None:
@@ -162,19 +166,24 @@ class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
             if not (found or written.problem):
                 said[text] = translated
                 return
-            check = "answer" if written.problem else found[0].check
+            check = _UNFINISHED if written.problem else found[0].check
             reason = written.problem or "; ".join(one.words for one in found)
             record = {"source": request.id, "check": check, "reason": reason, "attempt": attempt + 1, "language": self.options.to}
             outcome.rejected.append({**record, "before": text, "text": translated[:_LONGEST]})
             failed[text] = check
-            again = self._prompts.text("again", "user", language=self._language, fault=reason)
+            again = self._prompts.text("again", "user", language=self._language, fault=_with_subject(outcome.rejected[-1]))
             messages = [*asked, AIMessage(translated[:_LONGEST] or "-"), HumanMessage(again)]
 
     def _messages(self, scenario: Scenario, text: str, needed: Iterable[NeededValue]) -> list[BaseMessage]:
-        kept = dict.fromkeys(_spelled(text, one) for one in needed)
+        kept = dict.fromkeys(self._kept(text, one) for one in needed)
         before = conversation_before(scenario, text)
         values = {"language": self._language, "values": ", ".join(filter(None, kept)) or "nothing in particular", "text": text}
         return self._prompts.messages("later" if before else "request", **values, conversation=before)
+
+    def _kept(self, text: str, needed: NeededValue) -> str:
+        """Return a value as a text says it, with another way to say it; empty if the text does not say it."""
+        ways = ways_to_say(text, (needed.value, *needed.others), self.options.to)
+        return f"{ways[0]} (or {ways[1]})" if ways[1:] else "".join(ways)
 
     def _translated(self, scenario: Scenario, said: Mapping[str, str]) -> Scenario:
         to = self.options.to
@@ -204,9 +213,9 @@ class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
         names = dict.fromkeys((*made, *given_up))
         report["to"] = self.options.to
         report["groups"] = {name: {"made": made[name], "given_up": given_up[name]} for name in names}
-        report["requests"] = {"kept": sum(not one.given_up for one in done), "given_up": sum(bool(one.given_up) for one in done)}
+        report["dialogues"] = {"kept": sum(not one.given_up for one in done), "given_up": sum(bool(one.given_up) for one in done)}
         report["why"] = dict(Counter(one["check"] for outcome in done for one in outcome.rejected).most_common())
-        report["given_up"] = [{"id": one.source, "reason": one.rejected[-1]["reason"]} for one in done if one.given_up]
+        report["given_up"] = [{"id": one.source, "reason": _with_subject(one.rejected[-1])} for one in done if one.given_up]
         report["left_out"] = [{"id": one.id, "reason": one.reason} for one in self.dropped]
         report[ORIGINALS] = {one.id: user_texts(one) for source in sources for one in source.scenarios}
         return report
@@ -222,10 +231,10 @@ class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
 
     def notes(self, report: Mapping[str, Any]) -> list[str]:
         """Say how many requests passed, why others were given up, and which rows were left out."""
-        requests = report["requests"]
-        kept = f"{requests['kept']:,} request{'' if requests['kept'] == 1 else 's'} translated, {requests['given_up']:,} given up"
+        dialogues = report["dialogues"]
+        kept = f"{dialogues['kept']:,} dialogue{'' if dialogues['kept'] == 1 else 's'} translated, {dialogues['given_up']:,} given up"
         found = [kept]
-        for name, what in (("given_up", "given up {id}: it {reason}"), ("left_out", "left out {id}: {reason}")):
+        for name, what in (("given_up", "given up {id}: {reason}"), ("left_out", "left out {id}: {reason}")):
             listed = report[name]
             found += [what.format_map(one) for one in listed[:_MOST_TOLD]]
             found += [f"... and {len(listed) - _MOST_TOLD:,} more; report.json lists them"] if len(listed) > _MOST_TOLD else []
@@ -252,10 +261,9 @@ def _with_bases(rows: Sequence[Scenario], known: Mapping[str, Scenario]) -> Iter
     yield from (known[base] for base in dict.fromkeys(one.base for one in rows) if base in known)
 
 
-def _spelled(text: str, needed: NeededValue) -> str:
-    """Return a value as a text says it; empty if it does not."""
-    spellings = (form for value in (needed.value, *needed.others) for form in (value, value.replace("_", " ")))
-    return next((form for form in spellings if contains(text, form)), "")
+def _with_subject(rejected: Mapping[str, Any]) -> str:
+    """Return the reason of a rejected text as a clause: what the checks say lacks its subject."""
+    return str(rejected["reason"] if rejected["check"] == _UNFINISHED else f"it {rejected['reason']}")
 
 
 def _clean(text: str, before: str) -> str:

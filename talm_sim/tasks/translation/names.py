@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.facts.spellings import fold_word, meanings_of, words_for
+from talm_sim.tasks.translation.languages import LANGUAGES
 
-__all__ = ["contains", "names_in", "said_as", "says"]
+__all__ = ["contains", "names_in", "places_of", "said_as", "says", "ways_to_say"]
 
 
 def names_in(values: Sequence[str], language: str) -> tuple[str, ...]:
@@ -44,8 +45,26 @@ def said_as(text: str, values: Sequence[str]) -> str:
     return as_written[0] if word and as_written else word
 
 
+def ways_to_say(text: str, values: Sequence[str], language: str) -> list[str]:
+    """Return how a translation may say a value that a text says, the way of the text first; none if the text does not say it.
+
+    >>> ways_to_say("Is Italy or Greece larger?", ["IT"], "vi"), ways_to_say("Is Italy or Greece larger?", ["GR"], "vi")
+    (['Italy', 'Ý'], ['Greece', 'its Vietnamese name'])
+    """
+    said = said_as(text, values)
+    if not said:
+        return []
+    known = any(words_for(value) for value in values)
+    return [said, *(names_in(values, language) or [f"its {LANGUAGES[language].name} name"] * known)]
+
+
 def contains(text: str, value: str) -> bool:
-    """Return whether a value is in a text as its own word or words (F is not in F#); Thai puts nothing between words."""
+    """Return whether a value is in a text as its own word or words."""
+    return any(True for _ in places_of(text, value))
+
+
+def places_of(text: str, value: str) -> Iterator[re.Match[str]]:
+    """Yield where a value is in a text as its own word or words (F is not in F#); Thai puts nothing between words."""
     letter = r"[^\W\u0e00-\u0e7f]"
     pattern = rf"(?<!{letter}){re.escape(value)}(?!{letter}|[#\u266f])"
-    return bool(value) and bool(re.search(pattern, text, re.IGNORECASE if len(value) > 2 else 0))
+    return re.finditer(pattern, text, re.IGNORECASE if len(value) > 2 else 0) if value else iter(())

@@ -23,20 +23,7 @@ WRITTEN: dict[str, dict[str, str]] = {
     language: tomllib.loads((ROOT / "seeds" / "refusal" / f"{language}.toml").read_text(encoding="utf-8"))["queries"]
     for language in ("vi", "th")
 }
-NAMED_ANEW = {
-    "calendar-06",
-    "science-02",
-    "science-03",
-    "science-07",
-    "science-08",
-    "finance-08",
-    "weather-01",
-    "weather-03",
-    "weather-04",
-    "weather-07",
-}
-"""Requests whose written translation calls a value by another name, which only the people who wrote it know to be right."""
-SIXTY = [name for name in WRITTEN["vi"] if name not in NAMED_ANEW][:60]
+SIXTY = [*WRITTEN["vi"]][:60]
 
 
 def packaged(task: str, *groups: str) -> list[Scenario]:
@@ -100,7 +87,7 @@ def six(server: Loopback) -> Loopback:
 def test_one_is_kept_and_five_have_their_reason(talm: Talm, six: Loopback) -> None:
     code, _, err = talm("scenarios", "translate", "six.jsonl", "--to", "vi", *MODEL, "--out", "made", "--live")
     assert code == 0 and err.startswith("live: openai-api (model openai-api/toy/m)")
-    assert "1 request translated, 5 given up" in err
+    assert "1 dialogue translated, 5 given up" in err
     assert (
         "geo-03.fitting: 0 made, 2 given up: it does not say city Cusco" in err
         and "given up geo-03.fitting: it does not say city Cusco\n" in err
@@ -118,7 +105,7 @@ def test_one_is_kept_and_five_have_their_reason(talm: Talm, six: Loopback) -> No
     assert reasons["calendar-02.fitting"][1] == "changes the numbers: lacks 20 and has 21 in addition"
     assert "keeps English words: " in reasons["transportation-04.fitting"][1]
     assert "has letters of another script: Thai" in reasons["language-06.fitting"][1]
-    assert reasons["science-01.fitting"][1].endswith("sentences, and the English text 2")
+    assert reasons["science-01.fitting"][1].startswith("has 3 sentences, and the English text 2; adds thanks")
     assert [one["attempt"] for one in rejected] == [1, 2, 3] * 5, "tried again twice, and each failure is kept"
     # A further attempt names what was wrong.
     again = [seen.body["messages"] for seen in six.seen if "six" not in asked_text(seen) and len(seen.body["messages"]) > 2]
@@ -146,7 +133,7 @@ def test_sixty_requests_are_translated_run_and_compared(talm: Talm, task: str, g
     scenarios = packaged(task, *groups)
     write("english.jsonl", scenarios)
     code, out, err = talm("scenarios", "translate", "english.jsonl", "--to", "vi", *MODEL, "--out", "made", "--live", "--json")
-    assert code == 0 and json.loads(out)["requests"] == {"kept": 60, "given_up": 0}
+    assert code == 0 and json.loads(out)["dialogues"] == {"kept": 60, "given_up": 0}
     assert talm("scenarios", "check", "--task", task, "--scenarios", "made/items.jsonl")[0] == 0
     play = ("run", "--task", task, "--model", "sim/oracle", "-q", *(("--tools", "live") if task == "talm" else ()))
     for name, file in (("english", "english.jsonl"), ("translated", "made/items.jsonl")):
@@ -230,7 +217,8 @@ def test_what_cannot_be_translated_is_said_in_one_line(talm: Talm) -> None:
         (("english.jsonl", "--to", "vi", "--model", "sim/writer"), "--model sim/writer: is not a language model and cannot translate"),
         (("english.jsonl", "--to", "vi", "--model", "sim/oracle"), "--model sim/oracle: is not a language model"),
         (("english.jsonl", "--to", "vi", *MODEL, "--attempts", "4"), "4 is not in the range 1<=x<=3"),
-        (("nothing", "--to", "vi", *MODEL), "nothing: is not a file, and no run either"),
+        (("nothing", "--to", "vi", *MODEL), "nothing: no such run. "),
+        (("/nowhere/a.jsonl", "--to", "vi", *MODEL), "/nowhere/a.jsonl: no such file; give a scenario file, or the name of a run."),
         (("thai.jsonl", "--to", "vi", *MODEL), "only English rows are translated"),
     ):
         code, _, err = talm("scenarios", "translate", *words, "--out", "made")
@@ -274,7 +262,7 @@ def test_the_wording_can_be_replaced(talm: Talm, server: Loopback) -> None:
     Path("own.toml").write_text('[request]\nsystem = "Say it in {language}, please."\n')
     server.reply = lambda seen: chat_answer("no")
     words = ("scenarios", "translate", "english.jsonl", "--to", "th", *MODEL, "--live")
-    assert talm(*words, "--out", "made", "--prompts", "own.toml", "--attempts", "1")[0] == 0
+    assert talm(*words, "--out", "made", "--prompts", "own.toml", "--attempts", "1")[0] == 1, "nothing is made"
     assert server.seen[0].body["messages"][0]["content"] == "Say it in Thai, please."
     Path("own.toml").write_text('[requests]\nsystem = "x"\n')
     code, _, err = talm(*words, "--out", "other", "--prompts", "own.toml")

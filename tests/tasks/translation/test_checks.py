@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from talm_sim.tasks import find_task
 from talm_sim.tasks.translation.checks import NeededValue, Translation, check_translation
 from talm_sim.tasks.translation.languages import read_english, read_numbers
 from talm_sim.tasks.translation.names import contains
+from talm_sim.tasks.translation.needed import needed_values
+from talm_sim.types import Scenario
 
 CITY = NeededValue("city", "Hanoi", ("HAN",))
 ENGLISH = "How many people live in Hanoi, and what was the temperature there on 4 March 2025?"
@@ -42,7 +49,7 @@ def test_a_translation_that_says_the_same_passes(text: str, language: str) -> No
         (ENGLISH, "vi", ["english", "script", "number"]),
         (VIETNAMESE.replace("Có bao nhiêu người sống ở", "How many people live in"), "vi", ["english"]),
         (VIETNAMESE.replace("Có bao nhiêu người sống ở", "Có bao nhiêu people live in"), "vi", []),
-        (VIETNAMESE.replace("vào ngày", "what was the temperature there vào ngày"), "vi", ["english"]),
+        (VIETNAMESE.replace("vào ngày", "what was the temperature there vào ngày"), "vi", ["english", "added"]),
         ("Combien de personnes vivent à Hanoi, et quelle température y faisait-il le 4/3/2025 ?", "vi", ["script"]),
         (THAI, "vi", ["script", "script", "number"]),
         (VIETNAMESE, "th", ["script"]),
@@ -51,8 +58,8 @@ def test_a_translation_that_says_the_same_passes(text: str, language: str) -> No
         (VIETNAMESE.replace("ngày 4", "ngày 5"), "vi", ["number"]),
         (VIETNAMESE.replace("2025", "2568"), "vi", ["number"]),
         (THAI.replace("มีนาคม", "เมษายน"), "th", ["number"]),
-        (f"{VIETNAMESE} Cảm ơn bạn.", "vi", ["length"]),
-        (f"Bản dịch:\n{VIETNAMESE}", "vi", ["length"]),
+        (f"{VIETNAMESE} Cảm ơn bạn.", "vi", ["length", "added"]),
+        (f"Bản dịch:\n{VIETNAMESE}", "vi", ["length", "added"]),
         ("Hanoi 4/3/2025: ấm hay lạnh?", "vi", ["length"]),
         (f"{VIETNAMESE} " * 8, "vi", ["length"]),
     ],
@@ -75,9 +82,94 @@ def test_values_stand_as_they_were_or_as_others_that_are_right() -> None:
     small = (NeededValue("unit", "in"), NeededValue("day", "2025-03-04"))
     assert failed("Nó cao bao nhiêu trong tháng 3?", *small, before="How high is it in March?") == []
     # People who translated know what they called a value.
-    tin = NeededValue("element", "tin")
-    assert failed("Thiếc nóng chảy ở bao nhiêu độ?", tin, before="At how many degrees does tin melt?") == ["value"]
-    assert failed("Thiếc nóng chảy ở bao nhiêu độ?", tin, before="At how many degrees does tin melt?", tin="thiếc") == []
+    alloy = NeededValue("alloy", "pewter")
+    assert failed("Thiếc hàn nóng chảy ở bao nhiêu độ?", alloy, before="At how many degrees does pewter melt?") == ["value"]
+    assert failed("Thiếc hàn nóng chảy ở bao nhiêu độ?", alloy, before="At how many degrees does pewter melt?", pewter="thiếc hàn") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "english", "vietnamese", "thai"),
+    [
+        (NeededValue("to_unit", "metre", ("metres", "m")), "How many metres is that?", "Đó là bao nhiêu mét?", "นั่นคือกี่เมตร"),
+        (NeededValue("unit", "mile"), "How many miles is that?", "Đó là bao nhiêu dặm?", "นั่นคือกี่ไมล์"),
+        (NeededValue("unit", "liter"), "How many litres is that?", "Đó là bao nhiêu lít?", "นั่นคือกี่ลิตร"),
+        (NeededValue("country_code", "IT"), "When is spring in Italy?", "Ở Ý mùa xuân là khi nào?", "ฤดูใบไม้ผลิในอิตาลีคือเมื่อไร"),
+        (NeededValue("currency", "TRY"), "What is a Turkish lira?", "Lira Thổ Nhĩ Kỳ là gì?", "ลีราตุรกีคืออะไร"),
+        (NeededValue("phase", "full_moon"), "When is the full moon?", "Khi nào trăng tròn?", "พระจันทร์เต็มดวงเมื่อไร"),
+        (NeededValue("element", "tin", ("Sn",)), "At what heat does tin melt?", "Thiếc nóng chảy ở nhiệt độ nào?", "ดีบุกหลอมเหลวที่เท่าไร"),
+    ],
+)
+def test_values_are_called_by_their_names(value: NeededValue, english: str, vietnamese: str, thai: str) -> None:
+    for text, language, other in ((vietnamese, "vi", "Cái đó là gì vậy bạn nhỉ?"), (thai, "th", "สิ่งนั้นคืออะไรหรือครับ")):
+        assert failed(text, value, before=english, language=language) == []
+        assert failed(other, value, before=english, language=language) == ["value"]
+
+
+def test_the_reason_says_what_to_write() -> None:
+    def reasons(before: str, text: str, *needed: NeededValue) -> list[str]:
+        return [one.words for one in check_translation(Translation(before, text, "vi", needed))]
+
+    assert reasons("Is it spring in Italy now?", "Bây giờ là mùa xuân à?", NeededValue("country_code", "IT")) == [
+        "does not say country_code IT (write Italy or Ý)"
+    ]
+    assert reasons("When is the next full moon?", "Khi nào thì đến lần tới?", NeededValue("phase", "full_moon")) == [
+        "does not say phase full_moon (write full moon or trăng tròn or trăng rằm)"
+    ]
+    assert reasons("Is it spring in Greece now?", "Bây giờ là mùa xuân à?", NeededValue("country_code", "GR")) == [
+        "does not say country_code GR (write Greece or its Vietnamese name)"
+    ]
+    assert reasons("Is it open on 22 April 2025?", "Ngày 22 April 2025 có mở cửa không?") == [
+        "changes the numbers: lacks the month April (write tháng tư)"
+    ]
+
+
+WRITTEN = {
+    language: tomllib.loads((Path(__file__).parents[3] / "seeds" / "refusal" / f"{language}.toml").read_text(encoding="utf-8"))["queries"]
+    for language in ("vi", "th")
+}
+ADDED = {
+    "th": {
+        "และช่วยจองโรงแรมให้ฉันด้วยนะครับ ขอบคุณมาก": 72,
+        " ขอบคุณมากครับ": 72,
+        " และช่วยจองโรงแรมให้ฉันด้วย": 56,
+        " แล้วส่งผลให้ฉันทางอีเมลด้วยนะคะ": 57,
+        " ถ้าไม่แน่ใจก็ถามฉันกลับมาได้เลย": 47,
+        " (หมายเหตุ: นี่คือคำแปลภาษาไทยของข้อความ)": 72,
+    },
+    "vi": {
+        ", và đặt giúp tôi một khách sạn nhé, cảm ơn nhiều": 72,
+        ", cảm ơn bạn nhiều": 72,
+        ", và đặt giúp tôi một khách sạn": 57,
+        ", rồi gửi kết quả cho tôi qua email nhé": 66,
+        ", nếu không chắc thì cứ hỏi lại tôi": 60,
+    },
+}
+"""Sentences that end a translation, each with how many of the 72 written ones are refused for it at least."""
+NAMES_IN_THAI = {"weather-01", "weather-03", "weather-06"}
+"""Requests whose written Thai translation writes a city in Thai letters, while a call needs its name."""
+
+
+@pytest.mark.parametrize("language", ["vi", "th"])
+def test_the_written_translations_pass_and_what_is_added_to_them_is_found(language: str) -> None:
+    rows: dict[str, list[Scenario]] = {}
+    for one in find_task("refusal").read(["fitting", "removed"]):
+        if one.language == "en":
+            rows.setdefault(one.id.partition(".")[0], []).append(one)
+
+    def checks(name: str, text: str) -> set[str]:
+        english = rows[name][0].query
+        return {one.check for one in check_translation(Translation(english, text, language, needed_values(rows[name])))}
+
+    written = WRITTEN[language]
+    assert {name for name, text in written.items() if checks(name, text)} == (NAMES_IN_THAI if language == "th" else set())
+    for added, least in ADDED[language].items():
+        found = 0
+        for name, text in written.items():
+            end = re.search(r"[.?!]*$", text)
+            assert end
+            longer = text + added if language == "th" else text[: end.start()] + added + end[0]
+            found += bool(checks(name, longer) & {"added", "length"})
+        assert found >= least, added
 
 
 def test_a_value_that_is_kept_is_not_read_as_numbers() -> None:
