@@ -1,8 +1,8 @@
 """Find what a translation says in addition: a courtesy, or a clause after the last value that both texts have.
 
-Thai has no mark at the end of a sentence, and in any language a sentence can be added behind a comma, so it is not enough to count sentences. Most
-requests say a number, a code or a name near their end. What follows the last one in the translation is compared with what follows the last one in
-the English text, from where a new clause begins.
+Thai has no mark at the end of a sentence, and in any language a sentence can be added behind a comma, so it is not enough to count
+sentences. Most requests say a number, a code or a name near their end. What follows the last one in the translation is compared with what
+follows the last one in the English text, from where a new clause begins.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.facts.spellings import fold_word, meanings_of, words_for
@@ -18,9 +19,14 @@ def names_in(values: Sequence[str], language: str) -> tuple[str, ...]:
     >>> names_in(["metre"], "vi"), names_in(["full_moon", "IT"], "vi"), names_in(["Lublin"], "th")
     (('mét',), ('trăng tròn', 'trăng rằm', 'Ý'), ())
     """
-    known = packaged_toml("talm_sim.tasks.translation", "words.toml")[language]
+    known = _words()[language]
     keys = dict.fromkeys(key for value in values for key in (value, *meanings_of(value)))
     return tuple(dict.fromkeys(name for key in keys for name in known.get(key, ())))
+
+
+@cache
+def _words() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    return packaged_toml("talm_sim.tasks.translation", "words.toml")
 
 
 def says(text: str, values: Sequence[str]) -> bool:
