@@ -161,7 +161,7 @@ COMMAND_LINES = [
     ("scenarios list --split perfct", r"--split: unknown split 'perfct'.*'perfect'\?$"),
     ("scenarios review made", r"made: there is no such folder or file"),
     ("scenarios generate", r"--out"),
-    ("scenarios translate nosuch --to vi --model openai/m --out made", r"nosuch: is not a file, and no run either"),
+    ("scenarios translate nosuch --to vi --model openai/m --out made", r"nosuch: no such run\. "),
     ("scenarios translate nosuch --to fr --model openai/m --out made", r"'fr' is not one of 'vi', 'th'"),
     ("import fail-talms nosuch", r"nosuch"),
     ("import traces nosuch.jsonl", r"nosuch\.jsonl: cannot be read.*give OTLP/JSON spans"),

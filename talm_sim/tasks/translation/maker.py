@@ -31,15 +31,13 @@ from talm_sim.tasks.translation.review import ORIGINALS, TranslationReviewer
 from talm_sim.tasks.translation.texts import conversation_before, line_of, replace_texts, user_texts
 from talm_sim.types import Scenario
 
-__all__ = ["Request", "TranslateOptions", "TranslationMaker", "TranslationOutcome"]
+__all__ = ["Dialogue", "TranslateOptions", "TranslationMaker", "TranslationOutcome"]
 
 _PROMPTS = "talm_sim.tasks.translation"
 _MOST_TOLD = 5
 """Dialogues given up, and rows left out, that are named at the terminal; the report lists all."""
 _LONGEST = 8_000
 """Characters of a rejected text that are kept."""
-
-
 _UNFINISHED = "unfinished"
 """Of a text that cannot be checked: it was cut off, or there was no room for it."""
 
@@ -56,7 +54,7 @@ class TranslateOptions(MakingOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Dialogue:
     """Rows in which the user says the same: they are translated once, so that they say the same again.
 
     Attributes:
@@ -80,7 +78,7 @@ class Request:
 
 @dataclass(slots=True, kw_only=True)
 class TranslationOutcome(Outcome):
-    """The result for one request.
+    """The result for one dialogue.
 
     Attributes:
         given_up: Rows without a translation that passed, to the last check that failed.
@@ -90,12 +88,12 @@ class TranslationOutcome(Outcome):
 
     @property
     def summary_text(self) -> str:
-        """Summarize what was made, and say why the last attempt of a request failed."""
+        """Summarize what was made, and say why the last attempt of a dialogue failed."""
         made = f"{len(self.rows)} made, {len(self.given_up)} given up"
         return f"{made}: {_with_subject(self.rejected[-1])}" if self.given_up and self.rejected else made
 
 
-class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
+class TranslationMaker(Maker[TranslateOptions, Dialogue, TranslationOutcome]):
     """Translates what the user says, and keeps everything else.
 
     Args:
@@ -119,7 +117,7 @@ class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
         self.wording = self._prompts.digest
         self._model: Model | None = None
 
-    def load(self) -> Sequence[Request]:
+    def load(self) -> Sequence[Dialogue]:
         """Put the rows together in which the user says the same; rows that cannot be translated are left out."""
         said: dict[str, list[Scenario]] = {}
         dropped = []
@@ -131,13 +129,13 @@ class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
                 said.setdefault(digest([turn.messages for turn in scenario.turns]), []).append(scenario)
         self.dropped = dropped
         known = {one.id: one for one in self._scenarios}
-        return [Request(tuple(rows), needed_values(_with_bases(rows, known))) for rows in said.values()]
+        return [Dialogue(tuple(rows), needed_values(_with_bases(rows, known))) for rows in said.values()]
 
-    def open(self, sources: Sequence[Request], open_model: OpenModel) -> None:
+    def open(self, sources: Sequence[Dialogue], open_model: OpenModel) -> None:
         """Open the model."""
         self._model = open_model()
 
-    async def make(self, source: Request) -> TranslationOutcome:
+    async def make(self, source: Dialogue) -> TranslationOutcome:
         """Translate all that is said in the rows; a row of which a text fails is given up."""
         outcome = TranslationOutcome(source=source.id, digest=source.digest)
         said: dict[str, str] = {}
@@ -154,21 +152,21 @@ class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
         return outcome
 
     async def _translate(
-        self, request: Request, scenario: Scenario, text: str, outcome: TranslationOutcome, said: dict[str, str], failed: dict[str, str]
+        self, dialogue: Dialogue, scenario: Scenario, text: str, outcome: TranslationOutcome, said: dict[str, str], failed: dict[str, str]
     ) -> None:
         assert self._model is not None
-        asked = messages = self._messages(scenario, text, request.needed)
+        asked = messages = self._messages(scenario, text, dialogue.needed)
         for attempt in range(self.options.attempts):
-            seed = derive_seed(self.options.seed, request.id, text, attempt)
+            seed = derive_seed(self.options.seed, dialogue.id, text, attempt)
             written = await ask(self._model, messages, self.options, seed)
             translated = _clean(written.text, text)
-            found = check_translation(Translation(text, translated, self.options.to, request.needed))
+            found = check_translation(Translation(text, translated, self.options.to, dialogue.needed))
             if not (found or written.problem):
                 said[text] = translated
                 return
             check = _UNFINISHED if written.problem else found[0].check
             reason = written.problem or "; ".join(one.words for one in found)
-            record = {"source": request.id, "check": check, "reason": reason, "attempt": attempt + 1, "language": self.options.to}
+            record = {"source": dialogue.id, "check": check, "reason": reason, "attempt": attempt + 1, "language": self.options.to}
             outcome.rejected.append({**record, "before": text, "text": translated[:_LONGEST]})
             failed[text] = check
             again = self._prompts.text("again", "user", language=self._language, fault=_with_subject(outcome.rejected[-1]))
@@ -191,7 +189,7 @@ class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
         source = scenario.source.model_copy(update={"name": name, "base": scenario.base, "translation_of": scenario.id})
         return replace_texts(scenario, said).model_copy(update={"id": f"{scenario.id}.{to}", "language": to, "source": source})
 
-    def bound(self, source: Request) -> Bound:
+    def bound(self, source: Dialogue) -> Bound:
         """Count a request per text and attempt, each once more if it is cut off; a further attempt also reads the one before."""
         most, told = self.options.max_new_tokens, max(max_tokens_of(*part.values()) for part in self._prompts.texts.values())
         bound = Bound()
@@ -203,7 +201,7 @@ class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
             bound += Bound(input_tokens=ASKED_AGAIN * (told + ASKED_AGAIN * most)).times(again)
         return bound
 
-    def report(self, sources: Sequence[Request], outcomes: Mapping[str, TranslationOutcome], begun: FixedSettings) -> dict[str, Any]:
+    def report(self, sources: Sequence[Dialogue], outcomes: Mapping[str, TranslationOutcome], begun: FixedSettings) -> dict[str, Any]:
         """Add rows by group, failures by check, rows that were left out, and the English texts, for a review."""
         report = super().report(sources, outcomes, begun)
         done = [outcomes[source.id] for source in sources if source.id in outcomes and not outcomes[source.id].failed]
@@ -230,7 +228,7 @@ class TranslationMaker(Maker[TranslateOptions, Request, TranslationOutcome]):
         ]
 
     def notes(self, report: Mapping[str, Any]) -> list[str]:
-        """Say how many requests passed, why others were given up, and which rows were left out."""
+        """Say how many dialogues passed, why others were given up, and which rows were left out."""
         dialogues = report["dialogues"]
         kept = f"{dialogues['kept']:,} dialogue{'' if dialogues['kept'] == 1 else 's'} translated, {dialogues['given_up']:,} given up"
         found = [kept]

@@ -226,6 +226,20 @@ def test_what_cannot_be_translated_is_said_in_one_line(talm: Talm) -> None:
         assert not Path("made").exists() or not any(Path("made").iterdir())
 
 
+def test_an_answer_that_is_cut_off_is_named(talm: Talm, server: Loopback) -> None:
+    write("english.jsonl", [one for one in packaged("refusal", "fitting") if one.base.startswith("calendar-06")])
+    server.reply = lambda seen: chat_answer("Ngày 3 tháng 5", finish="length")
+    words = ("scenarios", "translate", "english.jsonl", "--to", "vi", *MODEL, "--out", "made", "--max-new-tokens", "90")
+    code, out, _ = talm(*words, "--dry-run")
+    assert code == 0 and out.startswith("1 dialogue, model openai-api/toy/m: at most 6 requests")
+    code, _, err = talm(*words, "--live")
+    assert code == 1 and "given up calendar-06.fitting: it was cut off after 180 tokens\n" in err, "nothing is made"
+    assert {(one["check"], one["reason"]) for one in lines("made/rejected.jsonl")} == {("unfinished", "it was cut off after 180 tokens")}
+    asked = server.seen[0].body["messages"][-1]["content"]
+    assert "Keep unchanged: Greece (or its Vietnamese name), Italy (or Ý)" in asked
+    assert server.seen[-1].body["messages"][-1]["content"].startswith("This translation cannot be used: it was cut off after 180 tokens.")
+
+
 def test_all_turns_and_the_answers_of_a_person_are_translated(talm: Talm, server: Loopback) -> None:
     said = {
         "Which public holiday does Brazil have on 20 November 2025?": "Ngày 20 tháng 11 năm 2025 Brazil có ngày lễ gì?",
