@@ -153,7 +153,7 @@ def test_every_number_and_value_of_a_request_stands_in_its_translations(maker: M
     [
         ("vi", "calendar-04", "30 tháng 11", "29 tháng 11", "changes the numbers: lacks 30 and has 29 in addition"),
         ("vi", "finance-01", "86.400", "86,400", "changes the numbers: lacks 86400 and has 86.4 in addition"),
-        ("th", "calendar-04", "พฤศจิกายน", "สิงหาคม", "changes the numbers: lacks 11 and has 8 in addition"),
+        ("th", "calendar-04", "พฤศจิกายน", "สิงหาคม", "lacks the month November (write พฤศจิกายน) and has 8 in addition"),
         ("th", "geo-02", "อันดับ 4", "อันดับ 5", "changes the numbers: has 5 in addition"),
         ("vi", "calendar-04", "Ấn Độ", "Thái Lan", "does not say country_code IN"),
         ("th", "finance-01", "ฟรังก์สวิส", "บาท", "does not say to_currency CHF"),

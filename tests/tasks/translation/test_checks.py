@@ -49,7 +49,7 @@ def test_a_translation_that_says_the_same_passes(text: str, language: str) -> No
         (ENGLISH, "vi", ["english", "script", "number"]),
         (VIETNAMESE.replace("Có bao nhiêu người sống ở", "How many people live in"), "vi", ["english"]),
         (VIETNAMESE.replace("Có bao nhiêu người sống ở", "Có bao nhiêu people live in"), "vi", []),
-        (VIETNAMESE.replace("vào ngày", "what was the temperature there vào ngày"), "vi", ["english", "added"]),
+        (VIETNAMESE.replace("vào ngày", "what was the temperature there vào ngày"), "vi", ["english"]),
         ("Combien de personnes vivent à Hanoi, et quelle température y faisait-il le 4/3/2025 ?", "vi", ["script"]),
         (THAI, "vi", ["script", "script", "number"]),
         (VIETNAMESE, "th", ["script"]),
@@ -129,22 +129,22 @@ WRITTEN = {
 }
 ADDED = {
     "th": {
-        "และช่วยจองโรงแรมให้ฉันด้วยนะครับ ขอบคุณมาก": 72,
-        " ขอบคุณมากครับ": 72,
-        " และช่วยจองโรงแรมให้ฉันด้วย": 56,
-        " แล้วส่งผลให้ฉันทางอีเมลด้วยนะคะ": 57,
-        " ถ้าไม่แน่ใจก็ถามฉันกลับมาได้เลย": 47,
-        " (หมายเหตุ: นี่คือคำแปลภาษาไทยของข้อความ)": 72,
+        "และช่วยจองโรงแรมให้ฉันด้วยนะครับ ขอบคุณมาก": 69,
+        " ขอบคุณมากครับ": 69,
+        " และช่วยจองโรงแรมให้ฉันด้วย": 54,
+        " แล้วส่งผลให้ฉันทางอีเมลด้วยนะคะ": 54,
+        " ถ้าไม่แน่ใจก็ถามฉันกลับมาได้เลย": 44,
+        " (หมายเหตุ: นี่คือคำแปลภาษาไทยของข้อความ)": 69,
     },
     "vi": {
-        ", và đặt giúp tôi một khách sạn nhé, cảm ơn nhiều": 72,
-        ", cảm ơn bạn nhiều": 72,
-        ", và đặt giúp tôi một khách sạn": 57,
-        ", rồi gửi kết quả cho tôi qua email nhé": 66,
-        ", nếu không chắc thì cứ hỏi lại tôi": 60,
+        ", và đặt giúp tôi một khách sạn nhé, cảm ơn nhiều": 69,
+        ", cảm ơn bạn nhiều": 69,
+        ", và đặt giúp tôi một khách sạn": 54,
+        ", rồi gửi kết quả cho tôi qua email nhé": 63,
+        ", nếu không chắc thì cứ hỏi lại tôi": 57,
     },
 }
-"""Sentences that end a translation, each with how many of the 72 written ones are refused for it at least."""
+"""Sentences that end a translation, each with how many of 69 written ones are refused for it at least."""
 NAMES_IN_THAI = {"weather-01", "weather-03", "weather-06"}
 """Requests whose written Thai translation writes a city in Thai letters, while a call needs its name."""
 
@@ -165,6 +165,8 @@ def test_the_written_translations_pass_and_what_is_added_to_them_is_found(langua
     for added, least in ADDED[language].items():
         found = 0
         for name, text in written.items():
+            if name in NAMES_IN_THAI:
+                continue
             end = re.search(r"[.?!]*$", text)
             assert end
             longer = text + added if language == "th" else text[: end.start()] + added + end[0]
