@@ -21,18 +21,16 @@ from enum import StrEnum
 from typing import Any
 
 from talm_sim.agent.asking import asking_sentences
-from talm_sim.agent.sentences import read_sentences
 from talm_sim.common.json_values import leaves
 from talm_sim.facts.names import normalize
-from talm_sim.judges.admission import admits_lack
 from talm_sim.judges.base import Judge
-from talm_sim.judges.behaviour import classify
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.scenarios.question_words import stem
 from talm_sim.tasks.refusal.attempts.find import find_attempt
 from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_FUNCTION, find_missing_turn
-from talm_sim.types import Behaviour, Episode, GoldCall, Measured, Scenario, Verdict
+from talm_sim.tasks.refusal.turns.texts import read_said
+from talm_sim.types import Episode, GoldCall, Measured, Scenario, Verdict
 
 __all__ = ["MISSING_RIGHT", "MissingLabel", "MissingTurn", "MissingTurnJudge", "read_missing_turn"]
 
@@ -43,13 +41,6 @@ MISSING_RIGHT = Measured(
     better="higher",
 )
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_NOTHING_FOR_IT = re.compile(
-    r"\bnone of (?:my|these|those|your)\b|(?:\bnot|n['\u2019]t) (?:\w+ )?(?:supported|possible|equipped|offered|be able)\b"
-    r"|\bnot something (?:that )?(?:i|we)\b"
-    r"|\b(?:functions?|tools?|commands?) (?:\w+ ){0,4}?(?:is|are) (?:\w+ )?(?:unavailable|missing|hidden|not available)\b",
-    re.IGNORECASE,
-)
-"""What the judges that this one asks do not look for."""
 _SMALL = frozenset({"get", "set", "the", "and", "for", "all", "based"})
 _PLAIN = frozenset({"id", "name", "number", "value", "type", "list"})
 """Last words of parameters' names that say less than those before them."""
@@ -145,17 +136,7 @@ def _label_text(text: str) -> MissingLabel:
         return MissingLabel.SILENT
     if find_attempt(text) is not None:
         return MissingLabel.OTHER_TEXT
-    if asking_sentences(text) or classify(text) == Behaviour.REQUEST_FOR_INFO:
-        return MissingLabel.ASKED
-    return MissingLabel.SAID_IT_CANNOT if _says_it_cannot(text) else MissingLabel.OTHER_TEXT
-
-
-def _says_it_cannot(text: str) -> bool:
-    """Return whether a text declines, be it in one of its sentences, or says that there is nothing to do it with."""
-    text = text.replace("`", "")
-    if admits_lack(text) or _NOTHING_FOR_IT.search(text):
-        return True
-    return any(classify(sentence.said) == Behaviour.CANNOT_ANSWER for sentence in read_sentences(text))
+    return MissingLabel(read_said(text))
 
 
 def _names(text: str, scenario: Scenario, number: int) -> bool | None:
