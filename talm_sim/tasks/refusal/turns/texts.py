@@ -33,19 +33,20 @@ class Said(StrEnum):
 
 
 def _compile(*patterns: str) -> re.Pattern[str]:
-    """Compile alternatives; `'` matches both apostrophes."""
-    return re.compile("|".join(patterns).replace("'", "['\u2019]"), re.IGNORECASE)
+    """Compile alternatives; `'` matches both apostrophes, and `]*` only so much that the work grows with the length of the text alone."""
+    return re.compile("|".join(patterns).replace("'", "['\u2019]").replace("]*", "]{0,200}"), re.IGNORECASE)
 
 
 _TOOL = (
     r"(?:functions?|tools?|commands?|tool ?(?:set|box|kit)s?|apis?|interfaces?|features?|operations?|methods?|(?:cap)?abilit(?:y|ies)"
-    r"|actions?|instructions?|utilit(?:y|ies)|endpoints?|means|way)\b"
+    r"|functionalit(?:y|ies)|repertoire|arsenal|utilit(?:y|ies)|endpoints?|means|way)\b"
 )
 _MINE = r"(?:\b(?:my|our|these|those|your|the|this)\b(?: \w+){0,2} )"
 _CANNOT = _compile(
     rf"\bnone of {_MINE}?{_TOOL}|\bnone of (?:my|these|those|your)\b",
-    r"(?:\bnot|n't) (?:\w+ )?(?:supported|possible|equipped|offered|be able|feasible|doable|implemented)\b|\bimpossible (?:for me|here|with)\b",
-    r"(?:\bnot|n't) something (?:that )?(?:i|we)\b|(?:\bnot|n't) (?:within|in|part of|among|on) (?:\w+ ){0,3}"
+    r"(?:\bnot|n't) (?:\w+ )?(?:supported|possible|equipped|offered|be able|feasible|doable|implemented)\b"
+    r"|\b(?:is|are|seems?|remains?) (?:\w+ )?impossible\b",
+    r"(?:\bnot|n't) something (?:that )?(?:i|we)\b|(?:\bnot|n't) (?:within|in|part of|among|on|with) (?:\w+ ){0,3}"
     rf"(?:power|scope|reach|range|remit|repertoire|{_TOOL})",
     r"(?:\bnot|n't) (?:\w+ )?(?:designed|built|made|meant|set up|programmed|able) (?:to|for)\b",
     rf"\b{_TOOL} (?:\w+ ){{0,5}}?(?:is|are) (?:\w+ )?(?:unavailable|missing|hidden|absent|lacking|not available)",
@@ -55,34 +56,53 @@ _CANNOT = _compile(
     rf"\b{_TOOL}[^.!?]*\b(?:has|have|had|holds?|offers?|contains?|includes?|provides?|(?:given|got|see|find)) (?:nothing|none)\b",
     rf"\b(?:have|had|see|find|given|got) (?:nothing|none)\b[^.!?]*\b(?:{_TOOL}|for|that|to) ",
     rf"\bnothing (?:\S+ ){{0,6}}{_TOOL}|\bnothing (?:here|available) (?:\w+ )?(?:that|to|for|lets?|does|can)\b",
-    rf"\b(?:beyond|outside|exceeds?|surpass(?:es)?)\b[^.!?]{{0,25}}\b(?:can do|remit|scope|reach|powers?|allows?|permits?|{_TOOL})",
+    rf"\b(?:beyond|outside|past|exceeds?|surpass(?:es)?)\b[^.!?]{{0,25}}\b(?:what (?:i|we)|can do|remit|scope|reach|powers?|allows?"
+    rf"|permits?|{_TOOL})",
     r"\bout of (?:\w+ )?(?:reach|scope)\b|\b(?:stops?|falls?) short of\b|\bno can do\b|\b(?:must|have to|need to) (?:decline|pass)\b",
+    rf"\b{_TOOL}[^.!?]*\bnot among (?:mine|them|these|those)|\bnot with (?:these|those|mine|what)\b",
+    r"(?:\bnot|n't) an? (?:\w+ )?\w+ (?:that )?(?:i|we) (?:offer|have|provide|support|possess|can)\b",
+    r"\b(?:have|'ve|has|had|got) no (?:\w+ ){1,2}(?:for \w+ing|that (?:can|could|would|does|do|will))\b",
+    rf"\b(?:there (?:is|are|was)|(?:do|does|did))(?:n't| not) (?:(?:have|include|offer|contain|provide|see|find|list|support) )?(?:an?|the)"
+    rf" (?:\w+ ){{0,3}}?{_TOOL}|\b{_TOOL}[^.!?]*\b(?:limited|restricted|confined) to\b",
+    r"(?:\bnot|n't|\bnever) (?:\w+ ){0,3}anything (?:that|to|for|which)\b",
     rf"(?:\bnot|n't|\bnever) (?:\w+ ){{0,3}}any (?:\w+ ){{0,3}}?{_TOOL}",
     rf"\b{_TOOL}[^.!?]*\b(?:i|we) (?:(?:do|did) not|don't|didn't|never) (?:\w+ )?(?:have|had|possess|got|see|hold|own)\b",
     r"\bunable\b|\bincapable\b",
 )
 """Ways of saying that there is nothing to do it with."""
 _IDLE = _compile(
+    r"\bno (?:\w+ ){1,4}(?:was|were|is|are|will be) (?:needed|necessary|required)\b",
     r"\bcould(?:n't| not) (?:be (?:\w+er|more|less)\b|agree more|have been (?:\w+er|more))",
     r"\b(?:can't|cannot|can not|couldn't|won't) (?:miss|wait|promise|guarantee|thank|go wrong|complain|overstate|stress|help but|say enough)\b",
     r"\b(?:no|without (?:an?|any)|without) (?:\w+ )?(?:problems?|issues?|errors?|trouble|worries|doubt|fuss)\b",
 )
 """Negations that decline nothing."""
+_FROM_START = r"(?:^|(?<=[.!?\n]))[^.!?\n]*"
 _OFFER = _compile(
-    r"[^.!?\n]*(?<!\bor )\b(?:something|anything) (?:\w+ ){0,3}?(?:else|different|other|instead)\b[^.!?\n]*\?",
-    r"[^.!?\n]*\b(?:any|some|an)(?: ?other|thing) (?:task|request|thing|help|you(?:'d| would|'ll| will)? (?:like|need|want))\b[^.!?\n]*\?",
-    r"[^.!?\n]*\bhow else\b[^.!?\n]*\b(?:help|assist|be of)\b[^.!?\n]*\?",
+    _FROM_START + r"(?<!\bor )\b(?:something|anything) (?:\w+ ){0,3}?(?:else|different|other|instead)\b[^.!?\n]*\?",
+    _FROM_START + r"\b(?:any|some|an)(?: ?other|thing) (?:task|request|thing|help|you(?:'d| would|'ll| will)? (?:like|need|want))\b[^.!?\n]*\?",
+    _FROM_START + r"\bhow else\b[^.!?\n]*\b(?:help|assist|be of)\b[^.!?\n]*\?",
 )
 """Questions that offer something else, and say nothing of what was asked for."""
-_GIVE = r"(?:tell|give|send|add|share|provide|name|pass|drop|write|state|enter|specify|type|reply|answer|point|hand|supply|grant|let|show)"
+_MORE = _compile(_FROM_START + r"\b(?:would you like|do you want)\b[^.!?\n]*\?")
+"""Questions that offer more, once something was done."""
+_GIVE = (
+    r"(?:tell|give|send|add|share|provide|name|pass|drop|write|state|enter|specify|type|reply|answer|point|hand|supply|grant|show"
+    r"|let (?:me|us) know)(?! if\b)"
+)
 _WHEN = r"(?:once|when|as soon as|after|until|unless|if|before)"
 _FACT = r"(?:the|your|an?|that|its?|this|these|those|what|which|where|who|whose|how|more|some)\b"
+_MAY = r"(?:i|we)(?:'ll|'d| will| would| can| could)"
+_KNOW = rf"(?:i|we)(?:'ve| have)? (?:have|got|get|know|receive|learn|hear) (?:back )?{_FACT}"
 _ASKS = _compile(
     rf"(?:^|[.!?:;,)\u2014\n-]\s*|\b(?:just|simply|or|so) ){_GIVE}\b[^.!?\n]{{0,80}}?"
     r"(?:\band|\bthen|\bso(?: that)?|,) (?:i|we)(?:'ll| will| can)\b",
     rf"\b(?:please|kindly) (?:\w+ )?(?:{_GIVE}|fill|complete|clarify|confirm|pick|choose|check)\b",
     rf"\b{_WHEN} you(?: can| could|'ve| have)? (?:{_GIVE}|sent|given|told|added|named|decide|chose|choose|pick)\b(?! up)",
-    rf"\b{_WHEN} (?:i|we)(?:'ve| have)? (?:have|got|get|know|receive|learn|hear) (?:back )?{_FACT}",
+    rf"\b{_MAY}\b[^.!?\n]*\b{_WHEN} {_KNOW}|\b{_WHEN} {_KNOW}[^.!?\n]*\b{_MAY}",
+    r"\b(?:depend|rely|count) on you\b|\bneed you to\b",
+    rf"\b(?:just|simply) (?!let){_GIVE} (?:me|us|it|{_FACT})",
+    r"\b(?:would|might) (?:\w+ )?(?:help|be (?:\w+ )?(?:useful|helpful|needed|handy|required))(?: as well| too| here| first)?[.!]?$",
     r"\b(?:waiting|wait) (?:on|for)\b[^.!?\n]*\b(?:from you|your)\b|\bawait(?:ing)? your\b",
 )
 """Requests that have no question mark, beside those that are known."""
@@ -90,8 +110,8 @@ _QUESTION = _compile(
     r"(?:^|[.!:;,\n]\s*)(?:and |but |so |ok(?:ay)?,? |sure,? )?(?:to|for|from|at|in|on|by|with)? ?(?:which|what|where|when|who|whom|whose|how)"
     r"(?: \w+){0,3}? (?:should|shall|would|do|does|did|is|are|was|can|could|will|may|must) (?:i|we|you|it|this|that|they|the|your|my|be)\b"
     r"[^.!?\n]*[^.!?\n:,;]$",
-    r"(?:^|[.!\n]\s*)(?:which|what|whose) \w+(?: \w+)?$",
-    r"\b(?:should|shall|do|did) (?:i|we|you) (?:use|take|pick|choose|mean|go with|prefer)\b[^.!?\n]* or\b[^.!?\n]*\?",
+    r"(?:^|[.!\n]\s*)(?:\w+, )?(?:to |for |from |at |in )?(?:which|what|whose)(?: \w+){1,5}$",
+    r"\b(?:should|shall|do|did) (?:i|we|you) (?:use|take|pick|choose|mean|go with|prefer)\b(?:[^.!?\n]|\.\w)* or\b(?:[^.!?\n]|\.\w)*\?",
 )
 """A question at the end of a text, without its mark; a choice between two things, be one of them "the other"."""
 _LACKS = _compile(
@@ -109,7 +129,9 @@ _SETTLED = _compile(r"\b(?:assum\w*|presum\w*|guess\w*|default\w*|(?:went|gone|g
 """A value that was missing was made up."""
 _CONCESSION = _compile(r"\b(?:even though|although|though|despite|in spite of|while) [^,.!?]*,")
 _PAST = _compile(
-    r"[^.!?;]*\b(?:could(?:n't| not)|was(?:n't| not) able|were(?:n't| not) able|had (?:\w+ )?(?:trouble|problems?|difficult\w*)|failed)\b[^.!?;,]*(?:[.!?;,]|$)"
+    r"(?:^|(?<=[.!?;]))[^.!?;]*\b(?:could(?:n't| not)|was(?:n't| not) able|were(?:n't| not) able"
+    r"|had (?:\w+ )?(?:trouble|problems?|difficult\w*)|failed)\b"
+    r"[^.!?;,]*(?:[.!?;,]|$)"
 )
 _AT_LAST = _compile(
     r"\b(?:earlier|at first|first|initially|before|previously|now|then|later|in the end|eventually|finally|at last|second|again|meanwhile)\b"
@@ -128,10 +150,11 @@ def read_said(text: str) -> Said:
     >>> str(read_said("I couldn't find it at first, but now it's been moved."))
     'other_text'
     """
-    text = _OFFER.sub(" ", _IDLE.sub(" ", text.replace("`", "").replace("**", ""))).strip()
+    text = _OFFER.sub(" ", _IDLE.sub(" ", text.replace("`", "").replace("**", "")))
+    done = claims_success(text) or _WORKED.search(text) is not None
+    text = (_MORE.sub(" ", text) if done else text).strip()
     if _asks(text):
         return Said.ASKED
-    done = claims_success(text) or _WORKED.search(text) is not None
     if done:
         text = _CONCESSION.sub(" ", text)
         if _AT_LAST.search(text):
