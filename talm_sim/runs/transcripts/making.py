@@ -111,7 +111,8 @@ def make_transcript(
     told = max((turn.user_turn for turn in episode.model_turns), default=0)
     for index, turn in enumerate(episode.model_turns):
         user = tuple(request_text(one.messages) for one in next(heard))
-        turns.append(_turn(episode, index, turn, user, steps, answers=index == answering))
+        request = turn.user_turn + 1 if len(said) > 1 else 0
+        turns.append(_turn(episode, index, turn, user, steps, answers=index == answering).model_copy(update={"request": request}))
     scored = bool(episode.details) and not turns  # the model was asked about, and said nothing
     no_answer = answering is not None or (not episode.answer.strip() and bool(episode.error or scored))
     return Transcript(
@@ -242,7 +243,9 @@ def likeness(part: TurnPart | Call | Asked) -> Any:
     """Return a key that is equal for turns or events that a reader cannot tell apart."""
     every: Any = {"__all__": _PLACES}
     if isinstance(part, TurnPart):
-        return part.model_dump(exclude={"number": True, "steps": True, "user": True, "events": every, "broken": every, "left": every})
+        return part.model_dump(
+            exclude={"number": True, "steps": True, "user": True, "request": True, "events": every, "broken": every, "left": every}
+        )
     return part.model_dump(exclude=_PLACES)
 
 

@@ -80,6 +80,7 @@ class MissingTurnJudge(Judge):
 
     name = "missing-turn"
     measure = MISSING_RIGHT
+    rules = 2
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
@@ -91,7 +92,7 @@ class MissingTurnJudge(Judge):
         if found is None:
             return self.verdict(episode, None, "not applicable: the row ended before the turn that lacks something")
         looked = ", after calls that changed nothing" if found.looked else ""
-        said = f"turn {found.turn + 1}: {found.label.replace('_', ' ')}{looked}"
+        said = f"request {found.turn + 1}: {found.label.replace('_', ' ')}{looked}"
         return self.verdict(episode, found.right, said, label=found.label)
 
 

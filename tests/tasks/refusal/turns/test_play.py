@@ -63,7 +63,7 @@ def test_the_turn_that_lacks_something_has_its_own_table(play: Play, capsys: pyt
     assert re.search(r"the missing turn +n +Right +Looked +Named +Done +BFCL", out)
     assert re.search(r"miss_func +1 +0 .*\n +miss_param +0 +1 ", out[out.index("missing turn, all") :])
     assert main(["show", "made:multi_turn_miss_func_0"]) == 0
-    assert re.search(r"Turn 2, in which something is missing\n +not shown: wrong", capsys.readouterr().out)
+    assert re.search(r"Request 2, in which something is missing\n +not shown: wrong", capsys.readouterr().out)
     assert play("base", "--model", "sim/eager", subset="multi_turn_base") == 0
     assert "missing turn" not in capsys.readouterr().out
     assert {one.judge for one in load_run("base").verdicts()} == {"bfcl-turns"}
