@@ -72,9 +72,8 @@ def _fit(lines: Sequence[Mapping[str, Any]], columns: dict[str, str], own: Itera
     room = stdout().width
 
     def width() -> int:
-        return sum(
-            max(cell_len(word) for word in (*head.split("\n"), *(str(line[key]) for line in lines))) + 2 for key, head in columns.items()
-        )
+        cells = ([*head.split("\n"), *(str(line[key]) for line in lines)] for key, head in columns.items())
+        return sum(max(map(cell_len, one)) + 2 for one in cells) - 2
 
     if len(lines) > 1 and width() > room:
         columns = {key: head.replace("-", "-\n", 1) if key.startswith("judge ") else head for key, head in columns.items()}
