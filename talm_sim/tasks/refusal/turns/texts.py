@@ -67,7 +67,10 @@ _CANNOT = _compile(
     r"(?:\bnot|n't|\bnever) (?:\w+ ){0,3}anything (?:that|to|for|which)\b",
     rf"(?:\bnot|n't|\bnever) (?:\w+ ){{0,3}}any (?:\w+ ){{0,3}}?{_TOOL}",
     rf"\b{_TOOL}[^.!?]*\b(?:i|we) (?:(?:do|did) not|don't|didn't|never) (?:\w+ )?(?:have|had|possess|got|see|hold|own)\b",
-    r"\bunable\b|\bincapable\b",
+    rf"\b{_TOOL}[^.!?]*\bonly (?:supports?|allows?|lets?|covers?)\b",
+    rf"\b{_TOOL}[^.!?]*\bnone (?:of them )?(?:allows?|lets?|can|could|would|supports?)\b",
+    rf"\b{_TOOL} (?:(?:which|that) )?(?:has|have|is|was|were)(?:n't| not) (?:been )?(?:provided|given|offered|included|supplied|exposed)\b",
+    r"\bunable\b|\bincapable\b|(?:\bnot|n't) in a position to\b",
 )
 """Ways of saying that there is nothing to do it with."""
 _IDLE = _compile(

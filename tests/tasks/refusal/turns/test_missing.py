@@ -81,7 +81,16 @@ def read(kind: str, calls: list[str], text: str, then: tuple[GoldCall, ...] = ()
 def labelled() -> list[dict[str, Any]]:
     files = [
         LABELLED / name
-        for name in ("before.jsonl", "after.jsonl", "last.jsonl", "reported.jsonl", "varied_1.jsonl", "varied_2.jsonl", "varied_3.jsonl")
+        for name in (
+            "before.jsonl",
+            "after.jsonl",
+            "last.jsonl",
+            "reported.jsonl",
+            "varied_1.jsonl",
+            "varied_2.jsonl",
+            "varied_3.jsonl",
+            "varied_4.jsonl",
+        )
     ]
     return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
