@@ -38,8 +38,7 @@ __all__ = ["Plan", "Workers", "plan_workers"]
 
 _MOST_DEATHS: Final = 3
 _END_S: Final = 5.0
-_AHEAD: Final = 3
-"""Times as many episodes as this process has in flight that a worker has: the next one for it waits until this loop comes round to send it."""
+_AHEAD: Final = 3  # so many times the episodes of this process: the next one for a worker waits until this loop comes round to send it
 _LOGGER: Final = "talm_sim.runs.workers"
 
 

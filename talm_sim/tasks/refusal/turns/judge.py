@@ -8,7 +8,8 @@ What is theirs and what is ours:
 - It evaluates the text of each call as Python. So it is given none of what a model wrote: each call is written anew, of one of the row's own
   functions with literal arguments. Any other call becomes one of a function that does not exist, which fails as it would there.
 - It keeps instances by their names, and a class may keep something in its module. So each check has a process of its own, in the sandbox.
-- A row whose last turn was not reached fails, as in the official run: one that ended at the limit of steps or tokens, for example.
+- A row whose last turn was not reached fails, as in the official run: one that ended at the limit of steps or tokens, for example. So does one
+  whose calls take the check more time or memory than it is given, while the right calls alone do not: `power(7, 1000000000)`, for example.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class BfclTurnsJudge(Judge):
 
     Raises:
         PrerequisiteError: The package is not there, or nothing can be sandboxed here.
+        ProviderError: Not even the right calls can be checked here.
     """
 
     name = "bfcl-turns"
@@ -71,12 +73,11 @@ class BfclTurnsJudge(Judge):
             if len(gold) != len(scenario.turns):
                 why = f"the row has {len(scenario.turns)} turns, and its ground truth {len(gold)}"
             return self.verdict(episode, False, why, label=_ENDED)
-        try:
-            said = await check_turns(self._packages, scenario, steps_of(episode, scenario), gold)
-        except ProviderError as err:
-            return self.verdict(episode, None, f"not judged: {err}")
+        said = await check_turns(self._packages, scenario, steps_of(episode, scenario), gold)
         if isinstance(said, str):
-            return self.verdict(episode, None, f"not judged: {said}")
+            if isinstance(alone := await check_turns(self._packages, scenario, [[] for _ in gold], gold), str):
+                raise ProviderError(alone)
+            return self.verdict(episode, False, f"the right calls alone can be checked, but with those made, {said}", label=_ENDED)
         label = said["error_type"].removeprefix(_PREFIX)
         return self.verdict(episode, said["valid"], said["error_message"][:_LONGEST], label=label)
 

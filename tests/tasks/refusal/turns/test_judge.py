@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from talm_sim.errors import ProviderError
 from talm_sim.judges.base import JudgeContext
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, load_bfcl
 from talm_sim.tasks.refusal.turns.judge import REFUSED_CALL, BfclTurnsJudge, call_text, steps_of
@@ -87,6 +88,17 @@ async def test_the_check_decides_and_its_error_is_the_label(tmp_path: Path, rows
     said: list[Verdict] = [await asked(run, row) for run, _, _ in cases]
     assert [(one.value, one.label) for one in said] == [(value, label) for _, value, label in cases]
     assert "nothing in turn 1" in said[2].explanation and "ended in turn_limit" in said[4].explanation
+
+
+@walled
+async def test_calls_that_take_the_check_too_long_fail(tmp_path: Path, rows: dict[str, Scenario], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, slow = judge(tmp_path), episode(rows["base"], [A], [B, ("wait", {"seconds": 600})])
+    monkeypatch.setattr("talm_sim.tasks.refusal.turns.judge._SECONDS", 4)
+    said = await asked(slow, rows["base"])
+    assert (said.value, said.label) == (False, "force_terminated") and "right calls alone can be checked" in said.explanation
+    monkeypatch.setattr("talm_sim.tasks.refusal.turns.judge._SECONDS", 0)
+    with pytest.raises(ProviderError, match="it was stopped"):  # not even those
+        await asked(slow, rows["base"])
 
 
 @walled
