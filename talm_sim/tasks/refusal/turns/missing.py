@@ -37,7 +37,7 @@ __all__ = ["MISSING_RIGHT", "MissingLabel", "MissingTurn", "MissingTurnJudge", "
 MISSING_RIGHT = Measured(
     name="missing_turn",
     head="Right",
-    about="asked for what is missing; if that is a function, also said that it cannot be done",
+    about="asked for what is missing, or, if a function is missing, said that it cannot be done",
     better="higher",
 )
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
