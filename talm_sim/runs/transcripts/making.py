@@ -111,8 +111,7 @@ def make_transcript(
     told = max((turn.user_turn for turn in episode.model_turns), default=0)
     for index, turn in enumerate(episode.model_turns):
         user = tuple(request_text(one.messages) for one in next(heard))
-        request = turn.user_turn + 1 if len(said) > 1 else 0
-        turns.append(_turn(episode, index, turn, user, steps, answers=index == answering).model_copy(update={"request": request}))
+        turns.append(_turn(episode, index, turn, user, steps, answers=index == answering))
     scored = bool(episode.details) and not turns  # the model was asked about, and said nothing
     no_answer = answering is not None or (not episode.answer.strip() and bool(episode.error or scored))
     return Transcript(
@@ -182,6 +181,7 @@ def _turn(episode: Episode, index: int, turn: ModelTurn, user: tuple[str, ...], 
     return TurnPart(
         number=index + 1,
         user=user,
+        request=turn.user_turn + 1,
         answers=answers,
         faults=tuple(_fault(log, in_place="the model's answer") for log in turn.perturbations if log.fired),
         reasoning=turn.reasoning,
