@@ -130,7 +130,7 @@ def test_the_controls_have_their_true_values(play: Play, control: str, inter: in
     words = ("--model", f"sim/{control}", "--human", "recorded")
     assert play("made", *words, subset=f"multi_turn_miss_func,{PARAM}") == 0
     out = capsys.readouterr().out
-    assert re.search(r"the missing turn +n +Right +Looked +Named +Done +Inter +BFCL", out)
+    assert re.search(r"the missing turn +n +Right +Looked +Named +Done +Inter +Unseen", out)
     assert f"Inter: the person was asked in {inter} of the 1 rows of {PARAM}" in out
     assert "Ask-and-Help (recorded human)" in out
     (param,) = (row for row in load_run("made").rows() if row.group == PARAM)
