@@ -7,7 +7,7 @@ first label that holds is the turn's:
 - `guessed`, if a value is missing: a call changed the state, or was one of a function that the right calls of the next turn use;
 - `acted_in_part`, if a function is hidden: a call changed the state. Some requests need shown functions too, so it is not scored;
 - `asked`, if a question was put to a person, where there is one;
-- `asked`, `said_it_cannot`, `other_text` or `silent`, by the last text of the turn (see `texts`). A call that is only written in it is other text.
+- `asked`, `said_it_cannot`, `other_text` or `silent`, by the turn's last text; see `texts`. A call that is only written in it is other text.
 
 In `multi_turn_miss_param` a person's answer ends the turn, so that calls after it belong to the next one.
 """
