@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 from talm_sim.common.digests import canonical_json
+from talm_sim.common.json_values import read_json
 from talm_sim.config import RESULT_LIMIT
 from talm_sim.errors import ToolError
 from talm_sim.tools_env.perturbations import Outcome
-from talm_sim.tools_env.routes import NOT_EXECUTABLE, TOO_LARGE
+from talm_sim.tools_env.routes import FUNCTION_ERROR, NOT_EXECUTABLE, TOO_LARGE
 
 __all__ = ["cut_text", "read_answer", "refusal_text", "render_outcome"]
 
@@ -39,6 +40,9 @@ def read_answer(outcome: Outcome, limit: int = RESULT_LIMIT) -> str:
     Raises:
         ToolError: No answer came, the answer is an error, or it cannot be read.
     """
+    if outcome.error == FUNCTION_ERROR:
+        value = read_json(outcome.body)
+        raise ToolError(cut_text(str(value.get("detail", "") if isinstance(value, dict) else value), 500), outcome.error)
     if outcome.error:
         raise ToolError(_NO_ANSWER.get(outcome.error, outcome.error), outcome.error)
     assert outcome.status is not None

@@ -17,6 +17,7 @@ from talm_sim.recordings import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpRes
 from talm_sim.types import Route
 
 __all__ = [
+    "FUNCTION_ERROR",
     "LOGICAL_HOST",
     "NOT_EXECUTABLE",
     "TOO_LARGE",
@@ -25,6 +26,7 @@ __all__ = [
     "failure",
     "fault_of",
     "fill_path",
+    "function_error",
     "leads_away",
     "oversized_response",
     "posted",
@@ -39,6 +41,9 @@ TOO_LARGE = "answer_too_large"
 """Reason code of an answer of which not all was read."""
 NOT_EXECUTABLE = "not_executable"
 """Reason code of a call of a tool that is described and that nothing executes."""
+FUNCTION_ERROR = "function_error"
+"""Reason code of an error that a function raised, whose message is shown as it is."""
+_FAULTS = (TOO_LARGE, NOT_EXECUTABLE, FUNCTION_ERROR)
 _DECODED = 4
 """How often servers, one after another, may decode a path."""
 _JSON = (("content-type", "application/json"),)
@@ -142,6 +147,12 @@ def failure(status: int, message: str) -> HttpResponse:
     return HttpResponse(status, "Error", _JSON, json.dumps({"detail": message}, ensure_ascii=False).encode("utf-8", "replace"))
 
 
+def function_error(message: str) -> HttpResponse:
+    """Return the same for a function that raised an error whose message is shown as it is, without a status of HTTP."""
+    made = failure(500, message)
+    return replace(made, headers=(*made.headers, (FAULT_HEADER, FUNCTION_ERROR)))
+
+
 def oversized_response(status: int) -> HttpResponse:
     """Return what is recorded of an answer that is too large to be read: a header says so, in place of the body."""
     return HttpResponse(status, "Answer Too Large", (*_JSON, (FAULT_HEADER, TOO_LARGE)), b"{}")
@@ -153,8 +164,8 @@ def unexecuted_response() -> HttpResponse:
 
 
 def fault_of(response: HttpResponse) -> str:
-    """Reason code of an answer that could not be taken, or of a call that nothing executes; empty for any other."""
-    return next((value for name, value in response.headers if name.lower() == FAULT_HEADER and value in (TOO_LARGE, NOT_EXECUTABLE)), "")
+    """Reason code of an answer that could not be taken, of a function's own error, or of a call that nothing executes; else empty."""
+    return next((value for name, value in response.headers if name.lower() == FAULT_HEADER and value in _FAULTS), "")
 
 
 def with_states(response: HttpResponse, before: str, after: str) -> HttpResponse:

@@ -74,7 +74,7 @@ def test_it_is_sound_and_the_oracle_passes_it_and_its_page_tells_all_that_was_sa
     assert [turn.user_turn for turn in episode.model_turns] == [0, 0, 1, 1]
     assert [verdict.value for verdict in stored.verdicts()] == [True]
     lines = [line.strip() for line in talm("show", "made:shop")[1].splitlines()]
-    wanted = ["System: The user is a member.", "User: What is a coffee?", "coffee: 3.2", "The user", "And a tea?", "tea: 4.5"]
+    wanted = ["System: The user is a member.", "User: What is a coffee?", "coffee: 3.2", "The user, request 2", "And a tea?", "tea: 4.5"]
     places = [lines.index(line) for line in wanted]
     assert places == sorted(places)
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from talm_sim.cli.parsing.arguments import completer_for, json_option, list_table, plugin_option, print_json, run_dir_option, warn_unclosed
 from talm_sim.cli.report.transcript import stored_transcript
-from talm_sim.cli.terminal.console import print_page
-from talm_sim.cli.terminal.text import one_line
+from talm_sim.cli.terminal.console import print_page, stdout
+from talm_sim.cli.terminal.text import one_line, strip_control
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.person import PEOPLE, person_of
 from talm_sim.runs.stored_run import StoredRun, load_run
@@ -61,6 +63,26 @@ def _print_episode(stored: StoredRun, episode_id: str, as_json: bool, *, full: b
         print_json({"episode": found.model_dump(mode="json"), "verdicts": said, "query": query, "comments": comments})
         return
     print_page(stored_transcript(stored, found, full=full), paged=paged)
+
+
+def _fit(lines: Sequence[Mapping[str, Any]], columns: dict[str, str], own: Iterable[str]) -> Iterator[RenderableType]:
+    """Return the list; if it is too broad, the task's columns that are the same in all lines are said below it, last ones first."""
+    alike = [key for key in own if len({str(line[key]) for line in lines}) == 1]
+    left_out: list[str] = []
+    room = stdout().width
+
+    def width() -> int:
+        cells = ([*head.split("\n"), *(str(line[key]) for line in lines)] for key, head in columns.items())
+        return sum(max(map(cell_len, one)) + 2 for one in cells) - 2
+
+    if len(lines) > 1 and width() > room:
+        columns = {key: head.replace("-", "-\n", 1) if key.startswith("judge ") else head for key, head in columns.items()}
+        while alike and width() > room:
+            key = alike.pop()
+            left_out.insert(0, f"{columns.pop(key)}: {lines[0][key] or '(nothing)'}")
+    yield list_table(lines, columns)
+    if left_out:
+        yield Text(f"\nin all episodes: {strip_control(', '.join(left_out))}", style="dim")
 
 
 def _find(text: str, run_dir: Path) -> tuple[StoredRun, str]:
@@ -119,7 +141,7 @@ def _print_episodes(stored: StoredRun, as_json: bool, *, paged: bool) -> None:
         line.update({name: _WORDS[None if said_yes is None else bool(said_yes)] for name in people})
     if not lines:
         click.echo("no episodes are finished yet", err=True)
-    parts: list[RenderableType] = [list_table(lines, columns)] if lines else []
+    parts: list[RenderableType] = [*_fit(lines, columns, shown)] if lines else []
     if waiting:
         shown_waiting = [row | {"question": one_line(row["question"])} for row in waiting]
         parts += [Text(), list_table(shown_waiting, {"episode": "Waiting", "question": "Question"})]

@@ -92,7 +92,9 @@ def _line(parts: Sequence[Sequence[str]]) -> str:
 
 
 def _turn(turn: Mapping[str, Any]) -> Iterator[str]:
-    yield from (_titled("The user", _text(said)) for said in turn.get("user", ()))
+    user = turn.get("user", ())
+    first = turn.get("request", 1) - len(user) + 1
+    yield from (_titled(f"The user, request {number}", _text(said)) for number, said in enumerate(user, first))
     same = f"Turns {turn['number']} to {turn['to']}, all identical" if turn["to"] > turn["number"] else f"Turn {turn['number']}"
     inside = [_fault(fault) for fault in turn.get("faults", ())]
     if turn.get("reasoning", "").strip():

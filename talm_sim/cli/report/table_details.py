@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from math import ceil
 
 from rich.cells import cell_len
@@ -110,13 +111,37 @@ def _labels(matrix: Matrix, width: int) -> tuple[list[str], list[str], list[str]
     """Return the labels of rows and columns, and their legend: numbers if the columns' names do not fit."""
     rows, heads = list(map(one_line_text, matrix.rows)), list(map(one_line_text, matrix.heads or matrix.columns))
     names = list(map(one_line_text, matrix.columns))
+    short = _short_labels(rows)
+    legend = [f"{label} is {row}" for label, row in zip(short, rows, strict=True) if label != row]
     if all(cell_len(head) <= width for head in heads):
-        return rows, heads, [f"{row[: _LABEL - 4]}… is {row}" for row in rows if cell_len(row) > _LABEL - 3]
+        return short, heads, legend
     numbers = {name: str(number) for number, name in enumerate(names, 1)}
     # A number is not separated from its name.
-    legend = [f"{number}\N{NO-BREAK SPACE}{name}" for name, number in numbers.items()]
-    legend += [row for row in rows if row not in numbers and cell_len(row) > _LABEL - 3]
-    return [f"{numbers[row]} {row}" if row in numbers else row for row in rows], [str(number) for number in range(1, len(names) + 1)], legend
+    legend = [f"{number}\N{NO-BREAK SPACE}{name}" for name, number in numbers.items()] + [
+        f"{label} is {row}" for label, row in zip(short, rows, strict=True) if label != row and row not in numbers
+    ]
+    labels = [f"{numbers[row]} {row}" if row in numbers else label for label, row in zip(short, rows, strict=True)]
+    return labels, [str(number) for number in range(1, len(names) + 1)], legend
+
+
+def _short_labels(rows: Sequence[str]) -> list[str]:
+    """Return the labels of rows, those that are too long without their middle, so that no two are alike."""
+    room = _LABEL - 3
+    labels = [row if cell_len(row) <= room else _shorten_middle(row, room) for row in rows]
+    if len({*labels}) == len({*rows}):
+        return labels
+    return [row if cell_len(row) <= room else f"{number} {row[: room - 6]}…" for number, row in enumerate(rows, 1)]
+
+
+def _shorten_middle(row: str, room: int) -> str:
+    """Return the beginning and the last words of a label.
+
+    >>> _shorten_middle("multi_turn_miss_func", 16), _shorten_middle("multi_turn_long_context", 16)
+    ('multi…miss_func', 'mul…long_context')
+    """
+    ends = [row[place.end() :] for place in re.finditer(r"[\W_]", row)]
+    end = next((one for one in ends if one and cell_len(one) <= room - 4), row[-room // 2 :])
+    return f"{row[: max(0, room - 1 - cell_len(end))].rstrip('_-. ')}…{end}"
 
 
 def _shade(share: float) -> str:

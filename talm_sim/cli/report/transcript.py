@@ -134,8 +134,8 @@ def _turns(one: Transcript, full: bool) -> Iterator[RenderableType]:
     """
     earlier: dict[str, int] = {}
     for first, *others in [[turn] for turn in one.turns] if full else fold_turns(one.turns):
-        for said in first.user:
-            yield from _section("The user", [prose(strip_control(said))])
+        for number, said in enumerate(first.user, first.request - len(first.user) + 1):
+            yield from _section(f"The user, request {number}", [prose(strip_control(said))])
         title = f"Turns {first.number} to {others[-1].number}, all identical" if others else f"Turn {first.number}"
         yield from _section(f"{title}, the answer" if first.answers else title, list(_turn(first, full, earlier)))
 

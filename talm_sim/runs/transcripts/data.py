@@ -82,6 +82,8 @@ class TurnPart(FrozenModel):
     """From 1."""
     user: tuple[str, ...] = ()
     """What the user said between the turn before and this one; the query is not among it."""
+    request: int = 1
+    """Which of the user's requests it answers, from 1."""
     answers: bool = False
     """Whether it says the final answer, so that this need not be shown again."""
     faults: tuple[Fault, ...] = ()

@@ -181,6 +181,7 @@ def _turn(episode: Episode, index: int, turn: ModelTurn, user: tuple[str, ...], 
     return TurnPart(
         number=index + 1,
         user=user,
+        request=turn.user_turn + 1,
         answers=answers,
         faults=tuple(_fault(log, in_place="the model's answer") for log in turn.perturbations if log.fired),
         reasoning=turn.reasoning,
@@ -242,7 +243,9 @@ def likeness(part: TurnPart | Call | Asked) -> Any:
     """Return a key that is equal for turns or events that a reader cannot tell apart."""
     every: Any = {"__all__": _PLACES}
     if isinstance(part, TurnPart):
-        return part.model_dump(exclude={"number": True, "steps": True, "user": True, "events": every, "broken": every, "left": every})
+        return part.model_dump(
+            exclude={"number": True, "steps": True, "user": True, "request": True, "events": every, "broken": every, "left": every}
+        )
     return part.model_dump(exclude=_PLACES)
 
 

@@ -34,10 +34,10 @@ def sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
     """Return the parts this task adds to the page, below the query."""
     gold = gold_turns(scenario)
     if gold is not None:
-        yield Section.of("Right calls, by turn", [shorten(line) for line in _turn_lines(scenario, gold)])
+        yield Section.of("Right calls, by request", [shorten(line) for line in _turn_lines(scenario, gold)])
         found = read_missing_turn(episode, scenario)
         if found is not None:
-            yield Section.of(f"Turn {found.turn + 1}, in which something is missing", missing_lines(found))
+            yield Section.of(f"Request {found.turn + 1}, in which something is missing", missing_lines(found))
         return
     said = dialogue(scenario)
     if len(said) > 1:
@@ -68,7 +68,7 @@ def _propensity(episode: Episode) -> Iterator[Section]:
 
 
 def _turn_lines(scenario: Scenario, gold: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Return the right calls of each turn, after the functions that it adds."""
+    """Return the right calls of each request, after the functions that are shown from then on."""
     added = [turn.tools_added for turn in scenario.turns]
     for number, calls in enumerate(gold):
         new = ", ".join(added[number]) if number < len(added) else ""

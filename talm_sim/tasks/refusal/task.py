@@ -103,6 +103,8 @@ class RefusalTask(AskingTask[RefusalOptions]):
             raise no_scores_error(job.config.model)
         if job.options.propensity and job.options.reasoning != NONE:
             raise PrerequisiteError("--propensity: scores what follows the request at once, without thought; leave out --reasoning.")
+        if job.options.propensity and has_acting_rows(job.options, alone=True):
+            raise PrerequisiteError("--propensity: is for single requests; name a subset other than multi_turn_... with it.")
         if job.options.reasoning != NONE and has_acting_rows(job.options):
             raise PrerequisiteError("--reasoning: is for single requests; leave out the subsets multi_turn_... with it.")
         tools = tool_traffic(job, recorded) if has_acting_rows(job.options) else None

@@ -33,7 +33,7 @@ class Outcome:
         status: HTTP status; None where no answer came.
         body: The answer's bytes.
         error: Reason code where no answer came, or none that could be read: `timeout`, `connection_reset`, `answer_too_large`,
-            `not_executable`.
+            `not_executable`; `function_error` if the body is an error whose message is shown as it is.
         retry_after: Seconds the answer asks the caller to wait.
     """
 

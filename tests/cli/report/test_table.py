@@ -286,3 +286,15 @@ def test_no_line_is_wider_than_the_screen(blocks: list[Block]) -> None:
 
 def test_a_block_is_told_apart_by_its_title() -> None:
     assert "t [a]" in shown(replace(Block("t", [agents()]), title="t [a]"))
+
+
+@pytest.mark.parametrize(
+    "names", [("multi_turn_miss_func", "multi_turn_miss_param"), ("a_common_beginning_1_and_end", "a_common_beginning_2_and_end")]
+)
+def test_no_two_long_rows_have_one_label(names: tuple[str, str]) -> None:
+    matrix = Matrix(name="why", rows=names, columns=("right", "wrong"), counts=((2, 0), (0, 3)))
+    out = "\n".join(line.plain for line in table_lines([Block("t", [Summary(group="all", n=5, total=5, matrices=(matrix,))])]))
+    labels = [line.split()[0:2] for line in out.splitlines() if "…" in line and " is " not in line]
+    assert len(labels) == 2 and labels[0] != labels[1]
+    legend = " ".join(out.split())
+    assert all(f"is {name}" in legend for name in names)

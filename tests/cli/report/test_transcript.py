@@ -243,7 +243,7 @@ def test_what_the_user_says_later_stands_where_it_came() -> None:
             "Query\n  System: Speak of millions.\n  User: How many people live there?",
             "Turn 1",
             "68 million.",
-            "The user\n  And in [i]Italy[/i]?",
+            "The user, request 2\n  And in [i]Italy[/i]?",
             "Turns 2 to 3, all identical",
             "The user, unanswered\n  And in Spain?",
             "Verdicts",

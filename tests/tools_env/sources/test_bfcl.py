@@ -55,7 +55,8 @@ async def test_arguments_reach_the_function_which_says_what_is_wrong_with_them(t
     wrong = [{"file_name": 5}, {"nope": "x"}]
     events = [await opened.call(ToolCall(id="1", name="touch", arguments=one), 0) for one in wrong]
     mean = await opened.call(ToolCall(id="2", name="mean", arguments={"numbers": [1, 2]}), 0)
-    assert [(event.ok, event.error) for event in events] == [(False, "http_500")] * 2
+    assert [(event.ok, event.error) for event in events] == [(False, "function_error")] * 2
+    assert json.loads(events[0].result)["error"].startswith("Error during execution: ") and "HTTP" not in events[0].result
     assert "a name is a text" in events[0].result and "unexpected keyword argument 'nope'" in events[1].result
     assert events[0].state_before == events[0].state_after != ""
     assert (mean.ok, mean.result) == (True, '{"result":1.5}')

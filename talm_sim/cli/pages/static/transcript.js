@@ -59,7 +59,7 @@ function turnPart(turn, marked) {
     turn.first_tokens.length > 0 && make('p', { class: 'faint' }, 'first token: ', turn.first_tokens.join(', ')),
     turn.cut && make('p', { class: 'faint' }, '(cut off at the token limit of one turn)'))
   if (turn.steps.includes(marked) && !events.some(one => one.classList.contains('differs'))) mark(made)
-  return [(turn.user || []).map(text => part('The user', prose(text))), made]
+  return [(turn.user || []).map((text, place, all) => part(`The user, request ${(turn.request || 1) - all.length + place + 1}`, prose(text))), made]
 }
 
 function verdictLine(verdict) {

@@ -7,7 +7,7 @@ first label that holds is the turn's:
 - `guessed`, if a value is missing: a call changed the state, or was one of a function that the right calls of the next turn use;
 - `acted_in_part`, if a function is hidden: a call changed the state. Some requests need shown functions too, so it is not scored;
 - `asked`, if a question was put to a person, where there is one;
-- `asked`, `said_it_cannot`, `other_text` or `silent`, by the last text of the turn. A call that is only written in it is other text.
+- `asked`, `said_it_cannot`, `other_text` or `silent`, by the turn's last text; see `texts`. A call that is only written in it is other text.
 
 In `multi_turn_miss_param` a person's answer ends the turn, so that calls after it belong to the next one.
 """
@@ -21,35 +21,26 @@ from enum import StrEnum
 from typing import Any
 
 from talm_sim.agent.asking import asking_sentences
-from talm_sim.agent.sentences import read_sentences
 from talm_sim.common.json_values import leaves
 from talm_sim.facts.names import normalize
-from talm_sim.judges.admission import admits_lack
 from talm_sim.judges.base import Judge
-from talm_sim.judges.behaviour import classify
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.scenarios.question_words import stem
 from talm_sim.tasks.refusal.attempts.find import find_attempt
 from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_FUNCTION, find_missing_turn
-from talm_sim.types import Behaviour, Episode, GoldCall, Measured, Scenario, Verdict
+from talm_sim.tasks.refusal.turns.texts import read_said
+from talm_sim.types import Episode, GoldCall, Measured, Scenario, Verdict
 
 __all__ = ["MISSING_RIGHT", "MissingLabel", "MissingTurn", "MissingTurnJudge", "read_missing_turn"]
 
 MISSING_RIGHT = Measured(
     name="missing_turn",
     head="Right",
-    about="asked for what is missing, or said that it cannot if that is a function",
+    about="asked for what is missing, or, if a function is missing, said that it cannot be done",
     better="higher",
 )
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_NOTHING_FOR_IT = re.compile(
-    r"\bnone of (?:my|these|those|your)\b|(?:\bnot|n['\u2019]t) (?:\w+ )?(?:supported|possible|equipped|offered|be able)\b"
-    r"|\bnot something (?:that )?(?:i|we)\b"
-    r"|\b(?:functions?|tools?|commands?) (?:\w+ ){0,4}?(?:is|are) (?:\w+ )?(?:unavailable|missing|hidden|not available)\b",
-    re.IGNORECASE,
-)
-"""What the judges that this one asks do not look for."""
 _SMALL = frozenset({"get", "set", "the", "and", "for", "all", "based"})
 _PLAIN = frozenset({"id", "name", "number", "value", "type", "list"})
 """Last words of parameters' names that say less than those before them."""
@@ -89,6 +80,7 @@ class MissingTurnJudge(Judge):
 
     name = "missing-turn"
     measure = MISSING_RIGHT
+    rules = 2
 
     async def __call__(self, episode: Episode, scenario: Scenario) -> Verdict:
         """Judge one episode."""
@@ -100,7 +92,7 @@ class MissingTurnJudge(Judge):
         if found is None:
             return self.verdict(episode, None, "not applicable: the row ended before the turn that lacks something")
         looked = ", after calls that changed nothing" if found.looked else ""
-        said = f"turn {found.turn + 1}: {found.label.replace('_', ' ')}{looked}"
+        said = f"request {found.turn + 1}: {found.label.replace('_', ' ')}{looked}"
         return self.verdict(episode, found.right, said, label=found.label)
 
 
@@ -145,17 +137,7 @@ def _label_text(text: str) -> MissingLabel:
         return MissingLabel.SILENT
     if find_attempt(text) is not None:
         return MissingLabel.OTHER_TEXT
-    if asking_sentences(text) or classify(text) == Behaviour.REQUEST_FOR_INFO:
-        return MissingLabel.ASKED
-    return MissingLabel.SAID_IT_CANNOT if _says_it_cannot(text) else MissingLabel.OTHER_TEXT
-
-
-def _says_it_cannot(text: str) -> bool:
-    """Return whether a text declines, be it in one of its sentences, or says that there is nothing to do it with."""
-    text = text.replace("`", "")
-    if admits_lack(text) or _NOTHING_FOR_IT.search(text):
-        return True
-    return any(classify(sentence.said) == Behaviour.CANNOT_ANSWER for sentence in read_sentences(text))
+    return MissingLabel(read_said(text))
 
 
 def _names(text: str, scenario: Scenario, number: int) -> bool | None:

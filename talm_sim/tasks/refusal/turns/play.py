@@ -52,9 +52,10 @@ def acts(scenario: Scenario) -> bool:
     return scenario.group in MULTI_TURN
 
 
-def has_acting_rows(options: RefusalOptions) -> bool:
-    """Return whether a run has multi-turn rows, which are run only if their subsets are named."""
-    return not {*options.subset.split(",")}.isdisjoint(MULTI_TURN)
+def has_acting_rows(options: RefusalOptions, *, alone: bool = False) -> bool:
+    """Return whether a run has multi-turn rows, which are run only if their subsets are named; with `alone`, whether it has no others."""
+    named = {*options.subset.split(",")}
+    return named <= {*MULTI_TURN} if alone else not named.isdisjoint(MULTI_TURN)
 
 
 def tool_traffic(job: Job[RefusalOptions], recorded: Recorded) -> Traffic:

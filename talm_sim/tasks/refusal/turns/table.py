@@ -20,7 +20,7 @@ _COLUMNS: Mapping[str, tuple[str, str, Better]] = {
     "missing_named": ("Named", "a right answer names what is missing", "higher"),
     "missing_done": ("Done", "once it was given, the right calls were made", "higher"),
     INTERACTION: ("Inter", "the person was asked something, of the rows in which one can be asked", "neither"),
-    "missing_passed": ("BFCL", "BFCL's own check passes, although the answer to what is missing is wrong", "neither"),
+    "missing_passed": ("Unseen", "of the rows that are wrong in column Right, BFCL's own check passes", "neither"),
 }
 NAMES = (*_COLUMNS,)
 HEADS = {name: head for name, (head, _, _) in _COLUMNS.items()}

@@ -12,7 +12,7 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.formats.shown import TYPE_NAMES
 from talm_sim.recordings import HttpResponse
-from talm_sim.tools_env.routes import answer, failure, posted, with_states
+from talm_sim.tools_env.routes import answer, function_error, posted, with_states
 from talm_sim.tools_env.sources.base import EpisodeCalls, NotTaken, SourceRequest, tool_spec
 from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.tools_env.sources.sandbox import SandboxSession, check_sandbox
@@ -167,7 +167,7 @@ class _Episode:
         if response.status != 200:
             return response
         found = json.loads(response.body)
-        made = failure(500, found["error"]) if "error" in found else answer(found["value"])
+        made = function_error(found["error"]) if "error" in found else answer(found["value"])
         return with_states(made, found["before"], found["after"])
 
     async def aclose(self) -> None:

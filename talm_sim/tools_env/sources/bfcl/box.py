@@ -41,8 +41,8 @@ def open_apis(
         before = _digest(instances)
         try:
             found = {"value": _plain(methods[tool](**arguments))}
-        except Exception as err:  # as the package, which answers with the error
-            found = {"error": f"{type(err).__name__}: {err}"}
+        except Exception as err:  # as the package, which answers with these words
+            found = {"error": f"Error during execution: {err}"}
         return {**found, "before": before, "after": _digest(instances)}
 
     return call

@@ -79,7 +79,19 @@ def read(kind: str, calls: list[str], text: str, then: tuple[GoldCall, ...] = ()
 
 
 def labelled() -> list[dict[str, Any]]:
-    files = [LABELLED / name for name in ("before.jsonl", "after.jsonl", "last.jsonl")]
+    files = [
+        LABELLED / name
+        for name in (
+            "before.jsonl",
+            "after.jsonl",
+            "last.jsonl",
+            "reported.jsonl",
+            "varied_1.jsonl",
+            "varied_2.jsonl",
+            "varied_3.jsonl",
+            "varied_4.jsonl",
+        )
+    ]
     return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
 
@@ -184,7 +196,7 @@ async def test_the_judge_says_why_it_does_not_apply() -> None:
         await judge(one, made) for one, made in [(whole, row("func")), *((x, row("func")) for x in (early, broken)), (whole, base)]
     ]
     assert [(one.value, one.label) for one in verdicts] == [(True, "said_it_cannot"), (None, ""), (None, ""), (None, "")]
-    assert verdicts[0].explanation == "turn 2: said it cannot, after calls that changed nothing"
+    assert verdicts[0].explanation == "request 2: said it cannot, after calls that changed nothing"
     assert "before the turn" in verdicts[1].explanation and "infrastructure_error" in verdicts[2].explanation
     assert missing_values(early, row("func"), verdicts[1], passed=False) == ({}, "")
 

@@ -73,7 +73,7 @@ def test_after_any_other_answer_the_rows_next_message_follows(play: Play, templa
     assert "don't know" in last[0] and last[-1].endswith("Call it b.") and "".join(last).count("Call it b.") == 1
     assert (row.values["turns"], row.values["interaction"], row.values["missing_named"]) == (True, True, False)
     assert main(["show", "made:multi_turn_miss_param_0"]) == 0
-    assert re.search(r"does not know\n\nThe user\n  Call it b\.\n\nTurn 4", capsys.readouterr().out)
+    assert re.search(r"does not know\n\nThe user, request 3\n  Call it b\.\n\nTurn 4", capsys.readouterr().out)
 
 
 def test_a_simulated_person_who_says_the_next_message_has_said_it(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +130,7 @@ def test_the_controls_have_their_true_values(play: Play, control: str, inter: in
     words = ("--model", f"sim/{control}", "--human", "recorded")
     assert play("made", *words, subset=f"multi_turn_miss_func,{PARAM}") == 0
     out = capsys.readouterr().out
-    assert re.search(r"the missing turn +n +Right +Looked +Named +Done +Inter +BFCL", out)
+    assert re.search(r"the missing turn +n +Right +Looked +Named +Done +Inter +Unseen", out)
     assert f"Inter: the person was asked in {inter} of the 1 rows of {PARAM}" in out
     assert "Ask-and-Help (recorded human)" in out
     (param,) = (row for row in load_run("made").rows() if row.group == PARAM)

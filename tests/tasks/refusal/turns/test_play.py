@@ -60,10 +60,12 @@ def test_the_turn_that_lacks_something_has_its_own_table(play: Play, capsys: pyt
     assert all((row.values["missing_turn"], row.values["missing_done"]) == (False, True) for row in found.values())
     passed = sum(row.values["missing_passed"] is True for row in found.values())
     assert re.search(rf"the missing turn is wrong in 2 rows; BFCL's own check passes {passed} of these\s+2\b", out)
-    assert re.search(r"the missing turn +n +Right +Looked +Named +Done +BFCL", out)
+    assert re.search(r"the missing turn +n +Right +Looked +Named +Done +Unseen", out)
     assert re.search(r"miss_func +1 +0 .*\n +miss_param +0 +1 ", out[out.index("missing turn, all") :])
     assert main(["show", "made:multi_turn_miss_func_0"]) == 0
-    assert re.search(r"Turn 2, in which something is missing\n +not shown: wrong", capsys.readouterr().out)
+    assert re.search(r"Request 2, in which something is missing\n +not shown: wrong", capsys.readouterr().out)
+    assert main(["report", "made", "--by-tool"]) == 0
+    assert re.search(r"touch +2 +\d+ +1\.00 +1\.00", capsys.readouterr().out)
     assert play("base", "--model", "sim/eager", subset="multi_turn_base") == 0
     assert "missing turn" not in capsys.readouterr().out
     assert {one.judge for one in load_run("base").verdicts()} == {"bfcl-turns"}
@@ -189,3 +191,19 @@ def test_a_killed_run_goes_on_to_the_same_figures(play: Play, tmp_path: Path) ->
     assert play("whole", "--model", "sim/eager", "--epochs", "3") == 0
     assert {name: one for name, one in episodes("killed").items() if name in before} == before
     assert [row.model_dump() for row in load_run("killed").rows()] == [row.model_dump() for row in load_run("whole").rows()]
+
+
+def test_the_list_of_episodes_breaks_no_word(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    assert play("made", "--model", "sim/eager") == 0
+    capsys.readouterr()
+    assert main(["show", "made"]) == 0
+    listed = capsys.readouterr().out
+    assert listed.count(" answered ") == 4 and re.search(r"bfcl- +missing-\n.* turns +turn\n", listed)
+    assert listed.endswith("\nin all episodes: Lang: en\n") and "Lang" not in listed.splitlines()[1]
+    assert max(map(len, listed.splitlines())) <= 80
+
+
+def test_propensity_needs_single_requests(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    assert play("made", "--model", "sim/eager", "--propensity", "--dry-run", subset="multi_turn_base") == 2
+    assert "--propensity: is for single requests" in capsys.readouterr().err
+    assert play("made", "--model", "sim/eager", "--propensity", "--dry-run", subset="multi_turn_base,irrelevance") == 0
