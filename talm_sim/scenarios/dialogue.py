@@ -7,6 +7,7 @@ before it, `attempt` for a call made earlier and what came of it.
 from __future__ import annotations
 
 import json
+import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +73,13 @@ def request_text(messages: Iterable[Mapping[str, Any]]) -> str:
 
 
 def is_said(turn: Turn, answers: Iterable[str]) -> bool:
-    """Return whether one of a person's answers is what the user says in a turn, so that it is not said a second time."""
-    return request_text(turn.messages).strip() in (one.strip() for one in answers)
+    """Return whether one of a person's answers has the words of what the user says in a turn, so that it is not said a second time."""
+    return _words(request_text(turn.messages)) in map(_words, answers)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, without the marks around them and what letters are large."""
+    return [bare for word in text.casefold().split() if (bare := word.strip(string.punctuation))]
 
 
 def heard_before(user_turns: Sequence[Turn], episode: Episode) -> Iterator[list[Turn]]:

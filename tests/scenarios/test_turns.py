@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.dialogue import as_dicts, as_messages, as_text, request_text, with_answers
+from talm_sim.scenarios.dialogue import as_dicts, as_messages, as_text, is_said, request_text, with_answers
 from talm_sim.scenarios.turns import fault_in_messages, fault_in_question, fault_in_user_turns
 from talm_sim.tasks import find_task
 from talm_sim.types import GoldCall, Scenario, Turn
@@ -159,3 +159,18 @@ def test_results_know_the_names_of_their_tools() -> None:
 def test_answers_stand_between_rounds_and_none_after_the_last() -> None:
     user_turns = (Turn(messages=(USER,)), Turn(messages=(USER,)))
     assert with_answers(user_turns, {0: "16 m.", 1: "never"}) == [USER, ANSWER, USER]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("Take the last 20 lines.", True),
+        (" take the last 20 lines", True),
+        ("The last 20 lines, please.", False),
+        ("", False),
+        ("Take the last 2.", False),
+    ],
+)
+def test_what_a_person_has_said_in_the_same_words_is_said(answer: str, said: bool) -> None:
+    turn = Turn(messages=({"role": "user", "content": "Take the last 20 lines."},))
+    assert is_said(turn, ["I do not know", answer]) is said

@@ -23,10 +23,10 @@ _RESPONDERS: Final = {
 _DECLINED: Final = {
     "idk": "does not know",
     "skip": "will not answer",
-    "timeout": "answered in time (--answer-timeout)",
-    "limit": "is asked any more (a limit of questions was reached)",
+    "timeout": "no answer in time (--answer-timeout)",
+    "limit": "not asked (a limit of questions was reached)",
 }
-"""Why there is no answer, after the name of who answers; of the last two that is nobody."""
+"""Why there is no answer, behind who answers; of the last two that is nobody."""
 
 
 def _count(number: int, noun: str) -> str:

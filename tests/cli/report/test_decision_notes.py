@@ -103,8 +103,8 @@ def _reading_send() -> Any:
     ("event", "shown"),
     [
         ({"decision": Decision(action="approve"), "answer": "approve"}, "a person (at the terminal): approve"),
-        ({"declined": "timeout", "responder": "nobody", "answer": "x"}, "nobody: answered in time (--answer-timeout)"),
-        ({"declined": "limit", "responder": "nobody", "answer": "x"}, "nobody: is asked any more (a limit of questions was reached)"),
+        ({"declined": "timeout", "responder": "nobody", "answer": "x"}, "nobody: no answer in time (--answer-timeout)"),
+        ({"declined": "limit", "responder": "nobody", "answer": "x"}, "nobody: not asked (a limit of questions was reached)"),
         ({"answer": "No\x1b[31m.", "responder": "refusing"}, "the simulated person, who allows nothing: No."),
     ],
 )

@@ -40,14 +40,17 @@ INTERACTION = "interaction"
 
 
 class RowPerson:
-    """Says the row's next message to the first question in the turn that lacks something; knows nothing else.
+    """Answers in the turn that lacks something; knows nothing in another one, so that no question brings a value before its time.
 
     Args:
         scenario: The row.
+        responder: Answers in that turn; None for the row's next message, said once.
+        who: Who answers, in words that the event keeps.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, responder: Responder | None = None, who: str = _WHO) -> None:
         self._scenario = scenario
+        self._responder, self._who = responder, who
         self._turn: int | None = None
         self._has_said = False
 
@@ -56,12 +59,14 @@ class RowPerson:
         self._turn = turns[-1].user_turn
 
     async def __call__(self, question: str, ask: int) -> HumanReply:
-        """Answer with the next message, or say "I don't know"."""
+        """Answer in the turn that lacks something, or say "I don't know"."""
         ends = answered_turn(self._scenario)
         if ends is None or self._turn != ends or self._has_said:
-            return HumanReply(DONT_KNOW, _WHO, "idk")
+            return HumanReply(DONT_KNOW, self._who, "idk")
+        if self._responder is not None:
+            return await self._responder(question, ask)
         self._has_said = True
-        return HumanReply(request_text(self._scenario.turns[ends + 1].messages), _WHO)
+        return HumanReply(request_text(self._scenario.turns[ends + 1].messages), self._who)
 
 
 def settle_human(job: Job[RefusalOptions]) -> str:
@@ -130,7 +135,9 @@ async def open_person(job: Job[RefusalOptions], shared: Shared, environment: Env
     if options.human == "recorded" and job.config.models is not Traffic.REPLAY:
         responder = _row_person
     elif not waits:
-        responder = await open_responder(job, shared, environment, prompts)
+        opened = await open_responder(job, shared, environment, prompts)
+        played = options.human == "simulated" or ":" in options.human
+        responder = (lambda scenario, epoch: RowPerson(scenario, opened(scenario, epoch), options.human)) if played else opened
     told = {name: text for name, text in prompts.texts().items() if name.startswith("prompt ask_human")}
     told |= prompts.person_texts(options.persona if ":" in options.human else "")
     return Person(prompts, prompts.human_tool(), waits, responder, limits_of(options.human, options.ask_limit, options.ask_limit_run), told)

@@ -106,7 +106,7 @@ def missing_note(summaries: Sequence[Summary]) -> Iterator[str]:
     """Return in how many rows a person was asked, and what BFCL's own check says of the rows whose turn is wrong."""
     for summary in summaries:
         if (one := summary.measure(INTERACTION)) is not None and one.n:
-            yield f"Inter: the person was asked in {one.k:,} of the {one.n:,} rows of {summary.group}"
+            yield f"Inter: a question was put in {one.k:,} of the {one.n:,} rows of {summary.group}"
     found = [one for summary in summaries if (one := summary.measure("missing_passed")) is not None]
     wrong, passed = sum(one.n or 0 for one in found), sum(one.k or 0 for one in found)
     if wrong:

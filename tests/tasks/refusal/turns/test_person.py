@@ -99,9 +99,10 @@ def test_the_person_is_offered_in_all_turns_of_these_rows_and_in_no_other_row(pl
     assert {row.group for row in load_run("made").rows() if "interaction" in row.values} == {PARAM}
 
 
-def test_a_question_in_another_turn_ends_nothing_and_the_row_has_no_answer_to_it(play: Play) -> None:
+@pytest.mark.parametrize("human", ["recorded", "simulated", "model:openai-api/here/person"])
+def test_a_question_in_another_turn_ends_nothing_and_nobody_knows_an_answer_to_it(play: Play, human: str) -> None:
     with acting({"Make a.": ASKS, "don't know": TOUCH_A}) as server:
-        assert play("made", "--live", "--human", "recorded", subset=PARAM, server=server) == 0
+        assert play("made", "--live", "--human", human, subset=PARAM, server=server) == 0
     episode, row = played("made")
     assert turns_of(episode) == [0, 0, 0, 1, 2]
     assert [one.declined for one in episode.human_events] == ["idk"]
@@ -131,7 +132,7 @@ def test_the_controls_have_their_true_values(play: Play, control: str, inter: in
     assert play("made", *words, subset=f"multi_turn_miss_func,{PARAM}") == 0
     out = capsys.readouterr().out
     assert re.search(r"the missing turn +n +Right +Looked +Named +Done +Inter +Unseen", out)
-    assert f"Inter: the person was asked in {inter} of the 1 rows of {PARAM}" in out
+    assert f"Inter: a question was put in {inter} of the 1 rows of {PARAM}" in out
     assert "Ask-and-Help (recorded human)" in out
     (param,) = (row for row in load_run("made").rows() if row.group == PARAM)
     assert (param.values["interaction"], param.values["turns"]) == (inter == 1, control in ("oracle", "eager") and param.values["turns"])
