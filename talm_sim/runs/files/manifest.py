@@ -21,7 +21,7 @@ from talm_sim.common.digests import digest
 from talm_sim.common.plain_files import read_bytes
 from talm_sim.common.typed_options import fault_of
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
+from talm_sim.errors import PrerequisiteError, format_names, full_name, suggest_nearest
 from talm_sim.runs.files.database import DATABASE, check_regular
 from talm_sim.runs.files.sealing import stamp_of
 from talm_sim.types import Scenario
@@ -241,7 +241,8 @@ def find_run(run: Path | str, run_dir: Path = Path("runs")) -> Path:
     if not names:
         named = "" if path.name == LATEST else f"{run}: no such run. "
         raise PrerequisiteError(f"{named}{where}: there are no runs here yet; start one with: talm-sim run --split underspecified")
-    raise PrerequisiteError(f"{run}: no such run.{did_you_mean(path.name, names[-8:])}")
+    hint = suggest_nearest(path.name, names) or f" Known: {format_names(names[::-1], 8)}."
+    raise PrerequisiteError(f"{run}: no such run.{hint}")
 
 
 def run_names(run_dir: Path) -> list[str]:
