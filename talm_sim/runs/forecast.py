@@ -223,8 +223,7 @@ def _recorded_spending(job: Job[Any], scenarios: Sequence[Scenario], library: Ca
     for model in dict.fromkeys((job.config.model, *library.models())):
         for digest, there in library.settings(model).items():
             if are_alike(here, there):
-                told = {name: value for name, value in there.items() if name != "model"}
-                known.append((list(differences(here, told)), model, digest))
+                known.append((list(differences(here, {**there, "model": here["model"]})), model, digest))
     for unlike, model, digest in sorted(known, key=lambda one: len(one[0])):
         spent = library.recorded_usage(model, ((one.id, one.group) for one in scenarios), digest)
         if spent:

@@ -357,7 +357,7 @@ def test_what_else_differs_is_said() -> None:
         "model_options": ("none", "top_p=0.9"),
         "talm-sim": ("1", "2"),
     }
-    assert "any of them may be why: model, seed, template, tools_from, model_options, talm-sim" in done.warnings
+    assert "any of them may be why: model, seed, template, tools_from, model_options, talm-sim" in "\n".join(done.warnings)
     assert "more than one thing" not in said_by(FIRST, other())
 
 
