@@ -70,7 +70,7 @@ def test_the_digests_are_part_of_the_run() -> None:
     assert "weights" not in json.loads(Path("runs/base/run.json").read_text())
     compared = compare("first", "second")
     assert compared.changed == {
-        "model_options": tuple(f"{{'lora': '{name} (digest {one['adapter'][:12]})'}}" for name, one in (("first", first), ("second", second)))
+        "model_options": tuple(f"lora={name} (digest {one['adapter'][:12]})" for name, one in (("first", first), ("second", second)))
     }
     assert [*compare("base", "first").changed] == ["model_options"]
     assert (
