@@ -38,7 +38,7 @@ __all__ = ["Plan", "Workers", "plan_workers"]
 
 _MOST_DEATHS: Final = 3
 _END_S: Final = 5.0
-_AHEAD: Final = 3  # so many times the episodes of this process: the next one for a worker waits until this loop comes round to send it
+_AHEAD: Final = 3  # episodes in flight at a worker for each one here: this loop, which plays as well, is slow to send the next one
 _LOGGER: Final = "talm_sim.runs.workers"
 
 
@@ -255,7 +255,7 @@ class Workers:
         return result
 
     async def _least_busy(self) -> _Process | None:
-        """Return the worker that has the least to do; None if this process has less, for a worker see `_AHEAD`."""
+        """Return the worker that has the least to do; None if this process is to play. A worker is given `_AHEAD` times as much."""
         while self._failure is None and self._here is None and not self._processes:
             self._changed.clear()
             await self._changed.wait()
