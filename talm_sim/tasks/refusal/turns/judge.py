@@ -53,6 +53,7 @@ class BfclTurnsJudge(Judge):
     """
 
     name = "bfcl-turns"
+    rules = 2
     measure = Measured(name="bfcl_turns", head="Turns", about="BFCL's own check of all turns passes", better="higher")
 
     def __init__(self, context: JudgeContext) -> None:
