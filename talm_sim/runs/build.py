@@ -135,7 +135,7 @@ async def build(
     here, connections = job.having(fail_fast=False) if answered else job, job.config.max_connections
     if job.config.workers > 1:
         modules_to_load(job, scenarios, grader.judges)
-        here = here.having(max_connections=connections_of(job.config, 0))
+        here = here.having(max_connections=connections_of(job.config, 0, owner_plays=True))
     async with job.task.open(here, shared) as opened:
         if begun_with is not None:
             _check_same(opened, begun_with)

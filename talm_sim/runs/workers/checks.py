@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
@@ -13,15 +13,30 @@ from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.answering import person_model
 from talm_sim.types import Scenario
 
-__all__ = ["MOST_WORKERS", "check_movable", "check_workers", "connections_of", "modules_to_load", "names_own_code"]
+__all__ = ["AHEAD", "MOST_WORKERS", "check_movable", "check_workers", "connections_of", "modules_to_load", "names_own_code"]
 
 MOST_WORKERS = 64
 """Processes that play one run on one machine."""
 
 
-def connections_of(config: RunConfig, number: int) -> int:
-    """Return how many model requests one of the processes that play a run, counted from 0, may send at the same time."""
+AHEAD: Final = 3
+"""Episodes in flight at a worker for each one in the process that owns the run, whose loop plays as well and is slow to send the next one."""
+
+
+def connections_of(config: RunConfig, number: int, *, owner_plays: bool) -> int:
+    """Return how many model requests one of the processes that play a run may send at the same time, which is in proportion to its episodes.
+
+    Args:
+        config: The run's.
+        number: Of the process, counted from 0.
+        owner_plays: Whether the process that owns the run plays, as number 0.
+    """
     workers, most = config.workers, config.max_connections
+    if owner_plays:
+        here = max(1, round(most / (1 + AHEAD * (workers - 1))))
+        if number == 0:
+            return here
+        workers, most, number = workers - 1, most - here, number - 1
     return most // workers + (number < most % workers)
 
 

@@ -27,7 +27,7 @@ from talm_sim.runs.batch import EpisodeRunner, JudgedEpisode, WorkerDiedError
 from talm_sim.runs.budget import Spending
 from talm_sim.runs.events import OnEvent, RunEvent, ServersChanged, listening
 from talm_sim.runs.workers import messages
-from talm_sim.runs.workers.checks import connections_of, modules_to_load, names_own_code
+from talm_sim.runs.workers.checks import AHEAD, connections_of, modules_to_load, names_own_code
 from talm_sim.runs.workers.messages import FROM_WORKER, LENGTH, frame
 from talm_sim.runs.workers.processes import start_process
 from talm_sim.tasks import Job
@@ -38,7 +38,6 @@ __all__ = ["Plan", "Workers", "plan_workers"]
 
 _MOST_DEATHS: Final = 3
 _END_S: Final = 5.0
-_AHEAD: Final = 3  # episodes in flight at a worker for each one here: this loop, which plays as well, is slow to send the next one
 _LOGGER: Final = "talm_sim.runs.workers"
 
 
@@ -71,7 +70,8 @@ class Plan:
             number: Of the processes that play, counted from 0.
             service: Address of the built-in tools; empty where the run has none.
         """
-        share = self.config.model_copy(update={"workers": 1, "max_connections": connections_of(self.config, number)})
+        most = connections_of(self.config, number, owner_plays=self.owner_plays)
+        share = self.config.model_copy(update={"workers": 1, "max_connections": most})
         return messages.Open(
             config=share.model_dump_json(),
             created=self.created,
@@ -255,14 +255,14 @@ class Workers:
         return result
 
     async def _least_busy(self) -> _Process | None:
-        """Return the worker that has the least to do; None if this process is to play. A worker is given `_AHEAD` times as much."""
+        """Return the worker that has the least to do; None if this process is to play. A worker is given `AHEAD` times as much."""
         while self._failure is None and self._here is None and not self._processes:
             self._changed.clear()
             await self._changed.wait()
         if self._failure is not None:
             raise self._failure
         found = min(self._processes, key=lambda one: len(one.jobs), default=None)
-        return found if found is not None and (self._here is None or len(found.jobs) <= _AHEAD * self._number_here) else None
+        return found if found is not None and (self._here is None or len(found.jobs) <= AHEAD * self._number_here) else None
 
     async def _start(self, number: int) -> None:
         """Start a worker, and return when it takes episodes."""

@@ -6,6 +6,8 @@ import json
 import logging
 import os
 import signal
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,27 @@ def test_a_budget_is_the_runs(server: StandIn, world: dict[str, Any], tmp_path: 
     assert stored.unjudged == 0
     rest, heard = ran(talm_sim.resume, stored, progress=False)
     assert rest.finished == 12 and len(server.requests) == 48
+
+
+def test_processes_share_the_connections_as_they_share_the_episodes(
+    server: StandIn, world: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, asked, at_once = threading.Lock(), [0], [0]
+
+    def act_slowly(*given: Any) -> str | list[Any]:
+        with lock:
+            asked[0] += 1
+            at_once.append(asked[0])
+        time.sleep(0.05)
+        with lock:
+            asked[0] -= 1
+        return act(*given)
+
+    monkeypatch.setattr(StandIn, "act", act_slowly)
+    run = talm_sim.run(**{**world, "epochs": 30, "max_episodes": 16}, max_connections=16)
+    late = at_once[-240:-60]  # when both have long been playing
+    assert run.finished == 120 and max(at_once) <= 16, "the run's limit"
+    assert max(late) > 12, "with equal shares of unequal numbers of episodes, four connections are never used"
 
 
 def test_judges_and_a_person_count_as_such(server: StandIn, world: dict[str, Any]) -> None:
