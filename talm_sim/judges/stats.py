@@ -32,6 +32,8 @@ _MOST_DRAWS, _FEWEST_DRAWS, _EFFORT, _EFFORT_OF_A_DRAW = 10_000, 1_000, 250_000,
 """Most and fewest draws of a bootstrap, and how many clusters are drawn in all of them; a draw itself takes as long as some clusters.
 Tables have dozens of figures, so each may take some hundredths of a second.
 """
+_ALIKE = 8
+"""From so many clusters for each different one, it is quicker to count together those that are alike."""
 _NO_WIDTH = 1e-12
 """Values that differ by less differ only by rounding."""
 
@@ -153,11 +155,16 @@ def ratio_interval(clusters: Iterable[tuple[float, float]], seed: int = 0) -> In
 
 @lru_cache(maxsize=256)
 def _ratio_interval(clusters: tuple[tuple[float, float], ...], seed: int) -> Interval | None:
-    over, under = [one for one, _ in clusters], [one for _, one in clusters]
+    ends = [end for end in range(1, len(clusters) + 1) if clusters[end - 1 : end] != clusters[end : end + 1]]
+    # Neighbours that add the same are counted together, where that is quicker.
+    alike = [*zip([0, *ends], ends, strict=False)] if len(ends) * _ALIKE <= len(clusters) else []
+    different = [clusters[end - 1] for end in ends] if alike else clusters
+    over, under = [one for one, _ in different], [one for _, one in different]
 
     def ratio(times: Sequence[int]) -> float | None:
-        size = sum(map(mul, times, under))
-        return sum(map(mul, times, over)) / size if size else None
+        drawn = [sum(times[first:end]) for first, end in alike] if alike else times
+        size = sum(map(mul, drawn, under))
+        return sum(map(mul, drawn, over)) / size if size else None
 
     return bootstrap(len(clusters), ratio, seed)
 

@@ -7,7 +7,7 @@ from operator import mul
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.judges.stats import average_of_rates, bootstrap, mean_over, pool_rates, ratio_interval, share, share_of_counts, wilson
@@ -260,3 +260,15 @@ def test_a_mean_of_values_is_a_share_where_they_are_ones_and_zeros() -> None:
     assert mean_over([]) is None
     same = mean_over([("a", 0.5)] * 9)
     assert same is not None and same[0] == 0.5 and same[1:] == pytest.approx(bounds(wilson(1, 2))[::2], abs=0.16), "the width of one base"
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=4), st.lists(st.integers(1, 12), min_size=5, max_size=5))
+def test_clusters_that_are_alike_are_counted_as_if_each_were_alone(kinds: list[tuple[int, int]], sizes: list[int]) -> None:
+    clusters = sorted(kind for kind, size in zip(kinds, sizes, strict=False) for _ in range(size))
+
+    def ratio(times: Sequence[int]) -> float | None:
+        size = sum(n * time for (_, n), time in zip(clusters, times, strict=True))
+        return sum(k * time for (k, _), time in zip(clusters, times, strict=True)) / size if size else None
+
+    assert ratio_interval(clusters) == bootstrap(len(clusters), ratio)

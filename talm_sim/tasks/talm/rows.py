@@ -119,7 +119,7 @@ def rows(run: RunView) -> list[Row]:
         known = by_id.get(episode.scenario_id)
         found = _Seen.of(episode, known, **whose)
         said = {} if known is None else person_values(read_person(episode, known.scenario, tools, perturbed=perturbed))
-        return replace(found, done={**found.done, **said})
+        return replace(found, done={**found.done, **said}) if said else found
 
     seen = [see(episode) for episode in run.episodes()]
     verdicts = [*run.verdicts()]
