@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -308,21 +309,29 @@ async def score(
         How many verdicts failed.
     """
     failed = 0
+
+    @cache  # read where there is something to judge, and once for all judges
+    def scenarios() -> Mapping[str, Scenario]:
+        return {scenario.id: scenario for scenario in store.scenarios()}
+
     with asking_as(JUDGE):
         for judge in judges:
-            failed += await _Scoring(store, judge, on_event, spending if "model" in judge.needs else None).run(max_at_once)
+            spent = spending if "model" in judge.needs else None
+            failed += await _Scoring(store, judge, scenarios, on_event, spent).run(max_at_once)
     return failed
 
 
 class _Scoring:
     """One judge at work."""
 
-    def __init__(self, store: RunStore, judge: Judge, on_event: OnEvent, spending: Spending | None) -> None:
+    def __init__(
+        self, store: RunStore, judge: Judge, scenarios: Callable[[], Mapping[str, Scenario]], on_event: OnEvent, spending: Spending | None
+    ) -> None:
         self._store = store
         self._judge = judge
         self._on_event = on_event
         self._spending = spending
-        self._scenarios = {scenario.id: scenario for scenario in store.scenarios()}
+        self._scenarios = scenarios
         self._judged = store.judged_ids(judge.name, judge.config_digest)
         self._depends = not judge.needs.isdisjoint({"pairs", "earlier"})
         self._total = store.number_finished()
@@ -334,7 +343,7 @@ class _Scoring:
         left = 0
         try:
             for episode in stored_documents.episodes(self._store.reader, without=frozenset() if self._depends else self._judged):
-                scenario = self._scenarios[episode.scenario_id]
+                scenario = self._scenarios()[episode.scenario_id]
                 basis = self._basis_digest(episode, scenario) if self._depends else ""
                 if self._depends and episode.id in self._judged and not self._is_stale(episode, basis):
                     continue
