@@ -79,7 +79,6 @@ class _Worker:
         """Episodes of which tools wait for the person while calls run, by the number of their `Paused`."""
         self._told = messages.Spent(counts=())
         self._holds = False
-        self._starting = asyncio.Lock()
 
     async def work(self) -> None:
         """Open the run, and play until the pipe is closed."""
