@@ -27,6 +27,7 @@ from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.stored_run import load_run
 from tests.cli.terminal.test_prose import long_run
 from tests.runs.scripted import ALL_KINDS, ScriptedRunner, new_run
+from tests.runs.workers.watched import workers_of
 from tests.warm import warm_python
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_=>]|\x1b\][^\x07]*\x07")
@@ -446,6 +447,21 @@ async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_term
     assert names == {"calendar-01": ["Ada"], "calendar-03": ["Bob"]}
     assert "Ada" not in (done.path / "run.json").read_text().replace("--name Ada", ""), "a name is kept with the answers alone"
     assert [question.scenario_id for question in done.pending()] == ["calendar-02.underspecified"]
+
+
+async def test_what_is_said_while_a_line_is_typed_goes_above_it(tmp_path: Path, at_terminal: Any) -> None:
+    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--workers", "2", "--max-episodes", "3", warm=False)
+    terminal.expect_prompt()
+    terminal.type("half")
+    terminal.expect("half")
+    while not (started := workers_of(terminal.process.pid)):
+        time.sleep(0.05)
+    os.kill(started[0], signal.SIGKILL)
+    said = terminal.expect("a worker was killed by SIGKILL; another one starts its episodes again\n")
+    assert "half" not in said, "it would stand on the line that is typed"
+    terminal.expect("> half", 20)
+    terminal.type("\x03")
+    terminal.ends(130)
 
 
 async def test_undo_reaches_an_episode_of_a_living_run_while_its_answer_is_held(tmp_path: Path, at_terminal: Any) -> None:

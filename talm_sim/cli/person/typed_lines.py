@@ -12,7 +12,9 @@ import re
 import select
 import signal
 import sys
+import threading
 from contextlib import redirect_stderr, suppress
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
@@ -20,6 +22,7 @@ from rich.console import Console
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+    from prompt_toolkit.patch_stdout import StdoutProxy
 
 __all__ = ["LineEditor", "LineReader", "LineSource", "describe_terminal", "open_lines"]
 
@@ -174,13 +177,12 @@ class LineEditor:
     async def read(self, prompt: str, *, remember: bool = True, keys: str = "", begun: str = "") -> str | None:
         """See `LineSource.read`."""
         from prompt_toolkit.application import create_app_session
-        from prompt_toolkit.patch_stdout import StdoutProxy
 
         session = self._sessions[remember]
         with suppress(EOFError):
             try:
                 # What is printed meanwhile goes above the line.
-                with create_app_session(self._input, self._output), StdoutProxy(raw=True) as above, redirect_stderr(above):
+                with create_app_session(self._input, self._output), _proxy_above_line() as above, redirect_stderr(above):
                     return await session.prompt_async(prompt, key_bindings=_ending_keys(keys), default=begun)
             except asyncio.CancelledError:
                 typed = session.default_buffer.text
@@ -209,6 +211,20 @@ class LineEditor:
     def close(self) -> None:
         """See `LineSource.close`."""
         self._input.close()
+
+
+def _proxy_above_line() -> StdoutProxy:
+    """Return a stream whose lines go above the line that is being typed."""
+    from prompt_toolkit.patch_stdout import StdoutProxy
+
+    class Proxy(StdoutProxy):
+        def _start_write_thread(self) -> threading.Thread:
+            # The thread looks for the line in its own context, where a session that was created for the line would be missing.
+            thread = threading.Thread(target=copy_context().run, args=(self._write_thread,), daemon=True)
+            thread.start()
+            return thread
+
+    return Proxy(raw=True)
 
 
 def _ending_keys(keys: str) -> KeyBindings:
