@@ -27,6 +27,7 @@ __all__ = [
     "ServersChanged",
     "ShardsProgress",
     "ToolsRestarted",
+    "WorkerReplaced",
     "ignore_events",
     "listening",
     "show_progress_with",
@@ -154,6 +155,14 @@ class ToolsRestarted:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerReplaced:
+    """A worker process died; another one takes its place and plays its episodes again."""
+
+    reason: str
+    """How the process ended."""
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeProgress:
     """A judge has judged one more episode."""
 
@@ -225,6 +234,7 @@ RunEvent = (
     | RequestRetried
     | ServersChanged
     | ToolsRestarted
+    | WorkerReplaced
     | JudgeProgress
     | RunFinished
     | BudgetReached

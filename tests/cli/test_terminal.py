@@ -457,7 +457,7 @@ async def test_what_is_said_while_a_line_is_typed_goes_above_it(tmp_path: Path, 
     while not (started := workers_of(terminal.process.pid)):
         time.sleep(0.05)
     os.kill(started[0], signal.SIGKILL)
-    said = terminal.expect("a worker was killed by SIGKILL; another one starts its episodes again\n")
+    said = terminal.expect("a worker was killed by SIGKILL; another one plays its episodes again\n")
     assert "half" not in said, "it would stand on the line that is typed"
     terminal.expect("> half", 20)
     terminal.type("\x03")

@@ -25,7 +25,7 @@ from talm_sim.errors import PrerequisiteError, WorkersGoneError
 from talm_sim.foreign.loop import LoopGivenUp
 from talm_sim.runs.batch import EpisodeRunner, JudgedEpisode, WorkerDiedError
 from talm_sim.runs.budget import Spending
-from talm_sim.runs.events import OnEvent, RunEvent, ServersChanged, listening
+from talm_sim.runs.events import OnEvent, RunEvent, ServersChanged, WorkerReplaced, listening
 from talm_sim.runs.workers import messages
 from talm_sim.runs.workers.checks import AHEAD, connections_of, modules_to_load, names_own_code
 from talm_sim.runs.workers.messages import FROM_WORKER, LENGTH, frame
@@ -38,7 +38,6 @@ __all__ = ["Plan", "Workers", "plan_workers"]
 
 _MOST_DEATHS: Final = 3
 _END_S: Final = 5.0
-_LOGGER: Final = "talm_sim.runs.workers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +342,7 @@ class Workers:
             gone = f"{self._deaths} workers have died; the last one was {how}: find out why, for example whether memory ran out."
             self._fail_all(one, WorkersGoneError(gone))
             return
-        logging.getLogger(_LOGGER).warning("a worker was %s; another one starts its episodes again", how)
+        self._on_event(WorkerReplaced(how))
         if one in self._processes:
             self._processes.remove(one)
         for done in one.jobs.values():

@@ -21,6 +21,7 @@ from talm_sim.runs.events import (
     RunStarted,
     ServersChanged,
     ToolsRestarted,
+    WorkerReplaced,
 )
 from talm_sim.types import Termination
 
@@ -217,15 +218,18 @@ def test_plain_says_nothing_between_a_question_and_its_answer() -> None:
 
 
 @pytest.mark.parametrize("name", ["plain", "full", "json", "none"])
-def test_tools_that_died_are_told_whatever_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    screen = console()
+def test_tools_and_workers_that_died_are_told_whatever_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    screen, why = console(), "killed by SIGKILL"
     with open_display(name, screen) as display:
         display(started())
-        display(ToolsRestarted("killed by SIGKILL"))
-    line = "the tool service died (killed by SIGKILL): it was restarted, which happens once per command; unanswered calls are sent again"
-    assert line in text_of(screen).splitlines()
-    out = capsys.readouterr().out.splitlines()
-    assert [json.loads(one) for one in out[1:]] == ([{"event": "tools_restarted", "reason": "killed by SIGKILL"}] if name == "json" else [])
+        display(ToolsRestarted(why))
+        display(WorkerReplaced(why))
+    shown = text_of(screen).splitlines()
+    assert "a worker was killed by SIGKILL; another one plays its episodes again" in shown
+    assert f"the tool service died ({why}): it was restarted, which happens once per command; unanswered calls are sent again" in shown
+    out = [json.loads(one) for one in capsys.readouterr().out.splitlines()[1:]]
+    told = [{"event": "tools_restarted", "reason": why}, {"event": "worker_replaced", "reason": why}]
+    assert out == (told if name == "json" else [])
 
 
 @pytest.mark.parametrize("name", ["plain", "full", "json", "none"])
