@@ -272,7 +272,8 @@ def _check_alike(first: Side, second: Side, groups: tuple[str, str] | None) -> N
     for judge, version in one.items():
         if other[judge] != version:
             raise NotComparableError(
-                f"{names}: judge '{judge}' had other rules, another model or other instructions; judge both again: talm-sim judge RUN."
+                f"{names}: judge '{judge}' had other rules, another model or other instructions; judge both again: talm-sim judge RUN. "
+                "If they differ even then, the judge reads other files for each, such as two versions of a benchmark: they cannot be compared."
             )
     for option in sorted(first.scoring.keys() | second.scoring.keys()):
         values = [side.scoring.get(option) for side in (first, second)]
