@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.comments import Comment, read_comments
 from talm_sim.runs.files.database import DATABASE, connect_reader, connect_writer, fold
 from talm_sim.runs.files.lease import is_owned
@@ -56,6 +57,11 @@ class RunFiles:
         """
         found = (one for one in read_comments(self._place) if episode in ("", one.episode_id))
         return sorted(found, key=lambda one: one.written_at)
+
+    def failed_verdicts(self) -> dict[str, int]:
+        """Return how many verdicts failed, by judge: its model did not answer, for example. `judge` asks for them again."""
+        with self._open_connection() as conn:
+            return stored_documents.failed_verdicts(conn)
 
     def fold_log(self) -> None:
         """Make a run that was closed while somebody read it whole in its file; without a log, or where nothing can be written, do nothing."""

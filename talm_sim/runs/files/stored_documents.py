@@ -20,6 +20,7 @@ __all__ = [
     "crashed",
     "episode",
     "episodes",
+    "failed_verdicts",
     "imported_judges",
     "is_blind",
     "judges",
@@ -226,6 +227,13 @@ def scenario(body: bytes, scenario_id: str) -> Scenario:
 def judges(conn: sqlite3.Connection) -> list[tuple[str, str]] | None:
     """The judges the run was last judged with, each with its config digest; None where it was not judged yet."""
     return meta(conn, "judges", list[tuple[str, str]])
+
+
+def failed_verdicts(conn: sqlite3.Connection) -> dict[str, int]:
+    """How many verdicts failed of those who last judged the run, by judge; one without any is left out."""
+    query = "SELECT count(*) FROM verdicts WHERE judge = ? AND judge_config_digest = ? AND failed"
+    found = {judge: conn.execute(query, (judge, digest)).fetchone()[0] for judge, digest in judges(conn) or ()}
+    return {judge: number for judge, number in found.items() if number}
 
 
 def imported_judges(conn: sqlite3.Connection) -> list[tuple[str, str]]:

@@ -1,0 +1,41 @@
+"""A judge whose model does not answer for some episodes: the table counts them, and says how they are asked for again."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from talm_sim.runs.stored_run import load_run
+from tests.models.stand_in import StandIn, serving
+from tests.runs.recorded_world import make_world
+from tests.runs.test_budget import JUDGE, act
+
+Talm = Callable[..., tuple[int, str, str]]
+
+
+def test_verdicts_that_failed_are_counted_below_the_table(
+    nothing_given: None, tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(tmp_path)
+    asked = itertools.count(1)
+
+    def breaks_off(*given: Any) -> Any:
+        if next(asked) == 2:
+            raise ConnectionError
+        return act(*given)
+
+    monkeypatch.setattr(StandIn, "act", breaks_off)
+    world = ("--scenarios", "scenarios.jsonl", "--split", "perfect", "--model", "sim/oracle", "--tools", "replay", "--cassettes", "cassettes")
+    with serving("guesses") as server:
+        monkeypatch.setenv("STAND_BASE_URL", f"{server.url}/v1")
+        judge = ("--judge", "reference", "--judge", "llm", "--judge-model", JUDGE, "--models", "live", "--max-retries", "0")
+        code, out, _ = talm("run", *world, *judge, "--max-connections", "1", "--run-id", "r")
+        assert code == 0 and "1 verdict of judge llm failed; ask again: talm-sim judge r" in " ".join(out.split())
+        assert load_run(Path("runs/r")).failed_verdicts() == {"llm": 1}
+        code, out, _ = talm("judge", "r", "--max-retries", "0")
+        assert code == 0 and "failed" not in out
+    assert load_run(Path("runs/r")).failed_verdicts() == {} and "failed" not in talm("report", "r")[1]
