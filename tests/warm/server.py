@@ -167,6 +167,8 @@ def _receive(caller: socket.socket) -> Request:
     files = array.array("i")
     for _, _, data in ancillary:
         files.frombytes(data)
+    if len(head) < 8:
+        raise ValueError("cut off")
     size, body = int.from_bytes(head, "big"), b""
     while len(body) < size:
         more = caller.recv(size - len(body))

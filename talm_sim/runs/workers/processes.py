@@ -39,7 +39,8 @@ async def start_early(config: RunConfig) -> AsyncIterator[list[asyncio.subproces
         yield early
     finally:
         for process in early:
-            process.kill()
+            if process.returncode is None:
+                process.kill()
         await asyncio.gather(*(process.wait() for process in early))
 
 

@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 import talm_sim
+from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.events import EpisodeFinished, RunEvent, WorkerReplaced
 from talm_sim.runs.stored_run import load_run
+from talm_sim.runs.workers.processes import start_early
 from tests.runs.killed import until
 from tests.runs.recorded_world import make_world
 from tests.runs.workers.conftest import NAME
@@ -64,6 +66,14 @@ def test_episodes_of_a_worker_that_was_killed_start_again(world: dict[str, Any],
     assert bool(plugin) <= len(again) <= 8, "at most those in flight each time"
     assert killing.replaced == ["killed by SIGKILL"] * 2
     assert workers_of() == []
+
+
+async def test_a_process_that_died_before_it_was_needed_is_no_error() -> None:
+    async with start_early(RunConfig(model="sim/oracle", workers=2)) as early:
+        (process,) = early
+        os.kill(process.pid, signal.SIGKILL)
+        await process.wait()
+    assert early == [process], "it was left over"
 
 
 def test_workers_that_die_again_and_again_end_the_run_which_is_kept(world: dict[str, Any], tmp_path: Path) -> None:
