@@ -17,7 +17,7 @@ __all__ = ["start_early", "start_process"]
 
 _WORDS: Final = ("-P", "-m", "talm_sim.runs.workers")
 """-P: a file in the working directory must not stand in for a module."""
-_AHEAD: Final = 2**20
+_READ_AHEAD: Final = 2**20
 """Bytes that are read ahead of what a worker sends."""
 
 
@@ -60,7 +60,7 @@ async def start_process() -> asyncio.subprocess.Process:
             stdout=asyncio.subprocess.PIPE,
             # Ctrl-C in a terminal is for the run.
             start_new_session=True,
-            limit=_AHEAD,
+            limit=_READ_AHEAD,
         )
     except OSError as err:
         raise WorkersGoneError(f"a worker cannot be started ({err.strerror}); use fewer --workers.") from None
