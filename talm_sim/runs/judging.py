@@ -316,8 +316,8 @@ async def score(
 
     with asking_as(JUDGE):
         for judge in judges:
-            spent = spending if "model" in judge.needs else None
-            failed += await _Scoring(store, judge, scenarios, on_event, spent).run(max_at_once)
+            limited = spending if "model" in judge.needs else None
+            failed += await _Scoring(store, judge, scenarios, on_event, limited).run(max_at_once)
     return failed
 
 
