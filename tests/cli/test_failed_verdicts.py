@@ -35,7 +35,7 @@ def test_verdicts_that_failed_are_counted_below_the_table(
         judge = ("--judge", "reference", "--judge", "llm", "--judge-model", JUDGE, "--models", "live", "--max-retries", "0")
         code, out, _ = talm("run", *world, *judge, "--max-connections", "1", "--run-id", "r")
         assert code == 0 and "1 verdict of judge llm failed; ask again: talm-sim judge r" in " ".join(out.split())
-        assert load_run(Path("runs/r")).failed_verdicts() == {"llm": 1}
+        assert load_run(Path("runs/r")).failed_verdicts == {"llm": 1}
         code, out, _ = talm("judge", "r", "--max-retries", "0")
         assert code == 0 and "failed" not in out
-    assert load_run(Path("runs/r")).failed_verdicts() == {} and "failed" not in talm("report", "r")[1]
+    assert load_run(Path("runs/r")).failed_verdicts == {} and "failed" not in talm("report", "r")[1]

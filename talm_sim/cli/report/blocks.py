@@ -179,7 +179,7 @@ def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str
         yield f"{stored.total - stored.finished:,} of {count(stored.total, 'episode')} not finished{asked}"
     if stored.finished and (unjudged := stored.unjudged):
         yield f"{unjudged:,} of {count(stored.finished, 'finished episode')} without a verdict"
-    for judge, number in stored.failed_verdicts().items():
+    for judge, number in stored.failed_verdicts.items():
         again = line_to_copy("talm-sim", "judge", short_name(stored.path))
         yield f"{count(number, 'verdict')} of judge {one_line(judge)} failed; ask again: {again}"
 

@@ -58,8 +58,9 @@ class RunFiles:
         found = (one for one in read_comments(self._place) if episode in ("", one.episode_id))
         return sorted(found, key=lambda one: one.written_at)
 
+    @property
     def failed_verdicts(self) -> dict[str, int]:
-        """Return how many verdicts failed, by judge: its model did not answer, for example. `judge` asks for them again."""
+        """How many verdicts failed, by judge: its model did not answer, for example. `judge` asks for them again."""
         with self._open_connection() as conn:
             return stored_documents.failed_verdicts(conn)
 
