@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 from talm_sim.tools_env.service import process
+from tests.processor_time import ProcessorTime
 from tests.warm import warm_python
 
 # As many connections may wait at a test's server as a run opens at once: what finds no place waits a second, or is turned away.
@@ -26,6 +27,11 @@ settings.register_profile("repeatable", deadline=None, derandomize=True, databas
 settings.register_profile("random", deadline=None, database=None, print_blob=True)
 settings.load_profile(os.environ.get("TALM_TEST_EXAMPLES") or "repeatable")
 REAL_SERVICE = tuple(process._COMMAND)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure the tests' processor time."""
+    config.pluginmanager.register(ProcessorTime(), "processor-time")
 
 
 def _is_local(address: Any) -> bool:
