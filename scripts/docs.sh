@@ -1,13 +1,14 @@
 #!/bin/sh
 # Build the documentation's site into build/docs, from scratch; every warning fails the build.
 #
-#     sh scripts/docs.sh
+#     sh scripts/docs.sh [VENV]             default VENV: .venv-docs
 #
-# Its environment is .venv-docs, with the package and the pinned generator. PYTHON names the interpreter (default python3; 3.11 or newer).
+# The environment has the package and the pinned generator. PYTHON names the interpreter (default python3; 3.11 or newer).
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
-environment .venv-docs scripts/docs.sh --editable . sphinx==9.0.4 myst-parser==5.2.0 furo==2025.12.19
+venv=${1:-.venv-docs}
+environment "$venv" scripts/docs.sh --editable . --group docs
 rm -rf build/docs
-.venv-docs/bin/python -m sphinx --builder html --fresh-env --doctree-dir build/doctrees --fail-on-warning --keep-going --quiet docs build/docs
+"$venv/bin/python" -m sphinx --builder html --fresh-env --doctree-dir build/doctrees --fail-on-warning --keep-going --quiet docs build/docs
 echo "the site is in build/docs: open build/docs/index.html"

