@@ -183,7 +183,6 @@ _WAYS: Final[dict[str, tuple[str, ...]]] = {
     "report --rows --csv": ("report", "r", "--rows", "--csv"),
     "report --markdown": ("report", "r", "--markdown"),
     "report --html": ("report", "r", "--html", "page.html"),
-    "report --picture": ("report", "r", "--picture", "page.svg"),
     "show": ("show", "r"),
     "show --json": ("show", "r", "--json"),
     "show EPISODE": ("show", "r:ended", "--full"),
@@ -203,9 +202,8 @@ def _printed(folder: Path) -> dict[str, str]:
     try:
         for name, words in _WAYS.items():
             found[name] = _told(words)
-        for name, file in (("report --html", "page.html"), ("report --picture", "page.svg")):
-            written = Path(file)
-            found[f"{name}, the file"] = written.read_text(encoding="utf-8") if written.exists() else ""
+        written = Path("page.html")
+        found["report --html, the file"] = written.read_text(encoding="utf-8") if written.exists() else ""
         found["run --display json"] = _told(_ndjson(folder))
     finally:
         os.chdir(before)

@@ -87,11 +87,6 @@ def test_every_help_page_fits_a_terminal(name: str, talm: Talm, monkeypatch: pyt
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_shell_completion_knows_the_commands() -> None:
-    done = program(env={**os.environ, "_TALM_SIM_COMPLETE": "bash_complete", "COMP_LINE": "talm-sim re", "COMP_WORD": "re"})
-    assert (done.returncode, done.stdout.split()) == (0, ["plain,resume", "plain,report"])
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
