@@ -171,7 +171,7 @@ def test_what_the_environment_and_a_request_bear() -> None:
     assert not is_distinctive("EMPTY") and not is_distinctive("not-needed")
 
 
-@pytest.mark.parametrize("piece", ["ask-", "sk-", "-eyJ", "a:", "://a:", "Bearer ", "eyJabcdefgh.", "PRIVATE KEY-----", "\\u0041", "sk-.*"])
+@pytest.mark.parametrize("piece", ["ask-", "a:", "eyJabcdefgh.", "\\u0041"])
 def test_no_text_is_slow(piece: str) -> None:
     check_growth(HIDE.body, lambda size: ("://" + piece * (size // len(piece))).encode(), 2**18)
 

@@ -116,15 +116,10 @@ def test_tokens_never_fail_and_are_their_own_tokens(text: str) -> None:
     assert tokens(" ".join(found)) == found
 
 
-@pytest.mark.parametrize("piece", ["a ", "2024-05-05 ", "1st ", "a b "])
+@pytest.mark.parametrize("piece", ["a b ", "2024-05-05 "])
 def test_long_texts_and_values_are_compared_in_step_with_their_length(piece: str) -> None:
     def read(text: str) -> None:
         mentions(text, f"{text[: len(text) // 2]} x")
         find_leak(text, text[: len(text) // 2], "x")
 
     check_growth(read, lambda size: piece * (size // len(piece)), 2**15)
-
-
-@pytest.mark.parametrize(("text", "value", "said"), [("a b c", "b c", True), ("ab c", "b c", False), ("On May 5th, 2024", "2024-05-05", True)])
-def test_a_value_of_several_words_is_whole_words(text: str, value: str, said: bool) -> None:
-    assert mentions(text, value) is said
