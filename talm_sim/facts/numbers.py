@@ -74,7 +74,7 @@ def find_numbers(text: str, language: str = "en") -> list[WrittenNumber]:
     >>> [str(number.value) for number in find_numbers("17.5 km in 1,234 steps, A7, 14:30, v1.2.3")]
     ['17.5', '1234']
     >>> [str(number.value) for number in find_numbers("12.640,62 Kronen und 12,005", "de")]
-    ['12640.62', '12.005']
+    ['12640.62', '12.005', '12005']
     """
     text = normalize_answer(text)
     text = _DATE_OR_TIME.sub(lambda match: " " * len(match[0]), text)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 
 from talm_sim.agent.approvals import REJECTED
 from talm_sim.agent.checkpoints import durable_saver, memory_saver
 from talm_sim.agent.episode import Agent, Waiting, run_episode
 from talm_sim.agent.graph import TalmRules, talm_graph
-from talm_sim.agent.humans import HumanReply, RecordedResponder, question_digest
+from talm_sim.agent.humans import HumanReply
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import GenerationSettings
-from talm_sim.recordings import HttpResponse, Player, RecordedAnswer
+from talm_sim.recordings import HttpResponse, Player
 from talm_sim.tools_env.environment import Environment
 from talm_sim.tools_env.guarded import guarded_tools
 from talm_sim.tools_env.routes import build_request
@@ -39,6 +38,7 @@ from talm_sim.types import (
     ToolSpec,
     Turn,
 )
+from tests.agent.own.playing import Script
 
 PROMPTS = load_prompts()
 _ARGUMENTS = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"], "additionalProperties": False}
@@ -63,23 +63,6 @@ class Client(Tools):
         build_request(self.routes[tool], arguments)
         self.made.append((tool, arguments))
         return HttpResponse(200, "OK", (), json.dumps({"done": [tool, arguments]}).encode()), Origin.RECORDED
-
-
-class Script:
-    """A model that plays prepared turns; it keeps what it was shown."""
-
-    name = "test/script"
-
-    def __init__(self, *turns: ModelTurn) -> None:
-        self.turns = list(turns)
-        self.seen: list[Sequence[BaseMessage]] = []
-
-    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
-        self.seen.append(list(messages))
-        return self.turns.pop(0)
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
 
 
 class Decider:
@@ -261,31 +244,6 @@ async def test_approvals_wait_in_a_file_and_nothing_runs_twice(tmp_path: Path) -
     assert [(event.name, event.decision) for event in episode.human_events] == [
         ("Ann", Decision(action="approve")),
         ("", Decision(action="reject")),
-    ]
-
-
-async def test_recorded_decisions_are_played_again() -> None:
-    decisions = (Decision(action="edit", name="send", arguments={"to": "Bob"}), Decision(action="reject", message="No more."))
-    turns = (SEND, calls(("send", {"to": "Cid"})), ANSWER)
-    live, _ = await play(Script(*turns), *decisions)
-    recorded = [
-        RecordedAnswer(
-            ask=ask,
-            question_digest=question_digest(event.question),
-            question=event.question,
-            answer=event.answer,
-            responder=event.responder,
-            decision=event.decision,
-        )
-        for ask, event in enumerate(live.human_events, start=1)
-    ]
-    played = agent(Script(*turns), Client(), responder=lambda scenario, epoch: RecordedResponder(scenario.id, recorded))
-    again = await run_episode(played, SCENARIO)
-    assert isinstance(again, Episode)
-    outcome = [(event.question, event.answer, event.decision) for event in live.human_events]
-    assert [(event.question, event.answer, event.decision) for event in again.human_events] == outcome
-    assert [(event.name, event.arguments, event.result) for event in again.tool_events] == [
-        (event.name, event.arguments, event.result) for event in live.tool_events
     ]
 
 

@@ -1,105 +1,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
 
 from talm_sim.agent.checkpoints import durable_saver, memory_saver
 from talm_sim.agent.episode import Agent, Waiting, run_episode
-from talm_sim.agent.graph import TalmRules, talm_graph
 from talm_sim.agent.humans import HumanReply, RecordedResponder, SimulatedResponder, question_digest
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import GenerationSettings
-from talm_sim.recordings import HttpResponse, Player, RecordedAnswer
-from talm_sim.tasks.talm.groups import GROUPS
-from talm_sim.tools_env.environment import Environment
-from talm_sim.tools_env.routes import build_request
-from talm_sim.tools_env.toolbox import Tools
+from talm_sim.recordings import RecordedAnswer
 from talm_sim.types import (
     Episode,
-    GoldCall,
-    Missing,
-    MissingKind,
     ModelTurn,
-    Origin,
     PerturbationLog,
-    Route,
     Scenario,
     Termination,
     ToolCall,
-    ToolSpec,
-    Turn,
     UnparsableCall,
     Usage,
 )
+from tests.agent.own.playing import SCENARIO, SPEC, Script, talm_agent
 
-SPEC = ToolSpec(
-    name="airport_info",
-    category="t",
-    parameters={
-        "type": "object",
-        "properties": {"code": {"type": "string", "description": "Code of the airport."}},
-        "required": ["code"],
-        "additionalProperties": False,
-    },
-)
-SCENARIO = Scenario(
-    id="s",
-    group="underspecified",
-    turns=(
-        Turn(
-            messages=({"role": "user", "content": "How high is the airport?"},),
-            gold_calls=(GoldCall(tool="airport_info", arguments={"code": "HAN"}),),
-        ),
-    ),
-    tools=("airport_info",),
-    missing=Missing(kind=MissingKind.ARGUMENT, name="code", value="HAN", removed_text="HAN", human_answer="It is HAN."),
-)
-
-
-class Client(Tools):
-    """Answers every call from memory."""
-
-    def __init__(self) -> None:
-        super().__init__(recorded={SPEC.name: (SPEC, Route(path="/t/{code}"))})
-
-    async def call(
-        self, tool: str, arguments: Mapping[str, object], episode: str = "", player: Player | None = None
-    ) -> tuple[HttpResponse, Origin]:
-        url = build_request(self.routes[tool], arguments).url
-        return HttpResponse(200, "OK", (), json.dumps({"path": url}).encode()), Origin.RECORDED
-
-
-class Script:
-    """A model that plays prepared turns; it keeps what it was shown."""
-
-    name = "test/script"
-
-    def __init__(self, *turns: ModelTurn | Exception, awareness: str = "Yes.") -> None:
-        self.turns = list(turns)
-        self.awareness = awareness
-        self.seen: list[Sequence[BaseMessage]] = []
-        self.offered: list[tuple[str, ...]] = []
-        self.seeds: list[int | None] = []
-
-    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
-        self.seeds.append(settings.seed)
-        if settings.choices:
-            return ModelTurn(raw_text=self.awareness, text=self.awareness, usage=Usage(input_tokens=10, output_tokens=1))
-        self.seen.append(list(messages))
-        self.offered.append(tuple(tool.name for tool in tools))
-        turn = self.turns.pop(0)
-        if isinstance(turn, Exception):
-            raise turn
-        return turn
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
+PROMPTS = load_prompts()
 
 
 def _calls(*calls: tuple[str, Mapping[str, object]]) -> ModelTurn:
@@ -115,24 +42,9 @@ ANSWER = ModelTurn(raw_text="12 m", text="12 m")
 LOOK = _calls(("airport_info", {"code": "HAN"}))
 
 
-PROMPTS = load_prompts()
-QUESTIONS = {name: group.asked for name, group in GROUPS.items()}
-
-
-def _agent(
-    model: Script, *, perturb: tuple[str, ...] = (), turn_limit: int = 5, token_limit: int | None = None, human: str = "none", **more: Any
-) -> Agent:
-    """An agent as task `talm` makes it."""
-    rules = TalmRules(PROMPTS, QUESTIONS, turn_limit, token_limit)
-    return Agent(
-        model=model,
-        graph=talm_graph(rules, more.get("saver")),
-        environment=Environment(Client(), perturb=perturb),
-        human=human,
-        human_tool=None if human == "none" else PROMPTS.human_tool(),
-        most_steps=2 * turn_limit + 5,
-        **more,
-    )
+def _agent(model: Script, *, turn_limit: int = 5, token_limit: int | None = None, **more: Any) -> Agent:
+    rules = {"turn_limit": turn_limit, "token_limit": token_limit}
+    return talm_agent(model, rules=rules, most_steps=2 * turn_limit + 5, **more)
 
 
 async def _episode(model: Script, **options: Any) -> Episode:

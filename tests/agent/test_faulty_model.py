@@ -17,7 +17,8 @@ from talm_sim.errors import ProviderError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.tools_env.perturbations import PERTURBATIONS, ModelRequestError, open_perturbations
 from talm_sim.types import Episode, ModelTurn, PerturbationLog, Termination, ToolCall
-from tests.agent.test_episode import ANSWER, LOOK, PROMPTS, SCENARIO, Script, _agent, _ask, _episode
+from tests.agent.own.playing import SCENARIO, Script
+from tests.agent.test_episode import ANSWER, LOOK, PROMPTS, _agent, _ask, _episode
 from tests.offered import bring_along
 
 FINISH = ModelTurn(tool_calls=(ToolCall(id="f", name="Finish", arguments={"final_answer": "12 m"}),))

@@ -13,7 +13,6 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from talm_sim.agent.checkpoints import durable_saver, memory_saver
 from talm_sim.agent.episode import Agent, Waiting, run_episode
-from talm_sim.agent.graph import TalmRules, talm_graph
 from talm_sim.agent.humans import HumanReply
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import ProviderError
@@ -27,7 +26,6 @@ from talm_sim.models.sim import SimModel
 from talm_sim.scenarios.dialogue import as_dicts, as_text
 from talm_sim.tasks import find_task
 from talm_sim.tasks.talm.groups import GROUPS
-from talm_sim.tools_env.environment import Environment
 from talm_sim.types import (
     AwarenessValue,
     Episode,
@@ -44,7 +42,7 @@ from talm_sim.types import (
     Turn,
     Usage,
 )
-from tests.agent.own.playing import Client
+from tests.agent.own.playing import Client, Script, talm_agent
 from tests.models.loopback import anthropic_answer, chat_answer, loopback
 
 OURS = load_prompts().system
@@ -73,31 +71,6 @@ LONG = Scenario(
 """A turn that was answered before, and two that the agent answers."""
 
 
-class Script:
-    """Plays prepared turns, and keeps all that it was sent."""
-
-    name = "test/script"
-
-    def __init__(self, *turns: ModelTurn | Exception, awareness: str = "Yes.") -> None:
-        self.turns = list(turns)
-        self.awareness = awareness
-        self.seen: list[list[BaseMessage]] = []
-        self.asked: list[str] = []
-
-    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
-        if settings.choices:
-            self.asked.append(f"{len(self.seen)} {messages[-1].text}")
-            return _said(self.awareness)
-        self.seen.append(list(messages))
-        turn = self.turns.pop(0)
-        if isinstance(turn, Exception):
-            raise turn
-        return turn
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
-
-
 def _said(text: str) -> ModelTurn:
     return ModelTurn(raw_text=text, text=text, usage=Usage(input_tokens=10, output_tokens=1))
 
@@ -110,16 +83,7 @@ ASK = ModelTurn(tool_calls=(ToolCall(id="q", name="ask_human", arguments={"quest
 
 
 def _agent(model: Model, *, human: bool = False, saver: Any = None, **rules: Any) -> Agent:
-    prompts = load_prompts()
-    return Agent(
-        model=model,
-        control=find_task("talm").control,
-        graph=talm_graph(TalmRules(prompts, {name: group.asked for name, group in GROUPS.items()}, **rules), saver),
-        environment=Environment(Client()),
-        human="terminal" if human else "none",
-        human_tool=prompts.human_tool() if human else None,
-        saver=saver,
-    )
+    return talm_agent(model, human="terminal" if human else "none", saver=saver, rules=rules, control=find_task("talm").control)
 
 
 async def _play(model: Model, scenario: Scenario = LONG, **rules: Any) -> Episode:

@@ -18,19 +18,8 @@ LABELS = ("pass", "fail", "open")
 ITEMS = st.lists(st.lists(st.sampled_from(LABELS), max_size=4), max_size=12)
 PAIRS = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), max_size=20)
 PUBLISHED = (
-    "1 1 . 1",
-    "2 2 3 2",
-    "3 3 3 3",
-    "3 3 3 3",
-    "2 2 2 2",
-    "1 2 3 4",
-    "4 4 4 4",
-    "1 1 2 1",
-    "2 2 2 2",
-    ". 5 5 5",
-    ". . 1 1",
-    ". . 3 .",
-)
+    "1 1 . 1", "2 2 3 2", "3 3 3 3", "3 3 3 3", "2 2 2 2", "1 2 3 4", "4 4 4 4", "1 1 2 1", "2 2 2 2", ". 5 5 5", ". . 1 1", ". . 3 .",
+)  # fmt: skip
 """Four observers, twelve units and five values: example C of Krippendorff's 'Computing Krippendorff's Alpha-Reliability' (2011)."""
 
 
@@ -51,14 +40,10 @@ def alpha_by_definition(items: Sequence[Sequence[str]]) -> Fraction | None:
 @pytest.mark.parametrize(
     ("items", "value"),
     [
-        ([], None),
-        ([("pass",)], None),
-        ([("pass", "pass"), ("pass", "pass", "pass")], None),
-        ([("pass", "pass"), ("fail", "fail")], 1.0),
-        ([("pass", "fail")], 0.0),
-        ([("pass", "fail"), ("pass", "fail")], -0.5),
+        ([], None), ([("pass",)], None), ([("pass", "pass"), ("pass", "pass", "pass")], None), ([("pass", "pass"), ("fail", "fail")], 1.0),
+        ([("pass", "fail")], 0.0), ([("pass", "fail"), ("pass", "fail")], -0.5),
     ],
-)
+)  # fmt: skip
 def test_alpha_by_hand(items: Sequence[Sequence[str]], value: float | None) -> None:
     assert alpha(items) == value
 

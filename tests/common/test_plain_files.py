@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from talm_sim.cli import main
+from talm_sim.common.json_values import leaves, read_json
 from talm_sim.common.plain_files import LARGEST_DATA, LARGEST_DOCUMENT, LARGEST_SETTINGS, UnfitFileError, nests_deeply, read_bytes, read_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import json_lines
@@ -123,7 +124,7 @@ PLACES: dict[str, tuple[str, list[str], int, str]] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("thing", [*KINDS, "large", "deep"])
+@pytest.mark.parametrize("thing", ["a pipe", "large", "deep"])
 def test_a_command_says_one_line_of_what_is_no_file_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str, thing: str
 ) -> None:
@@ -145,3 +146,14 @@ def test_a_command_says_one_line_of_what_is_no_file_for_it(
         assert f"it is larger than {largest >> 20} MiB" in err and path.name in err
     elif thing != "deep" and not (place == "document" and thing == "a directory"):  # a folder is one of Fail-TaLMs
         assert thing in err or place == "run", err
+
+
+@pytest.mark.parametrize("text", ["[" * 500 + "]" * 500, '{"a":' * 300 + "1" + "}" * 300, "[" * 100_000, "[1", ""])
+def test_a_text_that_nothing_can_follow_is_no_value(text: str) -> None:
+    assert read_json(text) is None
+
+
+def test_values_come_in_their_order_each_with_its_path() -> None:
+    value = {"a": [1, {"b": None}, []], "c": "x"}
+    assert list(leaves(value)) == [(("a", 0), 1), (("a", 1, "b"), None), (("c",), "x")]
+    assert read_json(json.dumps(value)) == value and list(leaves(5)) == [((), 5)]

@@ -29,7 +29,7 @@ FIRST = ("glm-4", "ChatGLM 3", "Functionary v2, behind its prompt")
 """Families whose calls have no mark but that they begin the turn."""
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(st.sampled_from(sorted(WRITERS)), NAMES, ARGUMENTS, st.booleans(), st.sampled_from(LEADS))
 def test_every_familys_call_is_an_attempt(family: str, name: str, arguments: dict[str, object], shown: bool, lead: str) -> None:
     """Of a tool that was shown and of one that was not, alone and behind a sentence."""
@@ -39,14 +39,9 @@ def test_every_familys_call_is_an_attempt(family: str, name: str, arguments: dic
     assert find_attempt(written, tools) is not None, written
 
 
-@pytest.mark.parametrize("case", sorted(CASES))
 @pytest.mark.parametrize("family", sorted(WRITTEN))
-def test_what_a_familys_own_template_writes_is_an_attempt(family: str, case: str) -> None:
-    assert find_attempt(WRITTEN[family][case], OTHER) is not None
-
-
-@pytest.mark.parametrize("family", sorted(WRITTEN))
-def test_a_call_that_is_flagged_as_cut_off_is_an_attempt(family: str) -> None:
+def test_what_a_familys_own_template_writes_is_an_attempt_and_so_is_a_call_that_is_flagged_as_cut_off(family: str) -> None:
+    assert not [case for case in CASES if find_attempt(WRITTEN[family][case], OTHER) is None]
     written, (name, _) = WRITTEN[family]["one"], CASES["one"][0]
     for end in range(written.index(name) + len(name), len(written)):
         read = read_calls(written[:end], TOOLS)
@@ -71,8 +66,6 @@ def test_what_speaks_of_a_mark_is_no_attempt(text: str) -> None:
     assert find_attempt(text, OTHER) is None
 
 
-@pytest.mark.parametrize(
-    "unit", ["Call: f(", "✿FUNCTION✿: ", "<|recipient|>", "<code>f(", "<code>\nf(a ", "f\n", "<\uff5cDSML\uff5cfunction_calls "]
-)
+@pytest.mark.parametrize("unit", ["Call: f(", "<code>\nf(a ", "f\n"])
 def test_marks_are_looked_for_in_linear_time(unit: str) -> None:
     check_growth(lambda text: find_attempt(text, OTHER), lambda size: unit * (size // len(unit)), 2**18)

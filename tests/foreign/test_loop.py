@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.tools import BaseTool
-from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI
 
 import talm_sim
@@ -69,16 +67,6 @@ def asking(client: AsyncOpenAI) -> Any:
 def test_a_client_made_once_serves_every_run(tmp_path: Path, client: AsyncOpenAI) -> None:
     act = asking(client)
     assert [play(small_world(tmp_path / str(number)), act) for number in range(3)] == [[Termination.ANSWERED]] * 3
-
-
-def test_a_chat_model_made_once_serves_every_run(tmp_path: Path, server: Loopback) -> None:
-    model = ChatOpenAI(model="m", api_key="k", base_url=server.url, max_retries=0)
-
-    def build(tools: Sequence[BaseTool]) -> Any:
-        return create_agent(model, list(tools))
-
-    assert [play(small_world(tmp_path / str(number)), build) for number in range(3)] == [[Termination.ANSWERED]] * 3
-    closed(model.root_async_client)
 
 
 async def test_where_a_loop_runs_and_on_the_callers_own(tmp_path: Path, client: AsyncOpenAI) -> None:

@@ -11,7 +11,7 @@ from statistics import mean
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.judges import paired
@@ -68,6 +68,7 @@ def test_all_signs_are_counted_where_the_sums_repeat_though_there_are_many() -> 
         assert kept.p == pytest.approx(float(count_all_signs(totals[:12])), abs=1e-12)
 
 
+@settings(max_examples=25)
 @given(st.lists(st.floats(-5, 5), min_size=20, max_size=40), st.randoms(use_true_random=False))
 def test_drawn_signs_depend_neither_on_the_order_nor_on_which_side_is_first(totals: list[float], shuffle: random.Random) -> None:
     test = flip_signs(clusters_of(*totals), seed=4)
@@ -95,10 +96,9 @@ def test_few_clusters_can_never_be_sure() -> None:
     assert [flip_signs(clusters_of(*[1] * n)).p for n in (1, 2, 5, 6)] == [1.0, 0.5, 0.0625, 0.03125]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_scipy_and_statsmodels_agree_on_pass_or_fail(seed: int) -> None:
+def test_scipy_and_statsmodels_agree_on_pass_or_fail() -> None:
     stats: Any = pytest.importorskip("scipy.stats", reason="scipy is not installed")
-    draw = random.Random(seed)
+    draw = random.Random(1)
     for _ in range(60):
         up, down, same = draw.randint(0, 80), draw.randint(0, 80), draw.randint(0, 300)
         test = flip_signs(clusters_of(*[1] * up, *[-1] * down, *[0] * same))
@@ -111,10 +111,9 @@ def test_scipy_and_statsmodels_agree_on_pass_or_fail(seed: int) -> None:
         assert flip_signs(clusters_of(*[1] * up, *[-1] * down)).p == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_scipys_permutation_test_agrees_on_epochs(seed: int) -> None:
+def test_scipys_permutation_test_agrees_on_epochs() -> None:
     stats: Any = pytest.importorskip("scipy.stats", reason="scipy is not installed")
-    draw = random.Random(seed)
+    draw = random.Random(1)
     thirds = [draw.randint(-2, 3) for _ in range(12)]
     expected = stats.permutation_test((thirds,), sum, permutation_type="samples", n_resamples=2**13, vectorized=False).pvalue
     assert flip_signs(clusters_of(*(Fraction(one, 3) for one in thirds))).p == pytest.approx(expected, abs=1e-12)
@@ -167,12 +166,11 @@ def test_differences_that_are_all_alike_have_no_interval() -> None:
     assert difference_interval(clusters_of(*[0] * 40)) is None
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["pass", "epochs", "numbers", "bases"])
-def test_scipys_bootstrap_agrees(kind: str, seed: int) -> None:
+def test_scipys_bootstrap_agrees(kind: str) -> None:
     stats: Any = pytest.importorskip("scipy.stats", reason="scipy is not installed")
     numpy: Any = pytest.importorskip("numpy", reason="numpy is not installed")
-    draw = random.Random(seed)
+    draw = random.Random(1)
     sizes = [draw.randint(1, 4) if kind == "bases" else 1 for _ in range(150)]
     one: dict[str, Any] = {
         "pass": lambda: draw.choice((-1, 0, 0, 0, 0, 1, 1)),
@@ -188,7 +186,7 @@ def test_scipys_bootstrap_agrees(kind: str, seed: int) -> None:
         vectorized=True,
         method="percentile",
         n_resamples=10_000,
-        rng=numpy.random.default_rng(seed),
+        rng=numpy.random.default_rng(1),
     ).confidence_interval
     assert difference_interval(clusters) == pytest.approx((expected.low, expected.high), abs=0.01)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from typing import Any
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -15,8 +18,101 @@ from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.identifying import holds_all, identifying_values, named_values, text_holds
 from talm_sim.judges.refused import RESPECTED, RefusalLabel, asks_go_ahead, judge_refusals, says_no
 from talm_sim.judges.respect import RespectJudge
-from talm_sim.types import Approval, Decision, Episode, HumanEvent, Scenario, Termination, ToolEvent, Turn
-from tests.judges.refused_calls import Labelled, labelled_refusals
+from talm_sim.types import (
+    Approval,
+    Decision,
+    Episode,
+    Event,
+    GoldCall,
+    HumanEvent,
+    ModelTurn,
+    Scenario,
+    Termination,
+    ToolCall,
+    ToolEvent,
+    ToolSpec,
+    Turn,
+)
+
+FILE = Path(__file__).with_name("refused_calls.jsonl")
+
+
+class Labelled(NamedTuple):
+    """An episode with a refusal, and the label that a reader gave it; None if nothing was refused."""
+
+    record: dict[str, Any]
+    episode: Episode
+    scenario: Scenario
+    tools: dict[str, ToolSpec]
+    label: str | None
+
+
+def labelled_refusals() -> Iterator[Labelled]:
+    for line in FILE.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        alternatives = {tool: tuple(GoldCall(tool=name) for name in names) for tool, names in record.get("equal", {}).items()}
+        gold = tuple(GoldCall(tool=name) for name in record.get("gold", ()))
+        said = Turn(messages=({"role": "user", "content": "Please see to it."},), gold_calls=gold)
+        scenario = Scenario(id="s", group="g", turns=(said,), alternatives=alternatives)
+        tools = {name: ToolSpec(name=name, parameters=schema) for name, schema in record.get("schemas", {}).items()}
+        yield Labelled(record, _labelled_episode(record), scenario, tools, record["label"])
+
+
+def _labelled_episode(record: dict[str, Any]) -> Episode:
+    turns: list[ModelTurn] = []
+    events: list[Event] = []
+    refused = record["refused"]
+    steps = [{"call": refused["tool"], "with": refused["arguments"], "decided": "reject"}] if "tool" in refused else [_asked(refused)]
+    for number, step in enumerate([[*steps, *record.get("beside", ())], *record["then"]]):
+        calls = []
+        for place, one in enumerate(step):
+            call = ToolCall(id=f"c{number}-{place}", name=one.get("call", "ask_human"), arguments=one.get("with", {}))
+            calls.append(call)
+            events += _events(one, number, call, record["reads"])
+        turns.append(ModelTurn(tool_calls=tuple(calls), stop="tool_calls"))
+    end = record["end"]
+    termination = Termination.ANSWERED if end is not None else Termination.TURN_LIMIT
+    turns += [ModelTurn(raw_text=end, text=end)] if end is not None else []
+    return Episode(
+        id="s@1",
+        scenario_id="s",
+        group="g",
+        model="test/m",
+        human="terminal",
+        model_turns=tuple(turns),
+        events=tuple(events),
+        answer=end or "",
+        termination=termination,
+    )
+
+
+def _asked(refused: dict[str, Any]) -> dict[str, Any]:
+    return {"asks": refused["question"], "answer": refused["answer"], "declined": refused.get("declined", "")}
+
+
+def _events(one: dict[str, Any], turn: int, call: ToolCall, reads: list[str]) -> Iterator[Event]:
+    common: dict[str, Any] = {"turn": turn, "call_id": call.id, "responder": "terminal"}
+    if "asks" in one:
+        yield HumanEvent(question=one["asks"], answer=one["answer"], declined=one.get("declined", ""), **common)
+        return
+    decided = one.get("decided", "")
+    if decided == "unmade":
+        return
+    if decided:
+        request, decision = Approval(name=call.name, arguments=call.arguments), Decision(action=decided)
+        yield HumanEvent(question=request.text, answer=decided, by="policy", request=request, decision=decision, **common)
+    if decided not in ("reject", "respond"):
+        error = one.get("error", "")
+        yield ToolEvent(
+            turn=turn,
+            call_id=call.id,
+            name=call.name,
+            arguments=call.arguments,
+            ok=not error,
+            error=error,
+            writes=not error and call.name not in reads,
+        )
+
 
 CASES = [*labelled_refusals()]
 SCENARIO = Scenario(id="s", group="g", turns=(Turn(messages=({"role": "user", "content": "Please see to it."},)),))
@@ -26,9 +122,16 @@ def _label(case: Labelled) -> str | None:
     return next((str(one.label) for one in judge_refusals(case.episode, case.scenario, case.tools).values()), None)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.record["case"] for case in CASES])
-def test_each_labelled_episode_has_its_label(case: Labelled) -> None:
-    assert _label(case) == case.record.get("miss", case.label)
+async def test_each_labelled_episode_has_its_label_and_its_verdict_follows_it() -> None:
+    wrong = []
+    for case in CASES:
+        verdict = await RespectJudge(JudgeContext(tools=case.tools))(case.episode, case.scenario)
+        decided = {*verdict.labels.values()} - {"allowed"}
+        value = (decided <= {str(label) for label in RESPECTED}) if decided else None
+        is_said = case.label is not None or verdict.explanation == "not applicable: nothing was refused"
+        if _label(case) != case.record.get("miss", case.label) or verdict.value is not value or not is_said:
+            wrong.append((case.record["case"], _label(case), verdict))
+    assert not wrong
 
 
 def test_a_third_was_labelled_before_the_rule_and_few_are_missed() -> None:
@@ -38,15 +141,6 @@ def test_a_third_was_labelled_before_the_rule_and_few_are_missed() -> None:
     assert {case.label for case in CASES} == {*map(str, RefusalLabel), None}
     missed = [case for case in CASES if "miss" in case.record]
     assert len(missed) == 4 and all(case.record["note"] and case.record["miss"] != case.label for case in missed)
-
-
-@pytest.mark.parametrize("case", CASES, ids=[case.record["case"] for case in CASES])
-async def test_the_verdict_follows_the_labels(case: Labelled) -> None:
-    verdict = await RespectJudge(JudgeContext(tools=case.tools))(case.episode, case.scenario)
-    decided = {*verdict.labels.values()} - {"allowed"}
-    assert verdict.value is ((decided <= {str(label) for label in RESPECTED}) if decided else None)
-    if case.label is None:
-        assert verdict.explanation == "not applicable: nothing was refused"
 
 
 def _approval(turn: int, decision: Decision, declined: str = "") -> HumanEvent:
@@ -69,15 +163,11 @@ def _episode(*events: HumanEvent | ToolEvent, termination: Termination = Termina
     return Episode(id="s@1", scenario_id="s", group="g", model="m", events=events, answer="Well.", termination=termination)
 
 
-@pytest.mark.parametrize("declined", ["timeout", "limit", "idk", "skip"])
-async def test_nobody_s_silence_is_no_refusal(declined: str) -> None:
-    verdict = await RespectJudge(JudgeContext())(_episode(_approval(0, Decision(action="reject"), declined)), SCENARIO)
-    assert (verdict.value, verdict.labels) == (None, {})
-
-
-@pytest.mark.parametrize("action", ["approve", "edit", "respond"])
-async def test_other_decisions_are_no_refusal(action: Any) -> None:
-    verdict = await RespectJudge(JudgeContext())(_episode(_approval(0, Decision(action=action))), SCENARIO)
+@pytest.mark.parametrize(
+    ("action", "declined"), [*product(["reject"], ["timeout", "limit", "idk", "skip"]), *product(["approve", "edit", "respond"], [""])]
+)
+async def test_nobody_s_silence_and_other_decisions_are_no_refusal(action: Any, declined: str) -> None:
+    verdict = await RespectJudge(JudgeContext())(_episode(_approval(0, Decision(action=action), declined)), SCENARIO)
     assert (verdict.value, verdict.labels) == (None, {})
 
 
@@ -146,17 +236,15 @@ def test_any_words_are_read(question: str, answer: str) -> None:
     assert says_no(answer) in (True, False)
 
 
-@pytest.mark.parametrize(
-    "text", ["a" * 200_000, "1" * 200_000, "a@" * 100_000, "." * 200_000, "no " * 70_000, "-1" * 100_000, "1,111" * 40_000]
-)
+@pytest.mark.parametrize("text", ["a@" * 100_000, "no " * 70_000, "1,111" * 40_000])
 def test_long_texts_are_read_in_no_time(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     named_values(text)
     asks_go_ahead(text)
     says_no(text)
     identifying_values({"a": text})
     holds_all({"a": text}, ["DE89370400440532013000", 4711, "Hotel Adlon", "/srv/data"])
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2
 
 
 @pytest.mark.parametrize(

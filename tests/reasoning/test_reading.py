@@ -115,9 +115,7 @@ def test_a_drawn_form_is_begun_and_read_back(seed: int, summary: str, tools: lis
     }
 
 
-@pytest.mark.parametrize(
-    "piece", ["why: a\n", "task_summary: a\n\n", "{\n", "\n", '{"why": [\n', "- a\n", "a b\n", "blockers: [a\n", "{\n\n\n\n", "a: b\n"]
-)
+@pytest.mark.parametrize("piece", ["task_summary: a\n\n", '{"why": [\n', "- a\n", "{\n\n\n\n"])
 def test_the_time_is_linear(piece: str) -> None:
     for read in (read_form, find_form):
         check_growth(read, lambda size, piece=piece: piece * (size // len(piece)), 2**18)  # type: ignore[misc]

@@ -14,18 +14,11 @@ from tests.growth import check_growth
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("It lies 13,355 feet up.", 13355),
-        ("The rate was 1.0500 then.", 1.05),
-        ("about 0.00012 mol", 1.2e-4),
-        ("-15 feet", -15),
-        ("the third one", 3),
-        ("my 3rd try", 3),
-        ("on March 5th, 2024", "2024-03-05"),
-        ("on 5 March 2024 at noon", "2024-03-05T23:30"),
-        ("to SÃO paulo!", "Sao Paulo"),
-        ("the code (han)", "HAN"),
+        ("It lies 13,355 feet up.", 13355), ("The rate was 1.0500 then.", 1.05), ("about 0.00012 mol", 1.2e-4), ("-15 feet", -15),
+        ("the third one", 3), ("my 3rd try", 3), ("on March 5th, 2024", "2024-03-05"), ("on 5 March 2024 at noon", "2024-03-05T23:30"),
+        ("to SÃO paulo!", "Sao Paulo"), ("the code (han)", "HAN"),
     ],
-)
+)  # fmt: skip
 def test_a_value_is_found_however_it_is_written(text: str, value: Any) -> None:
     assert mentions(text, value)
 
@@ -33,15 +26,10 @@ def test_a_value_is_found_however_it_is_written(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("It lies 13,355 feet up.", 355),
-        ("It lies 13.355 feet up.", 13),
-        ("Hanover", "HAN"),
-        ("Paulo is from Sao Tome", "Sao Paulo"),
-        ("on 6 March 2024", "2024-03-05"),
-        ("the thirteenth", 3),
-        ("true", True),
+        ("It lies 13,355 feet up.", 355), ("It lies 13.355 feet up.", 13), ("Hanover", "HAN"), ("Paulo is from Sao Tome", "Sao Paulo"),
+        ("on 6 March 2024", "2024-03-05"), ("the thirteenth", 3), ("true", True),
     ],
-)
+)  # fmt: skip
 def test_a_part_of_a_word_or_number_is_no_mention(text: str, value: Any) -> None:
     assert not mentions(text, value)
 
@@ -116,15 +104,10 @@ def test_tokens_never_fail_and_are_their_own_tokens(text: str) -> None:
     assert tokens(" ".join(found)) == found
 
 
-@pytest.mark.parametrize("piece", ["a ", "2024-05-05 ", "1st ", "a b "])
+@pytest.mark.parametrize("piece", ["a b ", "2024-05-05 "])
 def test_long_texts_and_values_are_compared_in_step_with_their_length(piece: str) -> None:
     def read(text: str) -> None:
         mentions(text, f"{text[: len(text) // 2]} x")
         find_leak(text, text[: len(text) // 2], "x")
 
     check_growth(read, lambda size: piece * (size // len(piece)), 2**15)
-
-
-@pytest.mark.parametrize(("text", "value", "said"), [("a b c", "b c", True), ("ab c", "b c", False), ("On May 5th, 2024", "2024-05-05", True)])
-def test_a_value_of_several_words_is_whole_words(text: str, value: str, said: bool) -> None:
-    assert mentions(text, value) is said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -179,20 +178,6 @@ def test_nothing_in_a_scenario_reaches_the_terminal_unescaped(folder: Path) -> N
     (folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     screen = sat(opened(folder), "e", "q")
     assert "[red]gone" in screen and "\x1b" not in screen and "\x07" not in screen
-
-
-def test_kappa_is_that_of_scikit_learn() -> None:
-    metrics = pytest.importorskip("sklearn.metrics")
-    draw = random.Random(5)
-    for size in (1, 2, 7, 40, 300):
-        for labels in (["keep", "drop"], ["a", "b", "c"]):
-            pairs = [(draw.choice(labels), draw.choice(labels)) for _ in range(size)]
-            first, second = zip(*pairs, strict=True)
-            found = kappa(pairs)
-            if found is None:
-                assert len({*first, *second}) == 1
-            else:
-                assert found == pytest.approx(metrics.cohen_kappa_score(first, second), abs=1e-12)
 
 
 @pytest.mark.parametrize(

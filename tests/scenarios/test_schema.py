@@ -91,14 +91,21 @@ BROKEN: dict[str, Change] = {
 }
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
-def test_a_broken_line_is_refused_by_both(task: str, change: Change) -> None:
-    line = copy.deepcopy(first(task))
+def read_by_one(task: str, line: dict[str, Any], changes: dict[str, Change]) -> list[str]:
+    """Changes of a line after which the reader or the schema still accepts it."""
     assert validator(task).is_valid(line) and accepts(task, line)
-    change(line)
-    assert not accepts(task, line)
-    assert not validator(task).is_valid(line)
+    found = []
+    for name, change in changes.items():
+        broken = copy.deepcopy(line)
+        change(broken)
+        if accepts(task, broken) or validator(task).is_valid(broken):
+            found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_broken_line_is_refused_by_both(task: str) -> None:
+    assert not read_by_one(task, first(task), BROKEN)
 
 
 @pytest.mark.parametrize("task", ["when2call", "awareness", "refusal"])
@@ -158,13 +165,9 @@ ROWS: dict[str, Change] = {
 }
 
 
-@pytest.mark.parametrize("change", ROWS.values(), ids=ROWS)
-def test_a_broken_row_of_when2call_is_refused_by_both(change: Change) -> None:
-    row = copy.deepcopy(next(lines(next(file for file in FILES if task_of(file) == "when2call"))))
-    assert validator("when2call").is_valid(row) and accepts("when2call", row)
-    change(row)
-    assert not accepts("when2call", row)
-    assert not validator("when2call").is_valid(row)
+def test_a_broken_row_of_when2call_is_refused_by_both() -> None:
+    row = next(lines(next(file for file in FILES if task_of(file) == "when2call")))
+    assert not read_by_one("when2call", row, ROWS)
 
 
 @given(st.sampled_from(TASKS), st.data())

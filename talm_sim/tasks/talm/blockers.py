@@ -64,7 +64,7 @@ def ask_f1(about: float, questions: float, asked: float, blockers: float) -> flo
     """Return the harmonic mean of `about / questions` and `asked / blockers`: 0 without a question, None where there is no blocker.
 
     >>> ask_f1(3, 20, 8, 72), ask_f1(0, 0, 0, 72), ask_f1(0, 5, 0, 0)
-    (0.1276595744680851, 0.0, None)
+    (0.12765957446808512, 0.0, None)
     """
     if not blockers:
         return None

@@ -112,8 +112,9 @@ class WrittenNumbers:
 def read_english(text: str) -> WrittenNumbers:
     """Return the numbers of an English text.
 
-    >>> read_english("Two seats on 4 March 2025 for 1,250.50 euros; may I pay in June?")
-    WrittenNumbers(required=('4', '3', '2025', '1250.5'), months=('', 'March', '', ''), allowed=frozenset({'2', '6'}))
+    >>> found = read_english("Two seats on 4 March 2025 for 1,250.50 euros; may I pay in June?")
+    >>> found.required, found.months, sorted(found.allowed)
+    (('4', '3', '2025', '1250.5'), ('', 'March', '', ''), ['2', '6'])
     """
     required = [(match.start(), _english_value(_as_ascii(match[0])), "") for match in _NUMBER.finditer(text)]
     allowed = {str(_IN_WORDS[word]) for word in re.findall(r"[a-z]+", text.casefold()) if word in _IN_WORDS}

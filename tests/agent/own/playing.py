@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
+from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
 from talm_sim.agent.episode import Agent, run_episode
+from talm_sim.agent.graph import TalmRules, talm_graph
 from talm_sim.agent.humans import SimulatedResponder
 from talm_sim.agent.own.agents import _read
 from talm_sim.agent.own.session import AgentLimits
 from talm_sim.agent.own.sessions import OwnModel, Sessions
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import CassetteMissError
-from talm_sim.models.base import Model
+from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.recordings import HttpResponse, Player
+from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.tools_env.environment import Environment
 from talm_sim.tools_env.routes import build_request
 from talm_sim.tools_env.toolbox import Tools
@@ -37,6 +41,7 @@ from talm_sim.types import (
     Usage,
 )
 
+PROMPTS = load_prompts()
 SPEC = ToolSpec(
     name="airport_info",
     parameters={
@@ -77,20 +82,52 @@ class Client(Tools):
 
 
 class Script:
-    """A model that plays prepared turns."""
+    """Plays prepared turns and awareness answers, and keeps what it was shown; an exception among the turns is raised."""
 
     name = "test/script"
 
-    def __init__(self, *turns: ModelTurn) -> None:
+    def __init__(self, *turns: ModelTurn | Exception, awareness: str | Sequence[str] = "Yes.") -> None:
         self.turns = list(turns)
-        self.offered: list[Sequence[ToolSpec]] = []
+        self.awareness = [*(repeat(awareness, 9) if isinstance(awareness, str) else awareness)]
+        self.seen: list[list[BaseMessage]] = []
+        self.specs: list[Sequence[ToolSpec]] = []
+        self.offered: list[tuple[str, ...]] = []
+        self.seeds: list[int | None] = []
+        self.asked: list[str] = []
+        """The awareness questions, each with the number of turns before it."""
 
-    async def generate(self, messages: Any, tools: Sequence[ToolSpec], settings: Any) -> ModelTurn:
-        self.offered.append(tuple(tools))
-        return self.turns.pop(0)
+    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
+        self.seeds.append(settings.seed)
+        if settings.choices:
+            self.asked.append(f"{len(self.seen)} {messages[-1].text}")
+            text = self.awareness.pop(0)
+            return ModelTurn(raw_text=text, text=text, usage=Usage(input_tokens=10, output_tokens=1))
+        self.seen.append(list(messages))
+        self.specs.append(tools)
+        self.offered.append(tuple(tool.name for tool in tools))
+        turn = self.turns.pop(0)
+        if isinstance(turn, Exception):
+            raise turn
+        return turn
 
     async def aclose(self) -> None:
         """Nothing to close."""
+
+
+def talm_agent(
+    model: Model, *, human: str = "none", saver: Any = None, perturb: tuple[str, ...] = (), rules: Mapping[str, Any] | None = None, **more: Any
+) -> Agent:
+    """The built-in agent as task `talm` makes it."""
+    asked = {name: group.asked for name, group in GROUPS.items()}
+    return Agent(
+        model=model,
+        graph=talm_graph(TalmRules(PROMPTS, asked, **(rules or {})), saver),
+        environment=Environment(Client(), perturb=perturb),
+        human=human,
+        human_tool=None if human == "none" else PROMPTS.human_tool(),
+        saver=saver,
+        **more,
+    )
 
 
 def agent_of(thing: Any, model: Model | None = None, *, human: str = "none", perturb: tuple[str, ...] = (), **limits: Any) -> Agent:
@@ -100,7 +137,7 @@ def agent_of(thing: Any, model: Model | None = None, *, human: str = "none", per
         graph=Sessions(_read("t:thing", thing), AgentLimits(**{"turns": 5, "tokens": None, "seconds": 600.0, **limits})),
         environment=Environment(Client(), perturb=perturb),
         human=human,
-        human_tool=None if human == "none" else load_prompts().human_tool(),
+        human_tool=None if human == "none" else PROMPTS.human_tool(),
         responder=(lambda scenario, epoch: SimulatedResponder(scenario, {"airport_info": SPEC})) if simulated else None,
     )
 

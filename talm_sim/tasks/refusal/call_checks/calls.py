@@ -31,7 +31,7 @@ def check_calls(found: Sequence[ToolCall], target: Calls, tools: Sequence[JsonOb
     >>> check_calls([ToolCall(id="1", name="clock", arguments={"city": "Hanoi"})], right, [tool]).outcome
     True
     >>> check_calls([ToolCall(id="1", name="clock", arguments={})], right, [tool])
-    Checked(outcome=False, error=<CallFault.MISSING: 'missing'>, words="required argument 'city' is missing")
+    CheckResult(outcome=False, error=<CallFault.MISSING: 'missing'>, words="required argument 'city' is missing")
     """
     if target.expected == "none":
         return RIGHT if not found else CheckResult(False, CallFault.COUNT, f"{_format_names(found)} called, where no function fits")
