@@ -26,7 +26,7 @@ _THROUGH_THE_PROGRAM: Final = 40
 """Every so many cases one goes through the real program."""
 _CASE: Final = "case"
 """Name of the folder that is damaged; a run is called what its folder is called."""
-_SHORT_RUN: Final = ("run", "--split", "perfect,underspecified", "--limit", "12", "--model", "sim/oracle", "--tools", "replay", "-q")
+_SHORT_RUN: Final = ("run", "--split", "perfect,underspecified", "--limit", "12", "--model", "sim/oracle", "--replay", "-q")
 _TWICE: Final = ("--limit", "6", "--epochs", "3")
 Damage = Callable[[bytearray, random.Random], str]
 
@@ -310,7 +310,7 @@ _VERBS: Final = (
 def _play_hostile(count: int, rng: random.Random, scratch: Path) -> Outcome:
     """Crafted run directories, whose digests and seal all fit, against each command."""
     tally, cases = _Tally(), [(name, verb) for name in HOSTILE for verb in _VERBS]
-    good = ("--split", "underspecified", "--limit", "2", "--tools", "replay", "--run-dir", "made", "-q")
+    good = ("--split", "underspecified", "--limit", "2", "--replay", "--run-dir", "made", "-q")
     talm("run", *good, "--model", "sim/asker", "--human", "terminal", "--run-id", "bad", scratch=scratch)
     talm("run", *good, "--model", "sim/oracle", "--run-id", "good", scratch=scratch)
     rng.shuffle(cases)

@@ -27,7 +27,7 @@ __all__ = ["PARTS", "answer_next", "reply_to"]
 
 _PLUGIN: Final = ("--plugin", "campaign.paperwork")
 _PAPERWORK: Final = ("--task", "paperwork", "--model", "sim/oracle")
-_OWN: Final = ("--split", "underspecified,perfect", "--model", "sim/asker", "--human", "terminal", "--tools", "replay")
+_OWN: Final = ("--split", "underspecified,perfect", "--model", "sim/asker", "--human", "terminal", "--replay")
 _SCENARIOS: Final = 144
 """Episodes of an epoch of these groups; each puts something to a person."""
 _MOST_ROUNDS: Final = 12
@@ -44,14 +44,25 @@ def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
 def play_own(count: int, rng: random.Random, scratch: Path) -> Outcome:
     """Let the questions and calls of our own agent wait, and play; every call of its tools waits for a person."""
     tools = ",".join(one["name"] for one in json.loads(talm("tools", "list", "--json", scratch=scratch).out))
-    return _play(count, rng, scratch, (*_OWN, "--epochs", str(math.ceil(count / _SCENARIOS)), "--approve", tools), kinds=2)
+    return _play(count, rng, scratch, (*_OWN, "--epochs", str(math.ceil(count / _SCENARIOS))), kinds=2, approve=tools)
 
 
-def _play(count: int, rng: random.Random, scratch: Path, options: tuple[str, ...], *, kinds: int) -> Outcome:
+def _play(count: int, rng: random.Random, scratch: Path, options: tuple[str, ...], *, kinds: int, approve: str = "") -> Outcome:
     """Answer what waits, and what follows, from two processes; kill them and the run at random; compare with a quiet run."""
     outcome = Outcome(tried=count)
     for run in ("killed", "quiet"):
-        asked = talm("run", *options, "--display", "none", *_PLUGIN, "--run-id", run, scratch=scratch, seconds=_LIMIT_S)
+        asked = talm(
+            "run",
+            *options,
+            "--display",
+            "none",
+            *_PLUGIN,
+            "--run-id",
+            run,
+            scratch=scratch,
+            env={"TALM_SIM_APPROVE": approve} if approve else {},
+            seconds=_LIMIT_S,
+        )
         if asked.wrong or asked.code != 1:
             outcome.failures.append(f"run: {asked.wrong or asked.err[-300:]}")
             return outcome

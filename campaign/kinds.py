@@ -43,11 +43,9 @@ class Kind:
 
 
 KINDS: Final = (
-    Kind("run", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED)),
-    Kind(
-        "record tools", ("--model", "sim/asker", "--tools", "record", "--cassettes", "tapes", *_DAMAGED, "--limit", "40"), tapes="tapes/tools"
-    ),
-    Kind("model", ("--model", _MODEL, "--models", "live", "--tools", "replay", *_DAMAGED)),
+    Kind("run", ("--model", "sim/asker", "--replay", *_DAMAGED)),
+    Kind("record tools", ("--model", "sim/asker", "--record", "--cassettes", "tapes", *_DAMAGED, "--limit", "40"), tapes="tapes/tools"),
+    Kind("model", ("--model", _MODEL, "--live", *_DAMAGED)),
     Kind(
         "record model",
         (
@@ -57,8 +55,7 @@ KINDS: Final = (
             "judge",
             "--model",
             _MODEL,
-            "--models",
-            "record",
+            "--record",
             "--cassettes",
             "tapes",
             "--display",
@@ -70,26 +67,26 @@ KINDS: Final = (
     ),
     Kind(
         "judge",
-        ("--model", "sim/asker", "--tools", "replay", *_DAMAGED),
+        ("--model", "sim/asker", "--replay", *_DAMAGED),
         ("judge", RUN, "--judge", "llm", "--judge-model", _MODEL, "--live", "--display", "json"),
         sounds="judge_progress",
     ),
     Kind(
         "answer",
-        ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
+        ("--model", "sim/asker", "--live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
         ("answer", RUN, "--display", "plain"),
         typed=True,
         sounds="saved: ",
     ),
     Kind(
         "terminal",
-        ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
+        ("--model", "sim/asker", "--live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
         typed=True,
         sounds="saved: ",
     ),
-    Kind("workers", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED, "--workers", "2")),
-    Kind("worker", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED, "--workers", "2"), child=True),
-    Kind("tool service", ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--limit", "40"), child=True),
+    Kind("workers", ("--model", "sim/asker", "--replay", *_DAMAGED, "--workers", "2")),
+    Kind("worker", ("--model", "sim/asker", "--replay", *_DAMAGED, "--workers", "2"), child=True),
+    Kind("tool service", ("--model", "sim/asker", "--live", *_DAMAGED, "--limit", "40"), child=True),
 )
 
 
@@ -98,11 +95,11 @@ def kinds_with_brought() -> tuple[Kind, ...]:
     shown = ("--display", "json")
     named = (*shown, "--run-id", RUN)
     absent = {"mcp": find_spec("mcp") is None, "sandboxed": bool(explain_no_sandbox())}
-    tools = ("--scenarios", "numbers.jsonl", "--model", "sim/oracle", "--tools", "live", *named)
+    tools = ("--scenarios", "numbers.jsonl", "--model", "sim/oracle", "--live", *named)
     agent = ("--agent", "brought:agent")
-    over = ("--over", "human=none,simulated", "--split", "underspecified", "--model", "sim/asker", "--tools", "replay", "--limit", "12")
+    over = ("--over", "human=none,simulated", "--split", "underspecified", "--model", "sim/asker", "--replay", "--limit", "12")
     return (
-        Kind("agent", ("--split", "underspecified", "--human", "simulated", "--tools", "live", "--limit", "24", *named), brought=agent),
+        Kind("agent", ("--split", "underspecified", "--human", "simulated", "--live", "--limit", "24", *named), brought=agent),
         *(Kind(f"tools from {kind}", tools, brought=source) for kind, source in SOURCES.items() if not absent.get(kind)),
         Kind("awareness", ("--task", "awareness", "--model", "sim/asker", *named)),
         Kind("refusal", ("--task", "refusal", "--model", "sim/asker", *named)),

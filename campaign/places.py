@@ -63,9 +63,7 @@ _PLACES: Final = (
     _Place("run, refusal", "x.jsonl", (*_RUN, "--task", "refusal", "--bfcl", "x.jsonl")),
     _Place("--config", "x.toml", (*_RUN, "--config", "x.toml"), deep=_TOML, largest=_SMALL),
     _Place("--grid", "x.toml", ("ablate", "--grid", "x.toml"), deep=_TOML, largest=_SMALL),
-    _Place("--prompts", "x.toml", (*_RUN, "--prompts", "x.toml"), deep=_TOML, largest=_SMALL),
     _Place("--prices", "x.toml", (*_RUN, "--prices", "x.toml"), deep=_TOML, largest=_SMALL),
-    _Place("--baseline", "x.jsonl", (*_RUN, "--baseline", "x.jsonl")),
     _Place("--template", "x.jinja", (*_RUN, "--task", "when2call", "--template", "x.jinja"), deep="", largest=_SMALL),
     _Place("--arguments", "x.json", ("tools", "check", "--arguments", "x.json"), largest=_SMALL),
     _Place("tools: document", "x.json", ("tools", "check", "--tools-from", "x.json"), largest=_DOCUMENT),
@@ -78,7 +76,7 @@ _PLACES: Final = (
     _Place("import, tools", "release/tools/Geo/x.json", (*_IMPORT, "--tools-to", "y"), largest=_DOCUMENT),
     _Place("import, traces", "x.jsonl", ("import", "traces", "x.jsonl")),
     _Place("--cassettes: tools", "tapes/tools/perfect.zip", (*_RUN, "--replay", "--cassettes", "tapes"), deep="", largest=2**30),
-    _Place("--cassettes: specs", "tapes/tools/specs.json", (*_RUN, "--tools", "replay", "--cassettes", "tapes"), largest=_DOCUMENT),
+    _Place("--cassettes: specs", "tapes/tools/specs.json", (*_RUN, "--replay", "--cassettes", "tapes"), largest=_DOCUMENT),
     _Place("export cassettes", "tapes/tools/perfect.zip", ("export", "cassettes", "--from", "tapes", "--to", "out"), deep="", largest=2**30),
     _Place("report: run.json", "runs/r/run.json", ("report", "runs/r"), largest=8 * 2**20),
 )  # fmt: skip

@@ -45,7 +45,7 @@ def _run(folder: Path, play: Play) -> tuple[str, float, int]:
     with serve(play, patience=MOST_SECONDS * 3) as server:
         document = {"openapi": "3.1.0", "servers": [{"url": server.url}], "paths": {"/t": {"get": {"operationId": "t", "summary": "Say."}}}}
         (folder / "d.json").write_text(json.dumps(document), encoding="utf-8")
-        args = ("--tools-from", "d.json", "--scenarios", "s.jsonl", "--model", "sim/oracle", "--display", "none", "--no-fail-fast")
+        args = ("--tools-from", "d.json", "--scenarios", "s.jsonl", "--model", "sim/oracle", "--display", "none")
         ran = talm("run", *args, "--run-id", "r", scratch=folder, seconds=180)
     return ran.wrong or ("" if ran.code in {0, 1} else f"exit {ran.code}: {ran.err[-200:]}"), ran.seconds, ran.most_memory
 
