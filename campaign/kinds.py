@@ -38,37 +38,35 @@ class Kind:
 
 
 KINDS: Final = (
-    Kind("run", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED)),
-    Kind(
-        "record tools", ("--model", "sim/asker", "--tools", "record", "--cassettes", "tapes", *_DAMAGED, "--limit", "40"), tapes="tapes/tools"
-    ),
-    Kind("model", ("--model", _MODEL, "--models", "live", "--tools", "replay", *_DAMAGED)),
+    Kind("run", ("--model", "sim/asker", "--replay", *_DAMAGED)),
+    Kind("record tools", ("--model", "sim/asker", "--record", "--cassettes", "tapes", *_DAMAGED, "--limit", "40"), tapes="tapes/tools"),
+    Kind("model", ("--model", _MODEL, "--live", *_DAMAGED)),
     Kind(
         "record model",
-        ("--task", "when2call", "--mode", "judge", "--model", _MODEL, "--models", "record", "--cassettes", "tapes", *_NAMED),
+        ("--task", "when2call", "--mode", "judge", "--model", _MODEL, "--record", "--cassettes", "tapes", *_NAMED),
         tapes="tapes",
     ),
     Kind(
         "judge",
-        ("--model", "sim/asker", "--tools", "replay", *_DAMAGED),
+        ("--model", "sim/asker", "--replay", *_DAMAGED),
         ("judge", RUN, "--judge", "llm", "--judge-model", _MODEL, "--live", "--display", "json"),
         sounds="judge_progress",
     ),
     Kind(
         "answer",
-        ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
+        ("--model", "sim/asker", "--live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
         ("answer", RUN, "--display", "plain"),
         typed=True,
         sounds="saved: ",
     ),
     Kind(
         "terminal",
-        ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
+        ("--model", "sim/asker", "--live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
         typed=True,
         sounds="saved: ",
     ),
     Kind("generate", (), ("scenarios", "generate", "--task", "when2call", "--out", "made", "--limit", "12"), sounds=""),
-    Kind("workers", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED, "--workers", "2")),
-    Kind("worker", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED, "--workers", "2"), child=True),
-    Kind("tool service", ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--limit", "40"), child=True),
+    Kind("workers", ("--model", "sim/asker", "--replay", *_DAMAGED, "--workers", "2")),
+    Kind("worker", ("--model", "sim/asker", "--replay", *_DAMAGED, "--workers", "2"), child=True),
+    Kind("tool service", ("--model", "sim/asker", "--live", *_DAMAGED, "--limit", "40"), child=True),
 )

@@ -81,11 +81,12 @@ def moves(messages, tools):
 """
 
 
-def started(directory: Path, agent: str, *more: str) -> subprocess.Popen[str]:
+def started(directory: Path, agent: str, **more: str) -> subprocess.Popen[str]:
     (directory / "stubborn_agents.py").write_text(STUBBORN, encoding="utf-8")
     kept = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")}
+    kept |= {f"TALM_SIM_{name.upper()}": value for name, value in more.items()}
     return subprocess.Popen(
-        [warm_python(), "-m", "talm_sim", *RUN, "--agent", f"stubborn_agents:{agent}", *more],
+        [warm_python(), "-m", "talm_sim", *RUN, "--agent", f"stubborn_agents:{agent}"],
         cwd=directory,
         env={**kept, "PYTHONPATH": f"{ROOT}{os.pathsep}{directory}"},
         stdin=subprocess.DEVNULL,
@@ -116,7 +117,7 @@ def test_limits_hold_and_nothing_holds_up_the_table_or_the_end_of_the_process(tm
     for agent in agents:
         code = ENDS[agent][0]
         (tmp_path / agent).mkdir()
-        started_at_once[agent] = started(tmp_path / agent, agent, "--turn-limit", "5", "--agent-timeout", "0.5" if code else "600")
+        started_at_once[agent] = started(tmp_path / agent, agent, turn_limit="5", agent_timeout="0.5" if code else "600")
     for agent, process in started_at_once.items():
         with process:
             try:
