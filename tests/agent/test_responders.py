@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from talm_sim.agent.replies import answer_at_once
 
 from talm_sim.agent.humans import NOT_ALLOWED, DecidingResponder, HumanReply, RecordedResponder, SimulatedResponder, question_digest
-from talm_sim.agent.replies import answer_at_once
 from talm_sim.agent.responders import RESPONDERS, ResponderContext, responder_kind
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.recordings import RecordedAnswer
