@@ -1,11 +1,11 @@
 """The names of the control models, behind `sim/`."""
 
-__all__ = ["CONTROLS", "EVERY_CONTROL", "FAULT_CONTROLS", "PERSON_CONTROLS"]
+__all__ = ["CONTROLS", "EVERY_CONTROL", "FAULT_CONTROLS"]
 
 CONTROLS = ("oracle", "eager", "cautious", "asker")
 """Those that differ in what they do where something is missing."""
 FAULT_CONTROLS = ("recoverer", "parrot", "liar")
 """Those that differ in what they do where a fault was injected; only tasks whose agent calls tools have them."""
-PERSON_CONTROLS = ("spammer", "stubborn")
+_PERSON_CONTROLS = ("spammer", "stubborn")
 """Those that differ in what they put to a person; the same tasks have them."""
-EVERY_CONTROL = (*CONTROLS, *FAULT_CONTROLS, *PERSON_CONTROLS)
+EVERY_CONTROL = (*CONTROLS, *FAULT_CONTROLS, *_PERSON_CONTROLS)

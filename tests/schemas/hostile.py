@@ -20,9 +20,7 @@ def _doublings(keyword: str, times: int) -> dict[str, Any]:
 _OBJECTS = [{"n": n, "m": [n]} for n in range(6_000)]
 HOSTILE: dict[str, tuple[Any, Any]] = {
     "pattern that goes back": ({"type": "string", "pattern": "^(a+)+$"}, "a" * 40 + "!"),
-    "pattern of alternatives": ({"type": "string", "pattern": "^(a|a|aa)*$"}, "a" * 60 + "!"),
     "pattern with a large repetition": ({"pattern": "([ab]?){4000}[ab]{4000}c"}, "ab" * 5_000),
-    "pattern with repetitions of repetitions": ({"pattern": "((a{0,99}){0,99}){0,99}$"}, "a" * 5_000 + "!"),
     "pattern of a million characters": ({"pattern": "a?" * 500_000 + "b"}, "a" * 5_000),
     "patterns that are large once they are made": (
         {"properties": {f"p{n}": {"pattern": rf"^\p{{L}}{{80}}{n}$"} for n in range(500)}},
@@ -33,13 +31,11 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
         ["a"] * 1_000,
     ),
     "pattern that ignores case": ({"pattern": "(?i)" + "[\x01-\U0010fffe]" * 100}, "a" * 50),
-    "many patterns": ({"allOf": [{"pattern": f"([ab]*a){{9}}c{n}"} for n in range(5_000)]}, "ab" * 5_000),
     "patternProperties": ({"patternProperties": {f"^(a+)+{n}$": {} for n in range(1_000)}}, {"a" * 30 + str(n): 1 for n in range(1_000)}),
     "additionalProperties beside patterns": (
         {"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False},
         {"a" * 40 + "!": 1, **{f"b{n}": 1 for n in range(3_000)}},
     ),
-    "propertyNames": ({"propertyNames": {"pattern": "^(\\w+\\s?)*$"}}, {"a" * 40 + "!": 1}),
     "uniqueItems of objects": ({"uniqueItems": True}, _OBJECTS),
     "uniqueItems of colliding numbers": ({"uniqueItems": True}, [n * (2**61 - 1) for n in range(60_000)] + ["x"]),
     "contains": ({"allOf": [{"contains": {"const": n}} for n in range(2_000)]}, _OBJECTS),
@@ -62,9 +58,7 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
         },
         [{"a": 1}] * 500,
     ),
-    "doublings of oneOf": (_doublings("oneOf", 30), "x"),
     "doublings of anyOf": (_doublings("anyOf", 30), "x"),
-    "doublings of allOf": (_doublings("allOf", 30), 1),
     "recursion that doubles": ({"anyOf": [{"properties": {"a": {"$ref": "#"}}, "required": ["b"]}] * 3}, nested(60)),
     "a circle of references": ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}, 1),
     "recursion without end": ({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}, 1),
@@ -86,16 +80,11 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
         {f"k{n}": 1 for n in range(2_000)},
     ),
     "faults that repeat a large value": ({"allOf": [{"minItems": 10**9}] * 3_000}, list(range(20_000))),
-    "alternatives that repeat a large value": ({"anyOf": [{"type": "integer"}] * 3_000}, "x" * 100_000),
     "unevaluatedProperties": (
         {"anyOf": [{"patternProperties": {f"^(a+)+{n}$": {}}} for n in range(300)], "unevaluatedProperties": False},
         {"a" * 30 + str(n): 1 for n in range(3_000)},
     ),
     "unevaluatedItems": ({"allOf": [{"contains": {"const": n}} for n in range(500)], "unevaluatedItems": False}, list(range(3_000))),
-    "another draft": (
-        {"$schema": "http://json-schema.org/draft-07/schema#", "pattern": "^(a+)+$", "items": {"$ref": "#"}},
-        ["a" * 40 + "!"],
-    ),
     "another draft in a part": (
         {"properties": {"a": {"$schema": "https://json-schema.org/draft/2020-12/schema", "allOf": [{"pattern": "^(a+)+$"}]}}},
         {"a": "a" * 40 + "!"},

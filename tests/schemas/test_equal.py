@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -115,14 +114,16 @@ def same(schema: Any, value: Any) -> None:
         assert best.message == found.message
 
 
-@pytest.mark.parametrize(("schema", "values"), CASES, ids=lambda one: "")
-def test_one_keyword_after_the_other(schema: dict[str, Any], values: list[Any]) -> None:
-    for value in values:
+def test_one_keyword_after_the_other() -> None:
+    wrong = []
+    for schema, value in ((schema, value) for schema, values in CASES for value in values):
         try:
-            Draft202012Validator(schema, registry=Registry()).is_valid(value)
+            same(schema, value)
         except OverflowError:
             continue  # a number that no float holds
-        same(schema, value)
+        except AssertionError as err:
+            wrong.append((schema, value, str(err)))
+    assert wrong == []
 
 
 NAMES = st.sampled_from(["a", "b", "ab", "x_1"])
@@ -178,7 +179,7 @@ def _few(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 SCHEMAS = st.recursive(st.sampled_from([{}, {"type": "string"}, {"type": "integer"}, {"minimum": 1}, True, False]), _few, max_leaves=6)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(SCHEMAS, st.sampled_from([{}, {"type": "integer"}, {"properties": {"a": True}}]), st.lists(VALUES, min_size=1, max_size=4))
 def test_keywords_together(schema: Any, shared: dict[str, Any], values: list[Any]) -> None:
     whole = {**schema, "$defs": {"d": shared}} if isinstance(schema, dict) else schema

@@ -55,30 +55,29 @@ def test_what_is_wrong_is_found_before_the_work_is_spent() -> None:
     assert fault is not None and fault.message == "'b' is a required property"
 
 
-@pytest.mark.parametrize(
-    ("schema", "value", "fits"),
-    [
-        ({"pattern": "^(?=a)b"}, "x", None),
-        ({"pattern": "^(?=a)b", "maxLength": 0}, "x", False),
-        ({"pattern": "^a*$"}, "a" * 10_000, True),
-        ({"pattern": "^a*$"}, "a" * 10_001, None),
-        ({"pattern": "a" * 10_001}, "x", None),
-        ({"not": {"pattern": "(?=a)"}}, "x", None),
-        ({"not": {"not": {"pattern": "(?=a)"}}}, "x", None),
-        ({"oneOf": [{"pattern": "(?=a)"}, {"type": "string"}]}, "x", None),
-        ({"anyOf": [{"pattern": "(?=a)"}, {"type": "integer"}]}, "x", None),
-        ({"anyOf": [{"pattern": "(?=a)"}, {"type": "integer"}]}, 1, True),
-        ({"if": {"pattern": "(?=a)"}, "then": False, "else": False}, "x", None),
-        ({"contains": {"pattern": "(?=a)"}, "maxContains": 0}, ["x"], None),
-        ({"patternProperties": {"(?=a)": False}}, {"x": 1}, None),
-        ({"patternProperties": {"(?=a)": False}, "additionalProperties": False}, {"x": 1}, None),
-        ({"$ref": "#/$defs/nowhere"}, 1, None),
-        ({"$ref": "https://example.org/elsewhere"}, 1, None),
-        ({"type": 5}, 1, None),
-    ],
-)
-def test_what_cannot_be_checked_is_neither_right_nor_wrong(schema: dict[str, Any], value: Any, fits: bool | None) -> None:
-    assert Schema(schema).fits(value) is fits
+UNCHECKED: list[tuple[dict[str, Any], Any, bool | None]] = [
+    ({"pattern": "^(?=a)b"}, "x", None),
+    ({"pattern": "^(?=a)b", "maxLength": 0}, "x", False),
+    ({"pattern": "^a*$"}, "a" * 10_000, True),
+    ({"pattern": "^a*$"}, "a" * 10_001, None),
+    ({"pattern": "a" * 10_001}, "x", None),
+    ({"not": {"pattern": "(?=a)"}}, "x", None),
+    ({"not": {"not": {"pattern": "(?=a)"}}}, "x", None),
+    ({"oneOf": [{"pattern": "(?=a)"}, {"type": "string"}]}, "x", None),
+    ({"anyOf": [{"pattern": "(?=a)"}, {"type": "integer"}]}, "x", None),
+    ({"anyOf": [{"pattern": "(?=a)"}, {"type": "integer"}]}, 1, True),
+    ({"if": {"pattern": "(?=a)"}, "then": False, "else": False}, "x", None),
+    ({"contains": {"pattern": "(?=a)"}, "maxContains": 0}, ["x"], None),
+    ({"patternProperties": {"(?=a)": False}}, {"x": 1}, None),
+    ({"patternProperties": {"(?=a)": False}, "additionalProperties": False}, {"x": 1}, None),
+    ({"$ref": "#/$defs/nowhere"}, 1, None),
+    ({"$ref": "https://example.org/elsewhere"}, 1, None),
+    ({"type": 5}, 1, None),
+]
+
+
+def test_what_cannot_be_checked_is_neither_right_nor_wrong() -> None:
+    assert [(schema, value) for schema, value, fits in UNCHECKED if Schema(schema).fits(value) is not fits] == []
 
 
 def test_patterns_that_are_not_checked_are_named() -> None:

@@ -22,7 +22,7 @@ from talm_sim.tools_env.trials import try_tools
 from talm_sim.types import Scenario, ToolCall, ToolSpec, Turn
 from tests.schemas.hostile import HOSTILE, nested
 
-SOME = ("pattern that goes back", "uniqueItems of objects", "doublings of oneOf", "contains", "anchors in a large schema", "another draft")
+SOME = ("pattern that goes back", "uniqueItems of objects", "doublings of anyOf", "contains", "anchors in a large schema")
 
 
 class Source:

@@ -14,7 +14,7 @@ from talm_sim.models.base import GenerationSettings
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["SEPARATORS", "DecodedTokens", "Grammar", "JsonGrammars", "StopRules", "end_tokens", "write"]
+__all__ = ["SEPARATORS", "Grammar", "JsonGrammars", "StopRules", "end_tokens", "write"]
 
 _END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<turn|>", "<|end_of_turn|>")
 """Where a turn ends, by model family."""
@@ -43,7 +43,7 @@ class Grammar(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class DecodedTokens:
+class _DecodedTokens:
     """The tokens that were written, without the one that ended them."""
 
     tokens: tuple[int, ...]
@@ -91,7 +91,7 @@ def write(
     sampling: Mapping[str, float] | None = None,
     grammar: Grammar | None = None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> DecodedTokens:
+) -> _DecodedTokens:
     """Continue a prompt.
 
     Args:
@@ -132,7 +132,7 @@ def write(
                 break
     finished = ended or (grammar is not None and grammar.done)
     likeliest = _top_tokens(seen[0], settings.alternatives, limits.name) if seen else ()
-    return DecodedTokens(tokens[:-1] if ended else tokens, len(tokens), "stop" if finished else "length", likeliest)
+    return _DecodedTokens(tokens[:-1] if ended else tokens, len(tokens), "stop" if finished else "length", likeliest)
 
 
 def _config(settings: GenerationSettings, options: Mapping[str, Any], limits: StopRules) -> Any:

@@ -17,20 +17,19 @@ from pydantic import Field
 from talm_sim.common.credentials import Hider, checked_credential, credentials_in_environment
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.recordings import HttpResponse
-from talm_sim.schemas import limit_work
+from talm_sim.schemas import NotChecked, Schema, limit_work
 from talm_sim.tools_env.person import current_person
 from talm_sim.tools_env.routes import answer, failure, oversized_response, posted
 from talm_sim.tools_env.sources import limits
 from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest, tool_spec
-from talm_sim.tools_env.sources.mcp_limits import is_too_large
-from talm_sim.tools_env.sources.mcp_results import explain_misfit
-from talm_sim.tools_env.sources.mcp_server import Server
 from talm_sim.tools_env.sources.openapi_document import simplify_schema
 from talm_sim.tools_env.sources.registry import SourceKind
 from talm_sim.types import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
+
+    from talm_sim.tools_env.sources.mcp_connection import Server
 
 __all__ = ["MCP", "McpOptions", "McpSource", "open_mcp"]
 
@@ -87,7 +86,7 @@ class McpSource:
         Raises:
             PrerequisiteError: It does not start, does not answer, or has no tool that can be taken.
         """
-        await self._first.open(START_S)
+        await self._first.connection.open(START_S)
         for tool, reason in self._first.connection.tools:
             self._add_tool(tool, reason)
             await asyncio.sleep(0)  # the end of the command is heard between tools
@@ -114,10 +113,12 @@ class McpSource:
     async def _call(self, server: Server, tool: str, arguments: Mapping[str, object], episode: str) -> HttpResponse:
         from mcp import MCPError
 
+        from talm_sim.tools_env.sources.mcp_wall import TOO_LARGE
+
         async with asyncio.timeout(CALL_S) as limit, server.call_under_way(episode, reads=tool in self.reading) as connection:
             try:
-                with connection.answering(current_person.get(), limit) as client:
-                    result = await client.call_tool(self._theirs[tool], dict(arguments))
+                with connection.elicitation.during_call(current_person.get(), limit):
+                    result = await connection.client.call_tool(self._theirs[tool], dict(arguments))
             except TimeoutError:
                 raise
             except Exception as err:
@@ -125,7 +126,7 @@ class McpSource:
                     raise
                 if not isinstance(err, MCPError):  # the client's own failures: a result that does not fit
                     return failure(502, self._hide.text(f"{type(err).__name__}: {' '.join(str(err).split())[:300]}"))
-                if is_too_large(err.error.message):
+                if any(said in err.error.message for said in (TOO_LARGE, "Server-sent event exceeded the ")):  # the second is the client's
                     return oversized_response(200)
                 wants_page = err.error.code == _URL_REQUIRED
                 more = " It wants the person to open a web page, which is refused here." if wants_page else ""
@@ -149,7 +150,7 @@ class McpSource:
         try:
             if result.is_error:
                 return failure(500, self._hide.text(value if isinstance(value, str) else json.dumps(value)))
-            if why := explain_misfit(self.responses.get(tool, {}), result.structured_content):
+            if why := _explain_misfit(self.responses.get(tool, {}), result.structured_content):
                 return failure(502, self._hide.text(why))
             made = answer(value)
         except (ValueError, RecursionError) as err:
@@ -164,7 +165,7 @@ class McpSource:
         await asyncio.gather(*(one.aclose() for one in servers.values()), *self._leaving)
 
     def _make_server(self) -> Server:
-        from talm_sim.tools_env.sources.mcp_connection import Connection  # it needs the client, which is an extra
+        from talm_sim.tools_env.sources.mcp_connection import Connection, Server  # they need the client, which is an extra
 
         request = self._request
         return Server(self.name, lambda: Connection(request, self._given, self._hide, CALL_S))
@@ -249,6 +250,17 @@ def _value_of(result: Any) -> Any:
         return json.loads(whole)
     except (ValueError, RecursionError):
         return whole
+
+
+def _explain_misfit(schema: JsonObject, value: Any) -> str:
+    """Say why a structured result does not fit its tool's schema, if it has one; empty if it does, or if that cannot be decided."""
+    if schema and value is None:
+        return "the tool has an output schema, but gave no structured result"
+    try:
+        fault = Schema(schema).fault(value)
+    except NotChecked:
+        return ""
+    return f"its structured result does not fit its output schema: {fault.message[:300]}" if fault else ""
 
 
 def _printable_name(name: str) -> str:

@@ -1,4 +1,4 @@
-"""One connection to an MCP server, from its start to its end."""
+"""Connections to MCP servers: a server that has ended is started, or connected to, again, and those who lost something are told."""
 
 from __future__ import annotations
 
@@ -9,23 +9,27 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp import Client
+from pydantic_core import to_json
 
 from talm_sim.common.credentials import Hider
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.tools_env.sources import limits
-from talm_sim.tools_env.sources.mcp_program import run_program
+from talm_sim.tools_env.sources.base import SourceRequest
+from talm_sim.tools_env.sources.mcp_elicitation import Elicitation
+from talm_sim.tools_env.sources.mcp_http import connect_http
+from talm_sim.tools_env.sources.mcp_stdio import run_program
+from talm_sim.tools_env.sources.mcp_wall import IncomingStream, OutgoingStream, Wall, explain_refusal
 from talm_sim.tools_env.sources.openapi_document import MOST_TOOLS
 
-if TYPE_CHECKING:
-    from mcp import Client
+__all__ = ["Connection", "Server"]
 
-    from talm_sim.tools_env.person import AskPerson
-    from talm_sim.tools_env.sources.base import SourceRequest
-
-__all__ = ["Connection"]
+RESTART_S = 25.0
+"""Seconds for a restart, fewer than a call may take, because the call waits for it."""
 
 STOP_S = 10.0
 MOST_LISTED = limits.MOST_BYTES
@@ -48,16 +52,14 @@ class Connection:
     """
 
     def __init__(self, request: SourceRequest, given: Mapping[str, str], hide: Hider, seconds: float) -> None:
-        from talm_sim.tools_env.sources.mcp_elicitation import Elicitation
-        from talm_sim.tools_env.sources.mcp_wall import Wall
-
-        self.client: Client | None = None
+        self.client: Any = None
         self.tools: list[tuple[Any, str]] = []
         """The tools, as the server describes them, each with the reason why the client refuses it, if any."""
         self.has: list[str] = []
         """What else the server has."""
         self._place, self._given, self._hide, self._seconds = request.place, given, hide, seconds
-        self._elicitation = Elicitation(request.name, hide) if request.person else None
+        self._person = request.person
+        self.elicitation = Elicitation(request.name, hide)
         self._said = bytearray()
         self._wall = Wall()
         self._stop = asyncio.Event()
@@ -67,18 +69,6 @@ class Connection:
     def ended(self) -> bool:
         """Whether nothing more comes from it."""
         return self.client is None or self._wall.ended.is_set()
-
-    @contextmanager
-    def answering(self, person: AskPerson | None, limit: asyncio.Timeout) -> Iterator[Client]:
-        """Yield the client for one call, during which the server may ask a person if it was told that there is one.
-
-        Args:
-            person: Whom it asks.
-            limit: The call's time limit, which is not in force while the person is awaited.
-        """
-        assert self.client is not None
-        with nullcontext() if self._elicitation is None else self._elicitation.during_call(person, limit):
-            yield self.client
 
     async def open(self, seconds: float) -> None:
         """Start the server and ask for its tools.
@@ -119,7 +109,9 @@ class Connection:
 
     async def _hold(self, ready: asyncio.Future[None]) -> None:
         try:
-            async with self._connect_client() as client:
+            # In later versions of the protocol than 2025-11-25 a server cannot ask for a form while a call runs.
+            person = self.elicitation if self._person else None
+            async with Client(self._transport(), mode="legacy" if person else "auto", elicitation_callback=person) as client:
                 await self._list(client)
                 self.client = client
                 if not ready.done():
@@ -134,56 +126,23 @@ class Connection:
             self.client = None
 
     @asynccontextmanager
-    async def _connect_client(self) -> AsyncIterator[Client]:
-        from mcp import Client
-
-        # In later versions of the protocol than 2025-11-25 a server cannot ask for a form while a call runs.
-        mode: Literal["auto", "legacy"] = "auto" if self._elicitation is None else "legacy"
-        async with Client(self._transport(), mode=mode, elicitation_callback=self._elicitation) as client:
-            yield client
-
-    @asynccontextmanager
     async def _transport(self) -> AsyncIterator[Any]:
-        from talm_sim.tools_env.sources.mcp_wall import IncomingStream, OutgoingStream
-
-        streams = self._connect_http() if self._place.startswith(("http://", "https://")) else self._connect_program()
+        if self._place.startswith(("http://", "https://")):
+            streams = connect_http(self._place, self._given.get("Authorization"), self._seconds, _PERSON_S if self._person else self._seconds)
+        else:
+            streams = run_program(self._words(), self._given, self._said)
         async with streams as (heard, sent):
             yield IncomingStream(heard, self._wall), OutgoingStream(sent, self._wall)
 
-    @asynccontextmanager
-    async def _connect_http(self) -> AsyncIterator[Any]:
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
-
-        from talm_sim.tools_env.sources.mcp_http import LimitedTransport
-
-        secret = self._given.get("Authorization")
-        headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-        headers["Accept-Encoding"] = limits.ACCEPTED_ENCODINGS
-        call_seconds = self._seconds if self._elicitation is None else _PERSON_S
-        transport = LimitedTransport(self._seconds, call_seconds)
-        timeout = httpx2.Timeout(self._seconds, read=call_seconds)
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False, transport=transport) as http,
-            streamable_http_client(self._place, http_client=http, max_sse_event_size=limits.MOST_BYTES) as streams,
-        ):
-            yield streams
-
-    @asynccontextmanager
-    async def _connect_program(self) -> AsyncIterator[Any]:
+    def _words(self) -> list[str]:
         if sys.platform == "win32":
             raise PrerequisiteError("a command needs Linux or macOS; start the server yourself and give its address")
         words = shlex.split(self._place)
         if shutil.which(words[0], path=self._given.get("PATH", os.environ.get("PATH"))) is None:
             raise PrerequisiteError("there is no such program")
-        async with run_program(words, self._given, self._said) as streams:
-            yield streams
+        return words
 
     async def _list(self, client: Client) -> None:
-        from pydantic_core import to_json
-
-        from talm_sim.tools_env.sources.mcp_wall import explain_refusal
-
         cursor: str | None = None
         size = 0
         for _ in range(_PAGES):
@@ -207,6 +166,76 @@ class Connection:
             with contextlib.suppress(Exception):  # most servers have none and say so in their own way
                 async with asyncio.timeout(_ASIDE_S):
                     self.has += [what] if getattr(await ask(), what) else []
+
+
+class Server:
+    """A server and the connection to it.
+
+    Args:
+        name: The source's name.
+        connect: Makes a connection, which is not open yet.
+    """
+
+    def __init__(self, name: str, connect: Callable[[], Connection]) -> None:
+        self.connection = connect()
+        self.alone = asyncio.Lock()
+        """Held by a call that may ask a person: what the server asks then belongs to that call."""
+        self.abandoned = False
+        """Whether a call was given up that may still be under way there."""
+        self._name = name
+        self._connect = connect
+        self._again: asyncio.Task[None] | None = None
+        self._changing: set[str] = set()
+        self._lost: set[str] = set()
+
+    @asynccontextmanager
+    async def call_under_way(self, episode: str, *, reads: bool) -> AsyncIterator[Connection]:
+        """Make a call of an episode in the block, on a connection that is open.
+
+        Raises:
+            ProviderError: The server cannot be restarted, or what the episode did there is lost.
+        """
+        connection = await self._live_connection()
+        if episode in self._lost:
+            self._lost.discard(episode)
+            raise ProviderError(f"The MCP server '{self._name}' has ended and was started again: what this episode did there is lost.")
+        if episode and not reads:
+            self._changing.add(episode)
+        try:
+            yield connection
+        except TimeoutError:
+            raise
+        except Exception:
+            if connection.ended:
+                self._changing.discard(episode)
+                raise ProviderError(f"The MCP server '{self._name}' has ended{connection.last_words()}.") from None
+            raise
+
+    async def aclose(self) -> None:
+        """End it."""
+        if self._again is not None:
+            self._again.cancel()
+            await asyncio.wait([self._again])
+        await self.connection.aclose()
+
+    async def _live_connection(self) -> Connection:
+        """Return the connection, made anew if it has ended; callers in between wait for the same one."""
+        if self.connection.ended:
+            if self._again is None or self._again.done():
+                self._again = asyncio.create_task(self._reconnect())
+                self._again.add_done_callback(lambda task: task.cancelled() or task.exception())  # those who waited may be gone
+            try:
+                await asyncio.shield(self._again)
+            except PrerequisiteError as err:
+                raise ProviderError(f"The MCP server '{self._name}' has ended and cannot be restarted: {err}") from None
+        return self.connection
+
+    async def _reconnect(self) -> None:
+        await self.connection.aclose()
+        self.connection = self._connect()
+        self._lost |= self._changing
+        self._changing.clear()
+        await self.connection.open(RESTART_S)
 
 
 def _first_error_line(err: BaseException) -> str:

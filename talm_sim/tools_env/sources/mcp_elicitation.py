@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ from talm_sim.common.credentials import Hider
 from talm_sim.tools_env.person import AskPerson
 from talm_sim.types import Decision, Form
 
-__all__ = ["Elicitation", "declare_forms_alone"]
+__all__ = ["Elicitation"]
 
 MOST_OF_A_FORM: Final = 100_000
 """Bytes that a form may have."""
@@ -87,17 +87,6 @@ class Elicitation:
             self._asking.discard(asking)
             if not self._asking and limit is not None and limit is self._limit:
                 limit.reschedule(now() + self._left)
-
-
-def declare_forms_alone(params: Mapping[str, Any] | None) -> None:
-    """Take the capability of URL mode, which the client always declares beside that of forms, out of the parameters of a request."""
-    if params is None:
-        return
-    declared = [params.get("capabilities"), *(params.get("_meta") or {}).values()]
-    for one in declared:
-        elicitation = one.get("elicitation") if isinstance(one, dict) else None
-        if isinstance(elicitation, dict):
-            elicitation.pop("url", None)
 
 
 def _explain_refusal(message: str, schema: Any) -> str:

@@ -6,15 +6,16 @@ import asyncio
 import json
 import zlib
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
 import httpx2
+from mcp.client.streamable_http import streamable_http_client
 
-from talm_sim.tools_env.sources.limits import AnswerTooLarge, Unpacker
-from talm_sim.tools_env.sources.mcp_limits import TOO_LARGE, Counts
-from talm_sim.tools_env.sources.mcp_lists import Mender
+from talm_sim.tools_env.sources import limits
+from talm_sim.tools_env.sources.mcp_wall import TOO_LARGE, Counts
 
-__all__ = ["LimitedTransport"]
+__all__ = ["connect_http"]
 
 UNASKED_S: Final = 5.0
 """Seconds for a message that expects no answer: all others wait for it."""
@@ -23,21 +24,34 @@ _RESUMED_S: Final = 0.5
 _FAILED: Final = -32603
 
 
-class BrokenStreamError(httpx2.SSEError, httpx2.StreamError):
+class _BrokenStreamError(httpx2.SSEError, httpx2.StreamError):
     """An error of both kinds: the client takes one as the end of a call from a stream of events, and the other from a JSON answer."""
 
     def __init__(self, message: str) -> None:
         httpx2.SSEError.__init__(self, message)
 
 
-class LimitedTransport(httpx2.AsyncHTTPTransport):
-    """Reads answers within limits.
+@asynccontextmanager
+async def connect_http(place: str, secret: str | None, seconds: float, call_seconds: float) -> AsyncIterator[tuple[Any, Any]]:
+    """Yield the streams of the client's messages: those from the server, and those to it.
 
     Args:
+        place: The address.
+        secret: A bearer token.
         seconds: How long a whole answer may take.
         call_seconds: How long the answer to a call of a tool may take.
     """
+    headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+    headers["Accept-Encoding"] = limits.ACCEPTED_ENCODINGS
+    timeout, transport = httpx2.Timeout(seconds, read=call_seconds), _LimitedTransport(seconds, call_seconds)
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False, transport=transport) as http,
+        streamable_http_client(place, http_client=http, max_sse_event_size=limits.MOST_BYTES) as streams,
+    ):
+        yield streams
 
+
+class _LimitedTransport(httpx2.AsyncHTTPTransport):
     def __init__(self, seconds: float, call_seconds: float) -> None:
         super().__init__(trust_env=False)
         self._seconds = seconds
@@ -47,11 +61,11 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request."""
         now = asyncio.get_running_loop().time()
-        asked, method = _read_request_id(request.content) if request.method == "POST" else (None, "")
-        if asked is not None:
+        message = json.loads(request.content) if request.method == "POST" else {}
+        if "method" in message and message.get("id") is not None:
             self._last_asked = now
-            seconds = self._call_seconds if method == "tools/call" else self._seconds
-            return await self._answer(request, asked, now + seconds, of_a_list=method == "tools/list")
+            seconds = self._call_seconds if message["method"] == "tools/call" else self._seconds
+            return await self._answer(request, message["id"], now + seconds)
         if request.method == "GET":
             # The client looks for the rest of an answer forever; without an answer's mark it asks for something nobody asked for.
             if "last-event-id" not in request.headers or now > self._last_asked + self._seconds:
@@ -63,9 +77,9 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
         except (TimeoutError, httpx2.TransportError):
             return httpx2.Response(202, request=request)
 
-    async def _answer(self, request: httpx2.Request, asked: Any, until: float, *, of_a_list: bool) -> httpx2.Response:
+    async def _answer(self, request: httpx2.Request, asked: Any, until: float) -> httpx2.Response:
         try:
-            return await self._request_limited(request, until, of_a_list=of_a_list)
+            return await self._request_limited(request, until)
         except httpx2.ConnectError:
             raise
         except TimeoutError:
@@ -74,21 +88,19 @@ class LimitedTransport(httpx2.AsyncHTTPTransport):
             told = f"{type(err).__name__}: {err}"
         return httpx2.Response(200, json={"jsonrpc": "2.0", "id": asked, "error": {"code": _FAILED, "message": told}}, request=request)
 
-    async def _request_limited(self, request: httpx2.Request, until: float, *, of_a_list: bool = False) -> httpx2.Response:
+    async def _request_limited(self, request: httpx2.Request, until: float) -> httpx2.Response:
         async with asyncio.timeout_at(until):
             found = await super().handle_async_request(request)
         headers = [(name, value) for name, value in found.headers.raw if name.lower() != b"content-encoding"]
-        mender = Mender(found.headers.get("content-type", "")) if of_a_list else None
-        stream = _Limited(cast(httpx2.AsyncByteStream, found.stream), found.headers.get("content-encoding", ""), until, mender)
+        stream = _Limited(cast(httpx2.AsyncByteStream, found.stream), found.headers.get("content-encoding", ""), until)
         return httpx2.Response(found.status_code, headers=headers, stream=stream, extensions=found.extensions)
 
 
 class _Limited(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream, encoding: str, until: float, mender: Mender | None) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, encoding: str, until: float) -> None:
         self._stream = stream
         self._until = until
-        self._mender = mender
-        self._unpacker = Unpacker(encoding)
+        self._unpacker = limits.Unpacker(encoding)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         parts, counts = aiter(self._stream), Counts()
@@ -99,23 +111,15 @@ class _Limited(httpx2.AsyncByteStream):
                 if part is None:
                     break
                 part = self._unpacker.feed(part)
-            except AnswerTooLarge:
-                raise BrokenStreamError(TOO_LARGE) from None
+            except limits.AnswerTooLarge:
+                raise _BrokenStreamError(TOO_LARGE) from None
             except TimeoutError:
-                raise BrokenStreamError("it took too long") from None
+                raise _BrokenStreamError("it took too long") from None
             except (zlib.error, httpx2.TransportError) as err:
-                raise BrokenStreamError(f"{type(err).__name__}: {err}") from None
+                raise _BrokenStreamError(f"{type(err).__name__}: {err}") from None
             if counts.exceed(part):
-                raise BrokenStreamError(TOO_LARGE)
-            yield part if self._mender is None else self._mender.feed(part)
-        if self._mender is not None:
-            yield self._mender.finish()
+                raise _BrokenStreamError(TOO_LARGE)
+            yield part
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-def _read_request_id(content: bytes) -> tuple[Any, str]:
-    """Return the id and the method of a request; None for a message that expects no answer."""
-    message = json.loads(content)
-    return (message.get("id"), message["method"]) if "method" in message else (None, "")

@@ -1,4 +1,4 @@
-"""Filter what passes between the MCP client and a server: each answer once, in a form that cannot break or burden the client."""
+"""What passes between the MCP client and a server: each answer once, within limits, in a form that cannot break or burden the client."""
 
 from __future__ import annotations
 
@@ -6,21 +6,32 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from pydantic_core import to_json
 
-from talm_sim.tools_env.sources.mcp_elicitation import declare_forms_alone
-from talm_sim.tools_env.sources.mcp_lists import UNREADABLE
-from talm_sim.types import JsonObject
+__all__ = ["TOO_LARGE", "Counts", "IncomingStream", "OutgoingStream", "Wall", "explain_refusal"]
 
-__all__ = ["MOST_OF_A_TOOL", "IncomingStream", "OutgoingStream", "Wall", "explain_refusal"]
-
+TOO_LARGE: Final = "talm-sim: answer too large"
+MOST_OF_A_TOOL: Final = 100_000
+"""Bytes that the description of one tool may have, its schema included."""
 _REFUSALS: Final = 20
 """Requests of the server, for example for a model's answer or a person's, that are answered per request of ours; further ones are ignored."""
 _HOLDS: Final = {"tools/list": "tools", "tools/call": "content", "resources/list": "resources", "prompts/list": "prompts"}
-MOST_OF_A_TOOL: Final = 100_000
-"""Bytes that the description of one tool may have, its schema included."""
+
+
+class Counts:
+    """Counts the lists, objects and values of JSON: the client needs a hundred times more memory for each than the text does."""
+
+    def __init__(self) -> None:
+        self._brackets = self._commas = 0
+
+    def exceed(self, piece: bytes) -> bool:
+        """Count those of the next piece; return whether there are more than may be read."""
+        self._brackets += piece.count(b"[") + piece.count(b"{")
+        self._commas += piece.count(b",")
+        return self._brackets > 100_000 or self._commas > 1_000_000
 
 
 class Wall:
@@ -40,7 +51,7 @@ class Wall:
     def asks(self, message: Any) -> None:
         """Note what the client sends."""
         if isinstance(message, JSONRPCRequest):
-            declare_forms_alone(message.params)
+            _declare_forms_alone(message.params or {})
             self._asked[message.id] = message.method
             self._refusals = _REFUSALS
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
@@ -63,7 +74,7 @@ class Wall:
             return JSONRPCError(jsonrpc="2.0", id=message.id, error=told)
 
     def _result(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
-        """Return a result, reduced to what is needed of it."""
+        """Return a result, reduced to what is needed of it: the client makes an object of each part."""
         held = _HOLDS.get(method, "")
         items = result.get(held)
         if not isinstance(items, list):
@@ -71,20 +82,17 @@ class Wall:
         if method == "tools/list":
             self.listed = items
             return {**result, held: [_minimal_tool(tool) for tool in items if not explain_refusal(tool)]}
-        return {**result, held: _join_parts(items) if method == "tools/call" else items[:1]}
+        if method != "tools/call":
+            return {**result, held: items[:1]}
+        texts = [str.__str__(part["text"]) if part["type"] == "text" else f"[{part['type']}]" for part in items]
+        return {**result, held: [{"type": "text", "text": "\n".join(texts)}] if texts else []}
 
 
 def explain_refusal(tool: Any) -> str:
     """Say why a tool cannot be shown to the client, which would refuse its whole page; empty if it can."""
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
         return "it has no name."
-    try:
-        size = len(to_json(tool))
-    except ValueError:
-        size = 0
-    if not size or UNREADABLE in tool:
-        return "its description is not JSON: it contains half a surrogate pair, or is nested too deeply."
-    if size > MOST_OF_A_TOOL:
+    if len(to_json(tool)) > MOST_OF_A_TOOL:
         return f"its description is longer than {MOST_OF_A_TOOL:,} bytes."
     schema = tool.get("inputSchema")
     if not isinstance(schema, dict) or schema.get("type") != "object":
@@ -92,19 +100,21 @@ def explain_refusal(tool: Any) -> str:
     return "" if isinstance(schema.get("properties", {}), dict) else "the properties of its inputSchema are not schemas."
 
 
-def _minimal_tool(tool: Mapping[str, Any]) -> JsonObject:
+def _minimal_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the client needs of a tool: its name, and which arguments go to headers."""
     properties = {name: one for name, one in tool["inputSchema"].get("properties", {}).items() if isinstance(one, dict)}
     return {"name": tool["name"], "inputSchema": {"type": "object", "properties": properties}}
 
 
-def _join_parts(content: list[Any]) -> list[dict[str, str]]:
-    """Join the parts of an answer into one: the client makes an object of each."""
-    texts = [str.__str__(part["text"]) if part["type"] == "text" else f"[{part['type']}]" for part in content]
-    return [{"type": "text", "text": "\n".join(texts)}] if texts else []
+def _declare_forms_alone(params: Mapping[str, Any]) -> None:
+    """Take the capability of URL mode, which the client always declares beside that of forms, out of the parameters of a request."""
+    for one in (params.get("capabilities"), *(params.get("_meta") or {}).values()):
+        elicitation = one.get("elicitation") if isinstance(one, dict) else None
+        if isinstance(elicitation, dict):
+            elicitation.pop("url", None)
 
 
-class IncomingStream:
+class IncomingStream(ObjectReceiveStream[Any]):
     """A stream of messages to the client, through the wall."""
 
     def __init__(self, stream: Any, wall: Wall) -> None:
@@ -122,29 +132,12 @@ class IncomingStream:
                 item.message = message
                 return item
 
-    def __aiter__(self) -> IncomingStream:
-        return self
-
-    async def __anext__(self) -> Any:
-        import anyio
-
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
     async def aclose(self) -> None:
         """Close it."""
         await self._stream.aclose()
 
-    async def __aenter__(self) -> IncomingStream:
-        return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        await self.aclose()
-
-
-class OutgoingStream:
+class OutgoingStream(ObjectSendStream[Any]):
     """A stream of messages from the client, seen by the wall."""
 
     def __init__(self, stream: Any, wall: Wall) -> None:
@@ -158,9 +151,3 @@ class OutgoingStream:
     async def aclose(self) -> None:
         """Close it."""
         await self._stream.aclose()
-
-    async def __aenter__(self) -> OutgoingStream:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.aclose()

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 SCHEMA: Final[dict[str, Any]] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -69,11 +71,6 @@ def flood_stderr() -> None:
         os.write(2, b"noise " * 10_000)
 
 
-def deaf() -> None:
-    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(one, signal.SIG_IGN)
-
-
 def dies_and_leaves(own_session: bool) -> None:
     child(own_session)
     os._exit(3)
@@ -108,120 +105,97 @@ def stops() -> None:
 
 STARTS: Final[dict[str, Callable[[], object]]] = {
     "silence": lambda: time.sleep(3600),
-    "end": lambda: os._exit(3),
     "end, leaving a child": lambda: dies_and_leaves(True),
     "a line without end": lambda: forever(b"x" * 65536),
-    "blanks without end": lambda: forever(b" " * 65536),
-    "lines without end": lambda: forever(b"x\n" * 30_000),
-    "progress without end": lambda: forever(note("progress", progressToken=1, progress=1) * 500),
     "requests without end": floods_requests,
     "no UTF-8": lambda: forever(b"\xff\xfe\n", 0.01),
     "refusal with escapes": lambda: say(id=1, error={"code": -32022, "message": ESCAPES, "data": {"supported": ["9"]}}) and sys.exit(ESCAPES),
     "no output": lambda: closes(1),
-    "no input": lambda: closes(0),
 }
 """Before anything is read."""
 
 FINE: Final[dict[str, Callable[[], object]]] = {
     "noise first": lambda: send(b"hello \xff\x00\n{}\n[]\nnull\n5\n" + ESCAPES.encode() + b"\n"),
-    "deaf": deaf,
-    "deaf child": lambda: child(False),
     "deaf grandchild of another session": lambda: child(True),
 }
 """The same, and all is well then."""
 
 HANDS: Final[dict[str, Callable[[Any], object]]] = {
     "10 MB": lambda id: say(id=id, result={"instructions": "x" * 10 * MIB}),
-    "800 deep": lambda id: whole(id, b'{"capabilities":' + b'{"a":' * 800 + b"1" + b"}" * 801),
-    "of another": lambda id: say(id=77, result={}),
     "empty": lambda id: say(id=id, result={}),
-    "of another version": lambda id: say(id=id, result={"protocolVersion": "1", "capabilities": {}, "serverInfo": {"name": "", "version": ""}}),
 }
 """In place of an answer to the handshake."""
 
 DEEP: Final = json.loads('{"a":' * 300 + "1" + "}" * 300)
 LISTS: Final[dict[str, Any]] = {
     "no type": {"name": "odd", "inputSchema": {"properties": {}}},
-    "a reference alone": {"name": "odd", "inputSchema": {"$ref": "#/$defs/a", "$defs": {"a": SCHEMA}}},
-    "no schema": {"name": "odd"},
-    "no name": {"inputSchema": SCHEMA},
-    "an empty name": {"name": "", "inputSchema": SCHEMA},
     "a name of another script": {"name": "日本語", "inputSchema": SCHEMA},
     "a number for a name": {"name": 5, "inputSchema": SCHEMA},
-    "no object": "odd",
     "null": None,
-    "a control character in a parameter": {"name": "odd", "inputSchema": {"type": "object", "properties": {"a\x1b[2J": {}}}},
-    "a bidirectional character in a parameter": {"name": "odd", "inputSchema": {"type": "object", "properties": {"a\u202eb": {}}}},
     "one deep within": {"name": "odd", "inputSchema": {"type": "object", "properties": {"a": {"properties": {"b\x07": {}}}}}},
     "a description of 3,000,000 characters": {"name": "odd", "description": "x" * 3_000_000, "inputSchema": SCHEMA},
-    "a schema 300 deep": {"name": "odd", "inputSchema": {"type": "object", "properties": {"a": DEEP}}},
-    "half a character": {"name": "odd", "description": "\ud800", "inputSchema": SCHEMA},
     "properties that are none": {"name": "odd", "inputSchema": {"type": "object", "properties": [1]}},
     "the name of another": {"name": "good", "inputSchema": SCHEMA},
     "escapes in its name": {"name": ESCAPES, "inputSchema": {"type": "array"}},
 }
-"""A tool that cannot be taken."""
+"""Tools that cannot be taken: `list: all` offers them all."""
 
 PAGES: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {
     "pages without end": lambda cursor: pages(cursor, lambda number: [{**GOOD, "name": f"t{number}"}]),
-    "pages of the same without end": lambda cursor: pages(cursor, lambda number: [GOOD]),
     "pages of 1 MB": lambda cursor: pages(cursor, lambda n: [{**GOOD, "name": f"t{n}x{k}", "description": "x" * 90_000} for k in range(11)]),
     "a page of 10 MB": lambda cursor: {"tools": [GOOD, {**GOOD, "name": "t", "description": "x" * 10 * MIB}]},
     "a page of 60,000 tools": lambda cursor: {"tools": [{"name": "a"}] * 60_000},
+    "a tool 300 deep": lambda cursor: {"tools": [GOOD, {"name": "odd", "inputSchema": {"type": "object", "properties": {"a": DEEP}}}]},
+    "half a character": lambda cursor: {"tools": [GOOD, {"name": "odd", "description": "\ud800", "inputSchema": SCHEMA}]},
     "no list": lambda cursor: {"tools": {"good": GOOD}},
-    "a cursor that is none": lambda cursor: {"tools": [GOOD, BAD], "nextCursor": 5},
 }
 
 CALLS: Final[dict[str, Callable[[Any], object]]] = {
     "silence": lambda id: None,
-    "end": lambda id: os._exit(3),
-    "end, leaving a child": lambda id: dies_and_leaves(False),
     "end, leaving a child of another session": lambda id: dies_and_leaves(True),
     "killed": lambda id: os.kill(os.getpid(), signal.SIGKILL),
     "stopped": lambda id: stops(),
     "no output": lambda id: os.close(1),
-    "a line without end": lambda id: forever(b"x" * 65536),
     "an answer without end": lambda id: forever(b"x" * 65536, first=b'{"jsonrpc":"2.0","id":%d,"result":{"a":"' % id),
-    "10 MB of text": lambda id: say(id=id, result=text("x" * 10 * MIB)),
     "10 MB, the id last": lambda id: send(b'{"result":%s,"jsonrpc":"2.0","id":%d}\n' % (json.dumps(text("x" * 10 * MIB)).encode(), id)),
-    "500,000 parts": lambda id: say(id=id, result={"content": text("")["content"] * 500_000}),
     "100,001 parts": lambda id: say(id=id, result={"content": text("")["content"] * 100_001}),
     "4 MB of lists": lambda id: whole(id, b'{"content":[],"structuredContent":{"a":[' + b"[]," * 1_300_000 + b"1]}}"),
-    "4 MB of objects in text": lambda id: say(id=id, result=text("[" + '{"a":1},' * 480_000 + "1]")),
     "800 deep": lambda id: whole(id, b'{"structuredContent":{"a":' + b"[" * 800 + b"]" * 800 + b'},"content":[]}'),
-    "800 deep in text": lambda id: say(id=id, result=text("[" * 800 + "]" * 800)),
-    "100,000 deep": lambda id: whole(id, b"[" * 100_000 + b"]" * 100_000),
     "no UTF-8": lambda id: whole(id, b'{"content":[{"type":"text","text":"\xff"}]}'),
-    "no JSON": lambda id: whole(id, b'{"content":'),
-    "NaN": lambda id: whole(id, b'{"content":[],"structuredContent":{"a":NaN}}'),
     "half a character": lambda id: say(id=id, result=text("\ud800")),
-    "an error with half a character": lambda id: say(id=id, result={"isError": True, **text('"\\ud800"')}),
     "an error of 3 MB with escapes": lambda id: say(id=id, error={"code": -1, "message": ESCAPES * 100_000}),
-    "an error that is none": lambda id: say(id=id, error=5),
     "a result that is none": lambda id: say(id=id, result=5),
-    "content that is none": lambda id: say(id=id, result={"content": 5}),
     "parts that are none": lambda id: say(id=id, result={"content": [5, None]}),
-    "text that is none": lambda id: say(id=id, result={"content": [{"type": "text", "text": 5}]}),
-    "an unknown version": lambda id: send(b'{"jsonrpc":"3.0","id":%d,"result":{}}\n' % id),
     "progress without end": lambda id: forever(note("progress", progressToken=id, progress=1) * 500),
-    "logs without end": lambda id: forever(note("message", level="error", data=ESCAPES * 100) * 50),
     "errors without end": lambda id: flood_stderr(),
     "requests without end": lambda id: floods_requests(),
     "unknown ids without end": lambda id: forever(b'{"jsonrpc":"2.0","id":987654,"result":{}}\n' * 500),
     "a byte each half second": drips,
+    "a page to open first": lambda id: say(id=id, error={"code": -32042, "message": "Pay first."}),
     "more input": lambda id: say(id=id, result={"resultType": "input_required", "inputRequests": {}, "requestState": "x"}),
 }
 """Each fails the call, or ends the server."""
 
 ANSWERED: Final[dict[str, Callable[[Any], object]]] = {
     "twice": lambda id: [say(id=id, result=text("first")), say(id=id, result=text("second"))],
-    "unknown ids first": lambda id: [say(id=n, result=text("x")) for n in range(1000, 1100)] + [say(id=id, result=text("first"))],
     "another's id as text": lambda id: say(id=str(id), result=text("first")),
     "noise first": lambda id: [send(b"\xff\xfe\n" + ESCAPES.encode() + b"\n"), say(id=id, result=text("first"))],
     "a request first": lambda id: [send(asks(1)), say(id=id, result=text("first"))],
+    "1.5 MB": lambda id: say(id=id, result=text("x" * 1_500_000)),
     "other tools from now on": lambda id: [send(note("tools/list_changed")), say(id=id, result=text("first"))],
 }
 """Each answers the call."""
+
+
+def living(mark: str) -> list[str]:
+    """Command lines of the servers that bear a mark, and of what they left behind."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if mark in words and "talm_sim" not in words:
+                found.append(" ".join(words))
+    return found
 
 
 def main(mode: str) -> None:
@@ -240,7 +214,7 @@ def main(mode: str) -> None:
             case "tools/list" if kind == "page":
                 say(id=id, result=PAGES[what](params.get("cursor")))
             case "tools/list":
-                odd = [LISTS[what]] if kind == "list" else [{"name": "new", "inputSchema": SCHEMA}] if changed else []
+                odd = [*LISTS.values()] if kind == "list" else [{"name": "new", "inputSchema": SCHEMA}] if changed else []
                 say(id=id, result={"tools": [*odd, GOOD] if changed else [*odd, GOOD, BAD]})
             case "tools/call" if params["name"] == "bad" and kind == "call":
                 changed = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import socket
 import subprocess
@@ -22,7 +21,6 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.tools_env.sources import mcp
 from talm_sim.tools_env.sources.registry import open_source
 from talm_sim.tools_env.toolbox import open_tools
-from tests.warm import warm_python
 
 HEAD = """
 import os, sys, time
@@ -155,46 +153,24 @@ async def test_over_http_it_is_shown_the_credential_that_was_named_and_tells_nob
     ]
 
 
-async def test_over_stdio_it_is_given_no_variable_but_those_named(fresh: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_over_stdio(fresh: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_API_KEY", "key-of-the-shop-1")
     monkeypatch.setenv("CITY", "Oslo")
+    with pytest.raises(PrerequisiteError, match="the environment variable NOT_SET is not set"):
+        await open_source(fresh(FAILING) + ",env=NOT_SET")
     tools = await open_tools([fresh(FAILING) + ",env=CITY"])
     try:
         told = (await tools.call("tell", {"n": 1}))[0].body.decode()
-    finally:
-        await tools.aclose()
-    assert "CITY" in told and "SHOP_API_KEY" not in told
-    with pytest.raises(PrerequisiteError, match="the environment variable NOT_SET is not set"):
-        await open_source(fresh(FAILING) + ",env=NOT_SET")
-
-
-async def test_what_a_tool_refuses_is_its_answer(fresh: Callable[[str], str]) -> None:
-    tools = await open_tools([fresh(FAILING)])
-    try:
+        assert "CITY" in told and "SHOP_API_KEY" not in told, "it is given no variable but those named"
         response, _ = await tools.call("refuse", {"n": 1})
-    finally:
-        await tools.aclose()
-    assert response.status >= 400 and "the shop is closed" in response.body.decode()
-
-
-async def test_one_that_dies_in_a_call_is_told_with_its_last_words(fresh: Callable[[str], str]) -> None:
-    tools = await open_tools([fresh(FAILING)])
-    try:
-        for _ in range(2):
-            with pytest.raises(ProviderError, match=r"^The MCP server 'server' has ended; it said: the disk is full\.$"):
-                await tools.call("die", {"n": 1})
-    finally:
-        await tools.aclose()
-
-
-async def test_a_call_that_is_never_answered_runs_out_of_time(fresh: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp, "CALL_S", 0.3)
-    tools = await open_tools([fresh(FAILING)])
-    try:
+        assert response.status >= 400 and "the shop is closed" in response.body.decode()
+        monkeypatch.setattr(mcp, "CALL_S", 0.3)
         with pytest.raises(TimeoutError):
             await tools.call("wait", {"n": 1})
         monkeypatch.setattr(mcp, "CALL_S", 100.0)
-        assert json.loads((await tools.call("tell", {"n": 1}))[0].body)
+        for _ in range(2):
+            with pytest.raises(ProviderError, match=r"^The MCP server 'server' has ended; it said: the disk is full\.$"):
+                await tools.call("die", {"n": 1})
     finally:
         await tools.aclose()
 
@@ -209,14 +185,7 @@ async def test_an_address_that_answers_no_more_is_told(tmp_path: Path) -> None:
         await tools.aclose()
 
 
-async def test_what_a_server_says_beside_the_protocol_is_not_printed(fresh: Callable[[str], str]) -> None:
-    text = fresh(FAILING.replace("import os, sys, time", "import os, sys, time\nprint('hello, dear user', flush=True)"))
-    code = f"import asyncio\nfrom talm_sim.tools_env.toolbox import open_tools\n{LISTED}\nasyncio.run(main({text!r}))"
-    ended = subprocess.run([warm_python(), "-c", code], check=False, capture_output=True, text=True, timeout=120)
-    assert (ended.stdout, ended.stderr, ended.returncode) == ("['die', 'wait', 'refuse', 'tell']\n", "", 0)
-
-
-async def test_an_address_of_a_web_page_is_one_line() -> None:
+async def test_what_is_said_beside_the_protocol_is_not_printed(fresh: Callable[[str], str]) -> None:
     class Page(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -228,17 +197,18 @@ async def test_an_address_of_a_web_page_is_one_line() -> None:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    thread = threading.Thread(target=http.serve_forever, daemon=True)
-    thread.start()
-    url = f"mcp:http://127.0.0.1:{http.server_port}/mcp"
-    code = f"import asyncio\nfrom talm_sim.tools_env.toolbox import open_tools\n{LISTED}\nasyncio.run(main({url!r}))"
-    ended = await asyncio.to_thread(subprocess.run, [warm_python(), "-c", code], check=False, capture_output=True, text=True, timeout=120)
-    http.shutdown()
-    http.server_close()
-    thread.join()
-    assert ended.stderr == "" and ended.stdout.count("\n") == 1
-    assert "could not be asked for its tools (Unexpected content type: text/html)" in ended.stdout
+    text = fresh(FAILING.replace("import os, sys, time", "import os, sys, time\nprint('hello, dear user', flush=True)"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as http:
+        thread = threading.Thread(target=http.serve_forever, daemon=True)
+        thread.start()
+        both = [text, f"mcp:http://127.0.0.1:{http.server_port}/mcp"]
+        code = f"import asyncio\nfrom talm_sim.tools_env.toolbox import open_tools\n{LISTED}\nfor one in {both}: asyncio.run(main(one))"
+        ended = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=120)
+        http.shutdown()
+        thread.join()
+    listed, refused = ended.stdout.splitlines()
+    assert (listed, ended.stderr, ended.returncode) == ("['die', 'wait', 'refuse', 'tell']", "", 0)
+    assert "could not be asked for its tools (Unexpected content type: text/html)" in refused
 
 
 async def test_nobody_at_an_address_is_one_line() -> None:
@@ -266,6 +236,5 @@ async def test_an_mcp_server_that_never_answers_is_ended(monkeypatch: pytest.Mon
 async def test_a_server_of_which_no_tool_can_be_taken_names_the_first_reason(fresh: Callable[[str], str]) -> None:
     resource = '@server.resource("note://one")\ndef note() -> str:\n    return "a note"\n\n'
     prompt = '@server.prompt()\ndef ask() -> str:\n    return "a prompt"\n\n'
-    for has in (resource, resource + prompt):
-        with pytest.raises(PrerequisiteError, match=r"has no usable tool: resources: an agent is offered only tools\.$"):
-            await open_source(fresh(HEAD + has + "server.run()\n"))
+    with pytest.raises(PrerequisiteError, match=r"has no usable tool: resources: an agent is offered only tools\.$"):
+        await open_source(fresh(HEAD + resource + prompt + "server.run()\n"))

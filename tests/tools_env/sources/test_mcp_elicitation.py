@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
-import shlex
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -218,48 +216,6 @@ async def test_secrets_are_shown_to_nobody(monkeypatch: pytest.MonkeyPatch) -> N
     assert "abcdefghij" not in person.asked[0].message
 
 
-# --- as it is installed -----------------------------------------------------------------------------------------------------------------
-
-EVERYTHING = os.environ.get("MCP_EVERYTHING", "")
-"""The command of npm's `@modelcontextprotocol/server-everything`, where it is installed."""
-PROXY = """
-import json, subprocess, sys, threading
-
-server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-def bring():
-    for line in server.stdout:
-        sys.stdout.buffer.write(line)
-        sys.stdout.buffer.flush()
-
-threading.Thread(target=bring, daemon=True).start()
-for line in sys.stdin.buffer:
-    message = json.loads(line)
-    if message.get("method") == "initialize":
-        message["params"]["capabilities"]["elicitation"]["url"] = {}
-    server.stdin.write(json.dumps(message).encode() + b"\\n")
-    server.stdin.flush()
-"""
-
-
-@pytest.mark.skipif(not EVERYTHING, reason="MCP_EVERYTHING does not name the server's command")
-async def test_npm_s_server_everything(tmp_path: Path) -> None:
-    tool = "trigger_elicitation_request"
-    async with opened(f"e=mcp:{EVERYTHING}", person=False) as tools:
-        alone = {*tools.specs}
-    person = Person(Decision(action="accept", content={"name": "Ann", "integer": 7}), Decision(action="decline"), Decision(action="cancel"))
-    async with opened(f"e=mcp:{EVERYTHING}") as tools:
-        assert {*tools.specs} - alone == {tool}
-        accepted, declined, cancelled = [await call(tools, tool, person) for _ in range(3)]
-    assert "Name: Ann" in accepted and '"integer": 7' in accepted and "declined" in declined and "cancelled" in cancelled
-    assert len(person.asked[0].fields["properties"]) == 13
-    (tmp_path / "proxy.py").write_text(PROXY, encoding="utf-8")
-    async with opened(f"e=mcp:{sys.executable} {shlex.quote(str(tmp_path / 'proxy.py'))} {EVERYTHING}") as tools:
-        refused: Callable[..., Any] = lambda **more: call(tools, "trigger_url_elicitation", Person(), url="https://pay.example", **more)  # noqa: E731
-        assert "URL mode is not supported" in (await refused())["detail"]
-        assert "open a web page, which is refused here" in (await refused(errorPath=True))["detail"]
-
-
 SDK = """
 import os, sys
 from mcp.server.mcpserver import Context, MCPServer
@@ -278,20 +234,11 @@ async def book(flight: str, context: Context) -> str:
 """
 
 
-@pytest.mark.parametrize("http", [False, True], ids=["stdio", "http"])
-async def test_a_server_of_the_official_kit(http: bool, tmp_path: Path) -> None:
-    if http:
-        with over_http(tmp_path, SDK) as url:
-            await _book(f"k=mcp:{url}")
-    else:
-        (tmp_path / "kit.py").write_text(f"{SDK}\nserver.run()\n", encoding="utf-8")
-        await _book(f"k=mcp:{sys.executable} {tmp_path / 'kit.py'}")
-
-
-async def _book(text: str) -> None:
+async def test_a_server_of_the_official_kit_over_http(tmp_path: Path) -> None:
     people = [Person(ACCEPTED), Person(Decision(action="decline"))]
-    async with opened(text) as tools:
-        calls = (call(tools, "book", person, f"s@{number}", flight=f"VN{number}") for number, person in enumerate(people))
-        one, other = await asyncio.gather(*calls)
+    with over_http(tmp_path, SDK) as url:
+        async with opened(f"k=mcp:{url}") as tools:
+            calls = (call(tools, "book", person, f"s@{number}", flight=f"VN{number}") for number, person in enumerate(people))
+            one, other = await asyncio.gather(*calls)
     assert "accept 12A" in json.dumps(one) and "decline" in json.dumps(other)
     assert [person.asked[0].message for person in people] == ["Which seat on VN0?", "Which seat on VN1?"]

@@ -9,7 +9,7 @@ from talm_sim.models.formats.base import ParsedCall, Piece
 from talm_sim.models.formats.literals import BrokenError, read_json, skip_space
 from talm_sim.models.formats.shown import ShownParameters
 
-__all__ = ["NAME", "Opening", "arguments_at", "cut", "unreadable_call"]
+__all__ = ["NAME", "Opening", "arguments_at", "cut"]
 
 NAME = r"[^\W\d][\w.-]{0,255}+"
 """A tool's name, as the source of a regular expression."""
@@ -29,10 +29,10 @@ def cut(match: re.Match[str], at: int, stop: re.Pattern[str], form: str, name: s
     """
     text, found = match.string, stop.search(match.string, at)
     end = len(text) if found is None else found.end() if found["end"] else found.start()
-    return Piece(match.start(), end, (unreadable_call(text[match.start() : end], name),), form)
+    return Piece(match.start(), end, (_unreadable_call(text[match.start() : end], name),), form)
 
 
-def unreadable_call(written: str, name: str = "") -> ParsedCall:
+def _unreadable_call(written: str, name: str = "") -> ParsedCall:
     """Return a call that cannot be read, as it was written."""
     return ParsedCall(name or "unknown", raw=written.strip() or "(empty)")
 

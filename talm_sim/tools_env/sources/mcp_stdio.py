@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import math
 import os
 import re
@@ -13,17 +12,16 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import anyio
+from anyio.streams.memory import MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from pydantic_core import from_json
 
 from talm_sim.tools_env.sources import limits
-from talm_sim.tools_env.sources.mcp_limits import TOO_LARGE, Counts
-
-if TYPE_CHECKING:
-    import anyio
-    from anyio.streams.memory import MemoryObjectSendStream
-    from mcp.shared.message import SessionMessage
-
-    Sent = anyio.abc.ObjectSendStream[SessionMessage]
+from talm_sim.tools_env.sources.mcp_wall import TOO_LARGE, Counts
 
 __all__ = ["run_program"]
 
@@ -55,8 +53,6 @@ async def run_program(words: Sequence[str], given: Mapping[str, str], said: byte
     Yields:
         The streams of the client's messages: those from the server, and those to it.
     """
-    import anyio
-
     command = [sys.executable, "-I", "-S", str(_WATCHER), str(os.getpid()), str(PATIENCE_S), *words]
     environment = {name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(given)
     pipe = asyncio.subprocess.PIPE
@@ -78,8 +74,6 @@ async def run_program(words: Sequence[str], given: Mapping[str, str], said: byte
 
 
 async def _read(stdout: asyncio.StreamReader, heard: MemoryObjectSendStream[Any]) -> None:
-    import anyio
-
     lines = _Lines()
     with heard, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         while piece := await stdout.read(_PIECE):
@@ -124,38 +118,18 @@ class _Lines:
 
 def _message(line: bytes) -> SessionMessage | None:
     """Return a line's message; None for anything that is not a message and belongs to no request of ours, such as a program's own output."""
-    from mcp.shared.message import SessionMessage
-    from mcp.types import jsonrpc_message_adapter
-
     if not line.strip():
         return None
     if len(line) > limits.MOST_BYTES or Counts().exceed(line):
         return _refused(line, TOO_LARGE)
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_python(_value(line), by_name=False))
+        return SessionMessage(jsonrpc_message_adapter.validate_python(from_json(line), by_name=False))
     except ValueError as err:
         return _refused(line, f"its answer cannot be read: {' '.join(str(err).split())[:200]}")
 
 
-def _value(line: bytes) -> Any:
-    from pydantic_core import from_json
-
-    try:
-        return from_json(line)
-    except ValueError:
-        # In a list of tools, one with half a character or too deep a schema is left out by itself.
-        with contextlib.suppress(ValueError, RecursionError):
-            value = json.loads(line)
-            if isinstance(value, dict) and isinstance(value.get("result"), dict) and "tools" in value["result"]:
-                return value
-        raise
-
-
 def _refused(line: bytes, reason: str) -> SessionMessage | None:
     """Return the failure of the request that a line answers; None if its beginning and end do not show which."""
-    from mcp.shared.message import SessionMessage
-    from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError
-
     found = _ID_FIRST.match(line[:_ENDS]) or _ID_LAST.search(line[-_ENDS:])
     if found is None:
         return None
