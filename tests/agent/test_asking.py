@@ -1,4 +1,4 @@
-"""What asks the user in words, and what does not: the rule is docs/asking.md, the labelled set beside this file was labelled by it."""
+"""What asks the user in words, and what does not: the rule is docs/numbers.md, the labelled set beside this file was labelled by it."""
 
 from __future__ import annotations
 
