@@ -145,8 +145,8 @@ def test_published_answers_that_ask_are_told_from_those_that_do_not(bench_data: 
 
 
 def examples(section: str) -> list[str]:
-    page = (Path(__file__).parents[2] / "docs" / "asking.md").read_text(encoding="utf-8")
-    part = page.split(f"## {section}\n")[1].split("\n## ")[0]
+    page = (Path(__file__).parents[2] / "docs" / "numbers.md").read_text(encoding="utf-8")
+    part = page.split(f"### {section}\n")[1].split("\n#")[0]
     return [" ".join(found.split()) for found in re.findall(r'"([^"]+)"', part)]
 
 
