@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import random
-import shutil
 import socket
 import sqlite3
 import string
@@ -16,10 +14,10 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
-from campaign.base import ROOT, Outcome, Part, Ran, talm
+from campaign.base import Outcome, Part, Ran, talm
 from campaign.servers import MODELS, TURNS, Play, http, serve
 
 __all__ = ["PARTS"]
@@ -273,99 +271,4 @@ def plant(count: int, rng: random.Random, scratch: Path) -> Outcome:
     return Outcome(count, failures, {"beside them keys and passwords": str(2 * len(batches)), "checkpoints read": str(checkpoints)})
 
 
-# --- look-alikes ---
-
-
-def _gold(data: Path) -> Iterator[str]:
-    """Gold arguments of API-Bank that are given as tokens, passwords and keys, and others."""
-    for path in sorted(data.rglob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            arguments = json.loads(line).get("param_dict") if line.strip() else None
-            yield from (
-                str(value) for name, value in (arguments or {}).items() if any(word in name for word in ("token", "password", "key", "user"))
-            )
-
-
-def _facts() -> Iterator[str]:
-    """Facts of the packaged scenarios."""
-    for path in sorted((ROOT / "talm_sim" / "scenarios" / "data").rglob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            yield from _strings(json.loads(line))
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _strings(item)
-
-
-def _made_up(rng: random.Random) -> list[str]:
-    hexes = "0123456789abcdef"
-    uuid = "-".join(_token(rng, size, hexes) for size in (8, 4, 4, 4, 12))
-    page = base64.b64encode(f"page:{rng.randrange(99)}:{_token(rng, 12)}".encode()).decode()
-    return [
-        *(_token(rng, size, hexes) for size in (32, 40, 64)), uuid, page, "CAUQ" + _token(rng, 20),
-        f"task-{_token(rng, 20, hexes)}", "a bearer bond", "no token", f"sha256:{_token(rng, 64, hexes)}",
-    ]  # fmt: skip
-
-
-def keep(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    """Let a model say look-alikes in texts and arguments, and find them in the episodes, live and replayed, as they were said."""
-    given = os.environ.get("TALM_SIM_BENCH_DATA")
-    data = Path(given) / "apibank" if given else None
-    gold = sorted(set(_gold(data))) if data is not None and data.is_dir() else []
-    facts = sorted({text for text in _facts() if 8 <= len(text) <= 200})
-    made_up = [text for _ in range(count) for text in _made_up(rng)]
-    said: list[str] = []
-    for number in range(count):
-        said.append(rng.choice((gold, facts, made_up)[number % 3] or made_up))
-    failures: list[str] = []
-    for number, start in enumerate(range(0, count, 25)):
-        failures += _kept(said[start : start + 25], ("chat", "messages")[number % 2], scratch / f"{number}")
-    figures = {"gold arguments": str(len(gold)) if gold else "none: TALM_SIM_BENCH_DATA holds no apibank", "facts": f"{len(facts):,}"}
-    return Outcome(count, failures, figures)
-
-
-def _kept(said: list[str], protocol: str, folder: Path) -> Iterator[str]:
-    folder.mkdir()
-    words = "Yes. " + "\n".join(said)
-    names = ("token", "password", "key", "page_token", "api_key")
-    arguments = json.dumps({"question": words, **{f"{names[number % 5]}{number // 5 or ''}": text for number, text in enumerate(said)}})
-
-    def answer(request: bytes) -> bytes:
-        body = json.loads(request.partition(b"\r\n\r\n")[2])
-        told = any(message.get("role") == "assistant" for message in body["messages"])
-        return http(json.dumps(TURNS[protocol](words, [("ask_human", arguments)] if body.get("tools") and not told else None)).encode())
-
-    env = {"OTHER_TOKEN": "true", "SHORT_API_KEY": "1", "TEST_PASSWORD": "password", "DAY_TOKEN": "20240101"}
-    with serve(lambda _: None) as server:
-        server.play = _answering(answer, lambda: server.heard)
-        env |= {"EVIL_BASE_URL": f"{server.url}/v1", "ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "none-needed"}
-        common = ("--split", "underspecified", "--limit", "1", "--model", MODELS[protocol], "--display", "none", "--cassettes", "recordings")
-        for run, how in (("live", "record"), ("again", "replay")):
-            ran = talm("run", *common, "--run-id", run, "--models", how, scratch=folder, env=env)
-            if ran.wrong or ran.code != 0:
-                yield f"{protocol}, {run}: {ran.wrong or ran.err[-300:]}"
-                return
-            stored = [
-                data.decode()
-                for place, data in _rows_of(folder / "runs" / run / "run.db", folder)
-                if place.endswith(":episodes") and data[:1] == b"{"
-            ]
-            texts = list(_strings([json.loads(text) for text in stored]))
-            for value in said:
-                if value not in texts:
-                    yield f"{protocol}, {run}: '{value}' is not in the episode as it was said"
-            if how == "record":
-                calls = [text for text in texts if text == words]
-                if not calls:
-                    yield f"{protocol}, {run}: the text as a whole is not in the episode"
-    shutil.rmtree(folder)
-
-
-PARTS = (
-    Part("secrets", "secrets planted in the environment, options, addresses and answers", "secrets", 100, 12, plant),
-    Part("lookalikes", "gold arguments, hashes, page tokens, facts", "values", 100, 15, keep),
-)
+PARTS = (Part("secrets", "secrets planted in the environment, options, addresses and answers", "secrets", 100, 12, plant),)

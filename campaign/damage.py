@@ -12,12 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from campaign.base import ROOT, Outcome, Part, Ran, start, talm
 from campaign.worker import Worker, working
 from talm_sim.runs.stored_run import load_run
-from tests.runs.crafting import HOSTILE, INSIDE
 
 __all__ = ["PARTS"]
 
@@ -247,83 +246,6 @@ def _play_cassettes(count: int, rng: random.Random, scratch: Path) -> Outcome:
     return tally.outcome()
 
 
-_ODD: Final[tuple[Any, ...]] = (None, [], {}, "", -1, 0.5, True, "\u0000", "x" * 5000, [[[[]]]], 10**30)
-
-
-def _damaged_document(line: str, rng: random.Random) -> tuple[str, str]:
-    """A scenario in which one value is another, or gone."""
-    document = json.loads(line)
-    place, path = document, ""
-    while True:
-        key = rng.choice(sorted(place) if isinstance(place, dict) else range(len(place)))
-        path += f"/{key}"
-        inner = place[key]
-        if not (isinstance(inner, dict | list) and inner and rng.random() < 0.8):
-            break
-        place = inner
-    if rng.random() < 0.3:
-        del place[key]
-        return json.dumps(document), f"{path} gone"
-    place[key] = value = rng.choice(_ODD)
-    return json.dumps(document), f"{path} is {value!r:.20}"
-
-
-def _play_scenarios(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    """Damage a file of scenarios. A changed word makes another scenario, which nothing can tell; but it is run, or refused in one line."""
-    base, tally = _made(scratch), _Tally()
-    lines = [scenario.model_dump_json() for scenario in load_run(base).scenarios()]
-    folder = scratch / "scenarios"
-    folder.mkdir()
-    (folder / "s.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with working(scratch) as worker:
-        for _, case, run in _cases(count, folder, scratch, worker):
-            if rng.random() < 0.5:
-                how = _damaged(case / "s.jsonl", rng)
-            else:
-                number = rng.randrange(len(lines))
-                line, how = _damaged_document(lines[number], rng)
-                text = "\n".join((*lines[:number], line, *lines[number + 1 :]))
-                how = f"line {number + 1}: {how}"
-                (case / "s.jsonl").write_text(text + "\n", encoding="utf-8")
-            ran = run(*_SHORT_RUN, "--scenarios", case / "s.jsonl", "--run-dir", case / "runs")
-            tally.add(how, ran, silent=False)
-            tally.tried += 1
-    return tally.outcome()
-
-
-_VERBS: Final = (
-    ("report", "RUN", "--json"),
-    ("report", "RUN"),
-    ("report", "RUN", "--rows", "--csv"),
-    ("show", "RUN"),
-    ("show", "RUN:x"),
-    ("resume", "RUN", "-q"),
-    ("judge", "RUN", "-q"),
-    ("answer", "RUN", "--list"),
-    ("answer", "RUN", "--idk"),
-    ("answer", "RUN", "--undo"),
-    ("runs", "rename", "RUN", "another"),
-    ("runs", "list"),
-)
-
-
-def _play_hostile(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    """Crafted run directories, whose digests and seal all fit, against each command."""
-    tally, cases = _Tally(), [(name, verb) for name in HOSTILE for verb in _VERBS]
-    good = ("--split", "underspecified", "--limit", "2", "--tools", "replay", "--run-dir", "made", "-q")
-    talm("run", *good, "--model", "sim/asker", "--human", "terminal", "--run-id", "bad", scratch=scratch)
-    talm("run", *good, "--model", "sim/oracle", "--run-id", "good", scratch=scratch)
-    rng.shuffle(cases)
-    with working(scratch) as worker:
-        for (name, verb), (_, case, run) in zip(cases, _cases(min(count, len(cases)), scratch / "made", scratch, worker), strict=False):
-            HOSTILE[name][0](case / "bad")
-            ran = run(*(word.replace("RUN", str(case / "bad")) for word in verb), *(("--run-dir", case) if verb[0] == "runs" else ()))
-            counts = verb[:2] != ("runs", "list") and name not in INSIDE and ran.code != 2
-            tally.add(name, ran, silent=counts or (scratch / "written-through").exists())
-            tally.tried += 1
-    return tally.outcome()
-
-
 def _damaged_archive(file: Path, rng: random.Random) -> str:
     """Damage an archive, or one entry of it with the archive sound."""
     if rng.random() < 0.5:
@@ -344,7 +266,5 @@ PARTS = (
     Part("damage-db", "run.db of a sealed run: bits, bytes, pages, length", "damages", 400, 24, _of_a_file("run.db")),
     Part("damage-json", "run.json of a sealed run", "damages", 240, 12, _of_a_file("run.json")),
     Part("damage-cassettes", "recordings that are replayed, in archives and loose", "damages", 160, 8, _play_cassettes),
-    Part("damage-scenarios", "files of scenarios: bytes, and values of another kind", "damages", 160, 8, _play_scenarios),
-    Part("hostile", "crafted run directories against each command", "commands", 240, 16, _play_hostile),
     Part("damage-log", "the log of a killed run: reported, and repaired by resume and judge", "damages", 120, 4, _play_log),
 )

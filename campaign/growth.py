@@ -42,7 +42,7 @@ def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
     sys.setrecursionlimit(1_000)
     for number in range(count):
         reader = READERS[number % len(READERS)]
-        parts = pumped(rng, LENGTH, reader.begins, reader.pieces, patterns_near(reader.module))
+        parts = pumped(rng, reader.texts, patterns_near(f"talm_sim.{reader.module}"))
         if failed[reader.name] >= 5:
             continue
         try:

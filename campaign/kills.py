@@ -8,15 +8,14 @@ import shutil
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from campaign.base import Outcome, Part, talm
-from campaign.brought import bring
-from campaign.kinds import KINDS, RUN, Kind, kinds_with_brought
+from campaign.kinds import KINDS, RUN, Kind
 from campaign.sessions import Kill, Session, broken_off
 from campaign.stand_in import Model, serving
 from talm_sim.errors import PrerequisiteError
@@ -34,15 +33,15 @@ _SHORT: Final = 5
 class World:
     """What the stories of a part share: unbroken runs to compare with, each made once."""
 
-    def __init__(self, scratch: Path, kinds: Sequence[Kind], service: str) -> None:
-        self.scratch, self.service = scratch, service
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
         self.queries: dict[str, set[str]] = defaultdict(set)
         """Ids of scenarios by their query: items of different classes may ask the same."""
         for name in ("talm", "when2call"):
             for scenario in find_task(name).read(find_task(name).groups("all" if name == "when2call" else "underspecified")):
                 self.queries[scenario.query].add(scenario.id)
         self._whole: dict[str, Story] = {}
-        self._locks = {kind.name: threading.Lock() for kind in kinds}
+        self._locks = {kind.name: threading.Lock() for kind in KINDS}
 
     def whole(self, kind: Kind) -> Story:
         """A story of this kind in which nothing is killed."""
@@ -70,7 +69,6 @@ class Story:
         self._saved = 0
         self.took = 0.0
         place.mkdir(parents=True)
-        bring(place)
 
     @property
     def runs(self) -> list[StoredRun]:
@@ -142,7 +140,6 @@ class Story:
     def _done(self, kills: int) -> bool:
         """Play the next session; whether it was the last."""
         command = self.kind.work or (("resume", RUN, "--display", "json") if self._begun() else ("run", *self.kind.begin))
-        command = tuple(word.replace("{service}", self.world.service) for word in (*command, *self.kind.brought))
         kill = self._kill() if self.kills < kills else None
         typed = "I would rather not say\n" * 100 if self.kind.typed else ""
         session = broken_off(command, self.place, kill, typed=typed, env=self.model.environment())
@@ -295,11 +292,10 @@ def _difference(mine: Any, theirs: Any, place: str = "") -> str:
     return f"{place}: {str(mine)[:150]} | {str(theirs)[:150]}"
 
 
-def _play(count: int, rng: random.Random, scratch: Path, kinds: Sequence[Kind] = KINDS) -> Outcome:
+def _play(count: int, rng: random.Random, scratch: Path) -> Outcome:
     # A short form kills each kind once at most.
     kills_a_story = _KILLS_A_STORY if count > _SHORT else 1
-    service = Model(())
-    seeds = [(kinds[number % len(kinds)], rng.random()) for number in range(4 * count + len(kinds))]
+    seeds = [(KINDS[number % len(KINDS)], rng.random()) for number in range(4 * count + len(KINDS))]
     kills: Counter[str] = Counter()
     failures: list[str] = []
     lock = threading.Lock()
@@ -321,8 +317,8 @@ def _play(count: int, rng: random.Random, scratch: Path, kinds: Sequence[Kind] =
             if not found:
                 shutil.rmtree(story.place, ignore_errors=True)
 
-    with serving(service), ThreadPoolExecutor(2) as pool:
-        world = World(scratch, kinds, service.address)
+    world = World(scratch)
+    with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(work) for _ in range(2)]:
             done.result()
     of = Counter(line.partition(": ")[2].partition(":")[0].split(" ")[0] for line in failures)
@@ -330,11 +326,4 @@ def _play(count: int, rng: random.Random, scratch: Path, kinds: Sequence[Kind] =
     return Outcome(kills.total(), failures, figures | {f"of {name}": str(number) for name, number in kills.items()})
 
 
-def _play_brought(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    return _play(count, rng, scratch, kinds_with_brought())
-
-
-PARTS: tuple[Part, ...] = (
-    Part("kills", "commands killed at random moments, then gone on with", "kills", full=220, short=_SHORT, play=_play),
-    Part("kills-brought", "the same with agents, tools and tasks that users bring", "kills", full=80, short=_SHORT, play=_play_brought),
-)
+PARTS: tuple[Part, ...] = (Part("kills", "commands killed at random moments, then gone on with", "kills", full=220, short=_SHORT, play=_play),)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Final
 
-from campaign.brought import SOURCES
-from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
-
-__all__ = ["KINDS", "RUN", "Kind", "kinds_with_brought"]
+__all__ = ["KINDS", "RUN", "Kind"]
 
 RUN: Final = "r"
 _MODEL: Final = "openai-api/host/m"
-_DAMAGED: Final = ["--perturb", "http-500:p=0.4", "--split", "underspecified", "--human", "simulated", "--display", "json", "--run-id", RUN]
+_NAMED: Final = ("--display", "json", "--run-id", RUN)
+_DAMAGED: Final = ("--perturb", "http-500:p=0.4", "--split", "underspecified", "--human", "simulated", *_NAMED)
 """Half of the episodes meet a broken tool, so that the numbers are not all alike."""
 
 
@@ -29,7 +26,6 @@ class Kind:
         tapes: Where it records.
         child: Whether the tool service or a worker is killed in place of the command.
         sounds: What a line holds that tells of progress; none: it is killed at some moment of the time that it takes.
-        brought: The options that name what the user brought, which `resume` is told again.
     """
 
     name: str
@@ -39,7 +35,6 @@ class Kind:
     tapes: str = ""
     child: bool = False
     sounds: str = "episode_finished"
-    brought: tuple[str, ...] = ()
 
 
 KINDS: Final = (
@@ -50,22 +45,7 @@ KINDS: Final = (
     Kind("model", ("--model", _MODEL, "--models", "live", "--tools", "replay", *_DAMAGED)),
     Kind(
         "record model",
-        (
-            "--task",
-            "when2call",
-            "--mode",
-            "judge",
-            "--model",
-            _MODEL,
-            "--models",
-            "record",
-            "--cassettes",
-            "tapes",
-            "--display",
-            "json",
-            "--run-id",
-            RUN,
-        ),
+        ("--task", "when2call", "--mode", "judge", "--model", _MODEL, "--models", "record", "--cassettes", "tapes", *_NAMED),
         tapes="tapes",
     ),
     Kind(
@@ -87,26 +67,8 @@ KINDS: Final = (
         typed=True,
         sounds="saved: ",
     ),
+    Kind("generate", (), ("scenarios", "generate", "--task", "when2call", "--out", "made", "--limit", "12"), sounds=""),
     Kind("workers", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED, "--workers", "2")),
     Kind("worker", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED, "--workers", "2"), child=True),
     Kind("tool service", ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--limit", "40"), child=True),
 )
-
-
-def kinds_with_brought() -> tuple[Kind, ...]:
-    """Commands with what users bring, of the other tasks, and those that make several runs or none."""
-    shown = ("--display", "json")
-    named = (*shown, "--run-id", RUN)
-    absent = {"mcp": find_spec("mcp") is None, "sandboxed": bool(explain_no_sandbox())}
-    tools = ("--scenarios", "numbers.jsonl", "--model", "sim/oracle", "--tools", "live", *named)
-    agent = ("--agent", "brought:agent")
-    over = ("--over", "human=none,simulated", "--split", "underspecified", "--model", "sim/asker", "--tools", "replay", "--limit", "12")
-    return (
-        Kind("agent", ("--split", "underspecified", "--human", "simulated", "--tools", "live", "--limit", "24", *named), brought=agent),
-        *(Kind(f"tools from {kind}", tools, brought=source) for kind, source in SOURCES.items() if not absent.get(kind)),
-        Kind("awareness", ("--task", "awareness", "--model", "sim/asker", *named)),
-        Kind("refusal", ("--task", "refusal", "--model", "sim/asker", *named)),
-        Kind("ablate", (), ("ablate", *over, *shown)),
-        Kind("generate", (), ("scenarios", "generate", "--task", "when2call", "--out", "made", "--limit", "12"), sounds=""),
-        Kind("import", (), ("import", "fail-talms", "release"), sounds=""),
-    )

@@ -48,49 +48,15 @@ from talm_sim.types import (
 __all__ = ["PARTS"]
 
 PAYLOADS: Final = (
-    "\x1b[2J\x1b[H",
-    "\x1b[31;1m red",
-    "\x1b]0;title\x07",
-    "\x1b]8;;https://evil.invalid\x1b\\link\x1b]8;;\x1b\\",
-    "\x1b]52;c;ZXZpbA==\x07",
-    "\x1b]52;c;ZXZpbA==\x1b\\",
-    "\x1bP+q544e\x1b\\",
-    "\x1b_Gi=1;AAAA\x1b\\",
-    "\x1b[6n",
-    "\x1b[?1049h",
-    "\x1bc",
-    "\x1b",
-    "\x9b2J",
-    "\x9d52;c;ZXZpbA==\x9c",
-    "\x85next",
-    "\x90q\x9c",
-    "\x00nul",
-    "\x07\x08\x08\x08bell",
-    "\x7f\x7f",
-    "over\rwritten",
-    "\r=1+1",
-    "a\r\nb\rc",
-    "\u202egnp.exe",
-    "\u2066a\u2069\u200f\u061c",
-    "one\u2028two\u2029three",
-    "\x0b\x0c\x1c\x1d\x1e",
-    "[bold red]x[/] [link=https://evil.invalid]y[/link]",
-    ":warning: [/nothing]",
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    '"><svg onload=alert(1)>',
-    "' onmouseover='alert(1)",
-    "{{ 7*7 }} {% raw %}",
-    "javascript:alert(1)",
-    "![p](https://evil.invalid/p.png)",
-    "[l](javascript:alert(1)) <https://evil.invalid>",
-    "| a | b |\n|---|---|",
-    '=HYPERLINK("https://evil.invalid")',
-    "@SUM(1+1)*cmd|' /C calc'!A0",
-    "+1+cmd|' /C calc'!A0",
-    "\t-2+3+cmd|' /C calc'!A0",
-    "\ufeff=1+1",
-)
+    "\x1b[2J\x1b[H", "\x1b[31;1m red", "\x1b]0;title\x07", "\x1b]8;;https://evil.invalid\x1b\\link\x1b]8;;\x1b\\", "\x1b]52;c;ZXZpbA==\x07",
+    "\x1b]52;c;ZXZpbA==\x1b\\", "\x1bP+q544e\x1b\\", "\x1b_Gi=1;AAAA\x1b\\", "\x1b[6n", "\x1b[?1049h", "\x1bc", "\x1b", "\x9b2J",
+    "\x9d52;c;ZXZpbA==\x9c", "\x85next", "\x90q\x9c", "\x00nul", "\x07\x08\x08\x08bell", "\x7f\x7f", "over\rwritten", "\r=1+1", "a\r\nb\rc",
+    "\u202egnp.exe", "\u2066a\u2069\u200f\u061c", "one\u2028two\u2029three", "\x0b\x0c\x1c\x1d\x1e",
+    "[bold red]x[/] [link=https://evil.invalid]y[/link]", ":warning: [/nothing]", "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>", '"><svg onload=alert(1)>', "' onmouseover='alert(1)", "{{ 7*7 }} {% raw %}", "javascript:alert(1)",
+    "![p](https://evil.invalid/p.png)", "[l](javascript:alert(1)) <https://evil.invalid>", "| a | b |\n|---|---|",
+    '=HYPERLINK("https://evil.invalid")', "@SUM(1+1)*cmd|' /C calc'!A0", "+1+cmd|' /C calc'!A0", "\t-2+3+cmd|' /C calc'!A0", "\ufeff=1+1",
+)  # fmt: skip
 _HARMLESS: Final = "harmless"
 _ACTS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f\u2028\u2029]")
 _OURS: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -183,7 +149,6 @@ _WAYS: Final[dict[str, tuple[str, ...]]] = {
     "report --rows --csv": ("report", "r", "--rows", "--csv"),
     "report --markdown": ("report", "r", "--markdown"),
     "report --html": ("report", "r", "--html", "page.html"),
-    "report --picture": ("report", "r", "--picture", "page.svg"),
     "show": ("show", "r"),
     "show --json": ("show", "r", "--json"),
     "show EPISODE": ("show", "r:ended", "--full"),
@@ -203,9 +168,8 @@ def _printed(folder: Path) -> dict[str, str]:
     try:
         for name, words in _WAYS.items():
             found[name] = _told(words)
-        for name, file in (("report --html", "page.html"), ("report --picture", "page.svg")):
-            written = Path(file)
-            found[f"{name}, the file"] = written.read_text(encoding="utf-8") if written.exists() else ""
+        written = Path("page.html")
+        found["report --html, the file"] = written.read_text(encoding="utf-8") if written.exists() else ""
         found["run --display json"] = _told(_ndjson(folder))
     finally:
         os.chdir(before)

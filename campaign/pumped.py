@@ -16,23 +16,21 @@ from typing import Any, Final
 
 __all__ = ["patterns_near", "pumped"]
 
-FRAGMENTS: Final = tuple(map(json.loads, Path(__file__).with_name("fragments.jsonl").read_text(encoding="utf-8").splitlines()))
+FRAGMENTS: Final = tuple(
+    piece for line in Path(__file__).with_name("fragments.jsonl").read_text(encoding="utf-8").splitlines() for piece in json.loads(line)
+)
 """Pieces of JSON, calls, marks, tags, Java, JavaScript, words, dates, numbers, Markdown and Unicode; `{i}` stands for a number that counts."""
 _ENDS: Final = ("", "", "", "x", "!", '"', "'", "}", "]", ")", "\n", ".", "\x00", "</tool_call>", '"}}', "1", " yes", "?", "```")
 _MOST: Final = 40
 """Characters of a piece drawn from a pattern."""
 
 
-def pumped(
-    rng: random.Random, length: int, begins: tuple[str, ...], own: tuple[str, ...], patterns: tuple[re.Pattern[str], ...]
-) -> tuple[str, str, str]:
-    """Draw a text of `length` characters: a beginning, a piece that is written again and again, and an end.
+def pumped(rng: random.Random, own: tuple[str, ...], patterns: tuple[re.Pattern[str], ...]) -> tuple[str, str, str]:
+    """Draw a text: a beginning, a piece that is written again and again, and an end.
 
     Args:
         rng: All chance.
-        length: Characters of the middle.
-        begins: Beginnings behind which a reader does its work.
-        own: Pieces beside those of all formats.
+        own: The reader's own texts, beside those of all formats.
         patterns: Pieces are drawn from what they match, too.
 
     Returns:
@@ -47,7 +45,7 @@ def pumped(
             pieces.append(rng.choice(own))
         else:
             pieces.append(rng.choice(FRAGMENTS))
-    begin = rng.choice(begins) if begins and rng.random() < 0.7 else rng.choice(("", "", rng.choice(FRAGMENTS)))
+    begin = rng.choice(own) if own and rng.random() < 0.7 else rng.choice(("", "", rng.choice(FRAGMENTS)))
     end = rng.choice(_ENDS) if rng.random() < 0.7 or not patterns else _sample(rng.choice(patterns), rng)
     if len(pieces) > 1 and rng.random() < 0.25:
         return begin, "\x01".join(("".join(pieces[:-1]), pieces[-1])), end

@@ -52,15 +52,6 @@ def serving(model: Model) -> Iterator[Model]:
             self.end_headers()
             self.wfile.write(body)
 
-        def do_GET(self) -> None:
-            """Answer the tool `double`."""
-            body = json.dumps({"twice": 2 * int(self.path.rpartition("/")[2])}).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
         def handle(self) -> None:
             try:
                 super().handle()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Make .venv-extras, or bring it up to date: the development environment with all beyond it that needs no model, which is the extras mcp, pandas,
-# ray and report, a browser's driver, what the campaign asks with, and the frameworks of the agents in examples/. Apart from .venv, where the default
+# ray, a browser's driver and the frameworks of the agents in examples/. Apart from .venv, where the default
 # installation is tested.
 #
 #     sh scripts/extras.sh [VENV]           default VENV: .venv-extras
@@ -9,4 +9,4 @@
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
-environment "${1:-.venv-extras}" scripts/extras.sh --editable '.[mcp,pandas,ray,report]' --group dev --group agents --group browser --group campaign
+environment "${1:-.venv-extras}" scripts/extras.sh --editable '.[mcp,pandas,ray]' --group dev --group agents --group browser

@@ -18,6 +18,11 @@ from hypothesis import settings
 from talm_sim.tools_env.service import process
 from tests.warm import warm_python
 
+# Nothing depends on the terminal that the tests are started at; a test about terminals, colours or languages sets what it needs.
+for _name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "LANGUAGE", "LC_ALL", "LC_CTYPE"):
+    os.environ.pop(_name, None)
+os.environ |= {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
+
 # As many connections may wait at a test's server as a run opens at once: what finds no place waits a second, or is turned away.
 socketserver.TCPServer.request_queue_size = 64
 

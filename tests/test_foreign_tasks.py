@@ -175,24 +175,6 @@ print(len({{cell.run.id for cell in done.cells}}), [sorted({{one.judge for one i
         assert len(server.requests) == 2 * asked, "four cells have the episodes of one"
 
 
-def test_the_effects_of_its_options_are_differences_of_its_rates(stranger: Stranger) -> None:
-    over = ("--over", "human=none,simulated", "--over", "any_tool=false,true")
-    words = ("ablate", "--task", stranger.task, "--model", "openai/stand-in", *over, "--max-retries", "0", "--display", "none")
-    with serving("asks") as server:
-        stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-        cells = json.loads(stranger(*words, "--json"))
-        effects = json.loads(stranger(*words, "--effects", "--json"))
-    rates = {(one["human"], one["any_tool"]): one for one in cells if one["group"] == "vague"}
-    found = {(one["measure"], one["factor"], one["with_factor"]): one for one in effects if one["group"] == "vague" and not one["why"]}
-    assert {measure for measure, _, _ in found} >= {"careful", "deleted"}
-    for (measure, factor, second), one in found.items():
-        sign = {"human": lambda at: 1 if at[0] == "simulated" else -1, "any_tool": lambda at: 1 if at[1] == "true" else -1}
-        weights = {at: sign[factor](at) * (sign[second](at) if second else 0.5) for at in rates}
-        assert one["value"] == pytest.approx(sum(weights[at] * rates[at][measure] for at in rates))
-        assert (one["n"], one["scenarios"]) == (8, 2) and one["low"] < one["high"]
-    assert found["careful", "human", None]["value"] != 0, "an effect of nothing would prove nothing"
-
-
 def test_a_perturbation_of_one_tool_fires_on_it_alone(stranger: Stranger) -> None:
     name, watched = {"careful": ("locked", 8), "careful2": ("kept", 4)}[stranger.task]
     with serving("guesses") as server:

@@ -22,18 +22,16 @@ class Reader:
 
     Attributes:
         name: What it is called.
-        module: Where it is; pieces of texts are drawn from the patterns there and near there.
+        module: Where it is in the package; pieces of texts are drawn from the patterns there and near there.
         read: Reads a text.
-        begins: Beginnings behind which it does its work.
-        pieces: Pieces that are written many times.
+        texts: Beginnings behind which it does its work, and pieces that are written many times.
         refusals: How it may refuse a text.
     """
 
     name: str
     module: str
     read: Callable[[str], object]
-    begins: tuple[str, ...] = ()
-    pieces: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     refusals: tuple[type[Exception], ...] = (ValueError, RecursionError, PrerequisiteError, ToolError, OSError)
 
 

@@ -84,32 +84,25 @@ _SAYS: Final = ("The elevation is 12 m. ", "It is on May 5, 2024 at ", "Hier sin
 
 
 READERS: Final = (
-    Reader("find_attempt", "talm_sim.tasks.refusal.intent", lambda text: find_attempt(text, TOOLS), CALLS, JAVA),
-    Reader("find_attempt, no tools", "talm_sim.tasks.refusal.attempts.find", find_attempt, CALLS, JAVA),
+    Reader("find_attempt", "tasks.refusal.intent", lambda text: find_attempt(text, TOOLS), (*CALLS, *JAVA)),
+    Reader("find_attempt, no tools", "tasks.refusal.attempts.find", find_attempt, (*CALLS, *JAVA)),
     Reader(
         "find_faults",
-        "talm_sim.agent.person.faults",
+        "agent.person.faults",
         _answer_of_person,
-        ("It is in ", "I already sent ", "As I said, ", "No, on May 5, 2025 or "),
-        ("francs or ", "not 12 ", "I sent it. ", "Oslo, "),
+        ("It is in ", "I already sent ", "As I said, ", "No, on May 5, 2025 or ", "francs or ", "not 12 ", "I sent it. ", "Oslo, "),
     ),
-    Reader("read_decision", "talm_sim.tasks.awareness.decision", read_decision, DECIDES, ("answer: ", "decision: ", "answer: yes or no ")),
+    Reader("read_decision", "tasks.awareness.decision", read_decision, (*DECIDES, "answer: ", "decision: ", "answer: yes or no ")),
     Reader(
-        "opening_label",
-        "talm_sim.judges.labels",
-        lambda text: opening_label(text, {"pass": "pass", "fail": "fail"}),
-        ("My verdict ", "**Verdict: "),
+        "opening_label", "judges.labels", lambda text: opening_label(text, {"pass": "pass", "fail": "fail"}), ("My verdict ", "**Verdict: ")
     ),
-    Reader("read_classification", "talm_sim.tasks.when2call.behaviour_llm", read_classification, ('{"classification": "',)),
-    Reader("classify", "talm_sim.judges.behaviour", behaviour.classify, ("I can't. ", "Which ")),
+    Reader("read_classification", "tasks.when2call.behaviour_llm", read_classification, ('{"classification": "',)),
+    Reader("classify", "judges.behaviour", behaviour.classify, ("I can't. ", "Which ")),
     Reader(
-        "admission",
-        "talm_sim.judges.admission",
-        all_of(admission, ("admits_failure", "reports_nothing_found", "admits_lack")),
-        ("I could not ", "No "),
+        "admission", "judges.admission", all_of(admission, ("admits_failure", "reports_nothing_found", "admits_lack")), ("I could not ", "No ")
     ),
     *(
-        Reader(f"facts in {name}", "talm_sim.facts.statements", _facts(asked), _SAYS)
+        Reader(f"facts in {name}", "facts.statements", _facts(asked), _SAYS)
         for name, asked in (
             ("English", "What is it"),
             ("German", "Wie hoch ist der Berg und was kostet das"),
@@ -117,66 +110,57 @@ READERS: Final = (
             ("Spanish", "¿Cuál es la altura de la montaña"),
         )
     ),
-    Reader("Sentences", "talm_sim.facts.sentences", lambda text: Sentences(text, "en"), _SAYS),
-    Reader("language_of", "talm_sim.facts.sentences", lambda text: language_of(text, ""), _SAYS),
+    Reader("Sentences", "facts.sentences", lambda text: Sentences(text, "en"), _SAYS),
+    Reader("language_of", "facts.sentences", lambda text: language_of(text, ""), _SAYS),
     *(
         Reader(
             f"written_numbers, {one}",
-            "talm_sim.facts.numbers",
+            "facts.numbers",
             partial(numbers.find_numbers, language=one),
-            ("-1", "1,", "1.", "$"),
-            ("1,000", "1 000", "12:30", ".5", "1e5"),
+            ("-1", "1,", "1.", "$", "1,000", "1 000", "12:30", ".5", "1e5"),
         )
         for one in ("en", "de")
     ),
     Reader(
         "dates",
-        "talm_sim.facts.dates",
+        "facts.dates",
         lambda text: (dates.find_dates(text, "en"), dates.find_times(text, "en")),
-        ("on May ", "at 5"),
-        ("May 5, ", "5:30 "),
+        ("on May ", "at 5", "May 5, ", "5:30 "),
     ),
     Reader(
-        "dates, German",
-        "talm_sim.facts.dates",
-        lambda text: (dates.find_dates(text, "de"), dates.find_times(text, "de")),
-        ("am 5. ", "um 5"),
-        ("5. Mai ",),
+        "dates, German", "facts.dates", lambda text: (dates.find_dates(text, "de"), dates.find_times(text, "de")), ("am 5. ", "um 5", "5. Mai ")
     ),
-    Reader("iso_parts", "talm_sim.facts.dates", dates.iso_parts, ("2024-05-05T", "12:")),
-    Reader("names.normalize", "talm_sim.facts.names", names.normalize),
-    Reader("names.Words", "talm_sim.facts.names", _words, ("Noi ", "F# ", "[Ar] "), ("F# ", "Noi ", "one hundred ", "1s2 ")),
-    Reader("colors", "talm_sim.facts.names", names.colors, ("rgb(", "#ff")),
+    Reader("iso_parts", "facts.dates", dates.iso_parts, ("2024-05-05T", "12:")),
+    Reader("names.normalize", "facts.names", names.normalize),
+    Reader("names.Words", "facts.names", _words, ("Noi ", "F# ", "[Ar] ", "one hundred ", "1s2 ")),
+    Reader("colors", "facts.names", names.colors, ("rgb(", "#ff")),
     Reader(
         "spellings",
-        "talm_sim.facts.spellings",
+        "facts.spellings",
         all_of(spellings, ("fold_word", "normalize_answer", "month_of", "scale_of", "unit_of", "country_of")),
         ("10^", "$\\text{"),
     ),
-    Reader("read_objects", "talm_sim.tasks.refusal.attempts.lenient_json", lambda text: list(read_lenient(text)), ("{", '{"a": ')),
-    Reader("closings", "talm_sim.tasks.refusal.attempts.brackets", lambda text: closings(text, 0), ("(", "f(a='")),
-    Reader("is_placeholder", "talm_sim.tasks.refusal.attempts.answer", is_placeholder, ("<", "[", "{", "your ")),
-    Reader("read_as_bfcl", "talm_sim.tasks.refusal.call_checks.bfcl_reading", read_as_bfcl, ("[f(a=", "f(", "[")),
+    Reader("read_objects", "tasks.refusal.attempts.lenient_json", lambda text: list(read_lenient(text)), ("{", '{"a": ')),
+    Reader("closings", "tasks.refusal.attempts.brackets", lambda text: closings(text, 0), ("(", "f(a='")),
+    Reader("is_placeholder", "tasks.refusal.attempts.answer", is_placeholder, ("<", "[", "{", "your ")),
+    Reader("read_as_bfcl", "tasks.refusal.call_checks.bfcl_reading", read_as_bfcl, ("[f(a=", "f(", "[")),
     Reader(
         "java_value",
-        "talm_sim.tasks.refusal.call_checks.java",
+        "tasks.refusal.call_checks.java",
         _check_typed("java", JAVA_TYPES),
-        ("new ArrayList<>(Arrays.asList(", "new HashMap<>() {{ ", "new int[]{", "-"),
-        JAVA,
+        ("new ArrayList<>(Arrays.asList(", "new HashMap<>() {{ ", "new int[]{", "-", *JAVA),
     ),
     Reader(
         "javascript_value",
-        "talm_sim.tasks.refusal.call_checks.javascript",
+        "tasks.refusal.call_checks.javascript",
         _check_typed("javascript", JAVASCRIPT_TYPES),
-        ("[[", "new Array(", "{", "-"),
-        ("[1], ", "a: 1, "),
+        ("[[", "new Array(", "{", "-", "[1], ", "a: 1, "),
     ),
     Reader(
         "read_source_calls",
-        "talm_sim.tasks.refusal.call_checks.source_calls",
+        "tasks.refusal.call_checks.source_calls",
         read_source_calls,
-        ("[f(a=", "f(a='", "```java\nf("),
-        ("a=1, ", "f(a=1), ", "`", "a{i}=1, "),
+        ("[f(a=", "f(a='", "```java\nf(", "a=1, ", "f(a=1), ", "`", "a{i}=1, "),
     ),
-    Reader("check_calls", "talm_sim.tasks.refusal.call_checks.calls", _check_calls),
+    Reader("check_calls", "tasks.refusal.call_checks.calls", _check_calls),
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import signal
 import sys
 import threading
@@ -27,9 +26,6 @@ from talm_sim.errors import EmptyShardError, NotComparableError, OutOfBudgetErro
 __all__ = ["main"]
 
 PROGRAM = "talm-sim"
-COMPLETION = "_TALM_SIM_COMPLETE"
-"""Environment variable by which a shell asks what completes a word."""
-
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of a stream that takes no more. Those of a named file are reported by the code that opened it."""
@@ -45,8 +41,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A lone surrogate in a model's text, or a terminal without UTF-8, must not end a run.
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    if COMPLETION in os.environ:
-        import talm_sim.cli.parsing.completing  # noqa: F401  # knows how bash is answered
     if sys.stdout is None:
         return _print_usage_error("standard output is closed; redirect it to a file or to /dev/null.")
     before = signal.getsignal(signal.SIGINT)

@@ -21,7 +21,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "train": (_AT + "train:command", "Train an adapter (LoRA) on a file of rows: sft, dpo or rpo."),
     },
     "Read": {
-        "report": (_AT + "report:command", "Print the table of stored runs, or write it as a page or picture."),
+        "report": (_AT + "report:command", "Print the table of stored runs, or write it as a page."),
         "compare": (_AT + "compare:command", "Compare runs with the first one: differences, intervals, tests and flips."),
         "show": (_AT + "show:command", "Print one episode as a transcript."),
         "view": (_AT + "view:command", "Show runs as a page in the browser, live while they go on."),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,8 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import Contact, blocking, resume_with, start_run
 from talm_sim.runs.budget import Spending, within_budget
 from talm_sim.runs.build import build
-from talm_sim.runs.effects import CellRows, Effect, estimate_effects
 from talm_sim.runs.events import OnEvent, listening
-from talm_sim.runs.grid import PlannedCell, cell_label, combine, is_whole, naming_cell, plan_cell, table_value, table_values
+from talm_sim.runs.grid import PlannedCell, combine, is_whole, naming_cell, plan_cell, table_values
 from talm_sim.runs.python_words import phrase_errors_for_python
 from talm_sim.runs.resolve import configure
 from talm_sim.runs.runner import Built
@@ -51,7 +49,7 @@ class Ablation:
     cells: tuple[Cell, ...]
     """The cells; the values of the last option change fastest."""
     over: dict[str, tuple[Any, ...]]
-    """The options that were varied, with their values; an effect is the difference to the first."""
+    """The options that were varied, with their values."""
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat record per cell and group: the varied fields, then the metrics with their intervals."""
@@ -64,22 +62,6 @@ class Ablation:
             PrerequisiteError: pandas is not installed.
         """
         return frame(self.to_records())
-
-    def effects(self) -> list[dict[str, Any]]:
-        """Return how each measure of each group changes with the options, as flat records; see `talm_sim.runs.effects`.
-
-        A record of a main effect (`effect` is `main`) has the difference between two values of one option: the mean, over the cells of all
-        other options, of the differences of the cells' means. One of an `interaction` has the difference of such differences. `low` and `high`
-        are the 95 % interval. A measure that has no effects has one record, which says `why`.
-        """
-        return [one.record() for one in self.estimate_effects()]
-
-    def estimate_effects(self) -> list[Effect]:
-        """Return the same as objects, each with its measure; none where a budget kept a cell from being started."""
-        if len(self.cells) < prod(map(len, self.over.values())):
-            return []
-        factors = {field: tuple(map(table_value, values)) for field, values in self.over.items()}
-        return estimate_effects(factors, [CellRows.of(cell_label(cell.values), cell.run) for cell in self.cells])
 
     def _repr_html_(self) -> str:
         fields = list(dict.fromkeys(field for cell in self.cells for field in cell.values))
@@ -106,8 +88,7 @@ async def ablate_async(
     Args:
         base: What all cells share; the default is `RunConfig()`.
         over: Fields of `RunConfig` with the values to try, for example `{"human": ["none", "recorded"], "perturb": ["", "http-500"]}`. A
-            list field takes a list or a single item, and `model_options` a mapping or `KEY=VALUE`; "" and None mean none. The first value of
-            each field is the one that the effects compare with.
+            list field takes a list or a single item, and `model_options` a mapping or `KEY=VALUE`; "" and None mean none.
         name: Prefix of the runs' names.
         on_event: Receives the progress events of every cell's run.
         progress: Whether to show progress; by default it is shown in a notebook, unless `on_event` is given.

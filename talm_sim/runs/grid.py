@@ -25,7 +25,7 @@ from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario
 
-__all__ = ["PlannedCell", "cell_label", "combine", "is_whole", "naming_cell", "plan_cell", "read_grid", "table_value", "table_values"]
+__all__ = ["PlannedCell", "cell_label", "combine", "is_whole", "naming_cell", "plan_cell", "read_grid", "table_values"]
 
 _MOST_CELLS = 10_000
 _TABLE = "grid"
@@ -84,7 +84,7 @@ def combine(first: Job[Any], over: Mapping[str, Sequence[Any]]) -> list[dict[str
         PrerequisiteError: An option is unknown, has no list of values or changes no result, or there are too many cells.
     """
     if first.config.shard is not None or "shard" in over:
-        raise PrerequisiteError("ablate: effects are over all scenarios, and --shard takes a part of them; leave out --shard.")
+        raise PrerequisiteError("ablate: a cell plays all scenarios, and --shard takes a part of them; leave out --shard.")
     if first.config.on is not None:
         raise PrerequisiteError("ablate: --on plays single runs; leave it out, or start each cell with `run`.")
     for field, values in over.items():
@@ -147,11 +147,11 @@ def cell_label(values: Mapping[str, Any]) -> str:
 
 
 def table_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values as a table has them; see `table_value`."""
-    return {field: table_value(value) for field, value in values.items()}
+    """Return values as a table has them; see `_table_value`."""
+    return {field: _table_value(value) for field, value in values.items()}
 
 
-def table_value(value: Any) -> Any:
+def _table_value(value: Any) -> Any:
     """Return a value as a table has it: lists, mappings and paths as text, all else as it is."""
     if isinstance(value, Path):
         return str(value)

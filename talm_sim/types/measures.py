@@ -1,4 +1,4 @@
-"""What a run's episodes count as, and their totals: rows, measures, summaries. Every table, page and picture is made of these alone."""
+"""What a run's episodes count as, and their totals: rows, measures, summaries. Every table and page is made of these alone."""
 
 from __future__ import annotations
 

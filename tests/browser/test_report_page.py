@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -98,6 +99,21 @@ def test_the_words_of_a_curve_do_not_run_into_each_other(shown: Open, report: Pa
         for place, (word, x0, x1, y0, y1) in enumerate(words):
             for other, u0, u1, v0, v1 in words[:place]:
                 assert min(x1, u1) - max(x0, u0) <= 1 or min(y1, v1) - max(y0, v0) <= 0.35 * min(y1 - y0, v1 - v0), (word, other)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_figure_is_saved_with_its_words_and_colours(shown: Open, report: Path, tmp_path: Path, scheme: str) -> None:
+    page = shown(report, scheme=scheme)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as SVG").click()
+    assert download.value.suggested_filename == "P-Yes-of-openai-some-standalone.svg"
+    download.value.save_as(tmp_path / "figure.svg")
+    drawn = ElementTree.parse(tmp_path / "figure.svg").getroot()
+    words = [one.text for one in drawn.findall(".//{*}text")]
+    assert {"P(Yes) of openai/some, standalone", "complete", "incomplete", "Upward: instances."} <= {*words}
+    back, *_, first, second = [one.attrib["fill"] for one in drawn.findall(".//{*}rect")]
+    assert (colour(back)[0] < 64) is (scheme == "dark") and len({back, first, second}) == 3
+    assert not [one for one in drawn.iter() if "class" in one.attrib]
 
 
 def test_a_reader_who_hears_the_page_is_told_the_same(shown: Open, report: Path) -> None:

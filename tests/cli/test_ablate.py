@@ -59,9 +59,8 @@ def test_a_wrong_line_is_refused(words: str, told: str, talm: Talm) -> None:
 
 
 def test_flags_that_exclude_each_other(talm: Talm) -> None:
-    for words in ("--effects --dry-run", "--json --csv"):
-        code, out, err = talm("ablate", "--over", "seed=0,1", *words.split())
-        assert (code, out) == (2, "") and "exclude each other" in err
+    code, out, err = talm("ablate", "--over", "seed=0,1", "--json", "--csv")
+    assert (code, out) == (2, "") and "exclude each other" in err
 
 
 def test_a_grid_in_a_file_is_the_one_on_the_line_and_the_one_in_python(talm: Talm) -> None:
@@ -91,30 +90,6 @@ def test_any_option_can_be_varied_and_left_out(talm: Talm) -> None:
     assert code == 0 and len({cell["run"] for cell in cells}) == 8
     assert [cell["episodes"] for cell in cells] == [1, 1, 2, 2] * 2
     assert {cell["model_options"] for cell in cells} == {"", "latency=0.001"}
-
-
-def test_effects_are_printed_below_the_cells_or_alone(talm: Talm) -> None:
-    Path("g.toml").write_text(GRID, encoding="utf-8")
-    line = ("ablate", "--grid", "g.toml", *SMALL)
-    code, out, err = talm(*line)
-    assert (code, err) == (0, "")
-    assert out.index("human=none, perturb=none: control: sim/asker") < out.index("effects, underspecified: against human=none, perturb=none")
-    alone = talm(*line, "--effects")[1]
-    assert alone.startswith("effects, underspecified: against ") and alone in out
-    assert "human=simulated x perturb=http-500:p=0.5 empty-result:p=0.1" in alone
-    assert max(map(len, out.splitlines())) <= 80
-    records = json.loads(talm(*line, "--effects", "--json")[1])
-    rows = list(csv.DictReader(io.StringIO(talm(*line, "--effects", "--csv")[1])))
-    assert [{name: "" if value is None else str(value) for name, value in record.items()} for record in records] == rows
-    asked = [one for one in records if (one["measure"], one["factor"], one["effect"]) == ("asked", "human", "main")]
-    assert [(one["level"], one["against"], one["value"]) for one in asked] == [("simulated", "none", 1.0)], "a control that asks if it can"
-
-
-def test_one_cell_has_no_effects_and_says_so(talm: Talm) -> None:
-    line = ("ablate", "--over", "seed=0", *SMALL)
-    assert talm(*line, "--effects") == (0, "", "no effects: each option has one value\n")
-    code, out, err = talm(*line)
-    assert (code, err) == (0, "") and "effect" not in out
 
 
 def test_a_dry_run_prints_each_cell_and_the_sum_and_writes_nothing(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:

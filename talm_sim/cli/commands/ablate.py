@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from talm_sim.runs.ablate import Ablation, Cell
     from talm_sim.runs.prices import Price
 
-__all__ = ["command", "parse_axis"]
+__all__ = ["command"]
 
 _EXAMPLES = """\b
 Examples:
@@ -38,16 +38,14 @@ _WITHOUT = ("run_id", "on", "name", "controls", "against", "gate", "baseline", "
 @click.option("--grid", type=click.Path(path_type=Path), metavar="F.toml", help="TOML file with a table [grid] of options and values.")
 @click.option("--name", default="ablation", show_default=True, metavar="NAME", help="Prefix of the runs' names.")
 @click.option("--dry-run", is_flag=True, help="Print the requests and cost, per cell and together; run nothing.")
-@click.option("--effects", is_flag=True, help="Print main effects and interactions alone, not the cells.")
 @json_option
-@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values: a line per cell and group, or per effect.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values: a line per cell and group.")
 def command(
     *,
     axes: tuple[str, ...],
     grid: Path | None,
     name: str,
     dry_run: bool,
-    effects: bool,
     as_json: bool,
     as_csv: bool,
     **options: Any,
@@ -55,13 +53,10 @@ def command(
     """Run a grid of settings and print one table.
 
     Every combination of the values given with --over and --grid is a separate run. If you run the same command again, finished runs are read
-    and interrupted ones continue. An empty value means none. Write values that contain commas as a JSON list. Below the table, the effects
-    say what each value changes, against the first value of its option.
+    and interrupted ones continue. An empty value means none. Write values that contain commas as a JSON list.
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
-    if dry_run and effects:
-        raise click.UsageError("--dry-run and --effects exclude each other: nothing is run.")
     if not axes and grid is None:
         raise click.UsageError("Missing option '--over' (or '--grid').")
     given = _read_axes(axes)
@@ -89,10 +84,9 @@ def command(
     if session.interrupted:
         return INTERRUPTED
     if as_json or as_csv:
-        records = done.effects() if effects else done.to_records()
-        _print_records(records, as_json=as_json)
+        _print_records(done.to_records(), as_json=as_json)
     else:
-        _print_tables(done, config, prices, cells=not effects)
+        _print_tables(done, config, prices)
     if session.spent is not None:
         from talm_sim.cli.progress.budget_lines import left_over
 
@@ -111,20 +105,13 @@ def _print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> No
             print_csv(records)
 
 
-def _print_tables(done: Ablation, config: RunConfig, prices: Mapping[str, Price] | None, *, cells: bool) -> None:
-    from talm_sim.cli.report.effects import print_effects
+def _print_tables(done: Ablation, config: RunConfig, prices: Mapping[str, Price] | None) -> None:
     from talm_sim.cli.report.table import print_table
     from talm_sim.cli.terminal.streams import until_reader_leaves
 
-    blocks = [_block(cell, prices) for cell in done.cells if cells]
-    found = done.estimate_effects()
+    blocks = [_block(cell, prices) for cell in done.cells]
     with until_reader_leaves():
-        if cells:
-            print_table(blocks, explained=not config.quiet)
-        print_effects(found, below=cells, explained=not config.quiet)
-    if not (found or cells):
-        whole = all(len(values) == 1 for values in done.over.values())
-        click.echo(f"no effects: {'each option has one value' if whole else 'a cell was not started'}", err=True)
+        print_table(blocks, explained=not config.quiet)
 
 
 def _block(cell: Cell, prices: Mapping[str, Price] | None) -> Block:
@@ -137,7 +124,7 @@ def _block(cell: Cell, prices: Mapping[str, Price] | None) -> Block:
 
 def _read_axes(axes: Sequence[str]) -> dict[str, list[Any]]:
     over: dict[str, list[Any]] = {}
-    for field, axis in map(parse_axis, axes):
+    for field, axis in map(_parse_axis, axes):
         if field in over:
             raise click.UsageError(f"--over: '{field}' is given twice; list all its values once: {field}=V1,V2")
         over[field] = axis
@@ -170,10 +157,10 @@ def _naming(grid: Path | None) -> Iterator[None]:
         raise PrerequisiteError(f"{grid}: {str(err).removeprefix('ablate: ')}") from None
 
 
-def parse_axis(text: str) -> tuple[str, list[Any]]:
+def _parse_axis(text: str) -> tuple[str, list[Any]]:
     """Read `FIELD=V1,V2,...` or `FIELD=[JSON list]`.
 
-    >>> parse_axis("turn-limit=3,5")
+    >>> _parse_axis("turn-limit=3,5")
     ('turn_limit', ['3', '5'])
 
     Raises:

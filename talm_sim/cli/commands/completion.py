@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import click
+from click.shell_completion import get_completion_class
 
 from talm_sim.errors import PrerequisiteError, quote
 
@@ -24,12 +25,12 @@ def command(shell: str | None, install: bool) -> None:
     Without --install, the completion script is printed. It completes options, tasks, splits, models, perturbations, judges, runs and
     episodes. Without SHELL, it is for your current shell ($SHELL).
     """
-    from talm_sim.cli.parsing.completing import script
-
     used = shell or Path(os.environ.get("SHELL", "")).name
     if used not in _SHELLS:
         raise PrerequisiteError(f"{f'{used}: ' if used else ''}name the shell: talm-sim completion {'|'.join(_SHELLS)}")
-    text = script(used, click.get_current_context().find_root().command)
+    kind = get_completion_class(used)
+    assert kind is not None
+    text = kind(click.get_current_context().find_root().command, {}, "talm-sim", "_TALM_SIM_COMPLETE").source()
     if not install:
         click.echo(text, nl=False)
         return

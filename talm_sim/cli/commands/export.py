@@ -231,46 +231,38 @@ def lm_eval(scenarios: Path | None, out: Path, template: str, tokenizer: str | N
     click.echo(f"task {HARNESS_TASK}: {count(len(read), 'row')}, template {style.name}", err=True)
 
 
+def _refuse_endpoint(_: click.Context, __: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError("--endpoint is gone: write a file with --out, and let the collector's receiver `otlpjsonfile` read it.")
+
+
 @command.command("otel")
 @run_argument
 @run_dir_option
 @plugin_option
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="File to write, with one trace per line.")
-@click.option("--endpoint", metavar="URL", help="Collector to send to, as http://localhost:4318. Its headers: OTEL_EXPORTER_OTLP_HEADERS.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", required=True, help="File to write, with one trace per line.")
+@click.option("--endpoint", hidden=True, expose_value=False, is_eager=True, callback=_refuse_endpoint)
 @click.option("--content/--no-content", default=False, show_default=True, help="Include what was said, called and returned.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-def otel(run: str, run_dir: Path, out: Path | None, endpoint: str | None, content: bool, force: bool) -> None:
-    """Write a run of any task as OpenTelemetry traces, or send them.
+def otel(run: str, run_dir: Path, out: Path, content: bool, force: bool) -> None:
+    """Write a run of any task as OpenTelemetry traces.
 
     Each episode is a trace in the conventions for generative AI: the agent, and below it model turns, tool calls and questions. Verdicts are
     events. The ids depend on the run alone: a second export is the same trace. RUN can be a run of any task.
     """
     from talm_sim.recordings.files import write_atomically
-    from talm_sim.runs.exports.collector import send, traces_address
     from talm_sim.runs.exports.spans import traces
     from talm_sim.runs.stored_run import load_run
 
-    if out is None and endpoint is None:
-        raise PrerequisiteError("export otel: name a file with --out, a collector with --endpoint, or both.")
-    if endpoint is not None:
-        traces_address(endpoint)
     stored = load_run(run, run_dir)
-    _refuse_existing([out] if out is not None else [], force=force)
+    _refuse_existing([out], force=force)
     with stored.at_once():
         if not stored.closed:
             warn_unclosed(stored.path, imported=stored.imported)
-        if out is not None:
-            number = Counter[str]()
-            write_atomically(out, _trace_lines(traces(stored, content=content), number))
-            click.echo(out)
-            click.echo(f"{count(number['spans'], 'span')} of {count(number['episodes'], 'episode')} written", err=True)
-        if endpoint is not None:
-            sent = send(traces(stored, content=content), endpoint)
-            requests = count(sent.requests, "request")
-            click.echo(f"{count(sent.spans, 'span')} of {count(sent.episodes, 'episode')} sent in {requests}", err=True)
-            if sent.rejected:
-                rejected = f"the collector rejected {count(sent.rejected, 'span')} ({sent.why or 'without a reason'})"
-                raise PrerequisiteError(f"--endpoint {endpoint}: {rejected}; see its log.")
+        number = Counter[str]()
+        write_atomically(out, _trace_lines(traces(stored, content=content), number))
+    click.echo(out)
+    click.echo(f"{count(number['spans'], 'span')} of {count(number['episodes'], 'episode')} written", err=True)
     if not content:
         click.echo("without what was said, called and returned; add --content for it", err=True)
 

@@ -31,6 +31,11 @@ __all__ = ["command"]
 _FOR_CI = ("gate", "baseline", "junit", "summary")
 
 
+def _refuse_picture(_: click.Context, __: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError("--picture is gone: write a page with --html; each figure on it has a button that saves it as SVG.")
+
+
 @config_options(*_FOR_CI)
 @click.command()
 @click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=completer_for("run"))
@@ -46,12 +51,7 @@ _FOR_CI = ("gate", "baseline", "junit", "summary")
     "--html", "page", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write a page: tables, and every transcript."
 )
 @click.option("--no-transcripts", is_flag=True, help="With --html: leave the episodes out.")
-@click.option(
-    "--picture",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write rates with their intervals, matrices and curves as a picture (.png or .svg).",
-)
+@click.option("--picture", hidden=True, expose_value=False, callback=_refuse_picture)
 @prices_option
 @power_options
 @click.option("--against", type=click.Choice(["paper"]), help="Print the paper's published results below.")
@@ -68,7 +68,6 @@ def command(
     as_markdown: bool,
     page: Path | None,
     no_transcripts: bool,
-    picture: Path | None,
     prices: Mapping[str, Price] | None,
     power: str | None,
     n: int | None,
@@ -77,7 +76,7 @@ def command(
     quiet: bool,
     **gates: Any,
 ) -> int:
-    """Print the table of stored runs, or write it as a page or picture.
+    """Print the table of stored runs, or write it as a page.
 
     Several runs are printed one below the other; with --by-model, runs of one model are joined in one row. Without RUN, the newest is
     printed. Below each rate is its 95 % Wilson interval, and n is the number of episodes it covers.
@@ -95,9 +94,9 @@ def command(
         if power is not None:
             print_power(stored, power, n=n, drop=drop, as_json=as_json, as_csv=as_csv)
             return 0
-        if page is not None or picture is not None:
-            _write(stored, by, click.get_current_context().params)
-        if (page is None and picture is None) or as_json or as_csv or as_markdown or rows:
+        if page is not None:
+            _write_page(stored, by, click.get_current_context().params)
+        if page is None or as_json or as_csv or as_markdown or rows:
             _print(stored, by, click.get_current_context().params)
         gating.check(stored)
         return gating.conclude(stored, lambda: _blocks(stored, None, against, prices, on_screen=False))
@@ -143,7 +142,7 @@ def _check_other_tables(given: Mapping[str, Any], by: By | None) -> None:
         raise click.UsageError("--by-tool: no paper publishes figures per tool; leave out --against.")
     if given["power"] is None and (given["n"] is not None or given["drop"] is not None):
         raise click.UsageError("--n and --drop need --power.")
-    others = ("rows", "as_markdown", "page", "picture", "prices", "against", "by_model", "by_tool", *_FOR_CI)
+    others = ("rows", "as_markdown", "page", "prices", "against", "by_model", "by_tool", *_FOR_CI)
     if given["power"] is not None and any(given[name] not in (None, False, ()) for name in others):
         raise click.UsageError("--power prints a table of its own; of the other forms it has --json and --csv.")
 
@@ -165,23 +164,15 @@ def _blocks(
     return [*_disambiguate(blocks, runs), *(people_blocks(runs) if by is None else ())]
 
 
-def _write(runs: Sequence[StoredRun], by: By | None, given: Mapping[str, Any]) -> None:
-    """Write the requested files; all are made before the first is written."""
-    made: list[tuple[Path, bytes]] = []
-    against, prices = given["against"], given["prices"]
-    if given["page"] is not None:
-        from talm_sim.cli.pages.files import page_files  # not at the top: a table needs none
-        from talm_sim.cli.pages.index import build_index, build_transcripts
+def _write_page(runs: Sequence[StoredRun], by: By | None, given: Mapping[str, Any]) -> None:
+    """Write the page; all its files are made before the first is written."""
+    from talm_sim.cli.pages.files import page_files  # not at the top: a table needs none
+    from talm_sim.cli.pages.index import build_index, build_transcripts
 
-        shown = not given["no_transcripts"]
-        blocks = _blocks(runs, by, against, prices, on_screen=True)
-        index = build_index(runs, blocks=blocks, prices=prices, transcripts=shown)
-        made += page_files(given["page"], index, [build_transcripts(run) for run in runs] if shown else None)
-    if given["picture"] is not None:
-        from talm_sim.cli.report.picture import picture
-
-        made.append((given["picture"], picture(given["picture"], _blocks(runs, by, against, prices, on_screen=False))))
-    for file, data in made:
+    shown = not given["no_transcripts"]
+    blocks = _blocks(runs, by, given["against"], given["prices"], on_screen=True)
+    index = build_index(runs, blocks=blocks, prices=given["prices"], transcripts=shown)
+    for file, data in page_files(given["page"], index, [build_transcripts(run) for run in runs] if shown else None):
         write_file(file, data)
 
 

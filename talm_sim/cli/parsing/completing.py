@@ -1,37 +1,27 @@
-"""Complete a word in a shell: names of tasks, splits, models, runs, episodes and the like, and the script that asks for them."""
+"""Complete a word in a shell: names of tasks, splits, models, runs, episodes and the like."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
+from click.shell_completion import CompletionItem
 
-import talm_sim.cli.parsing.shells  # noqa: F401  # how bash and fish are answered
 from talm_sim.config import ENV_PREFIX
-from talm_sim.errors import is_copyable
 from talm_sim.foreign.plugins import load_named
 
-__all__ = ["COMPLETED", "completes", "script"]
+__all__ = ["COMPLETED", "completes"]
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-PROGRAM = "talm-sim"
-VARIABLE = "_TALM_SIM_COMPLETE"
-"""Environment variable by which a shell asks."""
+_SAFE = re.compile(r"[\w@+:,./-][\w@%+=:,./-]*")
+"""Names that every shell takes as they are: bash inserts what it receives, without quotes."""
 _RUNS = 50
 """How many runs are offered, the newest; an older one needs more of its name."""
-
-
-def script(shell: str, command: click.Command) -> str:
-    """The script that teaches a shell, `bash`, `zsh` or `fish`, to complete the words of `command`."""
-    kind = get_completion_class(shell)
-    assert kind is not None, shell
-    made = kind(command, {}, PROGRAM, VARIABLE)
-    return made.source_template % made.source_vars()
 
 
 def completes(kind: str, place: str = "", *, several: bool = False, files: bool = False) -> Complete:
@@ -61,7 +51,7 @@ def completes(kind: str, place: str = "", *, several: bool = False, files: bool 
 
 def _is_completable(name: str, parameter: click.Parameter) -> bool:
     """Return whether a name, which a stranger may have chosen, is safe in a shell and is not read as an option."""
-    return is_copyable(name) and not (name.startswith("-") and isinstance(parameter, click.Argument))
+    return _SAFE.fullmatch(name) is not None and not (name.startswith("-") and isinstance(parameter, click.Argument))
 
 
 def _run_dir(context: click.Context) -> Path:

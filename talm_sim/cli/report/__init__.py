@@ -1,1 +1,1 @@
-"""Views of stored runs and episodes: tables, Markdown, the page, pictures, transcripts."""
+"""Views of stored runs and episodes: tables, Markdown, the page, transcripts."""

@@ -1,17 +1,14 @@
-"""Curves on a screen, in Markdown, on a page and in a picture: the same figures everywhere."""
+"""Curves on a screen, in Markdown and on a page: the same figures everywhere."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 from talm_sim.cli.report.curves import bin_names, curve_lines, curve_table, curve_title
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
-from talm_sim.cli.report.picture import picture
 from talm_sim.cli.report.table import table_lines
 from talm_sim.types import Curve, Series, Summary
 from tests.cli.pages.written import Seen, page_of
@@ -39,15 +36,6 @@ RELIABILITY = Curve(
     ),
 )
 BLOCK = Block("test/model", [Summary(group="replaced", n=12, total=12, curves=(HISTOGRAM, RELIABILITY))])
-
-
-def texts(drawn: bytes) -> list[str]:
-    return ["".join(one.itertext()).strip() for one in ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")]
-
-
-def counted(*counts: int) -> Summary:
-    series = (Series(name="complete", values=counts),)
-    return Summary(group=f"up to {max(counts)}", n=1, total=1, curves=(HISTOGRAM.model_copy(update={"series": series}),))
 
 
 def text(curve: Curve, group: str = "") -> list[str]:
@@ -103,17 +91,3 @@ def test_data_has_every_value_by_bin() -> None:
 def test_a_curve_has_a_value_a_bin() -> None:
     with pytest.raises(ValueError, match="another number of values than there are bins"):
         HISTOGRAM.model_copy().model_validate({**HISTOGRAM.model_dump(), "edges": (0.0, 1.0)})
-
-
-def test_a_picture_holds_the_curves_and_its_axes_say_what_no_title_repeats() -> None:
-    pytest.importorskip("matplotlib")
-    drawn = texts(picture(Path("p.svg"), [BLOCK]))
-    assert drawn.count("instances") == 1 and {"P(Yes)", "complete", "incomplete", "reliability", "perfectly calibrated"} <= {*drawn}
-    assert picture(Path("p.svg"), [BLOCK]) == picture(Path("p.svg"), [BLOCK])
-
-
-def test_counts_have_one_scale_of_whole_numbers() -> None:
-    pytest.importorskip("matplotlib")
-    drawn = texts(picture(Path("p.svg"), [Block("a", [counted(0, 1, 0, 0), counted(0, 2, 0, 0)]), Block("b", [counted(2, 0, 0, 0)])]))
-    assert drawn.count("1") == drawn.count("2") == 3, "every axis ends alike"
-    assert "1.5" not in drawn and "0.5" not in drawn[: drawn.index("instances")][-4:]

@@ -1,6 +1,6 @@
 // Curves: one scale per axis; the numbers are in a table below.
 
-const WIDE = 460, HIGH = 240, LEFT = 46, BELOW = 34
+const WIDE = 460, HIGH = 240, LEFT = 52, BELOW = 34
 
 /** A round number that is at least `most`, and how many parts of equal size it has. */
 function scaleTo(most) {
@@ -14,7 +14,38 @@ function curveFigure(block, curve) {
   const names = curve.series.map(([name]) => name)
   const table = { title: `${curve.title} of ${block.title}`, heads: [curve.x, ...names], rows: curve.rows, words: 1 }
   const picture = curve.kind === 'reliability' ? reliability(curve) : histogram(curve)
-  return make('figure', {}, picture, folded('The same as a table', () => plainTable(table)))
+  const save = make('button', { type: 'button', class: 'more', click: () => saveFigure(figure, table.title) }, 'Save as SVG')
+  const figure = make('figure', {}, picture, save, folded('The same as a table', () => plainTable(table)))
+  return figure
+}
+
+const STYLES = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'font-size', 'font-family']
+
+/** Save a drawing as a file of its own: its title above, its key below, and every style that the page gives it written out. */
+function saveFigure(figure, title) {
+  const shown = figure.querySelector('svg'), saved = shown.cloneNode(true), key = figure.querySelector('.key')
+  const all = one => [one, ...one.querySelectorAll('*')]
+  all(shown).forEach((one, place) => {
+    const style = getComputedStyle(one), copy = all(saved)[place]
+    for (const name of STYLES) copy.setAttribute(name, style.getPropertyValue(name))
+    copy.removeAttribute('class')
+  })
+  const page = getComputedStyle(document.body), lines = [], text = (x, y, words) =>
+    lines.push(draw('text', { x, y, 'font-size': '12px', 'font-family': page.fontFamily, fill: page.color }, words))
+  text(LEFT, -12, title)
+  const names = [...key.querySelectorAll('span')]
+  names.forEach((one, place) => {
+    lines.push(draw('rect', { x: LEFT, y: HIGH + 4 + 18 * place, width: 10, height: 10, fill: getComputedStyle(one, '::before').color }))
+    text(LEFT + 16, HIGH + 13 + 18 * place, one.textContent)
+  })
+  text(LEFT, HIGH + 13 + 18 * names.length, key.lastChild.textContent)
+  const width = Math.max(WIDE, LEFT + 8 * Math.max(...lines.map(one => one.textContent.length))), height = HIGH + 52 + 18 * names.length
+  for (const [name, value] of Object.entries({ width, height, viewBox: `0 -28 ${width} ${height}` })) saved.setAttribute(name, value)
+  saved.prepend(draw('rect', { y: -28, width, height, fill: page.backgroundColor }))
+  add(saved, lines)
+  const href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(saved)], { type: 'image/svg+xml' }))
+  make('a', { href, download: `${title.replace(/[^\p{L}\p{N}.-]+/gu, '-').slice(0, 80)}.svg` }).click()
+  setTimeout(() => URL.revokeObjectURL(href), 60000)
 }
 
 const across = (curve, x) => LEFT + (WIDE - LEFT - 8) * (x - curve.edges[0]) / ((curve.edges.at(-1) - curve.edges[0]) || 1)
