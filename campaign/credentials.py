@@ -205,14 +205,14 @@ def _batch(planted: list[Planted], protocol: str, rng: random.Random, folder: Pa
         address = server.url.replace("http://", f"http://me:{password}@")
         env = {"EVIL_BASE_URL": f"{address}/v1", "EVIL_API_KEY": key, "ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": key}
         env |= {name: value for one in planted for name, value in one.variables}
-        common = ("--split", "underspecified", "--limit", str(EPISODES), "--model", MODELS[protocol], "--max-retries", "1",
-                  "--max-episodes", "1", "--no-fail-fast")  # fmt: skip
-        ran = [talm("run", *common, "--run-id", "kept", "--models", "record", "--cassettes", "recordings", scratch=folder, env=env)]
+        env |= {"TALM_SIM_MAX_RETRIES": "1", "TALM_SIM_MAX_EPISODES": "1", "TALM_SIM_FAIL_FAST": "false"}
+        common = ("--split", "underspecified", "--limit", str(EPISODES), "--model", MODELS[protocol])
+        ran = [talm("run", *common, "--run-id", "kept", "--record", "--cassettes", "recordings", scratch=folder, env=env)]
         ran += [talm("run", *common, "--run-id", "asked", "--human", "terminal", scratch=folder, env=env)]
         server.play = _failing(planted)
-        ran += [talm("run", *common, "--run-id", "failed", "--display", "json", "--log-level", "debug", scratch=folder, env=env)]
+        ran += [talm("run", *common, "--run-id", "failed", "--display", "json", scratch=folder, env=env | {"TALM_SIM_LOG_LEVEL": "debug"})]
         heard = len(server.heard)
-        ran += [talm("run", *common, "--run-id", "again", "--models", "replay", "--cassettes", "recordings", scratch=folder, env=env)]
+        ran += [talm("run", *common, "--run-id", "again", "--replay", "--cassettes", "recordings", scratch=folder, env=env)]
         if len(server.heard) != heard:
             yield "a replay asked the server"
     for words in (

@@ -25,7 +25,7 @@ _THROUGH_THE_PROGRAM: Final = 40
 """Every so many cases one goes through the real program."""
 _CASE: Final = "case"
 """Name of the folder that is damaged; a run is called what its folder is called."""
-_SHORT_RUN: Final = ("run", "--split", "perfect,underspecified", "--limit", "12", "--model", "sim/oracle", "--tools", "replay", "-q")
+_SHORT_RUN: Final = ("run", "--split", "perfect,underspecified", "--limit", "12", "--model", "sim/oracle", "--replay", "-q")
 _TWICE: Final = ("--limit", "6", "--epochs", "3")
 Damage = Callable[[bytearray, random.Random], str]
 

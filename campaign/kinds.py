@@ -38,11 +38,9 @@ class Kind:
 
 
 KINDS: Final = (
-    Kind("run", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED)),
-    Kind(
-        "record tools", ("--model", "sim/asker", "--tools", "record", "--cassettes", "tapes", *_DAMAGED, "--limit", "40"), tapes="tapes/tools"
-    ),
-    Kind("model", ("--model", _MODEL, "--models", "live", "--tools", "replay", *_DAMAGED)),
+    Kind("run", ("--model", "sim/asker", "--replay", *_DAMAGED)),
+    Kind("record tools", ("--model", "sim/asker", "--record", "--cassettes", "tapes", *_DAMAGED, "--limit", "40"), tapes="tapes/tools"),
+    Kind("model", ("--model", _MODEL, "--live", *_DAMAGED)),
     Kind(
         "record model",
         ("--task", "when2call", "--mode", "judge", "--model", _MODEL, "--models", "record", "--cassettes", "tapes", *_NAMED),
@@ -50,20 +48,20 @@ KINDS: Final = (
     ),
     Kind(
         "judge",
-        ("--model", "sim/asker", "--tools", "replay", *_DAMAGED),
+        ("--model", "sim/asker", "--replay", *_DAMAGED),
         ("judge", RUN, "--judge", "llm", "--judge-model", _MODEL, "--live", "--display", "json"),
         sounds="judge_progress",
     ),
     Kind(
         "answer",
-        ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
+        ("--model", "sim/asker", "--live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
         ("answer", RUN, "--display", "plain"),
         typed=True,
         sounds="saved: ",
     ),
     Kind(
         "terminal",
-        ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
+        ("--model", "sim/asker", "--live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
         typed=True,
         sounds="saved: ",
     ),

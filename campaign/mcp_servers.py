@@ -79,7 +79,7 @@ def _try(mode: str, folder: Path, most: int, own: float = 0.0) -> tuple[str, int
             "--run-id",
             "r",
         )
-        args = (*args, "--display", "none", "--no-fail-fast")
+        args = (*args, "--display", "none")
         wrong, memory = _ended(what, args, folder) if kind == "end" else _played(mode, args, folder, most, own)
         until = time.monotonic() + LEFT_S
         while (left := _living(str(folder))) and time.monotonic() < until:

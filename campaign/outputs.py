@@ -181,7 +181,7 @@ def _ndjson(folder: Path) -> tuple[str, ...]:
 
     lines = [one.model_dump(mode="json", exclude={"tools"}) for one in load_run(folder / "runs" / "r").scenarios()]
     (folder / "mine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    asked = ("--model", "sim/asker", "--human", "terminal", "--tools", "replay", "--split", "underspecified")
+    asked = ("--model", "sim/asker", "--human", "terminal", "--replay", "--split", "underspecified")
     return ("run", "--scenarios", "mine.jsonl", *asked, "--display", "json", "--run-id", "n")
 
 

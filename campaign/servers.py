@@ -339,14 +339,22 @@ def _try(number: int, case: tuple[str, int, int], scratch: Path) -> tuple[str, i
         Path("/proc/self/clear_refs").write_text("5")  # else a child begins with the most memory that this process ever had
     with serve(play) as server:
         base = {"EVIL_BASE_URL": f"{server.url}/v1", "ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "none-needed"}
-        args = ("--split", "perfect", "--limit", str(EPISODES), "--model", MODELS[protocol], "--display", "none", "--no-fail-fast")
-        ran = talm("run", *args, "--max-retries", "0", "--timeout", str(TIMEOUT), "--run-id", "r", scratch=folder, env=base, seconds=180)
+        args = ("--split", "perfect", "--limit", str(EPISODES), "--model", MODELS[protocol], "--display", "none")
+        ran = talm(
+            "run",
+            *args,
+            "--run-id",
+            "r",
+            scratch=folder,
+            env=base | {"TALM_SIM_MAX_RETRIES": "0", "TALM_SIM_TIMEOUT": str(TIMEOUT), "TALM_SIM_FAIL_FAST": "false"},
+            seconds=180,
+        )
         wrong = ran.wrong or ("" if ran.code in {0, 1} else f"exit {ran.code}: {ran.err[-200:]}")
         if not wrong and ran.most_memory > MOST_MEMORY:
             wrong = f"{ran.most_memory / 10**6:.0f} MB"
         if not wrong and number % 3 == 0:
             server.play = _said(TURNS[protocol]("Yes, done."))
-            again = talm("resume", "r", "--display", "none", "--timeout", "30", scratch=folder, env=base, seconds=180)
+            again = talm("resume", "r", "--display", "none", scratch=folder, env=base | {"TALM_SIM_TIMEOUT": "30"}, seconds=180)
             wrong = again.wrong or ("" if again.code == 0 else f"resume: exit {again.code}: {again.err[-200:]}")
     return (f"{protocol}, {name}: {wrong}" if wrong else ""), ran.most_memory
 

@@ -21,7 +21,7 @@ __all__ = ["PARTS"]
 _MOST_SHARDS: Final = 16
 _KILLS: Final = 50
 """In the full form; in a shorter one the run and its shards are fewer."""
-_WHOLE: Final = ("run", "--model", "sim/asker", "--human", "simulated", "--tools", "replay", "--perturb", "http-500:p=0.4", "--epochs", "2")
+_WHOLE: Final = ("run", "--model", "sim/asker", "--human", "simulated", "--replay", "--perturb", "http-500:p=0.4", "--epochs", "2")
 _SHOWN: Final = ("--display", "json")
 _SOUND: Final = "episode_finished"
 _MOST_SESSIONS: Final = 12

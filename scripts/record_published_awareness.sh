@@ -19,6 +19,6 @@ trap 'rm -rf "$work"' EXIT
 "$bin/talm-sim" import fail-talms "$data" --scenarios-to "$work/queries.jsonl" --run-dir "$work/imported"
 "$bin/python" scripts/published_awareness.py draw "$work/queries.jsonl" "$work/sample.jsonl"
 "$bin/talm-sim" run --scenarios "$work/sample.jsonl" --tools-from "fail-talms:$data/tools" --stop-after awareness \
-    --model openai-api/vllm/smollm2-135m --record --cassettes "$recordings" --run-dir "$recordings-runs" --max-connections 16 \
+    --model openai-api/vllm/smollm2-135m --record --cassettes "$recordings" --run-dir "$recordings-runs" \
     --display plain --against paper
 "$bin/python" scripts/published_awareness.py keep "$recordings" tests/tasks/talm/published_awareness.jsonl

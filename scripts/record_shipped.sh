@@ -20,13 +20,13 @@ model=openai-api/vllm/smollm2-135m
 run() { "$bin/talm-sim" run --split all --cassettes "$recordings" --run-dir "$recordings-runs" --display plain "$@" || [[ $? == 1 ]]; }
 
 for set in quick sample; do
-    for control in oracle eager cautious asker; do run --set "$set" --model "sim/$control" --human none --tools record; done
-    run --set "$set" --model sim/asker --human simulated --tools record
-    for human in none simulated; do run --set "$set" --model "$model" --human "$human" --record --max-episodes 16; done
+    for control in oracle eager cautious asker; do run --set "$set" --model "sim/$control" --human none --record; done
+    run --set "$set" --model sim/asker --human simulated --record
+    for human in none simulated; do run --set "$set" --model "$model" --human "$human" --record; done
 done
-for task in awareness refusal; do run --task "$task" --model "$model" --record --max-episodes 16; done
+for task in awareness refusal; do run --task "$task" --model "$model" --record; done
 # One request at a time: in a batch the last digits of a prompt's numbers change from option to option, and the recording would pack larger.
-run --task when2call --model "$model" --record --max-connections 1
+TALM_SIM_MAX_CONNECTIONS=1 run --task when2call --model "$model" --record
 
 "$bin/python" -m talm_sim.recordings "$recordings" cassettes --command "scripts/record_shipped.sh" \
     --licence "Apache-2.0 (scenarios, model, its output); tool answers: see talm_sim/tasks/talm/scenarios/LICENCE.md" \

@@ -43,10 +43,12 @@ __all__ = [
     "ShardText",
     "Traffic",
     "check_person",
+    "has_flag",
     "is_constrained",
     "option",
     "parse_limit",
     "scope_of",
+    "spell",
     "takes_several",
 ]
 
@@ -88,7 +90,7 @@ def option(
     scope: Scope,
     help_text: str,
     *,
-    flag: str = "",
+    flag: str | Literal[False] = "",
     flags: Mapping[str, str] | None = None,
     metavar: str = "",
     complete: str = "",
@@ -103,7 +105,8 @@ def option(
         default: The option's default.
         scope: What changing the option affects.
         help_text: The option's one-line help.
-        flag: A short flag beside the one made from the name (`-M`), or a long one that replaces it (`--from`).
+        flag: A short flag beside the one made from the name (`-M`), or a long one that replaces it (`--from`). False if it has none: it is set
+            in the file of `--config`, as `TALM_SIM_<NAME>` or in Python.
         flags: For an option with one flag per value: the values and the help of their flags.
         metavar: The placeholder of the value.
         complete: Where to find the names that a shell offers for the value: `module:attribute` of a collection of strings.
@@ -248,7 +251,7 @@ class RunConfig(OptionsModel):
     task: str = option("talm", GEN, "What to measure.", metavar="NAME")
     split: Names = option("all", GEN, "Groups: talm-sim tasks show TASK.", metavar="S[,S]")
     scenario: tuple[str, ...] = option((), GEN, "Only the scenario with this id; repeatable.", metavar="ID")
-    category: tuple[str, ...] = option((), GEN, "Only scenarios that use tools of this category; repeatable.", metavar="NAME", rare=True)
+    category: tuple[str, ...] = option((), GEN, "Only scenarios that use tools of this category; repeatable.", flag=False, metavar="NAME")
     scenarios: Path | None = option(None, GEN, "Scenarios (JSONL) instead of the bundled ones.", metavar="FILE")
     limit: Limit | None = option(None, GEN, "First N, or A to B, of each group.", metavar="N|A-B")
     shard: ShardText | None = option(None, GEN, "Only part I of N, by digest; see runs merge.", metavar="I/N", rare=True)
@@ -256,18 +259,18 @@ class RunConfig(OptionsModel):
     model: ModelName = option(DEFAULT_MODEL, GEN, "PROVIDER/NAME.  [default: the recorded one]", metavar="P/N")
     model_options: ProviderOptions = option({}, GEN, "Option for the model provider; repeatable.", flag="-M", metavar="K=V")
     tool_format: Literal["auto", "native", "constrained"] = option("auto", GEN, "auto, native or constrained.", metavar="NAME", rare=True)
-    prompts: Path | None = option(None, GEN, "TOML file with prompt texts to use instead.", metavar="FILE", rare=True)
+    prompts: Path | None = option(None, GEN, "TOML file with prompt texts to use instead.", flag=False, metavar="FILE")
     temperature: float | None = option(None, GEN, "Sampling temperature.  [default: the task's]", metavar="X", ge=0, le=2)
     max_new_tokens: int | None = option(None, GEN, "Maximum tokens per model turn.  [default: task's]", metavar="N", rare=True, ge=1)
-    seed: int = option(0, GEN, "Seed for sampling and perturbations.", metavar="N")
+    seed: int = option(0, GEN, "Seed for sampling and perturbations.", flag=False, metavar="N")
     options: dict[str, Any] = Field(default={}, json_schema_extra={"scope": GEN.value, "flag": None})
     """The task's own options as given; once a run is built, all of them with their values."""
 
     judge: tuple[str, ...] = option((), SCO, "Judge to use; repeatable.  [default: the task's]", metavar="NAME")
     judge_model: ModelName | None = option(None, SCO, "Model for the judges that need one.", metavar="P/N")
 
-    tools: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", metavar="HOW", rare=True)
-    models: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", metavar="HOW", rare=True)
+    tools: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", flag=False, metavar="HOW")
+    models: Traffic | None = option(None, OPE, "live|replay|record  [default: as recorded]", flag=False, metavar="HOW")
     cassettes: Path | None = option(None, OPE, "Recordings.  [default: the bundled ones]", metavar="DIR")
     run_dir: Path = option(Path("runs"), OPE, "Directory of the runs.", metavar="DIR", rare=True)
     run_id: str | None = option(None, OPE, "Name of the run.  [default: time, model, split]", metavar="NAME")
@@ -277,22 +280,22 @@ class RunConfig(OptionsModel):
     prices: Path | None = option(None, OPE, "Also print the cost, at these prices.", metavar="F.toml")
     workers: int = option(1, OPE, "Processes (with --on, shards) that play the episodes.", metavar="N", rare=True, ge=1, le=10_000)
     on: str | None = option(None, OPE, "Play on a cluster: ray[://HOST:PORT].", metavar="ENGINE", rare=True)
-    max_episodes: int = option(16, OPE, "Episodes at the same time.", metavar="N", rare=True, ge=1)
-    max_connections: int = option(16, OPE, "Model requests at the same time.", metavar="N", ge=1)
-    max_retries: int = option(5, OPE, "Retries per failed request.", metavar="N", rare=True, ge=0)
-    timeout: float = option(600.0, OPE, "Timeout of a request, in seconds.", metavar="S", rare=True, gt=0)
-    fail_fast: bool = option(True, OPE, "Continue even if the first requests are refused.", rare=True)
+    max_episodes: int = option(16, OPE, "Episodes at the same time.", flag=False, metavar="N", ge=1)
+    max_connections: int = option(16, OPE, "Model requests at the same time.", flag=False, metavar="N", ge=1)
+    max_retries: int = option(5, OPE, "Retries per failed request.", flag=False, metavar="N", ge=0)
+    timeout: float = option(600.0, OPE, "Timeout of a request, in seconds.", flag=False, metavar="S", gt=0)
+    fail_fast: bool = option(True, OPE, "Stop if all of the first requests are refused.", flag=False)
     controls: bool = option(False, OPE, "Also print the rows of the control models.")
-    blind: bool = option(False, OPE, "Do not show the person what the user knows.", rare=True)
-    name: PersonName = option("", OPE, "Your name, kept with your answers.", metavar="NAME", rare=True)
+    blind: bool = option(False, OPE, "Do not show the person what the user knows.", flag=False)
+    name: PersonName = option("", OPE, "Your name, kept with your answers.", flag=False, metavar="NAME")
     display: Literal["full", "plain", "json", "none"] = option("full", OPE, "full, plain, json or none.", metavar="NAME", rare=True)
     quiet: bool = option(False, OPE, "Print no progress, legend or hints.", flag="-q")
-    log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", metavar="NAME", rare=True)
+    log_level: LogLevel | None = option(None, OPE, "debug, info, warning or error.", flag=False, metavar="NAME")
     against: Literal["paper"] | None = option(None, OPE, "paper: print the published results below.", metavar="paper")
     gate: tuple[GateText, ...] = option((), OPE, "Value to reach: pass_rate>=0.6; repeatable.", metavar="GATE")
-    baseline: str | None = option(None, OPE, "Run or file that the gates compare with.", metavar="RUN|FILE", rare=True)
-    junit: Path | None = option(None, OPE, "Write the episodes as JUnit XML.", metavar="FILE", rare=True)
-    summary: Path | None = option(None, OPE, "Write gates and table as Markdown.", metavar="FILE", rare=True)
+    baseline: str | None = option(None, OPE, "Run or file that the gates compare with.", flag=False, metavar="RUN|FILE")
+    junit: Path | None = option(None, OPE, "Write the episodes as JUnit XML.", flag=False, metavar="FILE")
+    summary: Path | None = option(None, OPE, "Write gates and table as Markdown.", flag=False, metavar="FILE")
     plugin: tuple[str, ...] = option((), OPE, "Python module to import first; repeatable.", metavar="MODULE")
 
     if TYPE_CHECKING:  # which names are right, the task decides
@@ -337,6 +340,22 @@ def scope_of(options: type[BaseModel], name: str) -> Scope:
     extra = options.model_fields[name].json_schema_extra
     assert isinstance(extra, dict)
     return Scope(str(extra["scope"]))
+
+
+def has_flag(options: type[BaseModel], name: str) -> bool:
+    """Whether the field `name` of `RunConfig` or of a task's options has a flag, or is set in a file, the environment or Python alone."""
+    extra = options.model_fields[name].json_schema_extra
+    return isinstance(extra, dict) and extra["flag"] not in (False, None)
+
+
+def spell(name: str, *options: type[BaseModel]) -> str:
+    """Return what messages call an option: its flag, or its bare name if it has none.
+
+    >>> spell("split", RunConfig), spell("max_retries", RunConfig)
+    ('--split', 'max_retries')
+    """
+    bare = any(name in one.model_fields and not has_flag(one, name) for one in options)
+    return name if bare else "--" + name.replace("_", "-")
 
 
 def parse_limit(text: str | None) -> tuple[int, int | None]:

@@ -116,7 +116,7 @@ def test_an_injected_fault_is_no_failure_but_an_agent_that_it_crashes_is(
     (tmp_path / "faulty_agents.py").write_text(FAULTY, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    words = ["--agent", f"faulty_agents:{agent}", "--scenario", SCENARIO, "--perturb", "http-500", "--tools", "replay", "-q"]
+    words = ["--agent", f"faulty_agents:{agent}", "--scenario", SCENARIO, "--perturb", "http-500", "--replay", "-q"]
     assert main(["run", *words]) == code
     assert main(["ablate", "--over", "perturb=,http-500", *words[:4], *words[6:]]) == code
     capsys.readouterr()

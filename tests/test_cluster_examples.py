@@ -17,7 +17,7 @@ import talm_sim
 yaml: Any = pytest.importorskip("yaml")
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "cluster"
-OPTIONS = ["--split", "underspecified", "--limit", "5", "--model", "sim/oracle", "--tools", "replay"]
+OPTIONS = ["--split", "underspecified", "--limit", "5", "--model", "sim/oracle", "--replay"]
 SBATCH = """#!/bin/sh
 # Runs at once what Slurm would queue: an array's tasks one after the other, or a job that depends on one.
 echo "$@" >> "$CALLS"

@@ -246,7 +246,7 @@ def type_block(block: Block, directory: Path, environ: Mapping[str, str], *, loc
         if block.comment == "parsed":
             assert line.startswith("talm-sim run "), line
             type_in(line.replace("talm-sim run ", "talm-sim config show ", 1), directory, environ)
-        elif line.startswith("talm-sim") and (local or not LOCAL.search(line)):
+        elif line.startswith(("talm-sim", "TALM_SIM_")) and (local or not LOCAL.search(line)):
             printed += type_in(line, directory, environ)
         elif line.startswith("pytest"):
             run_tests(line, directory, environ)
@@ -322,6 +322,8 @@ def type_in(line: str, directory: Path, environ: Mapping[str, str]) -> str:
     """Run a command, and return what it printed."""
     command, _, target = line.partition(" > ")
     words = shlex.split(command)
+    while "=" in words[0]:
+        environ = {**environ, words[0].partition("=")[0]: words.pop(0).partition("=")[2]}
     typed = next((text for part, text in TYPED.items() if part in line), "")
     done = perform(["-m", "talm_sim", *words[1:]], directory, environ, typed)
     expected = next((code for part, code in ENDS.items() if part in line), 0)

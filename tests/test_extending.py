@@ -188,12 +188,12 @@ async def act(messages, tools):
 def test_a_task_whose_agent_acts_is_one_file(beside: Beside) -> None:
     (beside.directory / "impatient.py").write_text(IMPATIENT)
     asked = ("run", "--task", "refunds", "--agent", "impatient:act", "--cassettes", "rec", "--display", "none")
-    table = beside.run("refunds", *asked, "--tools", "record", "--run-id", "live", "--perturb", "http-500:tool=refund,times=1")
+    table = beside.run("refunds", *asked, "--record", "--run-id", "live", "--perturb", "http-500:tool=refund,times=1")
     assert "http-500:tool=refund,times=1 fired in 2 of 2 episodes (2 of 2 calls)" in " ".join(table.split())
     (record,) = json.loads(beside.run("refunds", "report", "live", "--json"))
     assert (record["n"], record["looked"]) == (2, 0.0)
-    beside.run("refunds", *asked, "--tools", "record", "--run-id", "whole")
-    beside.run("refunds", *asked, "--tools", "replay", "--run-id", "again")
+    beside.run("refunds", *asked, "--record", "--run-id", "whole")
+    beside.run("refunds", *asked, "--replay", "--run-id", "again")
     assert "ok  200  recorded" in beside.run("refunds", "show", "again:A-17")
     help_page = beside.run("refunds", "run", "--task", "refunds", "--help")
     assert "--perturb" in help_page and "--agent" in help_page
@@ -349,9 +349,10 @@ def test_a_task_s_option_is_varied_and_read_from_everywhere(tmp_path: Path) -> N
     assert "TALM_SIM_HNT" in refused and "TALM_SIM_HINT" in refused
 
 
-def test_a_killed_run_of_a_task_goes_on(tmp_path: Path) -> None:
+def test_a_killed_run_of_a_task_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "1")
     beside = Beside(tmp_path, "package")
-    words = ("run", "--task", "capitals", "--model", MODEL, "--epochs", "2", "--live", "--run-id", "killed", "--max-episodes", "1")
+    words = ("run", "--task", "capitals", "--model", MODEL, "--epochs", "2", "--live", "--run-id", "killed")
     with server(delay=0.2) as url:
         environ = {**beside.environ, "LOCAL_BASE_URL": url}
         command = beside.command("capitals", [*words, "--display", "json"])
@@ -422,7 +423,7 @@ def test_a_perturbation_takes_a_text(beside: Beside) -> None:
 
 
 def test_a_responder_answers(beside: Beside) -> None:
-    asked = ("--split", "underspecified", "--limit", "2", "--model", "sim/asker", "--tools", "live", "--display", "none", "--run-id", "asked")
+    asked = ("--split", "underspecified", "--limit", "2", "--model", "sim/asker", "--live", "--display", "none", "--run-id", "asked")
     table = beside.run("parrot", "run", *asked, "--human", "parrot")
     assert "Ask-and-Help (parrot human)" in table
     assert "parrot: You ask:" in beside.run("", "show", "asked:" + _first(beside, "asked"))
@@ -452,7 +453,7 @@ def test_a_tool_source_is_one_file_and_its_recording_plays_without_it(beside: Be
     }
     (beside.directory / "greet.jsonl").write_text(json.dumps(scenario) + "\n", encoding="utf-8")
     asked = ("run", "--scenarios", "greet.jsonl", "--model", "sim/oracle", "--cassettes", "rec", "--display", "none")
-    table = beside.run("phrases", *asked, "--tools", "record", "--tools-from", "office=phrases:.", "--run-id", "live")
+    table = beside.run("phrases", *asked, "--record", "--tools-from", "office=phrases:.", "--run-id", "live")
     assert "tools: live: office=phrases:. (recorded)" in " ".join(table.split())
     note = f"tool_source phrases: {'--plugin phrases' if beside.way == 'plugin' else 'package examples'}"
     stored = json.loads((beside.directory / "runs" / "live" / "run.json").read_text())
@@ -464,7 +465,7 @@ def test_a_tool_source_is_one_file_and_its_recording_plays_without_it(beside: Be
     refused = beside.run("phrases", *asked, "--tools-from", "phrases:.,lng=de", "--dry-run", code=2)
     assert "phrases:.,lng=de: lng: phrases has no such option. Did you mean 'lang'?" in " ".join(refused.split())
     (beside.directory / "hello.txt").unlink()
-    beside.run("", *asked, "--tools", "replay", "--run-id", "again")
+    beside.run("", *asked, "--replay", "--run-id", "again")
     assert "ok  200  recorded" in beside.run("", "show", "again:greet") and "Hello, Ada!" in beside.run("", "show", "again:greet")
 
 

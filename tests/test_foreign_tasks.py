@@ -83,11 +83,12 @@ def stranger(request: pytest.FixtureRequest, tmp_path: Path) -> Stranger:
 
 
 @pytest.mark.timeout(300)
-def test_a_foreign_acting_task_is_recorded_replayed_and_read(stranger: Stranger) -> None:
+def test_a_foreign_acting_task_is_recorded_replayed_and_read(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
     with serving("asks") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-        told = stranger.run("--dry-run", "--live", "--max-retries", "0")
-        stranger.run("--record", "--cassettes", "tapes", "--run-id", "recorded", "--max-retries", "0")
+        told = stranger.run("--dry-run", "--live")
+        stranger.run("--record", "--cassettes", "tapes", "--run-id", "recorded")
         asked = len(server.requests)
     assert "4 to 20 requests" in told and 4 <= asked <= 20
     # The server has gone: whatever went live would fail.
@@ -110,12 +111,13 @@ def test_a_foreign_acting_task_is_recorded_replayed_and_read(stranger: Stranger)
 
 
 @pytest.mark.timeout(300)
-def test_a_foreign_recording_is_replayed_without_any_network(stranger: Stranger) -> None:
+def test_a_foreign_recording_is_replayed_without_any_network(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
     if not shutil.which("unshare") or subprocess.run([*ISOLATED, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this system allows no user namespace with a network of its own")
     with serving("asks") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-        stranger.run("--record", "--cassettes", "tapes", "--run-id", "recorded", "--max-retries", "0")
+        stranger.run("--record", "--cassettes", "tapes", "--run-id", "recorded")
         asked = len(server.requests)
         # What is served still cannot be reached from within.
         stranger.run("--replay", "--cassettes", "tapes", "--run-id", "replayed", by=[*ISOLATED, sys.executable])
@@ -125,9 +127,11 @@ def test_a_foreign_recording_is_replayed_without_any_network(stranger: Stranger)
 
 @pytest.mark.timeout(300)
 def test_a_foreign_run_that_was_killed_goes_on_where_it_was(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
+    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "1")
     with serving("guesses") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-        stranger.run("--live", "--run-id", "whole", "--max-retries", "0")
+        stranger.run("--live", "--run-id", "whole")
         before, act, released = len(server.requests), server.act, threading.Event()
 
         def acting(*said: Any) -> Any:
@@ -136,7 +140,7 @@ def test_a_foreign_run_that_was_killed_goes_on_where_it_was(stranger: Stranger, 
             return act(*said)
 
         monkeypatch.setattr(server, "act", acting)
-        words = stranger.running("--live", "--run-id", "killed", "--max-retries", "0", "--max-episodes", "1")
+        words = stranger.running("--live", "--run-id", "killed")
         child = subprocess.Popen([warm_python(), *stranger.command(*words)], cwd=stranger.directory, env=stranger.environ)
         until = time.monotonic() + PATIENCE_S
         while len(server.requests) - before < 6 or stranger.stored("killed").finished < 2:
@@ -148,7 +152,7 @@ def test_a_foreign_run_that_was_killed_goes_on_where_it_was(stranger: Stranger, 
         child.wait(PATIENCE_S)
         released.set()
         kept = list(stranger.stored("killed").episodes())
-        stranger("resume", "killed", "--display", "none", "--max-retries", "0")
+        stranger("resume", "killed", "--display", "none")
         asked = len(server.requests) - before
     resumed = list(stranger.stored("killed").episodes())
     assert before == 8 and asked == 6 + 4, "what was stored is not asked again"
@@ -159,10 +163,11 @@ def test_a_foreign_run_that_was_killed_goes_on_where_it_was(stranger: Stranger, 
     assert figures(stranger, "killed") == figures(stranger, "whole")
 
 
-def test_judged_again_it_asks_nobody(stranger: Stranger) -> None:
+def test_judged_again_it_asks_nobody(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
     with serving("guesses") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-        stranger.run("--live", "--run-id", "one", "--max-retries", "0")
+        stranger.run("--live", "--run-id", "one")
         asked = len(server.requests)
         assert "Told" in stranger("judge", "one", "--judge", "told")
         grid = f"""
@@ -179,7 +184,7 @@ def test_a_perturbation_of_one_tool_fires_on_it_alone(stranger: Stranger) -> Non
     name, watched = {"careful": ("locked", 8), "careful2": ("kept", 4)}[stranger.task]
     with serving("guesses") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-        stranger.run("--live", "--run-id", "one", "--perturb", f"{name}:times=1", "--max-retries", "0")
+        stranger.run("--live", "--run-id", "one", "--perturb", f"{name}:times=1")
     episode = json.loads(stranger("show", "one:vague-reports", "--json"))["episode"]
     fired = [(one["name"], [(log["armed"], log["fired"]) for log in one["perturbations"]]) for one in episode["events"]]
     passed = [(1, 0)] if name == "locked" else []  # `kept` says by `concerns` that it does not watch this call
@@ -194,13 +199,15 @@ def test_what_it_cannot_do_is_refused(stranger: Stranger) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_a_foreign_task_has_gates_files_and_baselines(stranger: Stranger) -> None:
+def test_a_foreign_task_has_gates_files_and_baselines(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
+    monkeypatch.setenv("TALM_SIM_JUNIT", "a.xml")
     with serving("asks") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-        live = ("--live", "--max-retries", "0")
+        live = "--live"
         assert "there is no group 'vgue'. Did you mean 'vague'?" in stranger.run(*live, "--gate", "vgue.careful>=0.5", code=2)
         assert not (stranger.directory / "runs").exists()
-        said = stranger.run(*live, "--run-id", "a", "--gate", "vague.careful>=0.5", "--gate", "needless<=0.5", "--junit", "a.xml", code=1)
+        said = stranger.run(*live, "--run-id", "a", "--gate", "vague.careful>=0.5", "--gate", "needless<=0.5", code=1)
     assert "gate passed: vague.careful>=0.5: 1.00" in said and "gate missed: vague.needless<=0.5: no value" in said
     assert 'message="not scored (task ' in (stranger.directory / "a.xml").read_text(encoding="utf-8")
     assert "there is no measure 'nothing' in group 'vague'. Known: careful, needless, deleted." in stranger(
@@ -212,12 +219,13 @@ def test_a_foreign_task_has_gates_files_and_baselines(stranger: Stranger) -> Non
 
 
 @pytest.mark.timeout(300)
-def test_two_foreign_runs_are_compared_with_a_judges_column(stranger: Stranger) -> None:
+def test_two_foreign_runs_are_compared_with_a_judges_column(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
     acts: dict[str, Literal["asks", "guesses"]] = {"first": "asks", "second": "guesses"}
     for name, act in acts.items():
         with serving(act) as server:
             stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-            stranger.run("--live", "--run-id", name, "--max-retries", "0", "--judge", "told")
+            stranger.run("--live", "--run-id", name, "--judge", "told")
     (found,) = json.loads(stranger("compare", "first", "second", "--json"))
     rows = {name: stranger.rows(name) for name in ("first", "second")}
     assert (found["pairs"], found["not_scored"]) == (4, 0)

@@ -28,6 +28,7 @@ ENTRANCE = {"cli/__init__.py", "cli/parsing/options.py", "cli/parsing/lazy.py", 
 
 
 def test_six_files_from_the_command_to_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "1")
     seen: list[str] = []
     real = AgentPolicy.generate
 
@@ -38,7 +39,7 @@ def test_six_files_from_the_command_to_the_model(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(AgentPolicy, "generate", generate)
     monkeypatch.chdir(tmp_path)
-    assert main(["run", "--split", "perfect", "--limit", "1", "--model", "sim/oracle", "--display", "none", "--max-episodes", "1"]) == 0
+    assert main(["run", "--split", "perfect", "--limit", "1", "--model", "sim/oracle", "--display", "none"]) == 0
     capsys.readouterr()
     print("from command to model:", " > ".join(seen))
     assert seen[0] == "cli/commands/run.py" and "agent/graph.py" in seen

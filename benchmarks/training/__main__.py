@@ -203,7 +203,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     out = (given.out or Path("build") / ("training-quick" if given.quick else "training")).absolute()
     run = ["-M", "dtype=float32", "-M", f"device={given.device}"]
     if given.batch_size:
-        run += ["-M", f"batch_size={given.batch_size}", "--max-connections", str(2 * given.batch_size)]
+        run += ["-M", f"batch_size={given.batch_size}"]
+        os.environ["TALM_SIM_MAX_CONNECTIONS"] = str(2 * given.batch_size)
     if given.quick:
         small = {part: (many, 4 if part == "test" else 2) for part, (many, _) in PARTS.items()}
         plan = Plan(out, given.model, small, RATES[-2:], {**ITSELF, "rows": 3, "epochs": 4}, ("--limit", "2"), run, ("--epochs", "1"))

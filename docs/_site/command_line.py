@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.rst import escape
 
-from talm_sim.cli.parsing.options import ConfigCommand
+from talm_sim.cli.parsing.options import ConfigCommand, fields_without_flags
 from talm_sim.cli.root import root
 from talm_sim.tasks.registry import find_task, list_tasks
 
@@ -85,6 +85,8 @@ def option_lists(command: click.Command, context: click.Context) -> dict[str, Ro
             command.format_options(context, page)
         for title, rows in page.lists.items():
             lists.setdefault(title, rows)
+    if command.name == "run":
+        lists["Options without a flag"] = list(dict.fromkeys(row for task in tasks for row in fields_without_flags(task)))
     return lists
 
 

@@ -111,7 +111,7 @@ def load_prompts(file: Path | None = None, task: str = "", others: Callable[[], 
     """
     texts = _texts(packaged_toml("talm_sim.agent"), "prompts.toml")
     if file is not None:
-        document = read_toml(file, "--prompts")
+        document = read_toml(file, "prompts")
         own, tasks = document.get(task, {}), others()
         if not isinstance(own, dict):
             raise PrerequisiteError(f"{file}: '{task}' must be a table of tables.")

@@ -160,15 +160,15 @@ def _price(money: float | None, cost: Cost) -> str:
     return "" if money is None else f": {money:,.2f} {cost.currency}".rstrip() + " at the given prices"
 
 
-def check_size(config: RunConfig, yes: bool) -> None:
-    """Ask before a run of very many episodes starts; if there is nobody to ask, refuse it.
+def check_size(config: RunConfig) -> None:
+    """Ask before a run of very many episodes without a budget starts; if there is nobody to ask, refuse it.
 
     Raises:
-        PrerequisiteError: Nobody is there to ask, and `--yes` was not given.
+        PrerequisiteError: Nobody is there to ask.
         click.Abort: The answer is no.
     """
-    if yes or config.epochs <= _EPOCHS:
+    if config.budget or config.epochs <= _EPOCHS:
         return
     episodes = episodes_of(config)
     if episodes > MANY:
-        confirm(f"--epochs {config.epochs}: this run has {episodes:,} episodes; continue?", yes)
+        confirm(f"--epochs {config.epochs}: this run has {episodes:,} episodes; continue?", yes=False, instead="a --budget")

@@ -43,7 +43,7 @@ class Gating:
             if file.is_dir():
                 raise PrerequisiteError(f"{flag} {file}: is a directory; name a file.")
         if self._junit is not None and self._junit == self._summary:
-            raise PrerequisiteError(f"--summary {self._summary}: is the file of --junit; name another one.")
+            raise PrerequisiteError(f"summary {self._summary}: is the file of junit; name another one.")
 
     def check_plan(self, config: RunConfig) -> None:
         """Check, before a run, that its table will have what the gates name.
@@ -116,7 +116,7 @@ class Gating:
             write_file(file, data)
 
     def _files(self) -> dict[str, Path]:
-        return {flag: file for flag, file in (("--junit", self._junit), ("--summary", self._summary)) if file is not None}
+        return {flag: file for flag, file in (("junit", self._junit), ("summary", self._summary)) if file is not None}
 
 
 def _faults(runs: Sequence[StoredRun], gates: Sequence[GateResult]) -> list[str]:

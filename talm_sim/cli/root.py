@@ -35,7 +35,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "scenarios": (_AT + "scenarios:command", "The scenarios: list, show, schema, stats, init, check, generate, translate, review."),
         "models": (_AT + "models:command", "The model providers and local models: list, get."),
         "runs": (_AT + "runs:command", "The stored runs: list, delete, rename, merge."),
-        "config": (_AT + "config:command", "The options a run would use: show."),
+        "config": (_AT + "config:command", "The options a run would use: show, list."),
         "completion": (_AT + "completion:command", "Set up shell completion: --install."),
         "doctor": (_AT + "doctor:command", "Show what is installed and what a live run would need."),
     },

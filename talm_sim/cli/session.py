@@ -22,7 +22,7 @@ from talm_sim.cli.terminal.logs import logging_to
 from talm_sim.cli.terminal.signals import only_ends
 from talm_sim.cli.terminal.streams import silence_stdout, streams_kept, until_reader_leaves
 from talm_sim.cli.terminal.text import count, count_each, one_line, strip_control
-from talm_sim.config import RunConfig, Traffic
+from talm_sim.config import RunConfig, Traffic, spell
 from talm_sim.errors import OptionError, PrerequisiteError, line_to_copy
 from talm_sim.models import control_names
 from talm_sim.runs.api import AGAIN, resume, run
@@ -76,7 +76,7 @@ def watching(config: RunConfig, again: str = "") -> Iterator[_WatchedWork]:
         again: The command that continues it; by default, the one that resumes the run.
     """
     console = stderr()
-    # `--quiet` silences messages, not what a program reads.
+    # `quiet` silences messages, not what a program reads.
     name = "none" if config.quiet and config.display != "json" else config.display
     display = open_display(name, console, logged=config.log_level in ("debug", "info"))
     session = _WatchedWork(display, TerminalResponder(display, console, config.name, plain=config.display == "plain"))
@@ -123,7 +123,7 @@ def display_config(overrides: Mapping[str, Any]) -> RunConfig:
     try:
         return RunConfig(**{name: overrides[name] for name in _OF_COMMAND if name in overrides})
     except OptionError as err:
-        raise PrerequisiteError(f"--{err}") from None
+        raise PrerequisiteError(f"{spell(err.name, RunConfig)}: {err.fault}") from None
 
 
 def print_result(
@@ -193,7 +193,7 @@ def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | 
         if Termination.REPLAY_MISS in stored.terminations and stored.job.config.tools is Traffic.REPLAY:
             missed = [one.error for one in stored.episodes() if one.termination is Termination.REPLAY_MISS]
             if any(LOGICAL_HOST in error for error in missed):
-                live = resume_command(stored.job, name, "--failed", "replay_miss", "--tools", "live")
+                live = resume_command(stored.job, name, "--failed", "replay_miss", tools="live")
                 lines.append(f"call the tools instead of replaying them: {live}")
     if crashed:
         first = next((episode for episode in crashed if episode.traceback), crashed[0])

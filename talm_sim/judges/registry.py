@@ -84,7 +84,7 @@ def load_instructions(file: Path | None) -> dict[str, str]:
         PrerequisiteError: The file cannot be read, is not TOML, or its `[judge]` table has a value that is not a text, or a key of no
             judge with a model.
     """
-    document = {} if file is None else read_toml(file, "--prompts")
+    document = {} if file is None else read_toml(file, "prompts")
     return texts_of(document, "judge", _keys() if "judge" in document else (), str(file))
 
 

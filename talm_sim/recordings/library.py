@@ -40,7 +40,7 @@ from talm_sim.types import Decision, Declined, Route, ToolSpec, Usage
 __all__ = ["CassetteLibrary", "RecordedAnswer", "Recording", "model_folder", "shipped_cassettes"]
 
 _TAPES_KEPT = 512
-_LIVE_TOOLS = "To call the tools instead: --tools live"
+_LIVE_TOOLS = "To call the tools instead: TALM_SIM_TOOLS=live"
 _LONGEST_NAME = 120
 
 

@@ -368,7 +368,7 @@ def _describe_tools(job: Job[Any]) -> str:
     """How the tools are reached; of the user's own, which may be meant to be called, it is said that they are not."""
     tools, place = job.config.tools, job.config.cassettes
     if tools is Traffic.REPLAY and isinstance(job.options, AgentOptions) and job.options.tools_from:
-        return f"replayed from {place} (to call them: --tools live)"
+        return f"replayed from {place} (to call them: TALM_SIM_TOOLS=live)"
     return str(tools or "none")
 
 

@@ -71,7 +71,7 @@ def _success_targets(baseline: Side, summaries: Sequence[Summary]) -> list[Targe
     found = [Target(group, one) for name in task.success for group, one in known if one.name == name]
     found = found or [Target(group, one) for group, one in known if f"{group}.{one.name}" in figures]
     if not found:
-        raise OptionError("--baseline", f"nothing says by which measure task {baseline.task} succeeds; name one: --gate MEASURE.")
+        raise OptionError("baseline", f"nothing says by which measure task {baseline.task} succeeds; name one: --gate MEASURE.")
     return found
 
 
@@ -82,18 +82,18 @@ def check_scenarios(baseline: Side, job: Job[Any], scenarios: Sequence[Scenario]
         NotComparableError: It is not.
     """
     if baseline.task != job.task.name:
-        raise NotComparableError(f"--baseline {baseline.name}: is of task {baseline.task}, the run of task {job.task.name}.")
+        raise NotComparableError(f"baseline {baseline.name}: is of task {baseline.task}, the run of task {job.task.name}.")
     planned = {one.id: text_digest(one) for one in scenarios}
     missing = [name for name in baseline.texts if name not in planned]
     if missing:
         raise NotComparableError(
-            f"--baseline {baseline.name}: {len(missing):,} of its {len(baseline.texts):,} scenarios are not in the run, for example "
+            f"baseline {baseline.name}: {len(missing):,} of its {len(baseline.texts):,} scenarios are not in the run, for example "
             f"'{missing[0]}'; run the same scenarios, or export the baseline again."
         )
     other = [name for name, text in baseline.texts.items() if planned[name] != text]
     if other:
         raise NotComparableError(
-            f"--baseline {baseline.name}: {len(other):,} scenarios ask or accept something else now, for example '{other[0]}'; export the "
+            f"baseline {baseline.name}: {len(other):,} scenarios ask or accept something else now, for example '{other[0]}'; export the "
             "baseline again."
         )
 

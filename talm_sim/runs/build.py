@@ -60,7 +60,7 @@ def settle_automatic(job: Job[Any], recorded: Recorded) -> Job[Any]:
     """
     models, tools = job.config.models, job.config.tools
     if tools not in (None, models) and not isinstance(job.options, AgentOptions):
-        raise PrerequisiteError(f"--tools {tools}: task {job.task.name} executes no tools; leave it out.")
+        raise PrerequisiteError(f"tools {tools}: task {job.task.name} executes no tools; leave it out.")
     if in_process(job.config.model):
         models = None
     elif models is None:
@@ -93,8 +93,8 @@ def _choose_scenarios(job: Job[Any], shared: Shared) -> list[Scenario]:
         found = sorted({category for categories in of.values() for category in categories})
         for name in config.category:
             if name not in found:
-                hint = did_you_mean(name, found) if found else f" Task {task.name} has no tool categories; leave out --category."
-                raise PrerequisiteError(f"--category: no scenario of category '{name}' in {task.searched(job)}.{hint}")
+                hint = did_you_mean(name, found) if found else f" Task {task.name} has no tool categories; leave out category."
+                raise PrerequisiteError(f"category: no scenario of category '{name}' in {task.searched(job)}.{hint}")
         scenarios = [scenario for scenario in scenarios if not of.get(scenario.id, frozenset()).isdisjoint(config.category)]
     return select(scenarios, list(dict.fromkeys(scenario.group for scenario in scenarios)), config.limit) if config.limit else scenarios
 

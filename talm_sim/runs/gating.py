@@ -39,7 +39,9 @@ class Gates:
         self._baseline = _find_baseline(baseline, run_dir) if baseline else None
         if relative and self._baseline is None:
             text = relative[0].text
-            raise OptionError("--gate", f"'{text}' has no number: write {text}>=NUMBER, or name what it is compared with: --baseline RUN|FILE")
+            raise OptionError(
+                "--gate", f"'{text}' has no number: write {text}>=NUMBER, or set what it is compared with: TALM_SIM_BASELINE=RUN|FILE"
+            )
         self._targets = [] if self._baseline is None else find_targets(relative, self._baseline)
 
     def __bool__(self) -> bool:
@@ -119,14 +121,14 @@ def _find_baseline(baseline: str | Path | StoredRun, run_dir: Path) -> Side:
     file = None if isinstance(baseline, StoredRun) else Path(baseline)
     if file is not None and file.suffix == ".jsonl" and not file.exists():
         made = line_to_copy("talm-sim", "export", "baseline", "RUN", str(file))
-        raise PrerequisiteError(f"--baseline: there is no file '{file}'; make it with: {made}")
+        raise PrerequisiteError(f"baseline: there is no file '{file}'; make it with: {made}")
     try:
         # What is no directory is not a run: of a pipe or a device, the reader says so.
         side, group = find_side(baseline, run_dir) if file is None or file.is_dir() or not file.exists() else (Side.of_file(file), "")
     except NotComparableError as err:
-        raise NotComparableError(f"--baseline: {err}") from None
+        raise NotComparableError(f"baseline: {err}") from None
     except PrerequisiteError as err:
-        raise PrerequisiteError(f"--baseline: {err}") from None
+        raise PrerequisiteError(f"baseline: {err}") from None
     if group:
-        raise PrerequisiteError(f"--baseline {baseline}: leave out the group; a gate names one: --gate {group}.MEASURE.")
+        raise PrerequisiteError(f"baseline {baseline}: leave out the group; a gate names one: --gate {group}.MEASURE.")
     return side

@@ -99,7 +99,7 @@ def check_judges(job: Job[Any]) -> Job[Any]:
         try:
             found = find_run(named, run_dir)
         except PrerequisiteError as err:
-            raise PrerequisiteError(f"--paired-run: {err}") from None
+            raise PrerequisiteError(f"paired_run: {err}") from None
         if found not in (named, run_dir / named):  # what is stored must mean the same run tomorrow
             job = job.having(paired_run=Path(found.name) if found.parent == run_dir else found)
     return job

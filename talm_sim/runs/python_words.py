@@ -17,8 +17,9 @@ __all__ = ["in_python", "phrase_errors_for_python", "python_words"]
 
 _COMMAND = re.compile(r"(talm-sim (?:'[^']{0,1000}'|\\.|[^`;)'\\]){0,1000}?(?=[`;)]|, |\.? ?$|\. ))")
 """A command to type, of at most 1,000 characters, which stays as it is."""
-_SHORT = {"--live": 'models="live"', "--replay": 'models="replay"', "--record": 'models="record"', "--no-fail-fast": "fail_fast=False"}
+_SHORT = {"--live": 'models="live"', "--replay": 'models="replay"', "--record": 'models="record"'}
 _PROVIDER_OPTION = re.compile(r"(?<![\w-])-M (\w+)(?:=(?:such as )?([^\s,;]*[^\s,;.]))?")
+_VARIABLE = re.compile(r"TALM_SIM_([A-Z_]+)=(\S*[^\s.,;:)])")
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?: (\S*[^\s.,;:)]))?")
 _QUOTED = re.compile(r"'--([a-z][a-z-]*)'")
 """A quoted option name, which may not exist."""
@@ -56,6 +57,7 @@ def _as_arguments(text: str, known: dict[str, tuple[str, ...]]) -> str:
         return f'model_options={{"{found[1]}": "{found[2]}"}}' if found[2] else f"model_options: {found[1]}"
 
     text = _QUOTED.sub(lambda found: f"'{found[1].replace('-', '_')}'", text)
+    text = _VARIABLE.sub(lambda found: f'{found[1].lower()}="{found[2]}"', text)
     return _OPTION.sub(argument, _PROVIDER_OPTION.sub(provider_option, text))
 
 

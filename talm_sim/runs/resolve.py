@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from talm_sim.common.toml_files import read_toml
 from talm_sim.common.typed_options import split_options
-from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic
+from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, spell
 from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 from talm_sim.foreign.plugins import load_plugins
 from talm_sim.runs.tool_sources import move_tool_objects
@@ -65,8 +65,8 @@ def read_config(file: Path | None = None, environ: Mapping[str, str] | None = No
     for name, value, place in (*_from_file(document, file, task), *_from_environ(environ, task)):
         values[name], origin[name] = value, place
     for name, value in given.items():
-        refuse_unknown(name, task, spelt=_flag)
-        values[name], origin[name] = value, _option_label(name, value)
+        refuse_unknown(name, task, spelt=spell)
+        values[name], origin[name] = value, _option_label(name, value, task)
     job = _build_job({**values, "task": task.name}, origin)
     _READ[:] = [job]
     return job.config, origin
@@ -128,11 +128,11 @@ def configure(config: RunConfig | None, options: Mapping[str, Any], *, look_up: 
     except PrerequisiteError as err:
         raise PrerequisiteError(f"--task: {err}") from None
     for name in options:
-        refuse_unknown(name, task, spelt=_flag)
+        refuse_unknown(name, task, spelt=spell)
     if task.name != before:
         own = {}  # another task's
     values = {**given, **own, **options}
-    return _build_job(values, {name: _option_label(name, value) for name, value in values.items()}, look_up=look_up, created=created)
+    return _build_job(values, {name: _option_label(name, value, task) for name, value in values.items()}, look_up=look_up, created=created)
 
 
 def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Scope], *, verb: str, otherwise: str) -> Job[Any]:
@@ -155,7 +155,8 @@ def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Sco
     for name in given:
         before, after = (_value(one, name) for one in (job, changed))
         if changed.scope_of(name) not in admitted and after != before:
-            raise PrerequisiteError(f"{verb}: {_flag(name)} would change from {_format_value(before)} to {_format_value(after)}; {otherwise}")
+            flag = spell(name, RunConfig, type(job.options))
+            raise PrerequisiteError(f"{verb}: {flag} would change from {_format_value(before)} to {_format_value(after)}; {otherwise}")
     return changed
 
 
@@ -219,7 +220,7 @@ def _build_job(values: Mapping[str, Any], origin: Mapping[str, str], *, look_up:
 def _check_files(config: RunConfig) -> None:
     """Check that the wordings and recordings that are named exist; where recordings are made, they need not."""
     if config.prompts is not None:
-        read_toml(config.prompts, "--prompts")
+        read_toml(config.prompts, "prompts")
     if config.cassettes is not None and not config.cassettes.is_dir() and Traffic.RECORD not in (config.models, config.tools):
         raise PrerequisiteError(f"cassettes: there is no directory '{config.cassettes}'; add --record to make it, or leave it out.")
 
@@ -278,13 +279,9 @@ def _from_environ(environ: Mapping[str, str], task: Task[Any]) -> Iterator[tuple
             yield name, text, variable
 
 
-def _option_label(name: str, value: Any) -> str:
-    """Return what a message calls an option: its flag, except for an agent that is an object, which only Python can pass."""
-    return name if name == "agent" and not isinstance(value, str) else _flag(name)
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
+def _option_label(name: str, value: Any, task: Task[Any]) -> str:
+    """Return what a message calls an option; an agent that is an object can only be passed in Python."""
+    return name if name == "agent" and not isinstance(value, str) else spell(name, RunConfig, task.options)
 
 
 def _names(task: Task[Any]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from talm_sim.common.digests import digest
 from talm_sim.common.shards import Shard, read_shard
-from talm_sim.config import Scope
+from talm_sim.config import RunConfig, Scope, spell
 from talm_sim.errors import PrerequisiteError, format_names, line_to_copy
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import DATABASE, connect_reader, explain_errors
@@ -168,7 +168,7 @@ def _check_alike(first: StoredShard, other: StoredShard) -> None:
     for name in dict.fromkeys((*first.options, *other.options)):
         before, after = (_words(one.options.get(name)) for one in (first, other))
         if before != after:
-            flag = f"--{name.replace('_', '-')}"
+            flag = spell(name, RunConfig, type(first.run.job.options))
             scoring = name in first.run.job.values(Scope.SCORING)
             fix = f"judge both alike: {line_to_copy('talm-sim', 'judge', str(other.path))} {flag} ..." if scoring else _ALIKE
             raise PrerequisiteError(f"{here} {flag} is {after}, and {there} {before}; {fix}")

@@ -34,11 +34,11 @@ def check_shard(job: Job[Any]) -> None:
         PrerequisiteError: There is one.
     """
     config = job.config
-    for flag, value in (("--gate", config.gate), ("--baseline", config.baseline)):
+    for flag, value in (("--gate", config.gate), ("baseline", config.baseline)):
         if value:
             raise PrerequisiteError(f"{flag}: is about a whole run; with --shard {config.shard}, give it to `report` of the merged run.")
     if getattr(job.options, "ask_limit_run", None) is not None:
-        raise PrerequisiteError(f"--ask-limit-run: counts the questions of a whole run; with --shard {config.shard}, use --ask-limit.")
+        raise PrerequisiteError(f"ask_limit_run: counts the questions of a whole run; with --shard {config.shard}, use ask_limit.")
 
 
 def scenarios_of_shard(scenarios: Sequence[Scenario], shard: str | None) -> Sequence[Scenario]:

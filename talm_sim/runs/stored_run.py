@@ -119,7 +119,7 @@ class StoredRun(RunFiles):
         try:
             return None if other is None else load_run(other, self.path.parent)
         except PrerequisiteError as err:
-            raise PrerequisiteError(f"--paired-run: {err}") from None
+            raise PrerequisiteError(f"paired_run: {err}") from None
 
     def judged_as(self, job: Job[Any]) -> StoredRun:
         """Return this run, read with the scoring options of `job` before they are stored."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from talm_sim.config import Scope, Traffic
+from talm_sim.config import ENV_PREFIX, Scope, Traffic
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.tasks import AgentOptions, Job
 
@@ -32,15 +32,17 @@ def move_tool_objects(options: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def resume_command(job: Job[Any], run: str, *options: str) -> str:
+def resume_command(job: Job[Any], run: str, *options: str, **variables: str) -> str:
     """Return the command that continues a run. It names the user's plugins, agent and tools, because a stored run never starts them by itself.
 
     Args:
         job: The stored job.
         run: The run's name or path on a command line.
         options: Further options of the command.
+        variables: Options that have no flag, and their values.
     """
-    words = ["talm-sim", "resume", run]
+    words = [f"{ENV_PREFIX}{name.upper()}={value}" for name, value in variables.items()]
+    words = [*(["env"] if words else []), *words, "talm-sim", "resume", run]
     words += [word for module in job.config.plugin for word in ("--plugin", module)]
     agent = job.values(Scope.GENERATION).get("agent")
     if agent:

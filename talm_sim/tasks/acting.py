@@ -57,7 +57,7 @@ def acting_key(options: AgentOptions) -> dict[str, Any]:
 
 
 def refusal_judges(options: AgentOptions) -> tuple[str, ...]:
-    """Return the judge of refusals, where a person may refuse calls: those of `--approve`, and those an own agent asks about itself."""
+    """Return the judge of refusals, where a person may refuse calls: those of `approve`, and those an own agent asks about itself."""
     asked = bool(options.approve) or (getattr(options, "agent", None) is not None and options.human not in ("none", "auto"))
     return ("respect",) if asked else ()
 
@@ -105,21 +105,21 @@ def check_person(options: PersonOptions, human: str) -> None:
     Raises:
         PrerequisiteError: It does not.
     """
-    limits = {"--ask-limit": options.ask_limit, "--ask-limit-run": options.ask_limit_run}
-    given = [flag for flag, value in {"--approve": getattr(options, "approve", "") or None, **limits}.items() if value is not None]
-    given += ["--answer-timeout"] if options.answer_timeout is not None else []
+    limits = {"ask_limit": options.ask_limit, "ask_limit_run": options.ask_limit_run}
+    given = [flag for flag, value in {"approve": getattr(options, "approve", "") or None, **limits}.items() if value is not None]
+    given += ["answer_timeout"] if options.answer_timeout is not None else []
     if not given:
         return
     if human == "none":
-        does = "approve calls" if given[0] == "--approve" else "answer"
+        does = "approve calls" if given[0] == "approve" else "answer"
         raise PrerequisiteError(f"{given[0]}: nobody is there to {does}; add --human WHO, or leave it out.")
     if human == "recorded" and given[-1] in limits:
         raise PrerequisiteError(f"{given[-1]}: the recording says which questions were answered; leave it out.")
-    if given[-1] == "--answer-timeout":
+    if given[-1] == "answer_timeout":
         from talm_sim.agent.responders import responder_kind  # not at the top: a table needs no agent
 
         if not responder_kind(human).waits:
-            raise PrerequisiteError(f"--answer-timeout: --human {human} answers at once; leave it out, or add --human terminal.")
+            raise PrerequisiteError(f"answer_timeout: --human {human} answers at once; leave it out, or add --human terminal.")
 
 
 def episode_bounds(

@@ -76,7 +76,7 @@ def _nothing_guarded(job: Job[Any], tools: Tools) -> Iterator[str]:
     from talm_sim.tools_env.guarded import guarded_tools  # not at the top: a help page needs no tools
 
     if not guarded_tools(job.options.approve, tools):
-        yield f"--approve {job.options.approve}: every tool of this run is declared read-only, so that no call waits for a person"
+        yield f"approve {job.options.approve}: every tool of this run is declared read-only, so that no call waits for a person"
 
 
 def _warn_of_shared(scenarios: Sequence[Scenario], tools: Tools, epochs: int) -> tuple[str, ...]:

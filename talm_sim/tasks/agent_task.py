@@ -326,7 +326,7 @@ def check_tools(scenarios: Sequence[Scenario], environment: Environment, job: Jo
     """
     if not environment.specs and any(scenario.tools for scenario in scenarios):
         where = job.config.cassettes or "the shipped recordings"
-        raise PrerequisiteError(f"{where}: no tools are recorded there; choose another --cassettes, or add --tools live.")
+        raise PrerequisiteError(f"{where}: no tools are recorded there; choose another --cassettes, or set TALM_SIM_TOOLS=live.")
     for scenario in scenarios:
         unknown = next((name for name in scenario.tools if name not in environment.specs), None)
         if unknown is not None and (whose := _whose(job)):

@@ -35,7 +35,7 @@ def prompts_of(job: Job[Any]) -> Prompts:
     """Return the wording of a job: of its agent, and of the model that plays the person.
 
     Raises:
-        PrerequisiteError: The file that `--prompts` names cannot be read.
+        PrerequisiteError: The file that `prompts` names cannot be read.
     """
     from talm_sim.agent.prompts import load_prompts
     from talm_sim.tasks.registry import list_tasks
@@ -44,7 +44,7 @@ def prompts_of(job: Job[Any]) -> Prompts:
     if isinstance(job.options, AgentOptions) or file is None:
         return load_prompts(file, job.task.name, list_tasks)
     # Of a task that asks most of its scenarios once, all other tables are about that.
-    return load_prompts(file, "", lambda: read_toml(file, "--prompts"))
+    return load_prompts(file, "", lambda: read_toml(file, "prompts"))
 
 
 def person_model(config: RunConfig) -> str:

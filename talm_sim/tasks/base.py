@@ -272,7 +272,7 @@ class Task(ABC, Generic[OptionsT]):
         return tuple(word for flag, value in named.items() if value != left_out[flag] for word in (flag, str(value)))
 
     def categories(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Mapping[str, frozenset[str]]:
-        """Id of each scenario to the categories of the tools it uses, for `--category`; empty where the task's tools have none."""
+        """Id of each scenario to the categories of the tools it uses, for option `category`; empty where the task's tools have none."""
         return {}
 
     def bounds(self, scenarios: Sequence[Scenario], job: Job[OptionsT], recorded: Recorded) -> Iterable[Bound]:

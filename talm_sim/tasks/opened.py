@@ -26,7 +26,7 @@ class Opened(Generic[JobT]):
         agent: Makes what the episodes share, given where pauses are kept (None where nobody is asked); for the trial replay, then for the run.
         wording: The texts that were loaded, by what a message calls each; `resume` compares them.
         weights: Digests of the weights of a model with an adapter; `resume` compares them.
-        in_flight: Episodes to have under way; None for as many as `--max-episodes` says.
+        in_flight: Episodes to have under way; None for as many as `max_episodes` says.
         human: Who answers, where anybody does; else `none`.
         waits: Whether a question may stay open, so that a paused episode must survive the process.
         starts_again: Whether an episode that waits cannot survive the process all the same: it starts again when the run goes on.

@@ -34,13 +34,13 @@ class PersonOptions(TaskOptions):
 
     `auto` is settled when a run is built: `recorded` where the model is replayed, else `none`.
     """
-    ask_limit: int | None = option(None, GEN, "Maximum questions to a person per episode.", metavar="N", rare=True, ge=0)
+    ask_limit: int | None = option(None, GEN, "Maximum questions to a person per episode.", flag=False, metavar="N", ge=0)
     """Of a question beyond it the agent is told that nobody answers any more."""
-    ask_limit_run: int | None = option(None, GEN, "Maximum questions to a person per run.", metavar="N", rare=True, ge=0)
-    answer_timeout: float | None = option(None, GEN, "Seconds that a question waits for its answer.", metavar="S", rare=True, gt=0)
+    ask_limit_run: int | None = option(None, GEN, "Maximum questions to a person per run.", flag=False, metavar="N", ge=0)
+    answer_timeout: float | None = option(None, GEN, "Seconds that a question waits for its answer.", flag=False, metavar="S", gt=0)
     """Counted from when it was put, also while no process runs the run; the agent is told then that nobody answered."""
     persona: Literal["none", "terse", "chatty", "confused", "wrong-once", "front-loads", "pushes-back", "claims-done"] = option(
-        "none", GEN, "How the person speaks whom a model plays.", metavar="NAME", rare=True
+        "none", GEN, "How the person speaks whom a model plays.", flag=False, metavar="NAME"
     )
     """See docs/people.md; `wrong-once`, `front-loads` and `claims-done` make a fault on purpose."""
 
@@ -60,14 +60,14 @@ class PersonOptions(TaskOptions):
 class AgentOptions(PersonOptions):
     """Options of a task whose agent acts: with tools that can be damaged, with somebody to ask, for some turns."""
 
-    approve: Names = option("", GEN, "Tools whose calls a person approves first.", metavar="TOOL,...|writing")
+    approve: Names = option("", GEN, "Tools whose calls a person approves first.", flag=False, metavar="TOOL,...|writing")
     """`writing` stands for every tool that is not declared read-only; see `talm_sim.tools_env.guarded`."""
     perturb: tuple[str, ...] = option((), GEN, "Fault in tools or the model; repeatable.", metavar="NAME[:k=v,...]")
     writing: bool = option(False, GEN, "Let faults repeat calls that may change data.", rare=True)
     """Without it, a fault that lets a call through or repeats it does not apply to tools that are not known only to read."""
-    turn_limit: int | None = option(None, GEN, "Maximum model turns (5; for your agent 50).", metavar="N", ge=1)
+    turn_limit: int | None = option(None, GEN, "Maximum model turns (5; for your agent 50).", flag=False, metavar="N", ge=1)
     """Of an agent whose model is not seen, each tool call counts as one."""
-    token_limit: int | None = option(None, GEN, "Maximum tokens per episode.", metavar="N", rare=True, ge=1)
+    token_limit: int | None = option(None, GEN, "Maximum tokens per episode.", flag=False, metavar="N", ge=1)
 
     tools_from: tuple[str, ...] = option((), OPE, "Your own tools, KIND:PLACE; repeatable.", metavar="SOURCE")
     """Where the tools come from, each `[NAME=]KIND:PLACE`; see `talm_sim.tools_env.sources.registry`.
@@ -110,9 +110,9 @@ class AgentTaskOptions(AgentOptions):
 
     agent: Annotated[str | None, BeforeValidator(_agent_name)] = option(None, GEN, "Your own agent, MODULE:OBJECT.", metavar="MODULE:OBJECT")
     """In Python also the object itself: a compiled graph, or a function; see docs/agents.md."""
-    agent_timeout: float = option(600.0, GEN, "Timeout of your agent, in seconds.", metavar="S", rare=True, gt=0)
+    agent_timeout: float = option(600.0, GEN, "Timeout of your agent, in seconds.", flag=False, metavar="S", gt=0)
     """For an episode, without what a person takes to answer."""
-    rounds: int = option(5, GEN, "Replies to questions in words.", metavar="N", rare=True, ge=0)
+    rounds: int = option(5, GEN, "Replies to questions in words.", flag=False, metavar="N", ge=0)
     """Per episode; with nobody to ask there are none, and with recorded answers none of your agent's."""
     finish: Literal["auto", "tool", "text"] = option(
         "auto", GEN, "tool: a call of Finish ends an episode; text: a text does.", metavar="NAME", rare=True
@@ -143,7 +143,7 @@ class AgentTaskOptions(AgentOptions):
 class PairedOptions(TaskOptions):
     """Options of a task that compares episodes with those of another stored run."""
 
-    paired_run: Path | None = option(None, SCO, "Stored run with the paired `perfect` episodes.", metavar="RUN")
+    paired_run: Path | None = option(None, SCO, "Stored run with the paired `perfect` episodes.", flag=False, metavar="RUN")
 
 
 class PromptOptions(TaskOptions):

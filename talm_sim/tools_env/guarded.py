@@ -1,4 +1,4 @@
-"""The tools whose calls wait for a person, as `--approve` names them."""
+"""The tools whose calls wait for a person, as `approve` names them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def guarded_tools(text: str, tools: Tools) -> frozenset[str]:
         tools: The tools of the run.
 
     Raises:
-        PrerequisiteError: There is no such tool; the message begins with `--approve`.
+        PrerequisiteError: There is no such tool; the message begins with `approve`.
     """
     found: set[str] = set()
     for word in filter(None, map(str.strip, text.split(","))):
@@ -33,6 +33,6 @@ def guarded_tools(text: str, tools: Tools) -> frozenset[str]:
             continue
         name = word.removeprefix(_TOOL)
         if name not in tools.specs:
-            raise PrerequisiteError(f"--approve: {tools.explain_unknown(name)}")
+            raise PrerequisiteError(f"approve: {tools.explain_unknown(name)}")
         found.add(name)
     return frozenset(found)

@@ -303,7 +303,7 @@ def test_the_guarded_tools_are_those_named_or_not_declared_read_only() -> None:
     assert guarded_tools("writing", tools) == {"send", "wipe", "writing"}
     assert guarded_tools("tool:writing", tools) == {"writing"}
     assert guarded_tools("look,tool:send", tools) == {"look", "send"}
-    with pytest.raises(PrerequisiteError, match=r"^--approve: no tool 'sned'\. Did you mean 'send'\?$"):
+    with pytest.raises(PrerequisiteError, match=r"^approve: no tool 'sned'\. Did you mean 'send'\?$"):
         guarded_tools("look,sned", tools)
 
 

@@ -126,8 +126,8 @@ def options(directory: Path, number: int) -> list[str]:
     turns = [f"How far north is town number {n}, in whole degrees?" for n in range(number)]
     scenarios = [_scenario(f"town-{n:02}", turn, n) for n, turn in enumerate(turns)]
     world["scenarios"].write_text("".join(one.model_dump_json() + "\n" for one in scenarios), encoding="utf-8")
-    flags = {"scenarios": world["scenarios"], "cassettes": world["cassettes"], "split": "perfect", "tools": "replay", "models": "live"}
-    return [*(word for name, value in flags.items() for word in (f"--{name}", str(value))), "--model", MODEL, "--max-retries", "0"]
+    flags = {"scenarios": world["scenarios"], "cassettes": world["cassettes"], "split": "perfect"}
+    return [*(word for name, value in flags.items() for word in (f"--{name}", str(value))), "--model", MODEL]
 
 
 def _scenario(name: str, query: str, number: int) -> Scenario:

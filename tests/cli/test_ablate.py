@@ -15,7 +15,7 @@ from tests.cli.wrong import Talm, check
 
 pytestmark = pytest.mark.usefixtures("nothing_given")
 GRID = '[grid]\nhuman = ["none", "simulated"]\nperturb = ["", ["http-500:p=0.5", "empty-result:p=0.1"]]\n'
-SMALL = ("--split", "underspecified", "--limit", "6", "--model", "sim/asker", "--tools", "replay", "--display", "none")
+SMALL = ("--split", "underspecified", "--limit", "6", "--model", "sim/asker", "--replay", "--display", "none")
 
 WRONG = [
     ("", r"^talm-sim: error: g\.toml: write a table \[grid\] with a list of values per option, for example human = "),

@@ -41,7 +41,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
 def test_a_run_and_what_reads_it(talm: Talm, counted: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     seen = {}
-    for words in ("run --model sim/oracle --tools replay --limit 1 --display none", "report", "report --rows --csv", "show latest"):
+    for words in ("run --model sim/oracle --replay --limit 1 --display none", "report", "report --rows --csv", "show latest"):
         counted.update(jobs=0, openings=0)
         assert talm(*words.split())[0] == 0
         seen[words.split(maxsplit=1)[0]] = dict(counted)

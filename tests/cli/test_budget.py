@@ -28,11 +28,13 @@ def server(nothing_given: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(StandIn, "act", act)
     with serving("guesses") as found:
         monkeypatch.setenv("STAND_BASE_URL", f"{found.url}/v1")
+        monkeypatch.setenv("TALM_SIM_TOOLS", "replay")
+        monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "1")
         yield found
 
 
-WORLD = ("--scenarios", "scenarios.jsonl", "--split", "perfect", "--model", MODEL, "--tools", "replay", "--cassettes", "cassettes")
-RUN = ("run", *WORLD, "--models", "live", "--max-episodes", "1", "--run-id", "r")
+WORLD = ("--scenarios", "scenarios.jsonl", "--split", "perfect", "--model", MODEL, "--cassettes", "cassettes")
+RUN = ("run", *WORLD, "--run-id", "r")
 
 
 def test_a_run_that_its_budget_ends_says_so_and_what_continues_it(server: StandIn, talm: Talm) -> None:
@@ -44,7 +46,7 @@ def test_a_run_that_its_budget_ends_says_so_and_what_continues_it(server: StandI
     assert line.startswith("the budget is spent: 2 episodes not started. Continue with: ")
     program, *words = shlex.split(line.partition("Continue with: ")[2])
     assert (program, words) == ("talm-sim", ["resume", "r", "--budget", "requests=5,cost=9", "--prices", "p.toml"])
-    code, out, err = talm(*words, "--max-episodes", "1", "-q")
+    code, out, err = talm(*words, "-q")
     assert code == 0 and "not finished" not in out + err and "budget" not in err, "nothing was left, and a quiet command says nothing"
     assert "cost: 0.22 USD" in " ".join(out.split()) and len(server.requests) == 16
 
@@ -52,7 +54,7 @@ def test_a_run_that_its_budget_ends_says_so_and_what_continues_it(server: StandI
 def test_a_quiet_command_says_what_it_left_and_a_program_reads_it(server: StandIn, talm: Talm) -> None:
     code, _, err = talm(*RUN, "--budget", "tokens=20", "-q")
     assert code == 4 and "budget: 56 of 20 tokens (36 over): agent 56\nbudget: left over: 3 episodes not started\n" in err
-    code, out, _ = talm("resume", "r", "--budget", "tokens=20", "--display", "json", "--max-episodes", "1")
+    code, out, _ = talm("resume", "r", "--budget", "tokens=20", "--display", "json")
     events = {event.pop("event"): event for event in map(json.loads, out.splitlines())}
     assert code == 4 and events["budget_reached"] == {"limits": ["tokens"], "in_flight": 0}
     spent = events["budget_spent"]
@@ -62,8 +64,9 @@ def test_a_quiet_command_says_what_it_left_and_a_program_reads_it(server: StandI
 
 
 def test_judging_that_its_budget_ends_says_what_is_not_judged(server: StandIn, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_CONNECTIONS", "1")
     assert talm(*RUN)[0] == 0
-    words = ("judge", "r", "--judge", "llm", "--judge-model", JUDGE, "--max-connections", "1", "--budget", "requests=2")
+    words = ("judge", "r", "--judge", "llm", "--judge-model", JUDGE, "--budget", "requests=2")
     monkeypatch.setattr("sys.argv", ["talm-sim", *words])
     code, out, err = talm(*words)
     assert code == 4 and "3 of 4 finished episodes without a verdict" in out
@@ -73,7 +76,7 @@ def test_judging_that_its_budget_ends_says_what_is_not_judged(server: StandIn, t
 
 
 def test_a_grid_that_its_budget_ends_prints_what_it_has(server: StandIn, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("ablate", *WORLD, "--max-episodes", "1", "--over", "seed=1,2,3", "--budget", "requests=20")
+    words = ("ablate", *WORLD, "--over", "seed=1,2,3", "--budget", "requests=20")
     monkeypatch.setattr("sys.argv", ["talm-sim", *words])
     code, out, err = talm(*words)
     assert code == 4 and "seed=2: " in out and "seed=3" not in out

@@ -139,7 +139,7 @@ def test_the_paper_stands_beside_what_everybody_sees_first_and_elsewhere_where_i
     quiet = talm("report", "r", "--quiet")
     assert "published" not in quiet[1] and "n: episodes" not in quiet[1] and quiet[2] == ""
     assert "published" in talm("report", "r", "-q", "--against", "paper")[1]
-    control = talm("run", "--split", "underspecified", "--limit", "1", "--model", "sim/oracle", "--tools", "replay", "--run-id", "c")
+    control = talm("run", "--split", "underspecified", "--limit", "1", "--model", "sim/oracle", "--replay", "--run-id", "c")
     assert control[0] == 0 and "published" not in control[1] and "PR: passed" in control[1]
     assert "published" in talm("report", "c", "--against", "paper")[1]
     assert "published" not in talm("report", "r", "--markdown")[1]

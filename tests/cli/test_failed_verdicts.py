@@ -20,6 +20,10 @@ Talm = Callable[..., tuple[int, str, str]]
 def test_verdicts_that_failed_are_counted_below_the_table(
     nothing_given: None, tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
+    monkeypatch.setenv("TALM_SIM_MAX_CONNECTIONS", "1")
+    monkeypatch.setenv("TALM_SIM_TOOLS", "replay")
+    monkeypatch.setenv("TALM_SIM_MODELS", "live")
     make_world(tmp_path)
     asked = itertools.count(1)
 
@@ -29,13 +33,13 @@ def test_verdicts_that_failed_are_counted_below_the_table(
         return act(*given)
 
     monkeypatch.setattr(StandIn, "act", breaks_off)
-    world = ("--scenarios", "scenarios.jsonl", "--split", "perfect", "--model", "sim/oracle", "--tools", "replay", "--cassettes", "cassettes")
+    world = ("--scenarios", "scenarios.jsonl", "--split", "perfect", "--model", "sim/oracle", "--cassettes", "cassettes")
     with serving("guesses") as server:
         monkeypatch.setenv("STAND_BASE_URL", f"{server.url}/v1")
-        judge = ("--judge", "reference", "--judge", "llm", "--judge-model", JUDGE, "--models", "live", "--max-retries", "0")
-        code, out, _ = talm("run", *world, *judge, "--max-connections", "1", "--run-id", "r")
+        judge = ("--judge", "reference", "--judge", "llm", "--judge-model", JUDGE)
+        code, out, _ = talm("run", *world, *judge, "--run-id", "r")
         assert code == 0 and "1 verdict of judge llm failed; ask again: talm-sim judge r" in " ".join(out.split())
         assert load_run(Path("runs/r")).failed_verdicts == {"llm": 1}
-        code, out, _ = talm("judge", "r", "--max-retries", "0")
+        code, out, _ = talm("judge", "r")
         assert code == 0 and "failed" not in out
     assert load_run(Path("runs/r")).failed_verdicts == {} and "failed" not in talm("report", "r")[1]

@@ -44,8 +44,9 @@ def test_each_value_says_where_it_comes_from(talm: Talm, monkeypatch: pytest.Mon
     assert found["limit"] == (None, "default")
 
 
-def test_automatic_values_and_the_page(talm: Talm) -> None:
-    found = origins(talm, "--task", "when2call", "--mode", "judge", "--model", "openai/gpt-4o", "--max-retries", "1")
+def test_automatic_values_and_the_page(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "1")
+    found = origins(talm, "--task", "when2call", "--mode", "judge", "--model", "openai/gpt-4o")
     assert found["models"] == ("live", "automatic")
     assert found["mode"] == ("judge", "--mode")
     assert found["judge"] == (["behaviour"], "task when2call")
@@ -81,7 +82,7 @@ def test_beside_the_bound_it_prints_what_the_recording_took(talm: Talm) -> None:
     assert spent.money == pytest.approx(2 * (asked * 2 + written * 8) / 1e6)
     assert spent.unlike == ("with tool-format constrained (not native)",)
     Path("p.toml").write_text('currency = "EUR"\n"openai/gpt-4o" = {input = 2, output = 8}\n')
-    words = ("--split", "perfect,underspecified", "--limit", "4", "--model", "openai/gpt-4o", "--human", "simulated", "--tools", "live")
+    words = ("--split", "perfect,underspecified", "--limit", "4", "--model", "openai/gpt-4o", "--human", "simulated", "--live")
     out = talm("run", "--dry-run", *words, "--prices", "p.toml")[1]
     said = " ".join(out.split())
     assert f"the same scenarios used {requests} requests, {asked:,} tokens in, {written:,} out: " in said
@@ -107,8 +108,8 @@ def test_where_nothing_is_asked_or_was_recorded_there_is_no_such_figure(options:
         ("--live", "cannot be asked live: name a model"),
         ("--model anthropic/claude --tool-format constrained", "constrained works with"),
         ("--model openai/gpt-4o -M stream=true", "fills this field in itself"),
-        ("--model openai/gpt-4o --tools live --perturb mask:tool=nosuch", "no tool 'nosuch'"),
-        ("--model openai/gpt-4o --tools live --tools-from nosuch:TOOLS", "No module named 'nosuch'"),
+        ("--model openai/gpt-4o --live --perturb mask:tool=nosuch", "no tool 'nosuch'"),
+        ("--model openai/gpt-4o --live --tools-from nosuch:TOOLS", "No module named 'nosuch'"),
         ("--model sim/orcale", "orcale"),
     ],
 )
@@ -182,13 +183,13 @@ def test_a_wrong_price_file_is_one_line(talm: Talm, text: str, message: str) -> 
 def test_a_run_of_very_many_episodes_is_asked_about(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     code, _, err = talm("run", "--epochs", "100000000")
     assert (code, err.count("\n")) == (2, 1)
-    assert "--epochs 100000000: this run has 28,800,000,000 episodes; continue? There is no terminal to ask at; add --yes." in err
+    assert "--epochs 100000000: this run has 28,800,000,000 episodes; continue? There is no terminal to ask at; add a --budget." in err
     assert talm("run", "--epochs", "30", "--split", "perfect", "--limit", "1", "--model", "sim/oracle")[0] == 0
     monkeypatch.setattr("talm_sim.cli.forecast.MANY", 20)
     monkeypatch.setattr("talm_sim.runs.api.MANY", 20)
     many = ("run", "--epochs", "30", "--split", "perfect", "--limit", "1", "--model", "sim/oracle", "--controls")
     assert "30 episodes; continue?" in talm(*many)[2]
-    code, _, err = talm(*many, "--yes")
+    code, _, err = talm(*many, "--budget", "requests=1000000000000")
     assert (code, "no row for" in err) == (0, False), "what was said of the run holds for its controls"
 
 

@@ -21,8 +21,10 @@ def run(talm: Talm, *arguments: str) -> tuple[int, str, list[str]]:
 
 
 @pytest.mark.usefixtures("nothing_given")
-def test_a_run_ends_with_0_if_every_gate_is_passed_and_with_1_otherwise(talm: Talm) -> None:
-    code, out, err = run(talm, *ORACLE, "--gate", "pass_rate>=0.9", "--junit", "ci/run.junit.xml", "--summary", "ci/summary.md")
+def test_a_run_ends_with_0_if_every_gate_is_passed_and_with_1_otherwise(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_JUNIT", "ci/run.junit.xml")
+    monkeypatch.setenv("TALM_SIM_SUMMARY", "ci/summary.md")
+    code, out, err = run(talm, *ORACLE, "--gate", "pass_rate>=0.9")
     assert (code, err[:2]) == (0, ["gate passed: perfect.pass_rate>=0.9: 1.00 [.44\N{EN DASH}1.00], n 3", "1 gate passed"])
     assert "gate" not in out
     root = ET.fromstring(Path("ci/run.junit.xml").read_bytes())
@@ -51,14 +53,21 @@ def test_gates_and_files_may_stand_in_a_toml_file_and_are_events_of_the_stream(t
         (("--gate", "pas_rate>=0.9"), "--gate: 'pas_rate>=0.9': there is no measure 'pas_rate'. Did you mean 'pass_rate'?"),
         (("--gate", "x.pass_rate>=0.9"), "--gate: 'x.pass_rate>=0.9': there is no group 'x'."),
         (("--gate", "pass_rate>0.9"), "--gate: 'pass_rate>0.9' is not a gate: '>' is not a comparison"),
-        (("--gate", "pass_rate"), "--gate: 'pass_rate' has no number: write pass_rate>=NUMBER, or name what it is compared with: --baseline"),
-        (("--baseline", "nothing"), "--baseline: nothing: no such run."),
-        (("--junit", "."), "--junit .: is a directory; name a file."),
-        (("--junit", "a", "--summary", "a"), "--summary a: is the file of --junit; name another one."),
+        (
+            ("--gate", "pass_rate"),
+            "--gate: 'pass_rate' has no number: write pass_rate>=NUMBER, or set what it is compared with: TALM_SIM_BASELINE=",
+        ),
+        (("baseline=nothing",), "baseline: nothing: no such run."),
+        (("junit=.",), "junit .: is a directory; name a file."),
+        (("junit=a", "summary=a"), "summary a: is the file of junit; name another one."),
     ],
 )
-def test_what_is_wrong_is_refused_before_anything_runs(arguments: tuple[str, ...], said: str, talm: Talm) -> None:
-    code, out, err = run(talm, *ORACLE, *arguments)
+def test_what_is_wrong_is_refused_before_anything_runs(
+    arguments: tuple[str, ...], said: str, talm: Talm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, _, value in (one.partition("=") for one in arguments if arguments[0] != "--gate"):
+        monkeypatch.setenv(f"TALM_SIM_{name.upper()}", value)
+    code, out, err = run(talm, *ORACLE, *(arguments if arguments[0] == "--gate" else ()))
     assert (code, out, len(err)) == (2, "", 1) and said in err[0]
     assert not Path("runs").exists()
 
@@ -87,14 +96,15 @@ def test_several_runs_are_checked_each(stored: Path, talm: Talm) -> None:
 
 
 @pytest.mark.usefixtures("nothing_given")
-def test_a_baseline_is_exported_and_compared_with(talm: Talm) -> None:
+def test_a_baseline_is_exported_and_compared_with(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(talm, *ORACLE, "--run-id", "first")[0] == 0
     code, out, err = run(talm, "export", "baseline", "first", "kept.jsonl")
     assert (code, out, err[0]) == (0, "kept.jsonl\n", "3 episodes of 3 scenarios")
     assert err[1] == "warning: 1 epoch: a lucky baseline makes equal runs look worse; make it of a run with --epochs 3 or more"
     assert "exists; name another file, or add --force" in talm("export", "baseline", "first", "kept.jsonl")[2]
     assert talm("export", "baseline", "first", "kept.jsonl", "--force")[0] == 0
-    code, _, err = run(talm, *ORACLE, "--baseline", "kept.jsonl", "--gate", "pass_rate", "--gate", "pass_rate>=0.9")
+    monkeypatch.setenv("TALM_SIM_BASELINE", "kept.jsonl")
+    code, _, err = run(talm, *ORACLE, "--gate", "pass_rate", "--gate", "pass_rate>=0.9")
     against = "perfect.pass_rate against kept.jsonl: 1.00 after 1.00, difference .00 [\N{MINUS SIGN}.56 to +.56], p 1.000, n 3"
     assert (code, err[1:3]) == (0, [f"gate passed: {against}", "2 gates passed"])
     code, _, err = run(talm, "report", "-q", "--baseline", "first")
@@ -102,26 +112,29 @@ def test_a_baseline_is_exported_and_compared_with(talm: Talm) -> None:
 
 
 @pytest.mark.usefixtures("nothing_given")
-def test_what_cannot_be_compared_ends_with_3_and_one_line(talm: Talm) -> None:
+def test_what_cannot_be_compared_ends_with_3_and_one_line(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(talm, *ORACLE, "--run-id", "first")[0] == 0
     talm("export", "baseline", "first", "kept.jsonl")
     before = sorted(Path("runs").iterdir())
+    monkeypatch.setenv("TALM_SIM_BASELINE", "kept.jsonl")
     for arguments, said in {
         ("--limit", "2"): "1 of its 3 scenarios are not in the run, for example 'calendar-03'",
         ("--split", "underspecified"): "3 of its 3 scenarios are not in the run",
         ("--task", "when2call", "--split", "all"): "is of task talm, the run of task when2call.",
     }.items():
-        code, out, err = run(talm, *ORACLE, *arguments, "--baseline", "kept.jsonl")
+        code, out, err = run(talm, *ORACLE, *arguments)
         assert (code, out, len(err)) == (3, "", 1) and said in err[0]
     assert sorted(Path("runs").iterdir()) == before, "nothing was run"
     other = Path("kept.jsonl").read_text(encoding="utf-8")
     first, *lines = other.replace('"text": "', '"text": "0').splitlines()
     Path("other.jsonl").write_text("\n".join([json.dumps(json.loads(first) | {"digest": digest(lines)}), *lines]), encoding="utf-8")
-    code, _, err = run(talm, *ORACLE, "--baseline", "other.jsonl")
+    monkeypatch.setenv("TALM_SIM_BASELINE", "other.jsonl")
+    code, _, err = run(talm, *ORACLE)
     assert code == 3 and "3 scenarios ask or accept something else now" in err[0]
     judged = json.loads(other.splitlines()[0])
     Path("judge.jsonl").write_text(json.dumps(judged | {"judges": {"reference": "0"}}) + other[other.index("\n") :], encoding="utf-8")
-    code, out, err = run(talm, *ORACLE, "--baseline", "judge.jsonl")
+    monkeypatch.setenv("TALM_SIM_BASELINE", "judge.jsonl")
+    code, out, err = run(talm, *ORACLE)
     assert code == 3 and "judge 'reference' had other rules" in err[-1] and "PR" in out, "the run itself is kept and printed"
 
 

@@ -97,10 +97,10 @@ def test_every_help_page_fits_a_terminal(name: str, talm: Talm, monkeypatch: pyt
         (["run", "--limit", "5-2"], "--limit: limit '5-2' selects nothing: it ends before it begins."),
         (["run", "--limit", "x"], "--limit: 'x' is not a limit"),
         (["run", "--model", "gpt-4o"], "--model: 'gpt-4o' is not a model name"),
-        (["run", "--model", "opnai/gpt-4o", "--tools", "live"], "unknown provider 'opnai'. Did you mean 'openai'?"),
-        (["run", "--model", "openai/gpt-4o", "--tools", "live"], "OPENAI_API_KEY"),
-        (["run", "--model", "sim/oracle", "--tools", "live", "--perturb", "http-501"], "unknown perturbation 'http-501'. Did you mean"),
-        (["run", "--model", "sim/oracle", "--tools", "live", "--perturb", "http-500:q=1"], "q: http-500 has no such option."),
+        (["run", "--model", "opnai/gpt-4o", "--live"], "unknown provider 'opnai'. Did you mean 'openai'?"),
+        (["run", "--model", "openai/gpt-4o", "--live"], "OPENAI_API_KEY"),
+        (["run", "--model", "sim/oracle", "--live", "--perturb", "http-501"], "unknown perturbation 'http-501'. Did you mean"),
+        (["run", "--model", "sim/oracle", "--live", "--perturb", "http-500:q=1"], "q: http-500 has no such option."),
         (["run", "--live", "--replay"], "--live and --replay exclude each other."),
         (["run", "--human", "martian"], "--human: unknown responder 'martian'. Known: terminal, recorded, simulated, refusing, model."),
         (["run", "--judge", "llm"], "judge 'llm' needs a model"),
@@ -141,7 +141,7 @@ def test_bad_input_is_one_line_and_exit_2(
 def test_a_broken_scenario_line_is_named(talm: Talm, tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text('{"id": "a"}\n', encoding="utf-8")
-    code, _, err = talm("run", "--scenarios", str(file), "--model", "sim/oracle", "--tools", "live")
+    code, _, err = talm("run", "--scenarios", str(file), "--model", "sim/oracle", "--live")
     assert code == 2
     assert f"{file}:1: group: is missing" in err
 
@@ -157,7 +157,7 @@ def test_what_a_file_says_cannot_drive_the_terminal(talm: Talm, tmp_path: Path) 
 def test_a_read_only_run_directory(talm: Talm, tmp_path: Path) -> None:
     blocked = tmp_path / "runs"
     blocked.write_text("a file where the directory should be", encoding="utf-8")
-    code, _, err = talm("run", "--run-dir", str(blocked), "--model", "sim/oracle", "--tools", "live", "--display", "none")
+    code, _, err = talm("run", "--run-dir", str(blocked), "--model", "sim/oracle", "--live", "--display", "none")
     assert code == 2
     assert "choose another --run-dir" in err
 
@@ -243,8 +243,9 @@ def test_a_run_goes_on_where_nobody_hears_its_talk(tmp_path: Path, talk: str) ->
     assert "perfect" in done.stdout
 
 
-def test_a_run_whose_reader_went_says_what_is_left(tmp_path: Path) -> None:
-    line = shlex.join([warm_python(), "-m", "talm_sim", "run", "--split", "underspecified", "--display", "json", "--max-episodes", "2"])
+def test_a_run_whose_reader_went_says_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "2")
+    line = shlex.join([warm_python(), "-m", "talm_sim", "run", "--split", "underspecified", "--display", "json"])
     done = subprocess.run(
         ["bash", "-c", f"{line} | head -3; exit ${{PIPESTATUS[0]}}"],
         cwd=tmp_path,

@@ -39,11 +39,12 @@ def served(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     with serving("guesses") as server:
         monkeypatch.setenv(f"{provider.upper()}_BASE_URL", f"{server.url}/v1" if provider == "openai" else server.url)
         monkeypatch.setenv(f"{provider.upper()}_API_KEY", "key-of-nobody")
+        monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
         yield f"{provider}/stand-in", server
 
 
 def play(model: str, *options: str) -> int:
-    return main(["run", "--model", model, "--split", "perfect", "--limit", "1", "--max-retries", "0", "--run-id", "r", *options])
+    return main(["run", "--model", model, "--split", "perfect", "--limit", "1", "--run-id", "r", *options])
 
 
 def only() -> Episode:
@@ -52,11 +53,14 @@ def only() -> Episode:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_ends_as_data(fault: str, served: tuple[str, StandIn], capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_fault_ends_as_data(
+    fault: str, served: tuple[str, StandIn], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TALM_SIM_JUNIT", "j.xml")
     model, server = served
     call = 2 if fault == "model-repeat" else 1
     spec = f"{fault}:call={call}"
-    assert play(model, "--perturb", spec, "--gate", "pass_rate>=0", "--junit", "j.xml") == 0
+    assert play(model, "--perturb", spec, "--gate", "pass_rate>=0") == 0
     out = capsys.readouterr()
     assert "raised an error" not in out.out + out.err
     assert f"{spec} fired in 1 of 1 episode (1 of " in out.out
@@ -128,10 +132,13 @@ def test_a_run_with_a_fault_is_recorded_and_replayed_with_the_server_gone(
     assert [log.fired for log in second.perturbations] == [1, 1]
 
 
-def test_an_own_agent_meets_it_in_its_code(served: tuple[str, StandIn], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_an_own_agent_meets_it_in_its_code(
+    served: tuple[str, StandIn], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TALM_SIM_JUNIT", "j.xml")
     model, server = served
     (tmp_path / "agents_of_mine.py").write_text(AGENTS, encoding="utf-8")
-    assert play(model, "--perturb", "model-500", "--agent", "agents_of_mine:naive", "--junit", "j.xml") == 0
+    assert play(model, "--perturb", "model-500", "--agent", "agents_of_mine:naive") == 0
     assert "raised an error" not in capsys.readouterr().err
     assert not list(ET.fromstring(Path("j.xml").read_bytes()).iter("error"))
     episode = only()

@@ -56,10 +56,11 @@ def test_what_an_outage_took_is_tried_again_and_nothing_else(host: Host, talm: T
     assert len(list(stored.verdicts())) == 18
 
 
-def test_a_server_that_died_and_came_back(host: Host, talm: Talm, tmp_path: Path) -> None:
+def test_a_server_that_died_and_came_back(host: Host, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "4")
     flags = options(tmp_path, 16)
     host.after = 12
-    code, _, err = talm("run", *flags, "--run-id", "broken", "--max-episodes", "4")
+    code, _, err = talm("run", *flags, "--run-id", "broken")
     stored = load_run("broken")
     well = {one.id for one in stored.episodes() if one.termination.completed}
     assert (code, stored.finished, stored.failed) == (1, 16, 16 - len(well)), err
@@ -116,9 +117,10 @@ def test_an_end_there_is_not_is_told(host: Host, talm: Talm, tmp_path: Path) -> 
     ],
 )
 def test_refused_before_anything_was_answered_ends_the_run_and_keeps_it(
-    host: Host, talm: Talm, tmp_path: Path, fault: tuple[int, str, str], said: str
+    host: Host, talm: Talm, tmp_path: Path, fault: tuple[int, str, str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    flags = [*options(tmp_path, 8), "--max-episodes", "4"]
+    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "4")
+    flags = options(tmp_path, 8)
     host.fault = lambda number: fault
     code, out, err = talm("run", *flags, "--run-id", "refused", "--display", "none")
     at = f"openai-api/host/m at 127.0.0.1:{host.port}"
@@ -126,16 +128,17 @@ def test_refused_before_anything_was_answered_ends_the_run_and_keeps_it(
     assert (code, out, err.splitlines(keepends=True)[1:]) == (2, "", [line])
     assert len(host.asked) <= 4, "no episode was begun after those in flight"
     assert load_run("refused").failed == 0
-    assert talm("run", *flags, "--run-id", "counted", "--no-fail-fast")[0] == 1
+    monkeypatch.setenv("TALM_SIM_FAIL_FAST", "false")
+    assert talm("run", *flags, "--run-id", "counted")[0] == 1
     assert load_run("counted").failed == 8
     host.fault = lambda number: None
     assert talm("resume", "runs/refused")[0] == 0
     assert load_run("refused").finished == 8
 
 
-def test_nobody_there_ends_the_run_at_once(host: Host, talm: Talm, tmp_path: Path) -> None:
+def test_nobody_there_ends_the_run_at_once(host: Host, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "5")
     flags = options(tmp_path, 5)
-    flags[flags.index("--max-retries") + 1] = "5"
     host.die()
     code, _, err = talm("run", *flags, "--run-id", "refused", "--display", "none")
     assert code == 2
@@ -159,9 +162,10 @@ def test_what_may_pass_ends_no_run(host: Host, talm: Talm, tmp_path: Path, statu
     assert load_run("busy").failed == 5
 
 
-def test_after_an_answer_a_refusal_is_one_episodes_affair(host: Host, talm: Talm, tmp_path: Path) -> None:
+def test_after_an_answer_a_refusal_is_one_episodes_affair(host: Host, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in a later session, whose first request may be the one that is always refused."""
-    flags = [*options(tmp_path, 6), "--max-episodes", "1"]
+    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "1")
+    flags = options(tmp_path, 6)
     host.fault = lambda number: refused(403, "a forbidden word") if number in {2, 4} else None
     assert talm("run", *flags, "--run-id", "some")[0] == 1
     assert load_run("some").failed == 2
@@ -169,13 +173,14 @@ def test_after_an_answer_a_refusal_is_one_episodes_affair(host: Host, talm: Talm
     assert load_run("some").failed == 2
 
 
-def test_a_grid_ends_where_its_model_is_refused(host: Host, talm: Talm, tmp_path: Path) -> None:
+def test_a_grid_ends_where_its_model_is_refused(host: Host, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grid = ["ablate", *options(tmp_path, 5), "--over", "temperature=0,1", "--display", "none"]
     host.fault = lambda number: refused(401, "bad key")
     code, _, err = talm(*grid)
     assert code == 2
     assert "talm-sim: error: cell temperature=0: openai-api/host/m at " in err and "talm-sim resume runs/ablation-" in err
-    assert talm(*grid, "--no-fail-fast")[0] == 1, "a cell that was started continues as the grid is called now"
+    monkeypatch.setenv("TALM_SIM_FAIL_FAST", "false")
+    assert talm(*grid)[0] == 1, "a cell that was started continues as the grid is called now"
     left = 1
 
     def once(number: int) -> Fault | None:

@@ -129,7 +129,7 @@ def test_ones_own_says_where_it_comes_from(entry: str, talm: Talm, tmp_path: Pat
         text = " ".join(talm("perturbations", "show", "banner", *plugin)[1].split())
         assert text.startswith(f"banner: put a text before the answer ({origin}) The answer begins with a text.")
         assert "text (must be given) What to say. (text)" in text
-        assert text.endswith("talm-sim run --tools live --perturb banner:text=...")
+        assert text.endswith("talm-sim run --live --perturb banner:text=...")
     assert talm("perturbations", "list", "--plugin", "no_such_module")[0] == 2
 
 

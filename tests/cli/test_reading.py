@@ -178,7 +178,7 @@ def test_the_list_tells_which_episodes_had_calls_that_failed(talm: Talm, tmp_pat
 
 def test_episodes_that_wait_are_listed_with_what_they_ask(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    options = ("--model", "sim/asker", "--tools", "replay", "--split", "underspecified", "--limit", "2", "--human", "terminal")
+    options = ("--model", "sim/asker", "--replay", "--split", "underspecified", "--limit", "2", "--human", "terminal")
     code, _, _ = talm("run", *options, "--run-id", "w", "--display", "none")
     assert code == 1
     out, rows = talm("show", "w")[1], json.loads(talm("show", "w", "--json")[1])

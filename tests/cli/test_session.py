@@ -34,23 +34,23 @@ def one_run(directory: Path) -> str:
 
 
 def test_record_replay_and_a_miss(tmp_path: Path) -> None:
-    command = ["run", *SMALL, "--model", "sim/asker", "--human", "simulated", "--cassettes", "tapes", "--tools"]
-    recorded = talm_sim(tmp_path, *command, "record", "--run-id", "first")
+    command = ["run", *SMALL, "--model", "sim/asker", "--human", "simulated", "--cassettes", "tapes"]
+    recorded = talm_sim(tmp_path, *command, "--record", "--run-id", "first")
     assert recorded.returncode == 0, recorded.stderr
-    again = talm_sim(tmp_path, *command, "replay", "--run-id", "again")
+    again = talm_sim(tmp_path, *command, "--replay", "--run-id", "again")
     assert again.returncode == 0, again.stderr
     assert "tools: replayed recording" in " ".join(again.stdout.split())
     assert again.stdout.splitlines()[:5] == recorded.stdout.splitlines()[:5]
 
     next((tmp_path / "tapes" / "tools" / "underspecified").glob("*-02.underspecified.json")).unlink()
-    missed = talm_sim(tmp_path, *command, "replay", "--run-id", "missed")
+    missed = talm_sim(tmp_path, *command, "--replay", "--run-id", "missed")
     assert missed.returncode == 1, missed.stderr
     assert "not scored: 1 replay_miss" in missed.stdout
     assert "1 episode failed, for example" in missed.stderr
 
 
 def test_json_is_a_stream_of_objects_that_ends_with_the_summary(tmp_path: Path) -> None:
-    options = ["--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--tools", "live", "--display", "json", "--controls"]
+    options = ["--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--live", "--display", "json", "--controls"]
     done = talm_sim(tmp_path, "run", *options)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -63,7 +63,7 @@ def test_json_is_a_stream_of_objects_that_ends_with_the_summary(tmp_path: Path) 
 
 
 def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: Path) -> None:
-    person = ["--model", "sim/asker", "--human", "terminal", "--tools", "live"]
+    person = ["--model", "sim/asker", "--human", "terminal", "--live"]
     begun = talm_sim(tmp_path, "run", *SMALL, *person, typed="/later\n")
     assert begun.returncode == 1, "nothing is finished, all of it waits"
     assert "nothing is finished yet: calendar-01.underspecified asks: What is the date?" in begun.stderr
@@ -157,7 +157,7 @@ async def wait_for_people(run: Path) -> None:
 
 
 def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
-    command = [warm_python(), "-m", "talm_sim", "run", *SMALL, "--model", "sim/asker", "--human", "terminal", "--tools", "live"]
+    command = [warm_python(), "-m", "talm_sim", "run", *SMALL, "--model", "sim/asker", "--human", "terminal", "--live"]
     with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         lines: SimpleQueue[str | None] = SimpleQueue()
         assert process.stderr is not None
@@ -185,14 +185,14 @@ def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 def test_judge_scores_again(tmp_path: Path) -> None:
-    talm_sim(tmp_path, "run", *SMALL, "--model", "sim/oracle", "--tools", "live")
+    talm_sim(tmp_path, "run", *SMALL, "--model", "sim/oracle", "--live")
     judged = talm_sim(tmp_path, "judge", one_run(tmp_path), "--judge", "reference", "--display", "plain")
     assert judged.returncode == 0, judged.stderr
     assert "PR by judge reference" in judged.stdout
 
 
 def test_ablate_prints_a_row_a_cell_and_reads_finished_cells(tmp_path: Path) -> None:
-    grid = ["ablate", "--over", "perturb=,http-500", "--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--tools", "live"]
+    grid = ["ablate", "--over", "perturb=,http-500", "--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--live"]
     table = talm_sim(tmp_path, *grid, "--display", "none")
     assert table.returncode == 0, table.stderr
     assert "perturb=none: control: sim/oracle" in table.stdout
@@ -203,7 +203,7 @@ def test_ablate_prints_a_row_a_cell_and_reads_finished_cells(tmp_path: Path) -> 
 
 
 def test_a_script_does_not_sit_through_the_waits_of_slow_tools(tmp_path: Path) -> None:
-    model = ["--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--tools", "live"]
+    model = ["--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--live"]
     done = talm_sim(tmp_path, "ablate", "--over", "perturb=,timeout:seconds=300", *model, "--display", "json", "--json")
     assert done.returncode == 0, done.stderr
     ends = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"event": "episode_finished"')]

@@ -73,17 +73,20 @@ def table(run: str) -> list[dict[str, Any]]:
 
 
 def test_one_of_three_servers_is_killed_and_comes_back(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "6")
+    monkeypatch.setenv("TALM_SIM_TOOLS", "replay")
     monkeypatch.chdir(tmp_path)
     world = make_world(tmp_path)
-    where = ["--scenarios", str(world["scenarios"]), "--cassettes", str(world["cassettes"]), "--split", "perfect", "--tools", "replay"]
-    flags = [*where, "--model", "openai-api/host/m", "--epochs", str(EPOCHS), "--max-episodes", "6"]
+    where = ["--scenarios", str(world["scenarios"]), "--cassettes", str(world["cassettes"]), "--split", "perfect"]
+    flags = [*where, "--model", "openai-api/host/m", "--epochs", str(EPOCHS)]
     with serving() as alone:
         monkeypatch.setenv("HOST_BASE_URL", alone.url)
-        assert talm("run", *flags, "--live", "--run-id", "one")[0] == 0
+        assert talm("run", *flags, "--run-id", "one")[0] == 0
         assert 0 < table("one")[0]["pass_rate"] < 1
     with one_that_dies(monkeypatch) as (killed, addresses):
         monkeypatch.setenv("HOST_BASE_URL", addresses)
-        code, _, err = talm("run", *flags, "--models", "record", "--run-id", "three")
+        monkeypatch.setenv("TALM_SIM_MODELS", "record")
+        code, _, err = talm("run", *flags, "--run-id", "three")
         assert code == 0, err
         assert killed.asked() > 0, "it was asked again after it was started again"
     stored = load_run("three")

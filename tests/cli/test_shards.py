@@ -63,7 +63,6 @@ def test_a_shard_without_scenarios_does_not_fail_a_job_array(world: list[str], c
     [
         (["--shard", "3/2"], r"--shard: there is no shard 3/2: write I/N, with I from 1 to N\."),
         (["--shard", "1/2", "--gate", "pass_rate>=0.5"], r"--gate: .*"),
-        (["--shard", "1/2", "--ask-limit-run", "3"], r"--ask-limit-run: counts the questions of a whole run; .*"),
     ],
 )
 def test_a_wrong_shard_is_one_line(world: list[str], capsys: pytest.CaptureFixture[str], line: list[str], said: str) -> None:
@@ -71,13 +70,19 @@ def test_a_wrong_shard_is_one_line(world: list[str], capsys: pytest.CaptureFixtu
     assert re.fullmatch(f"talm-sim: error: {said}\n", capsys.readouterr().err)
 
 
+def test_a_limit_of_the_whole_run_is_refused(world: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_ASK_LIMIT_RUN", "3")
+    assert main([*world, "--shard", "1/2"]) == 2
+    assert capsys.readouterr().err.startswith("talm-sim: error: ask_limit_run: counts the questions of a whole run; ")
+
+
 def test_shards_that_do_not_fit_are_one_line(world: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*world, "--run-id", "part-1", "--shard", "1/2"]) == 0
-    assert main([*world, "--run-id", "other", "--shard", "2/2", "--seed", "1"]) == 0
+    assert main([*world, "--run-id", "other", "--shard", "2/2", "--temperature", "1"]) == 0
     capsys.readouterr()
     for shards, said in (
         (["part-1"], r"\d of 8 scenarios are missing: give shard 2/2 as well\."),
-        (["part-1", "other"], r"runs/other: --seed is '1', and in runs/part-1 '0'; only shards of one run can be merged\."),
+        (["part-1", "other"], r"runs/other: --temperature is '1.0', and in runs/part-1 none; only shards of one run can be merged\."),
         (["nosuch"], r"nosuch: no such run\..*"),
     ):
         assert main(["runs", "merge", "all", *shards]) == 2

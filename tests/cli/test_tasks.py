@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from talm_sim.config import spell
 from talm_sim.tasks import find_task
 from talm_sim.tasks.registry import TASKS
 from tests.offered import bring_along
@@ -63,7 +64,7 @@ def test_show_tells_splits_options_judges_and_defaults(name: str, talm: Talm) ->
     assert {*task.splits, *task.splits["all"], *task.own_judges} <= set(words)
     record = json.loads(talm("tasks", "show", name, "--json")[1])
     assert record["splits"] == {split: list(groups) for split, groups in task.splits.items()}
-    assert [option["flag"] for option in record["options"]] == [f"--{field.replace('_', '-')}" for field in task.options.model_fields]
+    assert [option["flag"] for option in record["options"]] == [spell(field, task.options) for field in task.options.model_fields]
     assert all(option["flag"] in words and option["help"] for option in record["options"])
     assert record["defaults"] == dict(task.defaults)
     assert record["exporters"] == [*task.exporters]

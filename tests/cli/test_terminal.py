@@ -411,7 +411,7 @@ async def test_a_person_answers_approves_and_fills_in(tmp_path: Path, at_termina
     ]
 
 
-REPLAYED = ("--split", "underspecified", "--limit", "3", "--model", "sim/asker", "--human", "terminal", "--tools", "replay")
+REPLAYED = ("--split", "underspecified", "--limit", "3", "--model", "sim/asker", "--human", "terminal", "--replay")
 
 
 async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_terminal: Any) -> None:

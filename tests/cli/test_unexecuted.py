@@ -28,7 +28,7 @@ def test_an_episode_whose_tool_nothing_executes_is_scored_and_the_table_says_so(
     (folder / "api.py").unlink()
     scenarios = write_scenarios(tmp_path, 2, 4)
     source = ["--tools-from", str(folder)]
-    code, out, err = talm("run", "--scenarios", str(scenarios), *source, "--tools", "live", "--model", "sim/oracle", "--run-id", "r")
+    code, out, err = talm("run", "--scenarios", str(scenarios), *source, "--live", "--model", "sim/oracle", "--run-id", "r")
     assert code == 0
     assert "cannot be executed here, so that calls fail: double (it has no code)" in err
     note = "not executed: 2 calls in 2 of 2 episodes had a tool that cannot be executed here; they count as failed calls"
@@ -51,12 +51,12 @@ def test_an_episode_whose_tool_nothing_executes_is_scored_and_the_table_says_so(
 def test_a_run_with_a_network_says_so_at_its_start_and_in_its_table(talm: Talm, folder: Path, tmp_path: Path) -> None:
     scenarios = write_scenarios(tmp_path, 2)
     source = ["--tools-from", f"fail-talms:{folder},network=on"]
-    code, out, err = talm("run", "--scenarios", str(scenarios), *source, "--trust", "--model", "sim/oracle", "--tools", "live", "--run-id", "r")
+    code, out, err = talm("run", "--scenarios", str(scenarios), *source, "--trust", "--model", "sim/oracle", "--live", "--run-id", "r")
     note = "network=on: the sandboxed code of numbers can reach the network"
     assert code == 0 and note in err and note in " ".join(out.split())
     assert note in " ".join(talm("report", "r")[1].split())
     plain = ["--tools-from", f"fail-talms:{folder}"]
-    _, out, err = talm("run", "--scenarios", str(scenarios), *plain, "--trust", "--model", "sim/oracle", "--tools", "live", "--run-id", "p")
+    _, out, err = talm("run", "--scenarios", str(scenarios), *plain, "--trust", "--model", "sim/oracle", "--live", "--run-id", "p")
     assert "network=on" not in out + err
 
 

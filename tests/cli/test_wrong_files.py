@@ -130,9 +130,10 @@ PROMPTS = [
 
 
 @pytest.mark.parametrize(("text", "told"), PROMPTS, ids=[text for text, _ in PROMPTS])
-def test_wrong_wordings(text: str, told: str, talm: Talm) -> None:
+def test_wrong_wordings(text: str, told: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_PROMPTS", "p.toml")
     Path("p.toml").write_text(text)
-    check(talm("run", "--prompts", "p.toml", "--model", "sim/oracle"), told)
+    check(talm("run", "--model", "sim/oracle"), told)
 
 
 def test_a_scenario_file_with_a_byte_order_mark_is_read(talm: Talm) -> None:

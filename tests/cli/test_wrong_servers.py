@@ -23,9 +23,6 @@ LINE = (
     "it",
     "--display",
     "none",
-    "--max-retries",
-    "0",
-    *("--timeout", "600"),
 )
 
 REFUSED = [
@@ -63,9 +60,12 @@ def test_a_server_that_refuses_ends_the_run_in_a_line(answer: Answer, told: str,
 
 @pytest.mark.parametrize(("answer", "told"), [case[1:] for case in COUNTED], ids=[case[0] for case in COUNTED])
 def test_a_server_that_answers_badly_is_counted(answer: Answer, told: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
+    if answer.delay:
+        monkeypatch.setenv("TALM_SIM_TIMEOUT", "0.2")
     with loopback(answer) as server:
         monkeypatch.setenv("VLLM_BASE_URL", f"{server.url}/v1")
-        code, _, err = talm(*LINE, *(("--timeout", "0.2") if answer.delay else ()))
+        code, _, err = talm(*LINE)
     assert code == 1, err
     assert "1 episode failed, for example calendar-01.no-tools: " in err
     assert re.search(told, err), err

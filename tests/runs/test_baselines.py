@@ -129,7 +129,7 @@ def test_what_cannot_be_worse_is_refused(gate: str, said: str) -> None:
 def test_without_a_gate_the_measures_of_success_are_checked() -> None:
     kept = side({"perfect.pass_rate": [True] * 4, "perfect.awareness": [True] * 4, "no-tools.pass_rate": [None] * 3})
     assert [(one.group, one.measure.name) for one in find_targets([], kept)] == [("perfect", "pass_rate")]
-    with pytest.raises(PrerequisiteError, match=r"--baseline: nothing says by which measure task talm succeeds; name one: --gate MEASURE"):
+    with pytest.raises(PrerequisiteError, match=r"baseline: nothing says by which measure task talm succeeds; name one: --gate MEASURE"):
         find_targets([], side({"perfect.other": [True] * 4}))
 
 
@@ -148,10 +148,10 @@ def test_a_file_is_a_baseline(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"there is no file '.*other\.jsonl'; make it with: talm-sim export baseline RUN "):
         Gates([], tmp_path / "other.jsonl")
     file.write_text(file.read_text().replace('"format": 2', '"format": 3'))
-    with pytest.raises(NotComparableError, match=r"--baseline: .*: is of format 3, which a later talm-sim writes"):
+    with pytest.raises(NotComparableError, match=r"baseline: .*: is of format 3, which a later talm-sim writes"):
         Gates([], file)
     file.write_text(file.read_text().replace('"format": 3', '"format": 2')[:-20])
-    with pytest.raises(PrerequisiteError, match=r"--baseline: .*:13: is not JSON; restore the file"):
+    with pytest.raises(PrerequisiteError, match=r"baseline: .*:13: is not JSON; restore the file"):
         Gates([], file)
 
 

@@ -77,7 +77,7 @@ def test_one_blocks_the_loop_and_fifteen_finish(tmp_path: Path, released: thread
     assert ended.termination is ENDED
     assert (
         ended.error
-        == f"the agent took more than 1 s (--agent-timeout); it blocked the event loop of all agents at {line_of(act, 'released.wait')}"
+        == f"the agent took more than 1 s (agent_timeout); it blocked the event loop of all agents at {line_of(act, 'released.wait')}"
     )
     assert foreign_loop() is not before
     others = [episode for episode in episodes if episode is not ended]

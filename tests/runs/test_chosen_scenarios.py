@@ -66,9 +66,9 @@ def test_a_category_is_that_of_the_tools_used_and_of_the_paired_query_without_to
     assert [(scenario.group, scenario.id.partition("-")[0]) for scenario in two] == [("perfect", "calendar")] * 3 + [
         ("no-tools", "calendar")
     ] * 3
-    with pytest.raises(PrerequisiteError, match=r"^--category: no scenario of category 'wether' in split all .*\. Did you mean 'weather'\?$"):
+    with pytest.raises(PrerequisiteError, match=r"^category: no scenario of category 'wether' in split all .*\. Did you mean 'weather'\?$"):
         chosen(category=("wether",))
-    with pytest.raises(PrerequisiteError, match=r"^--category: no scenario of category 'weather' in split all .*\. Known: calendar\.$"):
+    with pytest.raises(PrerequisiteError, match=r"^category: no scenario of category 'weather' in split all .*\. Known: calendar\.$"):
         chosen(category=("weather",), scenario=("calendar-02",))
 
 

@@ -18,7 +18,7 @@ from talm_sim.runs.python_words import python_words
         ("--split: unknown split 'x'", "split: unknown split 'x'"),
         ("--max-new-tokens: 0 is too small", "max_new_tokens: 0 is too small"),
         ("add --mode judge.", 'add mode="judge".'),
-        ("add --tools live.", 'add tools="live".'),
+        ("or set TALM_SIM_TOOLS=live.", 'or set tools="live".'),
         ("add --live, or keep to it", 'add models="live", or keep to it'),
         ("or replay with --replay.", 'or replay with models="replay".'),
         ("add --record to make it", 'add models="record" to make it'),

@@ -79,7 +79,7 @@ def test_options_go_over_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
         configure(base, {"epoch": 2})
     with pytest.raises(PrerequisiteError, match=r"--epochs: 0 is too small; the least is 1\."):
         configure(base, {"epochs": 0})
-    with pytest.raises(PrerequisiteError, match=r"^--turn-limit: 0 is too small; the least is 1\."):
+    with pytest.raises(PrerequisiteError, match=r"^turn_limit: 0 is too small; the least is 1\."):
         configure(base, {"turn_limit": 0})
 
 
@@ -198,7 +198,7 @@ def test_the_task_is_taken_from_the_highest_place(toml: Any, named: tuple[str | 
         ("turn_limit = 0", {}, {}, r"c\.toml: turn_limit: 0 is too small; the least is 1\.$"),
         ("[talm]\nturn-limit = 0", {}, {}, r"c\.toml: talm\.turn-limit: 0 is too small; the least is 1\.$"),
         ("", {"TALM_SIM_TURN_LIMIT": "x"}, {}, r"^TALM_SIM_TURN_LIMIT: 'x' is not a whole number"),
-        ("", {}, {"turn_limit": 0}, r"^--turn-limit: 0 is too small; the least is 1\.$"),
+        ("", {}, {"turn_limit": 0}, r"^turn_limit: 0 is too small; the least is 1\.$"),
         ("human = 'simulatd'", {}, {}, r"c\.toml: human: unknown responder 'simulatd'\. Did you mean 'simulated'\?$"),
         ("", {"TALM_SIM_HUMAN": "simulatd"}, {}, r"^TALM_SIM_HUMAN: unknown responder 'simulatd'"),
         ("", {}, {"human": "simulatd"}, r"^--human: unknown responder 'simulatd'"),

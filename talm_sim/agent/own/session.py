@@ -157,7 +157,7 @@ class AgentSession:
         except Exception as err:
             self.break_off(err)
             raise
-        error = f"the agent took more than {self._limits.seconds:g} s (--agent-timeout)"
+        error = f"the agent took more than {self._limits.seconds:g} s (agent_timeout)"
         self.stop(Termination.AGENT_ERROR, f"{error}; {place}" if place else error)
         await abandon_loop_of(self.work)
 

@@ -52,7 +52,7 @@ _DECIDE = "Decide about a call (approve, edit, reject, respond) or a form (accep
 @click.option("--undo", is_flag=True, help="Take back the last answer, if its episode has not continued yet.")
 @click.option("--reverse", is_flag=True, help="Begin with the most recent question.")
 @click.option("--list", "only_list", is_flag=True, help="Only list the open questions.")
-@click.option("--blind", is_flag=True, envvar="TALM_SIM_BLIND", help="Do not show what the user knows; runs made with --blind never show it.")
+@click.option("--blind", is_flag=True, envvar="TALM_SIM_BLIND", help="Do not show what the user knows; runs made with blind never show it.")
 @click.option("--name", metavar="NAME", envvar="TALM_SIM_NAME", default="", help="Your name, kept with your answers.")
 @click.option("--display", metavar="NAME", envvar="TALM_SIM_DISPLAY", default="full", help="full, or plain for screen readers.")
 @json_option

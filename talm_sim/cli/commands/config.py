@@ -1,4 +1,4 @@
-"""`talm-sim config show`."""
+"""`talm-sim config show|list`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import json_option, print_json, print_list
-from talm_sim.cli.parsing.options import ConfigCommand, collect
+from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list
+from talm_sim.cli.parsing.options import ConfigCommand, collect, fields_without_flags
 from talm_sim.config import Traffic
 
 __all__ = ["command"]
@@ -17,16 +17,27 @@ __all__ = ["command"]
 
 @click.group()
 def command() -> None:
-    """The options a run would use: show."""
+    """The options a run would use: show, list."""
 
 
-@command.command("show", cls=ConfigCommand)
+@command.command("list")
+@click.option("--task", default="talm", metavar="NAME", show_default=True, shell_complete=completer_for("task"), help="Its own, too.")
+@plugin_option
+def list_(task: str) -> None:
+    """List the options that have no flag: set them in the file of --config, as TALM_SIM_<NAME>, or in Python."""
+    from talm_sim.tasks import find_task
+
+    rows = [{"name": name, "help": text} for name, text in fields_without_flags(find_task(task))]
+    print_list(rows, {"name": "Option", "help": "What it does"}, empty="")
+
+
+@command.command("show", cls=ConfigCommand, shown=("task", "plugin", "config"))
 @json_option
 def show(*, as_json: bool, **options: Any) -> None:
     """Print what `run` would do with the same options, and where each value comes from.
 
-    A value comes from the default, the --config file, an environment variable or an option, or it is chosen automatically from what is
-    recorded.
+    It takes every option of `talm-sim run`. A value comes from the default, the --config file, an environment variable or an option, or it
+    is chosen automatically from what is recorded.
     """
     from talm_sim.config import RunConfig
     from talm_sim.runs.build import plan
@@ -52,7 +63,7 @@ def show(*, as_json: bool, **options: Any) -> None:
         before = getattr(given, name) if shared else given.options.get(name, type(job.options).model_fields[name].default)
         after = decided.get(name, getattr(job.config if shared else job.options, name))
         place = origin.get(name, "default")
-        if place == f"--{name}" and flag and name in {"tools", "models"} and not options.get(name):
+        if place == name and flag and name in {"tools", "models"}:
             place = flag
         if _to_json_value(before) != _to_json_value(after):
             place = f"task {job.task.name}" if name in {"temperature", "max_new_tokens", "judge"} else "automatic"

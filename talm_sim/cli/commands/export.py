@@ -110,7 +110,7 @@ def baseline(run: str, file: Path, run_dir: Path, force: bool) -> None:
     """Write what later runs are compared with, as a file to commit.
 
     FILE is JSON Lines: a line about the run (task, judges, options, versions), then one per episode with its values. It has no text of
-    scenarios or answers. Use it with: talm-sim run --baseline FILE.
+    scenarios or answers. Use it with: talm-sim report RUN --baseline FILE.
     """
     from talm_sim.recordings.files import write_atomically
     from talm_sim.runs.baselines import FEWEST_EPOCHS

@@ -51,7 +51,7 @@ def _people_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command(cls=ConfigCommand, scopes=_SCOPES, without=_WITHOUT, stored=True)
+@click.command(cls=ConfigCommand, scopes=_SCOPES, without=_WITHOUT, flags=("paired_run",), stored=True)
 @one_run_argument
 @run_dir_option
 @_people_options

@@ -96,7 +96,7 @@ def show(name: str, as_json: bool) -> None:
     print_list(rows, {"option": "Option", "default": "Default", "help": "What it does"}, empty="no option")
     click.echo()
     _print_sight(record["sees"])
-    click.echo(f"\ntalm-sim run --tools live --perturb {name}{_example(record)}")
+    click.echo(f"\ntalm-sim run --live --perturb {name}{_example(record)}")
 
 
 def _record(name: str) -> dict[str, Any]:

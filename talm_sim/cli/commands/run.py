@@ -6,15 +6,14 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.parsing.options import ConfigCommand, ConfigOption, parse_config
+from talm_sim.cli.parsing.options import ConfigCommand, parse_config
 
 __all__ = ["command"]
 
 
 @click.command(cls=ConfigCommand)
 @click.option("--dry-run", is_flag=True, help="Print the request count and cost; run nothing.")
-@click.option("--yes", cls=ConfigOption, rare=True, is_flag=True, help="Start a very large run without asking.")
-def command(*, dry_run: bool, yes: bool, **options: Any) -> int:
+def command(*, dry_run: bool, **options: Any) -> int:
     """Run episodes and print the table; without options it replays a recording, with no key."""
     config = parse_config(options)
     from talm_sim.cli.forecast import check_size, print_forecast
@@ -26,7 +25,7 @@ def command(*, dry_run: bool, yes: bool, **options: Any) -> int:
     gating.check_plan(config)
     if dry_run:
         return print_forecast(config, prices)
-    check_size(config, yes)
+    check_size(config)
     from talm_sim.cli.parsing.arguments import INTERRUPTED
     from talm_sim.cli.report.blocks import blocks_of, reading_together
     from talm_sim.cli.session import print_result, run_controls, watching

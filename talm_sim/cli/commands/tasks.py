@@ -10,7 +10,7 @@ import click
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list
 from talm_sim.cli.parsing.options import option_of
 from talm_sim.cli.terminal.text import count, strip_control
-from talm_sim.config import scope_of
+from talm_sim.config import has_flag, scope_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.registry import TASKS, find_task, list_tasks
 
@@ -71,7 +71,14 @@ def _record(name: str) -> dict[str, Any]:
     for field in task.options.model_fields:
         made = option_of(task.options, field)
         scope = scope_of(task.options, field).value
-        options.append({"flag": made.opts[-1], "default": made.shown_default, "scope": scope, "help": made.help})
+        options.append(
+            {
+                "flag": made.opts[-1] if has_flag(task.options, field) else field,
+                "default": made.shown_default,
+                "scope": scope,
+                "help": made.help,
+            }
+        )
     return {
         "name": name,
         "about": task.about,

@@ -223,7 +223,7 @@ def _commands(out: Path, sources: tuple[str, ...], trusted: bool) -> list[str]:
     more = [*(word for source in sources for word in ("--tools-from", source)), *(["--trust"] if trusted else [])]
     return [
         line_to_copy("talm-sim", "scenarios", "check", "--scenarios", str(out), *more),
-        line_to_copy("talm-sim", "run", "--scenarios", str(out), *more, *(() if sources else ("--tools", "live")), "--model", "PROVIDER/NAME"),
+        line_to_copy("talm-sim", "run", "--scenarios", str(out), *more, *(() if sources else ("--live",)), "--model", "PROVIDER/NAME"),
     ]
 
 

@@ -171,8 +171,8 @@ def command_line() -> str:
     return " ".join(quote(hider.text(word)) for word in ("talm-sim", *sys.argv[1:]))
 
 
-def confirm(question: str, yes: bool) -> None:
-    """Ask for confirmation at a terminal; elsewhere, `--yes` is needed.
+def confirm(question: str, yes: bool, instead: str = "--yes") -> None:
+    """Ask for confirmation at a terminal; elsewhere, an option is needed.
 
     Raises:
         PrerequisiteError: Nobody is there to ask.
@@ -181,6 +181,6 @@ def confirm(question: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise PrerequisiteError(f"{question} There is no terminal to ask at; add --yes.")
+        raise PrerequisiteError(f"{question} There is no terminal to ask at; add {instead}.")
     if not click.confirm(strip_control(question), err=True):
         raise click.Abort

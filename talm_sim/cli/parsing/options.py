@@ -7,6 +7,9 @@ of one other model.
 
 from __future__ import annotations
 
+import contextlib
+import json
+import math
 import os
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -23,7 +26,7 @@ from pydantic_core import PydanticUndefined
 from talm_sim.cli.parsing.lazy import completer_for
 from talm_sim.cli.parsing.option_errors import explain_extra_words, fixed_option_error, task_of, unknown_option_error
 from talm_sim.common.typed_options import OptionsModel, split_options
-from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, scope_of, takes_several
+from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, has_flag, scope_of, takes_several
 from talm_sim.errors import OptionError, PrerequisiteError
 
 __all__ = [
@@ -32,6 +35,7 @@ __all__ = [
     "OptionsCommand",
     "collect",
     "config_options",
+    "fields_without_flags",
     "option_of",
     "options_of",
     "parse_config",
@@ -45,13 +49,14 @@ SECTIONS = {
     Scope.SCORING: "Scoring",
     Scope.OPERATIONAL: "Execution",
 }
-_TRAFFIC_FLAGS = {
+_JOINED = {
     Traffic.LIVE.value: ("--live|--replay|--record", "Ask models and tools, replay them, or record them."),
     "replay": None,
     "record": None,
+    "help_all": ("-h, --help|--help-all", "Show the common options, or every one, and exit."),
 }
-"""The flags of both kinds of traffic at once, on one line of the help page."""
-_EVERYWHERE = "Each option can also be set as TALM_SIM_<NAME>, or by its name in --config."
+"""Flags that are one line of the help page, by the option's name."""
+_EVERYWHERE = "Each option can also be set as TALM_SIM_<NAME>, or by its name in --config; talm-sim config list shows those that have no flag."
 _ALL = "talm_sim.help_all"
 """Key of Click's context: whether the help page shows every option."""
 
@@ -63,19 +68,35 @@ class ConfigOption(click.Option):
         *args: Arguments of `click.Option`.
         section: Its section on the help page; that of the command's own options by default.
         rare: Whether only `--help-all` shows it.
+        places: Where else it is set, if it has no flag: a line that begins with it and refuses it; empty if it has one.
         shown_default: The field's default, for the help page.
         reads_environment: Whether the option reads its variable. For a new run `load_config` does, which knows the order of precedence.
         **kwargs: Arguments of `click.Option`.
     """
 
     def __init__(
-        self, *args: Any, section: str = "", rare: bool = False, shown_default: str = "", reads_environment: bool = False, **kwargs: Any
+        self,
+        *args: Any,
+        section: str = "",
+        rare: bool = False,
+        places: str = "",
+        shown_default: str = "",
+        reads_environment: bool = False,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, hidden=bool(places), **kwargs)
         self.section = section
+        self.places = places
         self.rare = rare
         self.shown_default = shown_default
         self.reads_environment = reads_environment
+
+    def handle_parse_result(self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]) -> tuple[Any, list[str]]:
+        """Refuse an option that has no flag, and say where it is set."""
+        if self.places and self.name in opts:
+            value = opts[self.name]
+            raise click.UsageError(self.places.format(value=value if _is_number(value) else json.dumps(value, ensure_ascii=False)))
+        return super().handle_parse_result(ctx, opts, args)
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """Read the variable, or leave it to `load_config`."""
@@ -115,6 +136,8 @@ class ConfigCommand(click.Command):
         *args: Arguments of `click.Command`.
         scopes: Scopes whose fields become options.
         without: Fields the command does not take.
+        shown: Fields whose options its help page shows; all that it takes by default.
+        flags: Fields that have a flag here, though a new run has none for them.
         stored: Whether it is about a stored run: its task is the run's, nothing is taken from defaults, and there is no `--config`.
         anew: Fields of other scopes that the user repeats unchanged, since nothing that a stored run names is imported by itself.
         **kwargs: Arguments of `click.Command`.
@@ -125,6 +148,8 @@ class ConfigCommand(click.Command):
         *args: Any,
         scopes: Collection[Scope] = tuple(Scope),
         without: Collection[str] = (),
+        shown: Collection[str] = (),
+        flags: Collection[str] = (),
         stored: bool = False,
         anew: Collection[str] = (),
         **kwargs: Any,
@@ -132,6 +157,8 @@ class ConfigCommand(click.Command):
         super().__init__(*args, **kwargs)
         self._scopes = scopes
         self._anew = anew
+        self._shown = shown
+        self._flags = flags
         self._stored = stored
         how = SECTIONS[Scope.OPERATIONAL]
         for name, field in RunConfig.model_fields.items():
@@ -139,8 +166,7 @@ class ConfigCommand(click.Command):
             if isinstance(extra, dict) and extra["flag"] is not None and scope_of(RunConfig, name) in scopes and name not in without:
                 self.params.append(option_of(RunConfig, name, stored=stored))
         if Scope.OPERATIONAL in scopes:
-            self.params += [ConfigOption([f"--{way.value}"], is_flag=True, section=how, help="Both --tools and --models.") for way in Traffic]
-            self.params.append(ConfigOption(["-v", "--verbose"], is_flag=True, rare=True, section=how, help="Same as --log-level info."))
+            self.params += [ConfigOption([f"--{way.value}"], is_flag=True, section=how, help="Both tools and models.") for way in Traffic]
         if not stored:
             file = ConfigOption(
                 ["--config"], type=click.Path(path_type=Path), metavar="F.toml", section=how, help="TOML file with these options."
@@ -180,7 +206,7 @@ class ConfigCommand(click.Command):
             return shared
         title = f"Task {task.name}"
         own = [
-            option_of(task.options, name, stored=self._stored, section=title)
+            option_of(task.options, name, stored=self._stored, section=title, flag=name in self._flags)
             for name in task.options.model_fields
             if scope_of(task.options, name) in self._scopes or name in self._anew
         ]
@@ -191,9 +217,10 @@ class ConfigCommand(click.Command):
         own = "Options" if self._stored else SECTIONS[Scope.OPERATIONAL]  # a new run's page is long enough
         records: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *SECTIONS.values())}
         for param in self.get_params(ctx):
-            record = _TRAFFIC_FLAGS.get(param.name or "", param.get_help_record(ctx))
-            rare = param.rare if isinstance(param, ConfigOption) else "--help" in param.opts and not self._stored
-            if record is not None and (ctx.meta.get(_ALL) or not rare):
+            record = _JOINED.get(param.name or "", param.get_help_record(ctx))
+            if "--help" in param.opts or (self._shown and isinstance(param, ConfigOption) and param.name not in self._shown):
+                continue
+            if record is not None and (ctx.meta.get(_ALL) or not (isinstance(param, ConfigOption) and param.rare)):
                 records.setdefault((param.section if isinstance(param, ConfigOption) else "") or own, []).append(record)
         for title, rows in records.items():
             if rows:
@@ -202,7 +229,7 @@ class ConfigCommand(click.Command):
         formatter.write_paragraph()
         if not self._stored:
             formatter.write_text(_EVERYWHERE)
-        if not ctx.meta.get(_ALL):
+        if not ctx.meta.get(_ALL) and not self._shown:
             formatter.write_text(f"These are the common options; {ctx.command_path} --help-all shows every one.")
 
 
@@ -271,10 +298,8 @@ def collect(options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         click.UsageError: Two traffic flags.
     """
-    flags = {"config", "verbose", *(way.value for way in Traffic)}
+    flags = {"config", *(way.value for way in Traffic)}
     values = {name: value for name, value in options.items() if name not in flags and value not in (None, ())}
-    if options.get("verbose"):
-        values.setdefault("log_level", "info")
     if "model_options" in values:
         values["model_options"] = split_options(values["model_options"], "--model-options: ")
     given = [way for way in Traffic if options.get(way.value)]
@@ -310,13 +335,15 @@ def config_options(*names: str) -> Callable[[click.Command], click.Command]:
     """Give a command about stored runs some options of a new run; each reads its variable."""
 
     def add(command: click.Command) -> click.Command:
-        command.params += [option_of(RunConfig, name, stored=True) for name in names]
+        command.params += [option_of(RunConfig, name, stored=True, flag=True) for name in names]
         return command
 
     return add
 
 
-def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounded: bool = False, section: str = "") -> ConfigOption:
+def option_of(
+    model: type[BaseModel], name: str, *, stored: bool = False, bounded: bool = False, section: str = "", flag: bool = False
+) -> ConfigOption:
     """Make the option of one field.
 
     Args:
@@ -325,6 +352,7 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
         stored: Whether it overrides a stored value, so that no default is shown and Click itself reads the environment.
         bounded: Whether Click itself sees to the field's bounds and shows them; else only the model does, which knows where a value came from.
         section: Title on the help page; that of the field's scope by default.
+        flag: Whether it has a flag here, even if a new run has none for it.
     """
     field = model.model_fields[name]
     extra = field.json_schema_extra
@@ -337,6 +365,7 @@ def option_of(model: type[BaseModel], name: str, *, stored: bool = False, bounde
         "envvar": ENV_PREFIX + name.upper(),
         "section": section or SECTIONS[scope_of(model, name)],
         "rare": bool(extra["rare"]),
+        "places": "" if flag or has_flag(model, name) else _places(name, stored=stored),
         "shown_default": "" if stored or "[default: " in (field.description or "") else _format_default(field.default),
         "reads_environment": stored,
         "default": None,
@@ -368,6 +397,27 @@ def _flags(model: type[BaseModel], name: str) -> list[str]:
     if own.startswith("--"):
         return [own]
     return [*([own] if own else []), "--" + name.replace("_", "-")]
+
+
+def _places(name: str, *, stored: bool) -> str:
+    """Return where an option without a flag is set, as a line with a place for its value; a command on a stored run reads no file."""
+    file = f"in the file of --config ({name} = {{value}}), or " if not stored else ""
+    return f"--{name.replace('_', '-')} is set {file}as {ENV_PREFIX}{name.upper()}"
+
+
+def _is_number(value: Any) -> bool:
+    with contextlib.suppress(ValueError):
+        return isinstance(value, str) and math.isfinite(float(value))
+    return False
+
+
+def fields_without_flags(task: Any) -> Iterator[tuple[str, str]]:
+    """Yield the name and the help of each option of a run that has no flag, shared ones and the task's."""
+    for model in (RunConfig, task.options):
+        for name, field in model.model_fields.items():
+            if name != "options" and not has_flag(model, name):
+                default = option_of(model, name).shown_default
+                yield name, f"{field.description}{f'  [default: {default}]' if default else ''}"
 
 
 def _range(kind: Any, field: FieldInfo) -> Any:

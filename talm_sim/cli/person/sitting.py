@@ -23,7 +23,7 @@ from talm_sim.runs.questions import HELD_SECONDS, FiledAnswer, Key, Question, ne
 
 __all__ = ["Sitting"]
 
-_OVERDUE = "closed: nobody answered in time (--answer-timeout)"
+_OVERDUE = "closed: nobody answered in time (answer_timeout)"
 _LOOK_SECONDS = 0.2
 _ELSEWHERE: Literal["elsewhere"] = "elsewhere"
 

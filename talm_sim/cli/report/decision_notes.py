@@ -36,9 +36,9 @@ def person_notes(stored: StoredRun) -> Iterator[str]:
         kinds = ", ".join(f"{decided[one]:,} {one}" for one in _DECIDED.values() if decided[one])
         yield f"calls that waited for a person: {decided.total():,} ({kinds})"
     if silent["limit"]:
-        yield f"not asked: {_format(silent['limit'])}, as a limit was reached (--ask-limit, --ask-limit-run)"
+        yield f"not asked: {_format(silent['limit'])}, as a limit was reached (ask_limit, ask_limit_run)"
     if silent["timeout"]:
-        yield f"not answered in time (--answer-timeout): {_format(silent['timeout'])}"
+        yield f"not answered in time (answer_timeout): {_format(silent['timeout'])}"
 
 
 def _decision_of(event: HumanEvent) -> str:

@@ -30,7 +30,7 @@ def check_elsewhere(job: Job[Any]) -> None:
         if human not in ("auto", "none") and responder_kind(human).waits:
             raise PrerequisiteError(f"{flag}: --human {human} asks through one run's queue; use --shard, or another --human.")
     if getattr(job.options, "ask_limit_run", None) is not None:
-        raise PrerequisiteError(f"{flag}: --ask-limit-run counts the questions of a whole run; use --ask-limit.")
+        raise PrerequisiteError(f"{flag}: ask_limit_run counts the questions of a whole run; use ask_limit.")
     if isinstance(job.options, PairedOptions) and job.options.paired_run is not None:
         paired = line_to_copy("talm-sim", "judge", "RUN", "--paired-run", str(job.options.paired_run))
-        raise PrerequisiteError(f"{flag}: --paired-run compares whole runs; leave it out, then judge the merged run: {paired}")
+        raise PrerequisiteError(f"{flag}: paired_run compares whole runs; leave it out, then judge the merged run: {paired}")

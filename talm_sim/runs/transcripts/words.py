@@ -23,7 +23,7 @@ _RESPONDERS: Final = {
 _DECLINED: Final = {
     "idk": "does not know",
     "skip": "will not answer",
-    "timeout": "no answer in time (--answer-timeout)",
+    "timeout": "no answer in time (answer_timeout)",
     "limit": "not asked (a limit of questions was reached)",
 }
 """Why there is no answer, behind who answers; of the last two that is nobody."""

@@ -38,7 +38,7 @@ def _load_file(file: Path | None, changed: int | None) -> Wording:
     wording = {name: dict(texts) for name, texts in _packaged_wording().items()}
     if file is None:
         return wording
-    own = read_toml(file, "--prompts").get(_TASK, {})
+    own = read_toml(file, "prompts").get(_TASK, {})
     tables = {name: table for name, table in own.items() if isinstance(table, dict)} if isinstance(own, dict) else {}
     for name in tables:
         if name not in wording:

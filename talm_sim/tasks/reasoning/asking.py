@@ -91,14 +91,14 @@ def thought_text(job: Job[Any]) -> str:
     """Return the text that asks for thought, with the user's in its place; empty if the job asks for none.
 
     Raises:
-        PrerequisiteError: The file given with `--prompts` cannot be read, or the task's table in it has an unknown key.
+        PrerequisiteError: The file given with `prompts` cannot be read, or the task's table in it has an unknown key.
     """
     if job.options.reasoning == NONE:
         return ""
     name, file = FREE if job.options.reasoning == FREE else FORM, job.config.prompts
     own = {}
     if file is not None:
-        own = texts_of(read_toml(file, "--prompts"), job.task.name, (*job.options.own_templates, *WORDED), str(file), filled=False)
+        own = texts_of(read_toml(file, "prompts"), job.task.name, (*job.options.own_templates, *WORDED), str(file), filled=False)
     return own[name] if name in own else str(packaged_toml("talm_sim.tasks.reasoning")["reasoning"][name]).strip()
 
 

@@ -88,7 +88,7 @@ def load_refusals(file: Path | None = None) -> dict[str, tuple[str, ...]]:
     Raises:
         PrerequisiteError: The file is missing or is not TOML, or a value is not a text.
     """
-    document = {} if file is None else read_toml(file, "--prompts")
+    document = {} if file is None else read_toml(file, "prompts")
     own = texts_of(document, _TABLE, document.get(_TABLE, ()), str(file))
     return {language: tuple(filter(None, map(str.strip, text.splitlines()))) for language, text in {**_packaged(), **own}.items()}
 

@@ -26,7 +26,7 @@ def load_wording(file: Path | None = None) -> dict[str, str]:
     Raises:
         PrerequisiteError: The file is missing, is not TOML, or has an unknown key there or a text without a place for the tools.
     """
-    own = {} if file is None else texts_of(read_toml(file, "--prompts"), _TASK, (*TOLD, *WORDED), str(file), filled=False)
+    own = {} if file is None else texts_of(read_toml(file, "prompts"), _TASK, (*TOLD, *WORDED), str(file), filled=False)
     for key, text in own.items():
         if key in TOLD and _PLACE not in text:
             raise PrerequisiteError(f"{file}: '{_TASK}.{key}' has no place for the tools: write {_PLACE} where they belong.")

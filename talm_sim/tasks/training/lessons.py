@@ -22,7 +22,7 @@ class Lessons(ABC):
     """What a task brings for `talm-sim export training`; its scenarios and runs become examples, and these become text.
 
     Args:
-        prompts: The user's file of texts, as `run --prompts` reads it; None for the built-in texts.
+        prompts: The user's file of texts, as option `prompts` of a run names it; None for the built-in texts.
 
     Attributes:
         reads_prompts: Whether its rows contain texts that such a file can replace.

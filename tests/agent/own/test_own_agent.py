@@ -171,7 +171,7 @@ async def test_an_agent_that_takes_too_long_is_stopped(asynchronous: bool) -> No
         released.wait()
 
     episode = await play(slow if asynchronous else stuck, seconds=0.2)
-    assert episode.termination is Termination.AGENT_ERROR and "0.2 s (--agent-timeout)" in episode.error
+    assert episode.termination is Termination.AGENT_ERROR and "0.2 s (agent_timeout)" in episode.error
     released.set()
 
 

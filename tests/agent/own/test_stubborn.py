@@ -81,11 +81,12 @@ def moves(messages, tools):
 """
 
 
-def started(directory: Path, agent: str, *more: str) -> subprocess.Popen[str]:
+def started(directory: Path, agent: str, **more: str) -> subprocess.Popen[str]:
     (directory / "stubborn_agents.py").write_text(STUBBORN, encoding="utf-8")
     kept = {name: text for name, text in os.environ.items() if not name.startswith("TALM_SIM_")}
+    kept |= {f"TALM_SIM_{name.upper()}": value for name, value in more.items()}
     return subprocess.Popen(
-        [warm_python(), "-m", "talm_sim", *RUN, "--agent", f"stubborn_agents:{agent}", *more],
+        [warm_python(), "-m", "talm_sim", *RUN, "--agent", f"stubborn_agents:{agent}"],
         cwd=directory,
         env={**kept, "PYTHONPATH": f"{ROOT}{os.pathsep}{directory}"},
         stdin=subprocess.DEVNULL,
@@ -107,7 +108,7 @@ def started(directory: Path, agent: str, *more: str) -> subprocess.Popen[str]:
     ],
 )
 def test_limits_hold_and_the_process_ends(tmp_path: Path, agent: str, end: str) -> None:
-    with started(tmp_path, agent, "--turn-limit", "5", "--agent-timeout", "0.5" if "agent_error" in end else "600") as process:
+    with started(tmp_path, agent, turn_limit="5", agent_timeout="0.5" if "agent_error" in end else "600") as process:
         try:
             told, _ = process.communicate(timeout=120)
         finally:
@@ -132,7 +133,7 @@ def test_what_it_leaves_behind_holds_up_neither_the_table_nor_the_end_of_the_pro
     started_at_once = {}
     for agent in expected:
         (tmp_path / agent).mkdir()
-        started_at_once[agent] = started(tmp_path / agent, agent, "--agent-timeout", "0.5" if agent == "waits_for_a_pool" else "600")
+        started_at_once[agent] = started(tmp_path / agent, agent, agent_timeout="0.5" if agent == "waits_for_a_pool" else "600")
     for agent, process in started_at_once.items():
         with process:
             try:

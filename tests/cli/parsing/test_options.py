@@ -10,12 +10,11 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from talm_sim.cli.commands.run import command as command_run
 from talm_sim.cli.parsing.options import ConfigCommand, ConfigOption, collect, parse_config
 from talm_sim.common.typed_options import OptionsModel
-from talm_sim.config import DEFAULT_MODEL, RunConfig, Scope, Traffic, scope_of
+from talm_sim.config import RunConfig, Scope, Traffic, has_flag, scope_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import run
 from talm_sim.tasks import find_task, job_of
@@ -44,7 +43,7 @@ class Colours(SingleStepTask[ColourOptions]):
 
 
 def flags_of(model: type[OptionsModel]) -> list[str]:
-    return [f"--{name.replace('_', '-')}" for name in model.model_fields if name != "options"]
+    return [f"--{name.replace('_', '-')}" for name in model.model_fields if has_flag(model, name)]
 
 
 def parse(*arguments: str) -> RunConfig:
@@ -74,22 +73,34 @@ def test_nothing_given_is_the_default_config() -> None:
     assert parse() == RunConfig()
 
 
-def test_every_field_has_an_option_with_its_help_and_default_and_one_line_names_the_variables() -> None:
-    @click.command(cls=ConfigCommand)
-    def command(**options: Any) -> None: ...
+def test_every_field_has_its_help_and_default_on_the_page_or_in_the_list(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    page, listed = (" ".join(talm(*words)[1].split()) for words in (("run", "--help-all"), ("config", "list")))
+    for model in (RunConfig, TALM):
+        for name, field in model.model_fields.items():
+            if name != "options":
+                assert field.description
+                where = page if has_flag(model, name) else listed
+                assert (f"--{name.replace('_', '-')}" if has_flag(model, name) else name) in where
+                assert " ".join(field.description.split()) in where
+    assert "or by its name in --config; talm-sim config list shows those that have no flag." in page
+    assert "--options" not in page and "options" not in listed.split()
+    assert "default: the recorded one" in page and "default: 5" in listed
 
-    page = " ".join(CliRunner().invoke(command, ["--help-all"], terminal_width=200).output.split())
-    for name, field in {**RunConfig.model_fields, **TALM.model_fields}.items():
-        if name == "options":
-            continue
-        assert f"--{'no-' if field.default is True else ''}{name.replace('_', '-')}" in page
-        assert field.description
-        assert " ".join(field.description.split()) in page
-    assert "Each option can also be set as TALM_SIM_<NAME>, or by its name in --config." in page
-    assert "--options" not in page
-    assert "default: the recorded one" in page
-    assert parse().model == DEFAULT_MODEL
-    assert "default: 5" in page
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run --max-retries 3", "--max-retries is set in the file of --config (max_retries = 3), or as TALM_SIM_MAX_RETRIES"),
+        ("run --prompts=a.toml", '--prompts is set in the file of --config (prompts = "a.toml"), or as TALM_SIM_PROMPTS'),
+        ("run --no-fail-fast", "--fail-fast is set in the file of --config (fail_fast = false), or as TALM_SIM_FAIL_FAST"),
+        ("run --category a --category b", '--category is set in the file of --config (category = ["a", "b"]), or as TALM_SIM_CATEGORY'),
+        ("ablate --over seed=1 --turn-limit 3", "--turn-limit is set in the file of --config (turn_limit = 3), or as TALM_SIM_TURN_LIMIT"),
+        ("resume a-run --timeout 3", "--timeout is set as TALM_SIM_TIMEOUT"),
+    ],
+)
+def test_an_option_without_a_flag_is_refused_with_where_it_is_set(words: str, said: str, stored: Path, talm: Talm) -> None:
+    assert talm(*words.split()) == (2, "", f"talm-sim: error: {said}\n")
 
 
 @pytest.mark.parametrize("task", list(OPTIONS))
@@ -102,7 +113,7 @@ def test_the_help_page_of_run_fits_a_screen_and_shows_the_common_options(task: s
     assert max(map(len, lines)) <= 80
     assert {"--task", "--split", "--limit", "--model", "--judge", "--dry-run", "--live|--replay|--record"} <= set(page.split())
     first = {line.split()[0] for line in lines if line.startswith("  --")}
-    assert not {"--max-retries", "--yes", "--token-limit", "--help", "--help-all"} & first
+    assert not {"--shard", "--display", "--writing", "--help", "--help-all"} & first
     assert lines[-1] == "These are the common options; talm-sim run --help-all shows every one."
 
 
@@ -113,21 +124,31 @@ def test_help_all_shows_every_shared_option_and_those_of_one_task(task: str, tal
     assert (code, err) == (0, "")
     lines = page.splitlines()
     assert max(map(len, lines)) <= 80
-    words = [word.replace("--no-", "--") for line in lines for word in line[:28].replace("|", " ").replace(",", " ").split()]
-    declared = {"--dry-run", "--prices", "--yes", "--config", "--verbose", "--live", "--replay", "--record", "--help", "--help-all"}
-    for flag in (*flags_of(RunConfig), *flags_of(OPTIONS[task]), *declared):
+    assert sum(line.startswith("  -") for line in lines) <= 41, "an option more is set in a file, or another one is"
+    words = [word for line in lines for word in line[:28].replace("|", " ").replace(",", " ").split()]
+    for flag in (
+        *flags_of(RunConfig),
+        *flags_of(OPTIONS[task]),
+        "--dry-run",
+        "--config",
+        "--live",
+        "--replay",
+        "--record",
+        "--help",
+        "--help-all",
+    ):
         assert words.count(flag) == 1, flag
     others = {flag for options in OPTIONS.values() for flag in flags_of(options)}
     assert not (others - {*flags_of(OPTIONS[task])}) & set(words)
     assert f"Task {task}:" in lines and sum(line.startswith("Task ") for line in lines) == 1
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["ablate"], ["config", "show"], ["judge", "a-run"], ["resume", "a-run"]])
+@pytest.mark.parametrize("arguments", [["run"], ["ablate"], ["judge", "a-run"], ["resume", "a-run"]])
 def test_every_command_with_a_runs_options_has_both_pages(arguments: list[str], stored: Path, talm: Talm) -> None:
     short, long = talm(*arguments, "--help"), talm(*arguments, "--help-all")
     assert (short[0], long[0], short[2], long[2]) == (0, 0, "", "")
     assert "--help-all shows every one." in short[1] and "--help-all shows" not in long[1]
-    assert "--max-retries" not in short[1] and "--max-retries" in long[1]
+    assert "--display" not in short[1] and "--display" in long[1]
     closing = next(line for line in short[1].splitlines() if line.startswith("These are"))
     assert {*short[1].replace(closing, "").split()} < {*long[1].split()}
 
@@ -136,7 +157,7 @@ def test_a_shell_is_offered_rare_options_too(monkeypatch: pytest.MonkeyPatch) ->
     context = click.Context(command_run, info_name="run")
     context.meta["task"] = find_task("talm")
     offered = {item.value for item in command_run.shell_complete(context, "--")}
-    assert {*flags_of(RunConfig), *flags_of(TALM), "--help-all", "--help", "--yes"} <= offered
+    assert {*flags_of(RunConfig), *flags_of(TALM), "--help-all", "--help"} <= offered
 
 
 def test_the_environment_and_a_file_choose_the_task_of_the_help_page(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +178,7 @@ def test_the_help_page_of_run_imports_nothing_heavy() -> None:
 
 def test_values_of_every_kind() -> None:
     config = parse(
-        *("--split", "no-tools", "--epochs", "3", "--temperature", "0.5", "--human", "none", "--tools", "live", "--controls"),
+        *("--split", "no-tools", "--epochs", "3", "--temperature", "0.5", "--human", "none", "--live", "--controls"),
         *("--perturb", "http-500", "--perturb", "timeout:seconds=2", "-M", "a=1", "--model-options", "b=x=y", "--cassettes", "tests"),
     )
     assert (config.split, config.epochs, config.temperature, own(config).human, config.controls) == ("no-tools", 3, 0.5, "none", True)
@@ -171,11 +192,6 @@ def test_values_of_every_kind() -> None:
 def test_a_traffic_flag_sets_both(traffic: Traffic) -> None:
     config = parse(f"--{traffic.value}")
     assert (config.tools, config.models) == (traffic, traffic)
-
-
-def test_a_traffic_flag_gives_way_to_the_single_option() -> None:
-    config = parse("--replay", "--tools", "live")
-    assert (config.tools, config.models) == (Traffic.LIVE, Traffic.REPLAY)
 
 
 def test_two_traffic_flags_exclude_each_other() -> None:
@@ -196,8 +212,8 @@ def test_order_of_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_table_of_the_file_holds_the_options_of_the_task_it_is_named_after(tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
     file.write_text('epochs = 2\n[talm]\nhuman = "simulated"\nturn-limit = 7\n[when2call]\nmode = "judge"\n', encoding="utf-8")
-    config = parse("--config", str(file), "--turn-limit", "3")
-    assert (config.epochs, own(config).human, own(config).turn_limit) == (2, "simulated", 3)
+    config = parse("--config", str(file), "--human", "none")
+    assert (config.epochs, own(config).human, own(config).turn_limit) == (2, "none", 7)
     assert own(parse("--config", str(file), "--task", "when2call")).mode == "judge"
 
 
@@ -299,7 +315,10 @@ def test_a_stored_run_chooses_its_task(stored: Path, talm: Talm, tmp_path: Path)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["resume", "a-run", "--seed", "3"], "--seed is fixed when a run is made; to use another value, start a new run with: talm-sim run"),
+        (
+            ["resume", "a-run", "--epochs", "3"],
+            "--epochs is fixed when a run is made; to use another value, start a new run with: talm-sim run",
+        ),
         (["resume", "a-run", "--human", "none"], "--human is fixed when a run is made; to use another value, start a new run"),
         (["resume", "a-run", "--judge", "llm"], "--judge is fixed when a run is judged; to use another value: talm-sim judge RUN"),
         (["judge", "a-run", "--split", "perfect"], "--split is fixed when a run is made;"),
@@ -307,7 +326,7 @@ def test_a_stored_run_chooses_its_task(stored: Path, talm: Talm, tmp_path: Path)
         (["judge", "a-run", "--nonsense"], "No such option '--nonsense'."),
         (["judge", "a-run", "--judge", "behaviour"], "--judge behaviour: judges task when2call, not task talm; choose among reference, llm,"),
         (["judge", "a-run", "--judge", "nope"], "--judge: unknown judge 'nope'. Known: reference, "),
-        (["judge", "a-run", "--paired-run", "nope"], "--paired-run: nope: no such run. Known: a-run."),
+        (["judge", "a-run", "--paired-run", "nope"], "paired_run: nope: no such run. Known: a-run."),
         (["judge", "a-run", "--judge-model", "nope"], "--judge-model: 'nope' is not a model name: use PROVIDER/NAME"),
     ],
 )
@@ -376,5 +395,6 @@ def test_a_command_on_a_stored_run_reads_variables_itself(monkeypatch: pytest.Mo
     monkeypatch.setenv("TALM_SIM_JUDGE", "llm,reference")
     monkeypatch.setenv("TALM_SIM_DISPLAY", "none")
     monkeypatch.setenv("TALM_SIM_SPLIT", "perfect")
-    command.main(["--timeout", "3"], standalone_mode=False)
-    assert got == [{"judge": ("llm", "reference"), "display": "none", "timeout": 3.0}]
+    monkeypatch.setenv("TALM_SIM_TIMEOUT", "3")
+    command.main(["--budget", "requests=3"], standalone_mode=False)
+    assert got == [{"judge": ("llm", "reference"), "display": "none", "timeout": 3.0, "budget": "requests=3"}]

@@ -193,7 +193,7 @@ async def test_an_answer_from_elsewhere_to_the_question_on_the_screen_is_told(se
 async def test_a_question_on_the_screen_is_closed_when_its_time_is_over(session: Session) -> None:
     counts = await session.run(ScriptedRunner(), answer_timeout=1.5)
     assert counts.waiting == 0
-    assert "closed: nobody answered in time (--answer-timeout)" in session.screen
+    assert "closed: nobody answered in time (answer_timeout)" in session.screen
     assert "answered elsewhere" not in session.screen
     assert [answers(session)[name] for name in ("ask-000", "ask-001", "ask-002")] == ["done Nobody answered in time."] * 3
 

@@ -24,15 +24,20 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     with Host().serving() as serving:
         monkeypatch.setenv("HOST_BASE_URL", serving.url.replace("127.0.0.1", "someone:password-9@127.0.0.1"))
         monkeypatch.setenv("HOST_API_KEY", KEY)
+        monkeypatch.setenv("TALM_SIM_TOOLS", "replay")
+        monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
         yield serving
 
 
-@pytest.mark.parametrize("flag", [["-v"], ["--log-level", "info"], ["--log-level", "debug"]])
-def test_a_line_an_episode_with_retries_and_without_credentials(host: Host, talm: Talm, tmp_path: Path, flag: list[str]) -> None:
+@pytest.mark.parametrize("level", ["info", "debug"])
+def test_a_line_an_episode_with_retries_and_without_credentials(
+    host: Host, talm: Talm, tmp_path: Path, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TALM_SIM_LOG_LEVEL", level)
+    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "1")
     flags = options(tmp_path, 12)
-    flags[flags.index("--max-retries") + 1] = "1"
     host.fault = lambda number: refused(500, f"wrong key {KEY}") if number == 3 else None
-    code, _, err = talm("run", *flags, *flag)
+    code, _, err = talm("run", *flags)
     assert code == 1
     ends = re.findall(r"^\d\d:\d\d:\d\d INFO talm_sim\.runs\.batch: \[\d+/12\] (town-\d\d): (\w+), \d+\.\d s", err, re.MULTILINE)
     assert len(ends) == 12 and ("town-03", "infrastructure_error") in ends
@@ -42,10 +47,10 @@ def test_a_line_an_episode_with_retries_and_without_credentials(host: Host, talm
     assert not logging.getLogger("talm_sim").handlers
 
 
-def test_a_perturbation_that_fired_is_told_to_who_debugs(host: Host, talm: Talm, tmp_path: Path) -> None:
-    flags = [*options(tmp_path, 2), "--perturb", "http-500", "--display", "none", "--log-level", "debug"]
+def test_a_perturbation_that_fired_is_told_to_who_debugs(host: Host, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_LOG_LEVEL", "debug")
+    flags = [*options(tmp_path, 2), "--perturb", "http-500", "--display", "none"]
     flags[flags.index("--model") + 1] = "sim/oracle"
-    del flags[flags.index("--models") : flags.index("--models") + 2]
     _, _, err = talm("run", *flags)
     assert "DEBUG talm_sim.runs.batch: town-00: http-500 fired\n" in err
 

@@ -22,7 +22,7 @@ from tests.cli.test_terminal import Terminal
 from tests.models.loopback import Answer, chat_answer, loopback
 from tests.warm import warm_python
 
-RUN = ["run", "--model", "sim/oracle", "--tools", "replay", "--human", "none", "--split", "all", "--epochs", "200", "--run-id", "first"]
+RUN = ["run", "--model", "sim/oracle", "--replay", "--human", "none", "--split", "all", "--epochs", "200", "--run-id", "first"]
 
 
 @pytest.fixture(autouse=True)
@@ -159,7 +159,7 @@ def test_making_items_says_that_the_same_command_goes_on(tmp_path: Path) -> None
 
 
 def test_a_person_who_is_asked_is_told_how_to_go_on(tmp_path: Path) -> None:
-    asked = ["run", "--model", "sim/asker", "--human", "terminal", "--tools", "replay", "--split", "underspecified", "--limit", "3"]
+    asked = ["run", "--model", "sim/asker", "--human", "terminal", "--replay", "--split", "underspecified", "--limit", "3"]
     terminal = Terminal(tmp_path, *asked, "--run-id", "first")
     try:
         terminal.expect_prompt()
@@ -174,7 +174,7 @@ def test_a_person_who_is_asked_is_told_how_to_go_on(tmp_path: Path) -> None:
 
 
 def test_a_terminal_that_goes_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
-    asked = ["run", "--model", "sim/asker", "--human", "terminal", "--tools", "replay", "--split", "underspecified", "--limit", "3"]
+    asked = ["run", "--model", "sim/asker", "--human", "terminal", "--replay", "--split", "underspecified", "--limit", "3"]
     terminal = Terminal(tmp_path, *asked, "--run-id", "first")
     try:
         terminal.expect_prompt()

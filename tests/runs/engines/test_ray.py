@@ -26,12 +26,9 @@ OPTIONS = [
     "slow/0.02",
     "--plugin",
     "slow_words",
-    "--tools",
-    "replay",
+    "--replay",
     "--epochs",
     "12",
-    "--max-episodes",
-    "4",
 ]
 TOTAL = 72 * 12
 

@@ -109,7 +109,7 @@ def test_no_worker_is_left_if_the_run_is_refused(world: dict[str, Any]) -> None:
 
 def begin(folder: Path, world: dict[str, Any], *options: str) -> subprocess.Popen[str]:
     words = ["--scenarios", str(world["scenarios"]), "--cassettes", str(world["cassettes"]), "--model", "sim/oracle", "-M", "latency=.05"]
-    words += ["--tools", "replay", "--human", "none", "--split", "all", "--epochs", "4", "--max-episodes", "4", "--run-id", "r"]
+    words += ["--replay", "--human", "none", "--split", "all", "--epochs", "4", "--max-episodes", "4", "--run-id", "r"]
     command = [warm_python(), "-m", "talm_sim", "run", *words, "--workers", "2", *options]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -170,7 +170,8 @@ def test_a_grid_has_workers_and_one_budget(server: StandIn, world: dict[str, Any
     assert heard.spent.spent["requests"] == len(server.requests) == 32
 
 
-def test_the_command_shows_one_run(server: StandIn, world: dict[str, Any], talm: Any, tmp_path: Path) -> None:  # noqa: F811
+def test_the_command_shows_one_run(server: StandIn, world: dict[str, Any], talm: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setenv("TALM_SIM_LOG_LEVEL", "info")
     words = ["--scenarios", str(world["scenarios"]), "--cassettes", str(world["cassettes"]), "--split", "perfect", "--tools", "replay"]
     words += ["--model", "sim/oracle", "--run-dir", str(tmp_path / "runs"), "--workers", "2", "--human", "none"]
     code, out, err = talm("run", *words, "--run-id", "w", "--display", "json", "--controls", "--gate", "perfect.pass_rate>=.9")
@@ -179,6 +180,6 @@ def test_the_command_shows_one_run(server: StandIn, world: dict[str, Any], talm:
     assert code == 0 and kinds >= {"run_started", "episode_started", "episode_finished", "run_finished", "summary"}
     assert sum(one["event"] == "episode_finished" for one in events) >= 4 and "Traceback" not in err
     assert talm("judge", "w", "--run-dir", str(tmp_path / "runs"), "--judge", "reference")[0] == 0
-    code, out, err = talm("resume", "w", "--run-dir", str(tmp_path / "runs"), "--workers", "3", "--display", "plain", "--log-level", "info")
+    code, out, err = talm("resume", "w", "--run-dir", str(tmp_path / "runs"), "--workers", "3", "--display", "plain")
     assert code == 0 and "4 of 4" in err
     assert load_run(tmp_path / "runs" / "w").job.config.workers == 2

@@ -157,12 +157,17 @@ def test_the_controls_run_beside_a_model_and_are_answered_by_the_row(play: Play)
     [
         (("--human", "simulated"), "--human simulated: a person answers only in BFCL's rows of multi_turn_miss_param; add that --subset"),
         (("--human", "nobody-known"), "human: unknown responder 'nobody-known'"),
-        (("--ask-limit", "2"), "--ask-limit: nobody is there to answer"),
-        (("--persona", "terse"), "persona: 'terse' is for a person whom a model plays"),
+        (("TALM_SIM_ASK_LIMIT", "2"), "ask_limit: nobody is there to answer"),
+        (("TALM_SIM_PERSONA", "terse"), "PERSONA: 'terse' is for a person whom a model plays"),
     ],
 )
-def test_what_does_not_fit_is_one_line(play: Play, words: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert play("made", *words, subset="multi_turn_base,irrelevance") == 2
+def test_what_does_not_fit_is_one_line(
+    play: Play, words: tuple[str, str], why: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = words if words[0].startswith("--") else ()
+    if not flags:
+        monkeypatch.setenv(*words)
+    assert play("made", *flags, subset="multi_turn_base,irrelevance") == 2
     err = capsys.readouterr().err
     assert why in " ".join(err.split()) and not Path("runs").exists()
 
@@ -224,9 +229,12 @@ def test_a_question_waits_for_its_answer(play: Play, capsys: pytest.CaptureFixtu
     assert (row.values["turns"], row.values["interaction"], row.values["missing_turn"]) == (True, True, True)
 
 
-def test_a_run_that_is_killed_while_a_question_is_open_goes_on_with_the_answer(play: Play, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_while_a_question_is_open_goes_on_with_the_answer(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TALM_SIM_ANSWER_TIMEOUT", "600")
     words = ["--task", "refusal", "--bfcl", str(tmp_path / "packages"), "--subset", PARAM, "--model", "sim/oracle", "--run-id", "killed"]
-    command = [sys.executable, "-m", "talm_sim", "run", *words, "--human", "terminal", "--answer-timeout", "600", "-q"]
+    command = [sys.executable, "-m", "talm_sim", "run", *words, "--human", "terminal", "-q"]
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     while child.poll() is None and not _asked():
         time.sleep(0.02)

@@ -129,8 +129,9 @@ def test_a_row_ends_after_too_many_steps_in_one_turn_and_fails(play: Play) -> No
     assert (verdict.value, verdict.label) == (False, "force_terminated")
 
 
-def test_epochs_share_no_state_and_long_results_are_read_whole(play: Play) -> None:
-    assert play("made", "--epochs", "2", "--max-episodes", "8", subset="multi_turn_base,multi_turn_long_context") == 0
+def test_epochs_share_no_state_and_long_results_are_read_whole(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "8")
+    assert play("made", "--epochs", "2", subset="multi_turn_base,multi_turn_long_context") == 0
     listed = [json.loads(event.result) for one in episodes("made").values() for event in one.tool_events if event.name == "ls"]
     assert [one["seen"] for one in listed] == [1] * 4 and [one["names"] for one in listed] == [["old", "a", "b"]] * 4
     assert sorted(len(one.get("padding", "")) for one in listed) == [0, 0, 9000, 9000]
@@ -177,9 +178,10 @@ def test_a_forecast_counts_an_answer_per_turn_and_all_steps(play: Play, capsys: 
     assert not server.requests and not Path("runs").exists()
 
 
-def test_a_killed_run_goes_on_to_the_same_figures(play: Play, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_to_the_same_figures(play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "1")
     words = ["--task", "refusal", "--bfcl", str(tmp_path / "packages"), "--subset", ",".join(MULTI_TURN), "--model", "sim/eager"]
-    command = [sys.executable, "-m", "talm_sim", "run", *words, "--epochs", "3", "--max-episodes", "1", "--run-id", "killed", "-q"]
+    command = [sys.executable, "-m", "talm_sim", "run", *words, "--epochs", "3", "--run-id", "killed", "-q"]
     child = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     while child.poll() is None and not finished("killed"):
         time.sleep(0.02)
