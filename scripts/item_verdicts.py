@@ -3,7 +3,7 @@
     scripts/item_verdicts.py draw TASK        the 150 items drawn by seed, one JSON line each, without those that have a verdict
     scripts/item_verdicts.py count            how many are sound, by task and draw
 
-A verdict is a line of `seeds/verdicts/TASK.jsonl`: the item's id and digest, the number of the draw, whether it is sound by docs/items.md, and
+A verdict is a line of `seeds/verdicts/TASK.jsonl`: the item's id and digest, the number of the draw, whether it is sound by docs/making.md, and
 if not which criteria it fails and what was done. The digest is of the item as it was read, so that a changed item is drawn again. After many
 corrections another draw, by another seed, shows whether the items that nobody has read are as good.
 """

@@ -123,7 +123,7 @@ def test_with_a_local_model_the_rest_runs(document: Path, tmp_path: Path) -> Non
 def test_only_set_up_and_talm_sim_are_typed() -> None:
     assert len(COMMANDS) > 25
     for line in COMMANDS:
-        assert line.startswith(("talm-sim", "pytest", *SET_UP)), line
+        assert line.startswith(("talm-sim", "TALM_SIM_", "pytest", *SET_UP)), line
 
 
 def test_the_tutorial_asks_no_model_that_needs_a_key() -> None:

@@ -1,4 +1,4 @@
-"""docs/extending.md, executed: each example is one file, used through `--plugin` and as an installed package."""
+"""The examples of docs/extending.md, executed: each is one file, used through `--plugin` and as an installed package."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ from tests.cli.pages.written import Seen
 from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[1]
-FILES = dict(re.findall(r"<!-- file: (\S+) -->\n```python\n(.*?)```", (ROOT / "docs" / "extending.md").read_text(encoding="utf-8"), re.DOTALL))
+PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"<!-- file: (\S+) -->\n```python\n(.*?)```", PAGE, re.DOTALL))
+FILES |= {
+    name: (ROOT / "examples" / "extending" / name).read_text(encoding="utf-8")
+    for name in re.findall(r"\]\(../examples/extending/(\w+\.py)\)", PAGE)
+}
 ENTRY_POINTS = {
     "talm_sim.tasks": "capitals = capitals:Capitals\nrefunds = refunds:Refunds",
     "talm_sim.judges": "short = short_answer:Short",

@@ -34,7 +34,7 @@ from talm_sim.runs.tool_sources import resume_command
 from talm_sim.tools_env.routes import LOGICAL_HOST
 from talm_sim.types import Termination
 
-__all__ = ["CONTROLS", "WatchedWork", "display_config", "print_result", "run_controls", "watching"]
+__all__ = ["display_config", "print_result", "run_controls", "watching"]
 
 CONTROLS = tuple(f"sim/{control}" for control in control_names.CONTROLS)
 """Models printed by `--controls`: scripts whose true metric values are known."""
@@ -44,7 +44,7 @@ _OF_COMMAND = ("display", "quiet", "log_level", "against", "budget", "prices", "
 """Options that a command on a stored run has for itself."""
 
 
-class WatchedWork:
+class _WatchedWork:
     """Work that is watched.
 
     Attributes:
@@ -68,7 +68,7 @@ class WatchedWork:
 
 
 @contextmanager
-def watching(config: RunConfig, again: str = "") -> Iterator[WatchedWork]:
+def watching(config: RunConfig, again: str = "") -> Iterator[_WatchedWork]:
     """Show the progress of the work in the block.
 
     Args:
@@ -79,7 +79,7 @@ def watching(config: RunConfig, again: str = "") -> Iterator[WatchedWork]:
     # `quiet` silences messages, not what a program reads.
     name = "none" if config.quiet and config.display != "json" else config.display
     display = open_display(name, console, logged=config.log_level in ("debug", "info"))
-    session = WatchedWork(display, TerminalResponder(display, console, config.name, plain=config.display == "plain"))
+    session = _WatchedWork(display, TerminalResponder(display, console, config.name, plain=config.display == "plain"))
     try:
         with ExitStack() as stack:
             stack.enter_context(streams_kept())

@@ -1,7 +1,7 @@
 """Reasoning forms: ten fields that a model fills before it acts, read from any text, written, and drawn by seed.
 
 The form is that of "Teaching Small Models When Not to Call Functions" (SIGIR 2026), section 3 of its README. What it contains is thought: it
-is never an attempt at a call, and no judge reads it (docs/intent.md).
+is never an attempt at a call, and no judge reads it (docs/refusal.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What asks the user in words, and what does not: the rule is docs/asking.md, the labelled set beside this file was labelled by it."""
+"""What asks the user in words, and what does not: the rule is docs/numbers.md, the labelled set beside this file was labelled by it."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def test_published_answers_that_ask_are_told_from_those_that_do_not(bench_data: 
 
 
 def examples(section: str) -> list[str]:
-    page = (Path(__file__).parents[2] / "docs" / "asking.md").read_text(encoding="utf-8")
-    part = page.split(f"## {section}\n")[1].split("\n## ")[0]
+    page = (Path(__file__).parents[2] / "docs" / "numbers.md").read_text(encoding="utf-8")
+    part = page.split(f"### {section}\n")[1].split("\n#")[0]
     return [" ".join(found.split()) for found in re.findall(r'"([^"]+)"', part)]
 
 

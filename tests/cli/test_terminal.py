@@ -327,8 +327,8 @@ async def test_ctrl_c_says_how_much_is_done(tmp_path: Path, at_terminal: Any) ->
     assert list(answers(run)) == ["ask-000", "ask-001"]
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(24, 80), (40, 120)])
-async def test_a_long_question_is_paged(tmp_path: Path, at_terminal: Any, rows: int, columns: int) -> None:
+async def test_a_long_question_is_paged(tmp_path: Path, at_terminal: Any) -> None:
+    rows, columns = 40, 120
     words = [f"word{number}" for number in range(800)]
     run = await waiting_run(tmp_path, " ".join(words) + "?")
     terminal = at_terminal(tmp_path, "answer", rows=rows, columns=columns)
@@ -375,8 +375,7 @@ async def three_kinds(directory: Path) -> Path:
     return run
 
 
-@pytest.mark.parametrize("how", [{}, {"TALM_SIM_DISPLAY": "plain"}])
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize(("columns", "how"), [(80, {}), (120, {"TALM_SIM_DISPLAY": "plain"})])
 async def test_a_person_answers_approves_and_fills_in(tmp_path: Path, at_terminal: Any, columns: int, how: dict[str, str]) -> None:
     run = await three_kinds(tmp_path)
     terminal = at_terminal(tmp_path, "answer", columns=columns, TALM_SIM_NAME="Ada Lovelace", **how)
@@ -494,15 +493,13 @@ async def test_undo_reaches_an_episode_of_a_living_run_while_its_answer_is_held(
     terminal.ends()
 
 
-@pytest.mark.parametrize("resumed", [False, True], ids=["run", "resume"])
-async def test_the_last_answer_of_all_can_be_taken_back(tmp_path: Path, at_terminal: Any, resumed: bool) -> None:
+async def test_the_last_answer_of_all_can_be_taken_back(tmp_path: Path, at_terminal: Any) -> None:
     terminal = at_terminal(tmp_path, "run", *REPLAYED, "--limit", "1", "--run-id", "mine", holds=True)
     terminal.expect_prompt()
-    if resumed:
-        terminal.type("\x03")
-        terminal.ends(130)
-        terminal = at_terminal(tmp_path, "resume", "mine", holds=True)
-        terminal.expect_prompt()
+    terminal.type("\x03")
+    terminal.ends(130)
+    terminal = at_terminal(tmp_path, "resume", "mine", holds=True)
+    terminal.expect_prompt()
     terminal.type("/help\r")
     shown = terminal.expect_prompt()
     assert all(command in shown for command in ("/skip", "/later", "/undo", "/more", "Ctrl-C"))

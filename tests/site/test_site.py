@@ -87,7 +87,7 @@ def test_nothing_is_loaded_from_elsewhere() -> None:
 
 def test_search_has_an_index_of_every_page() -> None:
     index = (SITE / "searchindex.js").read_text(encoding="utf-8")
-    for name in ("concepts", "reference/python", "tools_reference"):
+    for name in ("concepts", "reference/python", "validation"):
         assert f'"{name}"' in index
 
 
@@ -104,8 +104,10 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
 def imported() -> set[tuple[str, str]]:
     """What the Python examples of the documents import from the package: module and name."""
     found = set()
-    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
-        for code in re.findall(r"^```python\n(.*?)^```", document.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+    texts = [document.read_text(encoding="utf-8") for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))]
+    texts += [f"```python\n{file.read_text(encoding='utf-8')}```" for file in (ROOT / "examples" / "extending").glob("*.py")]
+    for text in texts:
+        for code in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
             for node in ast.walk(ast.parse(code)):
                 if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "talm_sim":
                     found |= {(str(node.module), one.name) for one in node.names}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from talm_sim.runs.ablate import Ablation, Cell
     from talm_sim.runs.prices import Price
 
-__all__ = ["command", "parse_axis"]
+__all__ = ["command"]
 
 _EXAMPLES = """\b
 Examples:
@@ -124,7 +124,7 @@ def _block(cell: Cell, prices: Mapping[str, Price] | None) -> Block:
 
 def _read_axes(axes: Sequence[str]) -> dict[str, list[Any]]:
     over: dict[str, list[Any]] = {}
-    for field, axis in map(parse_axis, axes):
+    for field, axis in map(_parse_axis, axes):
         if field in over:
             raise click.UsageError(f"--over: '{field}' is given twice; list all its values once: {field}=V1,V2")
         over[field] = axis
@@ -157,10 +157,10 @@ def _naming(grid: Path | None) -> Iterator[None]:
         raise PrerequisiteError(f"{grid}: {str(err).removeprefix('ablate: ')}") from None
 
 
-def parse_axis(text: str) -> tuple[str, list[Any]]:
+def _parse_axis(text: str) -> tuple[str, list[Any]]:
     """Read `FIELD=V1,V2,...` or `FIELD=[JSON list]`.
 
-    >>> parse_axis("turn-limit=3,5")
+    >>> _parse_axis("turn-limit=3,5")
     ('turn_limit', ['3', '5'])
 
     Raises:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from talm_sim.tools_env.trials import Trial
     from talm_sim.types import JsonObject
 
-__all__ = ["TrialTools", "arguments_option", "describe_sources", "print_skipped_tools", "trial_tools", "try_all", "writing_option"]
+__all__ = ["arguments_option", "describe_sources", "trial_tools", "try_all", "writing_option"]
 
 arguments_option = click.option(
     "--arguments",
@@ -41,7 +41,7 @@ def describe_sources(sources: tuple[str, ...], trusted: bool) -> Tools:
         return tools
 
     tools = asyncio.run(described())
-    print_skipped_tools(tools)
+    _print_skipped_tools(tools)
     return tools
 
 
@@ -60,7 +60,7 @@ def try_all(sources: tuple[str, ...], trusted: bool, *, times: int, writing: boo
 
 
 @dataclass(frozen=True, slots=True)
-class TrialTools:
+class _TrialTools:
     """Tools that were called.
 
     Attributes:
@@ -77,7 +77,7 @@ class TrialTools:
 @asynccontextmanager
 async def trial_tools(
     sources: tuple[str, ...], trusted: bool, *, times: int, writing: bool, arguments: Path | None
-) -> AsyncIterator[TrialTools]:
+) -> AsyncIterator[_TrialTools]:
     """Open some sources, call every tool, and keep the tools open.
 
     Raises:
@@ -92,19 +92,19 @@ async def trial_tools(
 
     tools = await open_tools(sources, trusted=trusted)
     try:
-        print_skipped_tools(tools)
+        _print_skipped_tools(tools)
         given = read_arguments(arguments, tools.specs) if arguments is not None else {}
         console = stderr()
         bar = Progress(TextColumn("tools"), BarColumn(), MofNCompleteColumn(), console=console, transient=True, disable=not console.is_terminal)
         with bar:
             task = bar.add_task("tools", total=len(tools.specs))
             trials = await try_tools(tools, times=times, writing=writing, given=given, on_tried=lambda _: bar.advance(task))
-        yield TrialTools(tools, trials, given)
+        yield _TrialTools(tools, trials, given)
     finally:
         await tools.aclose()
 
 
-def print_skipped_tools(tools: Tools) -> None:
+def _print_skipped_tools(tools: Tools) -> None:
     """List on standard error the tools that cannot be used or executed and the patterns that are not checked, each with the reason."""
     for source, left in tools.not_taken().items():
         for one in left:

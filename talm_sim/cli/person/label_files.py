@@ -16,7 +16,7 @@ from talm_sim.runs.people.sample import Sample
 from talm_sim.runs.people.verdicts import PeopleVerdicts, check_person
 from talm_sim.tasks import PersonQuestion
 
-__all__ = ["label_records", "labels_csv", "parse_labels", "read_labels"]
+__all__ = ["labels_csv", "parse_labels", "read_labels"]
 
 COLUMNS = ("episode", "name", "label", "note", "shown", "given_at", "counts")
 _FILL_IN = "write the file with --labels-out, and fill in `label` and `name`"
@@ -24,7 +24,7 @@ Labels = dict[str, dict[str, tuple[str, str]]]
 """Each person to the label and the note of each episode."""
 
 
-def label_records(sample: Sample, people: PeopleVerdicts | None, shown: Mapping[str, str]) -> Iterator[dict[str, str]]:
+def _label_records(sample: Sample, people: PeopleVerdicts | None, shown: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Yield one record per verdict, and one without a label per episode that nobody judged; `counts` is the label that counts there.
 
     Arguments as of `read_labels`.
@@ -44,7 +44,7 @@ def labels_csv(sample: Sample, people: PeopleVerdicts | None, shown: Mapping[str
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows([spreadsheet_cell(record[column]) for column in COLUMNS] for record in label_records(sample, people, shown))
+    writer.writerows([spreadsheet_cell(record[column]) for column in COLUMNS] for record in _label_records(sample, people, shown))
     return text.getvalue().encode()
 
 

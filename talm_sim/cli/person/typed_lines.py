@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding.key_processor import KeyPressEvent
     from prompt_toolkit.patch_stdout import StdoutProxy
 
-__all__ = ["LineEditor", "LineReader", "LineSource", "describe_terminal", "open_lines"]
+__all__ = ["LineReader", "LineSource", "describe_terminal", "open_lines"]
 
 _SILENCE_SECONDS = 1.5
 """Seconds without a key after which a person is assumed to know that their line is not wanted any more."""
@@ -69,7 +69,7 @@ class LineSource(Protocol):
 def open_lines(console: Console, *, plain: bool = False) -> LineSource:
     """Return the lines of standard input: edited if a person is at a terminal, unless `plain` asks for no movement on the screen."""
     if not plain and sys.stdin is not None and sys.stdin.isatty() and console.is_terminal and not console.is_dumb_terminal:
-        return LineEditor()
+        return _LineEditor()
     return LineReader(console)
 
 
@@ -148,7 +148,7 @@ class _Interrupted(Exception):
     """Ctrl-C, which a terminal sends as a key while a line is edited."""
 
 
-class LineEditor:
+class _LineEditor:
     """Lines with arrow keys, Ctrl-A, Ctrl-E and a history of answers."""
 
     interactive = edited = True

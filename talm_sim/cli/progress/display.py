@@ -41,7 +41,6 @@ __all__ = [
     "describe_end",
     "describe_restart",
     "describe_servers",
-    "describe_shard",
     "describe_start",
     "open_display",
 ]
@@ -151,7 +150,7 @@ class PlainDisplay(Display):
             case EpisodeFinished():
                 self._print_episode(event)
             case ShardsProgress() if event.shard:
-                self._print(describe_shard(event))
+                self._print(_describe_shard(event))
             case ShardsProgress() if self._is_overdue():
                 self._print(f"{event.finished:,} of {count(event.total, 'episode')} finished")
             case EpisodeWaiting():
@@ -278,7 +277,7 @@ class FullDisplay(Display):
         self._bars.update(self._tasks["episodes"], completed=event.finished)
         self._bars.update(self._tasks["shards"], completed=event.shards - event.left)
         if event.error:
-            self.console.print(describe_shard(event), soft_wrap=True)
+            self.console.print(_describe_shard(event), soft_wrap=True)
 
     def _update_judge_bar(self, event: JudgeProgress) -> None:
         name = one_line(event.judge, 20)
@@ -359,7 +358,7 @@ def describe_servers(event: ServersChanged) -> str:
     return f"left out: {place}: {one_line(event.reason)}; {left}"
 
 
-def describe_shard(event: ShardsProgress) -> str:
+def _describe_shard(event: ShardsProgress) -> str:
     """Describe in one line that a shard has ended."""
     end = f"failed: {one_line(event.error).rstrip('.')}" if event.error else "is finished"
     node = f" on {one_line(event.node)}" if event.node else ""

@@ -26,7 +26,7 @@ from talm_sim.runs.events import (
     ignore_events,
 )
 
-__all__ = ["NotebookDisplay", "in_notebook", "progress"]
+__all__ = ["progress"]
 
 _EVERY_S = 0.2
 
@@ -34,8 +34,8 @@ _EVERY_S = 0.2
 @contextmanager
 def progress(wanted: bool | None) -> Iterator[OnEvent]:
     """Show progress in a notebook; elsewhere on standard error, if it is `wanted`."""
-    if in_notebook():
-        with NotebookDisplay() as display:
+    if _in_notebook():
+        with _NotebookDisplay() as display:
             yield display
     elif wanted:
         with open_display("full", stderr()) as display:
@@ -44,13 +44,13 @@ def progress(wanted: bool | None) -> Iterator[OnEvent]:
         yield ignore_events
 
 
-def in_notebook() -> bool:
+def _in_notebook() -> bool:
     """Return whether this is a kernel, which shows what a cell displays; nothing is imported to find out."""
     interactive = sys.modules.get("IPython")
     return interactive is not None and hasattr(interactive.get_ipython(), "kernel")
 
 
-class NotebookDisplay(Display):
+class _NotebookDisplay(Display):
     """Lines below the cell: a run's beginning and end stay, the progress in between is overwritten."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from talm_sim.runs.files.lease import Owner
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tool_sources import resume_command
 
-__all__ = ["State", "WatchedRuns"]
+__all__ = ["WatchedRuns"]
 
 _FILES: Final = ("run.db", "run.db-wal", COMMENTS)
 _AT_ONCE_S: Final = 0.5

@@ -1,7 +1,7 @@
 """The `intent` judge: whether a model tried to call a tool, be the call well-formed or not (H-I of the refusal study, its README, section 2).
 
 Read is the raw output, not what could be parsed of it: `[get_weather(city='Michigan'` is an attempt that was cut off. The question is whether
-something was written in place of a call, for a system to run. In short, and at length with every hard case in docs/intent.md:
+something was written in place of a call, for a system to run. In short, and docs/refusal.md has examples:
 
 - native: the provider reported a call, readable or not;
 - tag: a mark that only calls have, unless it is mentioned in a sentence, or holds nothing, an empty list or a sentence that declines;

@@ -125,7 +125,7 @@ def needs_help(scenario: Scenario) -> bool:
 
 
 def asked_in_words(episode: Episode) -> tuple[str, ...]:
-    """The questions that nobody was given to answer: in a turn that a reminder answered, and in the final answer; see docs/asking.md."""
+    """The questions that nobody was given to answer: in a turn that a reminder answered, and in the final answer; see docs/numbers.md."""
     texts = [turn.text for turn in episode.model_turns if turn.reminded]
     if episode.answered:
         texts.append(episode.answer)

@@ -67,7 +67,7 @@ def found_in(row: dict[str, Any]) -> bool:
 
 
 def test_precision_and_recall_on_the_labelled_set_are_at_least_98_percent(capsys: pytest.CaptureFixture[str]) -> None:
-    """`before.jsonl` was labelled before there was a detector, `after.jsonl` without looking at what it says; see docs/intent.md."""
+    """`before.jsonl` was labelled before there was a detector, `after.jsonl` without looking at what it says; see docs/refusal.md."""
     labelled = rows("before.jsonl", "after.jsonl")
     seen = Counter((row["attempt"], found_in(row)) for row in labelled)
     precision = seen[True, True] / (seen[True, True] + seen[False, True])
@@ -213,7 +213,7 @@ def leaves(value: Any) -> Iterator[str]:
 def test_a_call_of_a_shown_tool_that_a_family_writes_is_an_attempt(name: str, calls: list[CallToWrite]) -> None:
     """No answer that is nothing but calls counts as one with a call in H-S and as one without an attempt in H-I.
 
-    One exception is docs/intent.md's: a call whose values all only say what belongs in their place shows how it is written.
+    One exception is docs/refusal.md's: a call whose values all only say what belongs in their place shows how it is written.
     """
     written, tools = FORMATS[name].write(calls), [tool_of(call, by_value) for call in calls]
     values = [list(leaves(call.arguments)) for call in calls]

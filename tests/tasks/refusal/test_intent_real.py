@@ -1,4 +1,4 @@
-"""The rule of docs/intent.md on texts of real models, which are read where they are and never kept here: labels by id alone."""
+"""The rule of docs/refusal.md on texts of real models, which are read where they are and never kept here: labels by id alone."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ async def test_the_oracle_is_right_on_all_of_bfcl_that_can_be_passed(bfcl_v4: Pa
 
 
 def test_the_page_names_the_rows_no_call_passes_and_the_controls_figures_over_all(bfcl_v4: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "refusal_reference.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "refusal.md").read_text(encoding="utf-8")
     assert {name for name in NEVER_PASSED if f"`{name}`" not in page} == set()
     rows = load_bfcl(bfcl_v4, ["live_irrelevance", "live_relevance"]).scenarios
     called = sum(one.group == "live_relevance" for one in rows) / len(rows)

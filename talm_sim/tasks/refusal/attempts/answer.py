@@ -14,7 +14,7 @@ from talm_sim.tasks.refusal.attempts.shown import ShownTools
 __all__ = ["SENTENCE_ENDS", "Attempt", "Block", "Rule", "ShownAnswer", "is_placeholder", "strip_span"]
 
 Rule = Literal["native", "tag", "pair", "shape", "list", "call", "announced", "read"]
-"""The rules of docs/intent.md by which a place is an attempt."""
+"""The rules of docs/refusal.md by which a place is an attempt."""
 _MOST_QUOTED = 120
 _NEAR = 300
 """Characters of a line that are read on either side of a place: more is never needed, and a line may be a megabyte."""

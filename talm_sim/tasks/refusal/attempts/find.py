@@ -22,7 +22,7 @@ _NAMES = re.compile(r"[\[(\"'`\s]*([^\W\d][\w.:/-]{0,255}(?:[\"'`\s]*,[\"'`\s]*[
 
 
 def find_attempt(text: str, tools: Sequence[JsonObject] = ()) -> Attempt | None:
-    """Return the first attempt at a tool call in what a model wrote, by the rules of docs/intent.md.
+    """Return the first attempt at a tool call in what a model wrote, by the rules of docs/refusal.md.
 
     Args:
         text: The raw output; thoughts in it are skipped.
