@@ -27,7 +27,7 @@ class Kind:
         work: The command that is killed, and called again until it is done; None: `run`, then `resume`.
         typed: Whether a person's lines come through a pipe.
         tapes: Where it records.
-        child: Whether the tool service or a worker is killed in place of the command.
+        child: Whether the tool service or a process that plays a shard is killed in place of the command.
         sounds: What a line holds that tells of progress; none: it is killed at some moment of the time that it takes.
         brought: The options that name what the user brought, which `resume` is told again.
     """
@@ -87,8 +87,8 @@ KINDS: Final = (
         typed=True,
         sounds="saved: ",
     ),
-    Kind("workers", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED, "--workers", "2")),
-    Kind("worker", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED, "--workers", "2"), child=True),
+    Kind("local", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED, "--on", "local:2"), sounds="shards_progress"),
+    Kind("process of local", ("--model", "sim/asker", "--tools", "replay", *_DAMAGED, "--on", "local:2"), child=True, sounds="shards_progress"),
     Kind("tool service", ("--model", "sim/asker", "--tools", "live", *_DAMAGED, "--limit", "40"), child=True),
 )
 
