@@ -24,7 +24,7 @@ class Kind:
         work: The command that is killed, and called again until it is done; None: `run`, then `resume`.
         typed: Whether a person's lines come through a pipe.
         tapes: Where it records.
-        child: Whether the tool service or a worker is killed in place of the command.
+        child: Whether the tool service or a process that plays a shard is killed in place of the command.
         sounds: What a line holds that tells of progress; none: it is killed at some moment of the time that it takes.
     """
 
@@ -66,7 +66,7 @@ KINDS: Final = (
         sounds="saved: ",
     ),
     Kind("generate", (), ("scenarios", "generate", "--task", "when2call", "--out", "made", "--limit", "12"), sounds=""),
-    Kind("workers", ("--model", "sim/asker", "--replay", *_DAMAGED, "--workers", "2")),
-    Kind("worker", ("--model", "sim/asker", "--replay", *_DAMAGED, "--workers", "2"), child=True),
+    Kind("local", ("--model", "sim/asker", "--replay", *_DAMAGED, "--on", "local:2"), sounds="shards_progress"),
+    Kind("process of local", ("--model", "sim/asker", "--replay", *_DAMAGED, "--on", "local:2"), child=True, sounds="shards_progress"),
     Kind("tool service", ("--model", "sim/asker", "--live", *_DAMAGED, "--limit", "40"), child=True),
 )

@@ -37,7 +37,7 @@ class Kill:
     term: bool = False
     """With SIGTERM; else with SIGKILL."""
     child: bool = False
-    """Its tool service or one of its workers, in its place."""
+    """Its tool service or a process that plays a shard, in its place."""
 
     def __str__(self) -> str:
         when = f"{self.seconds:.3f} s after " + ("the start" if self.after is None else f"line {self.after}")
@@ -148,7 +148,7 @@ def _strike(process: subprocess.Popen[bytes], kill: Kill, session: Session) -> N
         threads = Path(f"/proc/{process.pid}/task").glob("*/children")
         for pid in " ".join(thread.read_text() for thread in threads).split():
             line = Path(f"/proc/{pid}/cmdline").read_bytes()
-            if b"tools_env.service" in line or b"runs.workers" in line:
+            if b"tools_env.service" in line or b"engines.local" in line:
                 session.killed = True
                 os.kill(int(pid), sign)
                 return

@@ -30,6 +30,7 @@ from talm_sim.common.typed_options import OptionsModel
 __all__ = [
     "DEFAULT_MODEL",
     "ENV_PREFIX",
+    "REMOVED",
     "RESULT_LIMIT",
     "BudgetText",
     "GateText",
@@ -278,8 +279,7 @@ class RunConfig(OptionsModel):
         "", OPE, "Limit requests, tokens, cost, minutes.", metavar="KEY=N,...", complete="talm_sim.common.budgets:BUDGET_WORDS"
     )
     prices: Path | None = option(None, OPE, "Also print the cost, at these prices.", metavar="F.toml")
-    workers: int = option(1, OPE, "Processes (with --on, shards) that play the episodes.", metavar="N", rare=True, ge=1, le=10_000)
-    on: str | None = option(None, OPE, "Play on a cluster: ray[://HOST:PORT].", metavar="ENGINE", rare=True)
+    on: str | None = option(None, OPE, "Play N shards: local:N, ray:N[://HOST:PORT].", metavar="ENGINE[:N]", rare=True)
     max_episodes: int = option(16, OPE, "Episodes at the same time.", flag=False, metavar="N", ge=1)
     max_connections: int = option(16, OPE, "Model requests at the same time.", flag=False, metavar="N", ge=1)
     max_retries: int = option(5, OPE, "Retries per failed request.", flag=False, metavar="N", ge=0)
@@ -323,6 +323,10 @@ class RunConfig(OptionsModel):
     def constrained(self) -> bool:
         """Whether the model acts through the constrained tool format."""
         return is_constrained(self.model, self.tool_format)
+
+
+REMOVED = {"workers": "is gone: processes of this machine play a run with --on local:N."}
+"""Options of earlier versions, and what there is now."""
 
 
 def is_constrained(model: str, tool_format: str) -> bool:

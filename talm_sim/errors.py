@@ -24,7 +24,6 @@ __all__ = [
     "RunExistsError",
     "ToolError",
     "ToolsGoneError",
-    "WorkersGoneError",
     "did_you_mean",
     "format_names",
     "full_name",
@@ -97,10 +96,6 @@ class OutOfBudgetError(PrerequisiteError):
 
 class ToolsGoneError(PrerequisiteError):
     """The tool service died again after a restart."""
-
-
-class WorkersGoneError(PrerequisiteError):
-    """The worker processes of a run died too often, or cannot be started."""
 
 
 class OptionError(PrerequisiteError, ValueError):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -111,16 +111,6 @@ class HeldEpisode:
     slept: float
 
 
-class WaitingForms(Protocol):
-    """What tools ask for while calls of theirs run."""
-
-    def ids(self) -> Collection[str]:
-        """Return the ids of those that are open."""
-        ...
-
-    def __len__(self) -> int: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """An episode that pauses until a person answers."""
@@ -135,7 +125,7 @@ class Waiting:
     """What the agent has done so far."""
     state: dict[str, Any]
     """JSON to hand back to `run_episode` on resume."""
-    forms: WaitingForms | None = None
+    forms: OpenRequests | None = None
     """What tools ask for while calls of theirs run; None for an episode that a checkpoint keeps."""
 
     def withdrawn(self) -> list[str]:

@@ -13,6 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import Contact, blocking, resume_with, start_run
 from talm_sim.runs.budget import Spending, within_budget
 from talm_sim.runs.build import build
+from talm_sim.runs.engines.driver import run_elsewhere
 from talm_sim.runs.events import OnEvent, listening
 from talm_sim.runs.grid import PlannedCell, combine, is_whole, naming_cell, plan_cell, table_values
 from talm_sim.runs.python_words import phrase_errors_for_python
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Ablation", "Cell", "ablate", "ablate_async"]
 
 
-_HOW = ("workers", "max_episodes", "max_connections", "max_retries", "timeout", "fail_fast")
+_HOW = ("max_episodes", "max_connections", "max_retries", "timeout", "fail_fast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,10 @@ async def _run_cell(ready: _Ready, shared: Shared, played: dict[str, StoredRun],
     # Two cells may be the same run, as different values can mean the same.
     cell = ready.cell
     if ready.built is not None and not cell.path.exists():
-        return await start_run(replace(ready.built, played=played.get(cell.episodes)), contact)
+        before = played.get(cell.episodes)
+        if cell.job.config.on is not None and before is None:
+            return await run_elsewhere(cell.job.config, cell.job, cell.scenarios, contact.on_event, again=True)
+        return await start_run(replace(ready.built, job=ready.built.job.having(on=None), played=before), contact)
     stored = StoredRun(cell.path)
     if _is_done(cell.path):
         return stored

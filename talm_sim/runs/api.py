@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 from talm_sim.common.garbage import rare_searches
 from talm_sim.common.interrupts import in_order, run_in_thread
 from talm_sim.config import RunConfig, Scope, Traffic
-from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, WorkersGoneError, did_you_mean, on_command_line
+from talm_sim.errors import PrerequisiteError, RefusedError, ToolsGoneError, did_you_mean, on_command_line
 from talm_sim.foreign.code import directory_kept
 from talm_sim.foreign.loop import is_foreign_loop, running_loop, use_foreign_loop
 from talm_sim.foreign.plugins import load_plugins
@@ -23,6 +24,7 @@ from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.runs.batch import Ask, run_batch
 from talm_sim.runs.budget import Spending, within_budget
 from talm_sim.runs.build import build, plan
+from talm_sim.runs.engines.kept import find_kept
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening
 from talm_sim.runs.extensions import check_brought, import_agent, name_extensions
 from talm_sim.runs.files.manifest import describe_run
@@ -36,8 +38,6 @@ from talm_sim.runs.shards import scenarios_of_shard, shard_facts
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tables import first_measure
 from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_command
-from talm_sim.runs.workers.checks import check_workers
-from talm_sim.runs.workers.processes import start_early
 from talm_sim.tasks import AgentOptions, Job
 from talm_sim.tasks.answering import person_model
 from talm_sim.tasks.shared import Shared
@@ -128,7 +128,6 @@ async def run_async(
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
             given = configure(config, options)
-            early = await shared.enter_async_context(start_early(given.config))
             job, scenarios = plan(given, shared)
             if (job.config.gate or job.config.baseline) and not on_command_line.get():
                 raise PrerequisiteError("gate: a run ends before its gates are checked; call talm_sim.check_gates(run, gates, baseline).")
@@ -140,7 +139,7 @@ async def run_async(
 
                 return await run_elsewhere(given.config, job, scenarios, listen, command=command)
             with within_budget(job.config, listen) as spending:
-                async with build(job, scenarios, shared, early=early) as built:
+                async with build(job, scenarios, shared) as built:
                     return await start_run(built, Contact(listen, ask, wait, spending), command=command)
 
 
@@ -200,7 +199,13 @@ async def resume_async(
     """
     with in_python(), listening(on_event, progress) as listen:
         async with Shared() as shared:
-            stored = load_run(run, Path(overrides.get("run_dir") or "runs"))
+            run_dir = Path(overrides.get("run_dir") or "runs")
+            begun = find_kept(run, run_dir) if isinstance(run, str | os.PathLike) else None
+            if begun is not None:
+                from talm_sim.runs.engines.driver import resume_elsewhere
+
+                return await resume_elsewhere(begun, overrides, shared, listen)
+            stored = load_run(run, run_dir)
             return await resume_with(shared, stored, Contact(listen, ask, wait), failed=failed, **overrides)
 
 
@@ -222,8 +227,6 @@ async def resume_with(
         overrides.setdefault("trust", False)  # whether code may run is for the user to say, and not for a stored run
     job = override(stored.job, overrides, {Scope.OPERATIONAL}, verb="resume", otherwise="start a new run with `talm-sim run` instead.")
     import_agent(overrides)
-    if job.config.workers > 1:
-        check_workers(job)
     check_judges(job)
     answered = any(end.completed for end in stored.terminations)
     job = job.having(run_id=str(stored.path))
@@ -283,7 +286,7 @@ async def _judge(stored: StoredRun, store: RunStore, job: Job[Any], grader: Grad
 
 
 async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Contact, failed: Collection[Termination] = ()) -> StoredRun:
-    """Run one session: episodes, then judges. If a server refuses, or the tools or workers are gone, the error says how to continue.
+    """Run one session: episodes, then judges. If a server refuses, or the tools are gone, the error says how to continue.
 
     Args:
         stored: The run.
@@ -295,7 +298,7 @@ async def _session(stored: StoredRun, store: RunStore, built: Built, contact: Co
     try:
         with rare_searches():
             return await _carry_out(stored, store, built, contact, failed)
-    except (RefusedError, ToolsGoneError, WorkersGoneError) as err:
+    except (RefusedError, ToolsGoneError) as err:
         raise PrerequisiteError(f"{err} {KEPT} {resume_command(stored.job, str(stored.path))}") from None
 
 
@@ -306,7 +309,7 @@ async def _carry_out(stored: StoredRun, store: RunStore, built: Built, contact: 
             await store.set_meta({BLIND: True})  # kept with the run, so that whoever answers later is not told either
         if built.job.config.tools is not stored.manifest.config.tools:
             await store.set_meta({MIXED: True})  # so that a table need not look at every episode of every run
-        async with open_runner(built, store, on_event, contact.spending) as runner:
+        async with open_runner(built, store) as runner:
             progress = store.progress(failed)
             on_event(_start_event(stored, built, progress, counted=contact.spending is not None))
             with directory_kept():

@@ -16,13 +16,13 @@ from talm_sim.runs.desk import Desk
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
 from talm_sim.runs.files.store import PausedEpisode, RunProgress, RunStore
 from talm_sim.runs.questions import Key, Question, answered_episodes, next_open_question
-from talm_sim.types import Episode, Scenario, Verdict, episode_id
+from talm_sim.types import Episode, Scenario, episode_id
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
     from talm_sim.agent.humans import HumanReply
 
-__all__ = ["Ask", "BatchCounts", "EpisodeRunner", "JudgedEpisode", "WorkerDiedError", "run_batch"]
+__all__ = ["Ask", "BatchCounts", "EpisodeRunner", "run_batch"]
 
 _POLL_SECONDS = 0.2
 
@@ -30,18 +30,6 @@ log = logging.getLogger(__name__)
 
 Ask = Callable[[Question, Desk], Awaitable[None]]
 """Puts a question to a person and files the answer at the desk. If the question stays open, nobody is there, and no further one is put."""
-
-
-class WorkerDiedError(Exception):
-    """The process that played an episode died; the episode starts again."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedEpisode:
-    """A finished episode that has been judged already, by some judges."""
-
-    episode: Episode
-    verdicts: tuple[Verdict, ...]
 
 
 class EpisodeRunner(Protocol):
@@ -55,7 +43,7 @@ class EpisodeRunner(Protocol):
         attempt: int,
         resume: Mapping[str, HumanReply] | None = None,
         state: Mapping[str, Any] | None = None,
-    ) -> Episode | JudgedEpisode | Waiting:
+    ) -> Episode | Waiting:
         """Run an episode; with `resume` (answers by interrupt id) and `state` (`Waiting.state`), continue one."""
         ...
 
@@ -259,7 +247,7 @@ class _Batch:
                 result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt)
             else:
                 result = await self._runner(job.scenario, epoch=job.epoch, attempt=job.attempt, resume=replies, state=paused.state)
-        except (LoopGivenUp, WorkerDiedError) as err:
+        except LoopGivenUp as err:
             log.info("%s starts again: %s", job.episode_id, err)
             if paused is not None:
                 await self._store.forget_waiting(job.episode_id)
@@ -270,11 +258,8 @@ class _Batch:
         # The next one need not wait for this one's commit; where the runner failed, there is no next one.
         self._in_flight -= 1
         self._wake.set()
-        verdicts: tuple[Verdict, ...] = ()
-        if isinstance(result, JudgedEpisode):
-            verdicts, result = result.verdicts, result.episode
         if isinstance(result, Episode):
-            result = await self._store.finish(result, job.position, verdicts)
+            result = await self._store.finish(result, job.position)
             self._finished += 1
             self._terminations[result.termination.value] += 1
             self._log_finished(result)

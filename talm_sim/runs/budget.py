@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -43,7 +43,6 @@ class Spending:
         self._began = time.monotonic()
         self._stopped = False
         self._left: Counter[str] = Counter()
-        self._elsewhere: dict[object, Mapping[tuple[str, str], Count]] = {}
 
     def stops(self, in_flight: int = 0) -> bool:
         """Return whether a limit is reached, so that nothing more may start; the first time, report it.
@@ -62,14 +61,6 @@ class Spending:
         """Note that so many of something were left, if a limit was reached."""
         if self._stopped and number > 0:
             self._left[what] += number
-
-    def counts(self) -> tuple[tuple[str, str, Count], ...]:
-        """Return what was asked in this process and those it counts for: part, model and count."""
-        return tuple((part, model, replace(one)) for (part, model), one in sorted(self._counts().items()))
-
-    def count_elsewhere(self, process: object, counts: Iterable[tuple[str, str, Count]]) -> None:
-        """Count what another process has asked so far, in place of what it had asked before."""
-        self._elsewhere[process] = {(part, model): one for part, model, one in counts}
 
     def check(self, config: RunConfig) -> None:
         """Check that the models of a run that is continued later have prices, if they need them.
@@ -100,12 +91,7 @@ class Spending:
         }
 
     def _counts(self) -> Mapping[tuple[str, str], Count]:
-        found = {} if self.meter is None else {place: replace(one) for place, one in dict(self.meter.counts).items()}
-        for elsewhere in self._elsewhere.values():
-            for place, one in elsewhere.items():
-                here = found.get(place, Count())
-                found[place] = Count(here.requests + one.requests, here.usage + one.usage, here.bounded + one.bounded)
-        return found
+        return {} if self.meter is None else {place: replace(one) for place, one in dict(self.meter.counts).items()}
 
     def _cost(self, model: str, usage: Usage) -> float:
         """Return what tokens cost; a model in this process costs nothing unless it has a price."""

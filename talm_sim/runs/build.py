@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -18,7 +17,6 @@ from talm_sim.runs.judging import check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.runner import Built, Runner
 from talm_sim.runs.shards import check_shard, cut_scenarios
-from talm_sim.runs.workers.checks import check_workers, connections_of, modules_to_load
 from talm_sim.scenarios.load import select
 from talm_sim.tasks import AgentOptions, Job, Opened, PersonOptions, Recorded
 from talm_sim.tasks.answering import settle_person
@@ -41,8 +39,6 @@ def plan(job: Job[Any], shared: Shared) -> tuple[Job[Any], list[Scenario]]:
         check_shard(job)
     if job.config.on is not None:
         check_elsewhere(job)
-    elif job.config.workers > 1:
-        check_workers(job)
     scenarios = _choose_scenarios(job, shared)
     first = {scenario.group: scenario.id for scenario in reversed(scenarios)}
     known = job.config.scenarios is None or job.config.cassettes is not None
@@ -114,7 +110,6 @@ async def build(
     begun_with: RunManifest | None = None,
     *,
     answered: bool = False,
-    early: list[asyncio.subprocess.Process] | None = None,
 ) -> AsyncIterator[Built]:
     """Open a planned job, and try it: before the run exists, so that a failed start leaves nothing behind.
 
@@ -124,7 +119,6 @@ async def build(
         shared: What other runs of the session opened.
         begun_with: For a run that continues: what it started with, of which texts and weights must be the same.
         answered: For a run that continues: whether its model's server answered before, so that a refusal concerns one episode only.
-        early: Processes of workers that were started already.
 
     Raises:
         PrerequisiteError: Something the run needs is missing: a key, a recording, a package, a port; or a text is not the one it began with.
@@ -132,19 +126,13 @@ async def build(
     shard = job.config.shard if begun_with is None else None
     cut = None if shard is None else cut_scenarios(scenarios, shard)
     grader = await open_grader(job, scenarios, shared)
-    here, connections = job.having(fail_fast=False) if answered else job, job.config.max_connections
-    if job.config.workers > 1:
-        modules_to_load(job, scenarios, grader.judges)
-        here = here.having(max_connections=connections_of(job.config, 0, owner_plays=True))
-    async with job.task.open(here, shared) as opened:
+    async with job.task.open(job.having(fail_fast=False) if answered else job, shared) as opened:
         if begun_with is not None:
             _check_same(opened, begun_with)
         opened.check(scenarios)
         _check_control(job, scenarios)
-        job = opened.job if here is job else opened.job.having(max_connections=connections)
-        library = shared.library(job.config.cassettes, job.task.recorded_in)
-        service = shared.service if job.config.workers > 1 else None
-        built = Built(job, opened, scenarios if cut is None else cut.scenarios, grader, library, cut, service=service, early=early or [])
+        library = shared.library(opened.job.config.cassettes, job.task.recorded_in)
+        built = Built(opened.job, opened, scenarios if cut is None else cut.scenarios, grader, library, cut)
         await _check_recorded(built)
         yield built
 

@@ -27,7 +27,6 @@ __all__ = [
     "ServersChanged",
     "ShardsProgress",
     "ToolsRestarted",
-    "WorkerReplaced",
     "ignore_events",
     "listening",
     "show_progress_with",
@@ -102,7 +101,7 @@ class EpisodeFinished:
 
 @dataclass(frozen=True, slots=True)
 class ShardsProgress:
-    """Of a run whose shards are played on other machines, more is finished."""
+    """Of a run whose shards an engine plays, more is finished."""
 
     finished: int
     """How many episodes are finished, as far as it is known here."""
@@ -152,14 +151,6 @@ class ToolsRestarted:
 
     reason: str
     """How the service ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerReplaced:
-    """A worker process died; another one takes its place and plays its episodes again."""
-
-    reason: str
-    """How the process ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +225,6 @@ RunEvent = (
     | RequestRetried
     | ServersChanged
     | ToolsRestarted
-    | WorkerReplaced
     | JudgeProgress
     | RunFinished
     | BudgetReached

@@ -85,8 +85,8 @@ def combine(first: Job[Any], over: Mapping[str, Sequence[Any]]) -> list[dict[str
     """
     if first.config.shard is not None or "shard" in over:
         raise PrerequisiteError("ablate: a cell plays all scenarios, and --shard takes a part of them; leave out --shard.")
-    if first.config.on is not None:
-        raise PrerequisiteError("ablate: --on plays single runs; leave it out, or start each cell with `run`.")
+    if first.config.on is not None and first.config.budget:
+        raise PrerequisiteError("ablate: --budget counts what one process spends; leave out --budget, or leave out --on.")
     for field, values in over.items():
         _check_field(first, field, values)
     if (cells := prod(map(len, over.values()))) > _MOST_CELLS:

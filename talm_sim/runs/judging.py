@@ -33,7 +33,7 @@ from talm_sim.tasks.registry import every_task
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, ToolSpec
 
-__all__ = ["Grader", "check_judges", "judge_names", "judge_run", "judge_traffic", "open_early_judges", "open_grader", "open_judges", "score"]
+__all__ = ["Grader", "check_judges", "judge_names", "judge_run", "judge_traffic", "open_grader", "open_judges", "score"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +233,6 @@ def open_judges(conn: sqlite3.Connection, job: Job[Any], grader: Grader, pairs: 
         before = [one for one in before if one.name in own] or before
         judges.append(judge(replace(context, earlier=_earlier_verdicts(conn, [(one.name, one.config_digest) for one in before]))))
     return judges
-
-
-def open_early_judges(conn: sqlite3.Connection, job: Job[Any]) -> list[Judge]:
-    """Open the judges of a run that need nothing but an episode, so that it is judged where it is played; arguments as of `open_judges`."""
-    return open_judges(conn, job, Grader(tuple(name for name in judge_names(job) if not judge_class(name).needs)))
 
 
 def _find_way_out(conn: sqlite3.Connection, job: Job[Any], specs: Mapping[str, ToolSpec]) -> WayOut:

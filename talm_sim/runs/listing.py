@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError, format_names
+from talm_sim.runs.engines.kept import kept_runs
 from talm_sim.runs.files.lease import Owner
 from talm_sim.runs.files.manifest import run_names
 from talm_sim.runs.files.parts import MergedShard
@@ -101,24 +102,27 @@ def waiting_run(run_dir: Path) -> StoredRun:
     Raises:
         PrerequisiteError: No run waits, or several do; the message names them.
     """
-    return _require_one([info for info in list_runs(run_dir) if info.waiting], run_dir, "waits for an answer", "wait for answers")
+    found = [info.path for info in list_runs(run_dir) if info.waiting]
+    return StoredRun(_require_one(found, run_dir, "waits for an answer", "wait for answers"))
 
 
-def unfinished_run(run_dir: Path) -> StoredRun:
+def unfinished_run(run_dir: Path) -> Path:
     """Return the run in `run_dir` that is unfinished and not being run; if all are finished, one with failed episodes.
+
+    Of one that an engine plays, there may be shards only.
 
     Raises:
         PrerequisiteError: There is no such run, or there are several; the message names them.
     """
     idle = [info for info in list_runs(run_dir) if not info.problem and info.owner is None]
-    found = [info for info in idle if info.finished < info.total] or [info for info in idle if info.failed]
+    found = [*kept_runs(run_dir), *(info.path for info in idle if info.finished < info.total)] or [info.path for info in idle if info.failed]
     return _require_one(found, run_dir, "is unfinished", "are unfinished")
 
 
-def _require_one(found: list[RunInfo], run_dir: Path, one_does: str, several_do: str) -> StoredRun:
+def _require_one(found: list[Path], run_dir: Path, one_does: str, several_do: str) -> Path:
     if not found:
         raise PrerequisiteError(f"no run in {run_dir} {one_does}; name a run, or give --run-dir.")
     if len(found) > 1:
-        named = format_names([info.id for info in reversed(found)], _MOST_NAMED)
+        named = format_names([path.name for path in reversed(found)], _MOST_NAMED)
         raise PrerequisiteError(f"{len(found)} runs in {run_dir} {several_do}: {named}; name one.")
-    return StoredRun(found[0].path)
+    return found[0]

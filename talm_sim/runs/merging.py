@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,9 +72,9 @@ def merge_runs(
 
 
 def merge_shards(
-    out: Path, shards: Iterable[StoredRun | Path | str], cassettes: Path | None = None, *, run_dir: Path, command: str = ""
+    out: Path, shards: Iterable[StoredRun | Path | str], cassettes: Path | None = None, *, run_dir: Path, command: str = "", **settings: Any
 ) -> Merged:
-    """Merge as `merge_runs` does, and say what was merged besides; `command` is stored with the run."""
+    """Merge as `merge_runs` does, and say what was merged besides; `command` and `settings` of the configuration are stored with the run."""
     place = run_dir / out if len(out.parts) < 2 else out
     check_name(place.name, "runs merge")
     _check_free(place)
@@ -84,8 +84,9 @@ def merge_shards(
     for name in controls:
         _check_free(place.with_name(place.name + name))
     recordings = _merge_cassettes(found, cassettes)
-    run = _write(place, found, cassettes, command)
-    made = [_write(place.with_name(place.name + name), one, cassettes, command) for name, one in sorted(controls.items())]
+    settings |= {} if cassettes is None else {"cassettes": cassettes}
+    run = _write(place, found, settings, command)
+    made = [_write(place.with_name(place.name + name), one, settings, command) for name, one in sorted(controls.items())]
     left_out = sorted(name.removeprefix(".").replace("-", "/", 1) for name in places.keys() - controls.keys())
     return Merged(run, tuple(made), tuple(left_out), recordings)
 
@@ -121,7 +122,7 @@ def _merge_cassettes(shards: Sequence[StoredShard], target: Path | None) -> int:
     return merge_recordings(own, target)
 
 
-def _write(place: Path, shards: Sequence[StoredShard], cassettes: Path | None, command: str) -> StoredRun:
+def _write(place: Path, shards: Sequence[StoredShard], settings: Mapping[str, Any], command: str) -> StoredRun:
     """Write the merged run, whole or not at all."""
     agreed = shards[0].judged if all(shard.judged == shards[0].judged for shard in shards) else {}
     pooled = _pool_first_measures(shards) if agreed else None
@@ -143,7 +144,7 @@ def _write(place: Path, shards: Sequence[StoredShard], cassettes: Path | None, c
             _keep_first_measure(draft)
 
     tools = list(shards[0].tools.values())
-    manifest = _manifest(place, shards, cassettes, command)
+    manifest = _manifest(place, shards, settings, command)
     return StoredRun(create_run(place.parent, place.name, manifest, (), tools, fill=fill, finish=finish), manifest)
 
 
@@ -161,12 +162,10 @@ def _check_scenarios(conn: sqlite3.Connection, shards: Sequence[StoredShard]) ->
         raise PrerequisiteError(f"{shards[0].path} and the other shards do not contain the scenarios that were cut; run them again.")
 
 
-def _manifest(place: Path, shards: Sequence[StoredShard], cassettes: Path | None, command: str) -> RunManifest:
+def _manifest(place: Path, shards: Sequence[StoredShard], settings: Mapping[str, Any], command: str) -> RunManifest:
     first = shards[0].run
     blind = any(shard.run.manifest.config.blind for shard in shards)
-    update: dict[str, Any] = {"shard": None, "run_dir": place.parent, "blind": blind}
-    if cassettes is not None:
-        update["cassettes"] = cassettes
+    update = {"shard": None, "run_dir": place.parent, "blind": blind, **settings}
     notes: dict[str, str] = {}
     for shard in shards:
         for name, text in shard.run.manifest.notes.items():

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from talm_sim.common.toml_files import read_toml
 from talm_sim.common.typed_options import split_options
-from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, spell
+from talm_sim.config import ENV_PREFIX, REMOVED, RunConfig, Scope, Traffic, spell
 from talm_sim.errors import OptionError, PrerequisiteError, did_you_mean
 from talm_sim.foreign.plugins import load_plugins
 from talm_sim.runs.tool_sources import move_tool_objects
@@ -150,7 +150,7 @@ def override(job: Job[Any], options: Mapping[str, Any], admitted: Collection[Sco
     """
     given = {name: value for name, value in options.items() if value is not None}
     if given.pop("on", None):
-        raise PrerequisiteError(f"{verb}: --on plays new runs alone; leave it out.")
+        raise PrerequisiteError(f"{verb}: --on belongs to `talm-sim run`; leave it out.")
     changed = configure(job.config, given, look_up=False, created=job.created)
     for name in given:
         before, after = (_value(one, name) for one in (job, changed))
@@ -192,6 +192,8 @@ def refuse_unknown(name: str, task: Task[Any], place: str = "", *, spelt: Callab
     names = _names(task)
     if name in names:
         return
+    if name in REMOVED:
+        raise PrerequisiteError(f"{place}{spelt(name)} {REMOVED[name]}")
     owners = owners_of_option(name, task)
     if owners:
         raise PrerequisiteError(f"{place}{spelt(name)} {option_owner_message(owners, task)}")
@@ -234,7 +236,7 @@ def _from_file(document: Mapping[str, Any], file: Path | None, task: Task[Any]) 
     top = {key: value for key, value in document.items() if key not in tables}
     for key in top:
         name = key.replace("-", "_")
-        if name not in _names(task) and owners_of_option(name, task):
+        if name not in _names(task) and (name in REMOVED or owners_of_option(name, task)):
             refuse_unknown(name, task, f"{file}: ")
     yield from _of_table(top, _names(task), f"{file}: ")
     for other, table in tables.items():

@@ -1,4 +1,4 @@
-"""What runs the episodes of a run, each with its recordings in place: this process, or workers that it starts."""
+"""What runs the episodes of a run, each with its recordings in place."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import contextlib
 import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -17,14 +17,11 @@ from talm_sim.agent.episode import Agent, Players, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply, question_digest
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
-from talm_sim.judges.base import Judge
 from talm_sim.models.registry import has_traffic
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer
-from talm_sim.runs.batch import EpisodeRunner, JudgedEpisode
-from talm_sim.runs.budget import Spending
-from talm_sim.runs.events import OnEvent, ignore_events
+from talm_sim.runs.batch import EpisodeRunner
 from talm_sim.runs.files.store import RunStore
-from talm_sim.runs.judging import Grader, open_early_judges
+from talm_sim.runs.judging import Grader
 from talm_sim.runs.shards import Cut
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.unanswered import number_put
@@ -32,10 +29,7 @@ from talm_sim.tasks import Job, Opened
 from talm_sim.tasks.keys import recorded_settings, recording_key
 from talm_sim.types import Episode, HumanEvent, Scenario, Termination, episode_id
 
-if TYPE_CHECKING:
-    from talm_sim.tools_env.service.process import ToolService
-
-__all__ = ["CHECKPOINTS", "Built", "JudgingRunner", "Runner", "open_runner"]
+__all__ = ["CHECKPOINTS", "Built", "Runner", "open_runner"]
 
 CHECKPOINTS = "checkpoints.db"
 """Name of the file below the run's directory that keeps paused episodes."""
@@ -55,23 +49,15 @@ class Built:
     """Of a new shard: the whole it is cut from, and where."""
     played: StoredRun | None = None
     """A finished run of the same episodes, which are taken from there in place of being run."""
-    service: ToolService | None = None
-    """The built-in tools, where they are live."""
-    early: list[asyncio.subprocess.Process] = field(default_factory=list)
-    """Processes of workers that were started while the run was prepared."""
 
 
 @asynccontextmanager
-async def open_runner(
-    built: Built, store: RunStore, on_event: OnEvent = ignore_events, spending: Spending | None = None
-) -> AsyncIterator[EpisodeRunner]:
+async def open_runner(built: Built, store: RunStore) -> AsyncIterator[EpisodeRunner]:
     """Make the episode runner of a run; what waits for a person is kept in its directory.
 
     Args:
         built: The run.
         store: The run, open for writing.
-        on_event: Receives what happens in worker processes.
-        spending: The command's budget; None without one.
     """
     if built.played is not None:
         yield _PlayedEpisodes(built.played)
@@ -91,15 +77,7 @@ async def open_runner(
         elif built.opened.starts_again:
             for waiting in store.paused_episodes():
                 await store.forget_waiting(waiting)
-        if built.job.config.workers > 1:
-            from talm_sim.runs.workers.pool import Workers, plan_workers  # not at the top: most runs have none
-
-            judges, service, early = built.grader.judges, built.service, built.early
-            planned = plan_workers(built.job, built.scenarios, judges, store.directory, service=service, early=early)
-            here = JudgingRunner(runner, open_early_judges(store.reader, built.job)) if planned.owner_plays else None
-            yield await stack.enter_async_context(Workers(planned, here, on_event, spending))
-        else:
-            yield runner
+        yield runner
     if built.opened.waits and not store.paused_episodes():
         for end in ("", "-wal", "-shm"):
             (store.directory / f"{CHECKPOINTS}{end}").unlink(missing_ok=True)
@@ -179,30 +157,6 @@ class Runner:
         if Traffic.RECORD in (self._job.config.tools, self._job.config.models):
             await asyncio.to_thread(self._save, players, scenario, epoch, result)
         return result
-
-
-class JudgingRunner:
-    """Runs an episode as `Runner` does, and judges it at once.
-
-    Args:
-        runner: Runs it.
-        judges: Those that need nothing but the episode. Where one fails, it is asked again when the run is judged, and then says why.
-    """
-
-    def __init__(self, runner: Runner, judges: Sequence[Judge]) -> None:
-        self._runner = runner
-        self._judges = judges
-
-    async def __call__(self, scenario: Scenario, *, epoch: int, attempt: int, **waiting: Any) -> JudgedEpisode | Waiting:
-        """Run and judge an episode; `waiting` as of `Runner`."""
-        result = await self._runner(scenario, epoch=epoch, attempt=attempt, **waiting)
-        if not isinstance(result, Episode):
-            return result
-        verdicts = []
-        for judge in self._judges:
-            with contextlib.suppress(Exception):
-                verdicts.append(await judge(result, scenario))
-        return JudgedEpisode(result, tuple(verdicts))
 
 
 def _recorded_answer(ask: int, event: HumanEvent) -> RecordedAnswer:

@@ -16,7 +16,6 @@ from talm_sim.recordings import CassetteLibrary, RecordingTransport
 
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
-    from talm_sim.tools_env.service.process import ToolService
     from talm_sim.tools_env.toolbox import Tools
 
 __all__ = ["Shared"]
@@ -95,14 +94,6 @@ class Shared(AsyncExitStack):
         if config.tools is Traffic.RECORD:
             library.save_tools(found.specs, found.routes)
         return found
-
-    @property
-    def service(self) -> ToolService | None:
-        """The service of the built-in tools, which this session has started; None if it has not."""
-        from talm_sim.tools_env.sources.built_in import BuiltInTools  # not at the top: a model alone needs no tools
-
-        sources = (source for one in self._opened.values() for source in getattr(one, "sources", ()))
-        return next((source.service for source in sources if isinstance(source, BuiltInTools)), None)
 
     @staticmethod
     def single_steps(config: RunConfig, model: Model) -> int:

@@ -27,7 +27,6 @@ from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.stored_run import load_run
 from tests.cli.terminal.test_prose import long_run
 from tests.runs.scripted import ALL_KINDS, ScriptedRunner, new_run
-from tests.runs.workers.watched import workers_of
 from tests.warm import warm_python
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_=>]|\x1b\][^\x07]*\x07")
@@ -449,14 +448,14 @@ async def test_a_run_is_interrupted_answered_and_resumed(tmp_path: Path, at_term
 
 
 async def test_what_is_said_while_a_line_is_typed_goes_above_it(tmp_path: Path, at_terminal: Any) -> None:
-    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--workers", "2", "--max-episodes", "3", warm=False)
+    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "mine", "--log-level", "info", warm=False)
     terminal.expect_prompt()
     terminal.type("half")
     terminal.expect("half")
-    while not (started := workers_of(terminal.process.pid)):
+    while len(waiting := [*load_run(tmp_path / "runs" / "mine").pending()]) < 3:
         time.sleep(0.05)
-    os.kill(started[0], signal.SIGKILL)
-    said = terminal.expect("a worker was killed by SIGKILL; another one plays its episodes again\n")
+    answer(tmp_path / "runs" / "mine", waiting[-1].key, "1990-01-01")
+    said = terminal.expect("[1/3] calendar-03")
     assert "half" not in said, "it would stand on the line that is typed"
     terminal.expect("> half", 20)
     terminal.type("\x03")

@@ -49,7 +49,7 @@ _NOT_LOADED = (
     "talm_sim.__main__",
     "talm_sim.models.local",
     "talm_sim.retrieval",
-    "talm_sim.runs.workers.__main__",
+    "talm_sim.runs.engines.local",
     "talm_sim.testing",
     "talm_sim.tools_env.service.__main__",
 )

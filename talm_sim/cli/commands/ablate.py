@@ -30,7 +30,7 @@ Examples:
   talm-sim ablate --over 'perturb=["", "http-500:p=0.5,times=1"]'
   talm-sim ablate --grid grid.toml --dry-run
 """
-_WITHOUT = ("run_id", "on", "name", "controls", "against", "gate", "baseline", "junit", "summary")
+_WITHOUT = ("run_id", "name", "controls", "against", "gate", "baseline", "junit", "summary")
 
 
 @click.command(cls=ConfigCommand, epilog=_EXAMPLES, without=_WITHOUT)

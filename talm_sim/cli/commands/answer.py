@@ -88,7 +88,7 @@ def command(
     except ValueError as err:
         raise PrerequisiteError(f"--name: {err}.") from None
     # An answer that is taken back may have been the last that was open.
-    stored = load_run(run, run_dir) if run else unfinished_run(run_dir) if undo else waiting_run(run_dir)
+    stored = load_run(run, run_dir) if run else load_run(unfinished_run(run_dir)) if undo else waiting_run(run_dir)
     if undo:
         _withdraw_last_answer(stored)
         return 0

@@ -10,8 +10,9 @@ import click
 from talm_sim.cli.parsing.arguments import INTERRUPTED, one_run_argument, run_dir_option
 from talm_sim.cli.parsing.options import ConfigCommand, collect
 from talm_sim.config import Scope
+from talm_sim.runs.engines.kept import find_kept
+from talm_sim.runs.files.manifest import find_run
 from talm_sim.runs.listing import unfinished_run
-from talm_sim.runs.stored_run import load_run
 
 __all__ = ["command"]
 
@@ -28,7 +29,7 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     You can leave out RUN if only one run is unfinished. Finished episodes are kept, and unfinished and failed ones start again. Episodes
     that waited for a person continue with the answers given meanwhile. You can change how the run is executed, but not what it measures.
     """
-    stored, overrides = load_run(run, run_dir) if run else unfinished_run(run_dir), collect(options)
+    begun, overrides = find_kept(run, run_dir) or find_run(run, run_dir) if run else unfinished_run(run_dir), collect(options)
     from talm_sim.cli.gating import Gating
     from talm_sim.cli.report.blocks import blocks_of, reading_together
     from talm_sim.cli.session import display_config, print_result, run_controls, watching
@@ -39,7 +40,7 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     prices = prices_of(talk)
     with watching(talk) as session:
         again = [kind for kind in failed.split(",") if kind not in ("", "none")]
-        done = resume(stored.path, failed=again, on_event=session.display, ask=session.ask, **overrides)
+        done = resume(begun, failed=again, on_event=session.display, ask=session.ask, **overrides)
     if session.interrupted:
         return INTERRUPTED
     runs = [done, *(run_controls(done) if overrides.get("controls") else ())]

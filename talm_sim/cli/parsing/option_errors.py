@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from talm_sim.common.toml_files import read_toml
-from talm_sim.config import ENV_PREFIX, RunConfig, Scope, scope_of
+from talm_sim.config import ENV_PREFIX, REMOVED, RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, line_to_copy
 
 __all__ = ["explain_extra_words", "fixed_option_error", "last_value_of", "task_of", "unknown_option_error", "values_of"]
@@ -33,6 +33,7 @@ def task_of(args: list[str], *, stored: bool) -> Any:
 
 def _stored_tasks(args: list[str]) -> Iterator[Any]:
     """Return the task of the run that a command line names: the first word that names one, full names before prefixes."""
+    from talm_sim.runs.engines.kept import find_kept, read_plan
     from talm_sim.runs.files.manifest import MANIFEST, find_run, read_manifest
     from talm_sim.tasks.registry import find_task
 
@@ -40,7 +41,9 @@ def _stored_tasks(args: list[str]) -> Iterator[Any]:
     words = [word for word in args if not word.startswith("-")]
     for word in sorted(words, key=lambda word: not any((place / word / MANIFEST).is_file() for place in (Path(), run_dir))):
         with contextlib.suppress(PrerequisiteError):
-            yield find_task(read_manifest(find_run(word, run_dir)).config.task)
+            begun = find_kept(word, run_dir)
+            kept = None if begun is None else read_plan(begun)
+            yield find_task(read_manifest(find_run(word, run_dir)).config.task if begun is None or kept is None else kept.given(begun).task)
 
 
 def last_value_of(flag: str, args: list[str], default: str) -> str:
@@ -68,7 +71,10 @@ def unknown_option_error(err: click.NoSuchOption, task: Any) -> click.UsageError
     """Return the error for an unknown option, or for another task's."""
     from talm_sim.tasks.registry import option_owner_message, owners_of_option
 
-    owners = owners_of_option(err.option_name.lstrip("-").replace("-", "_"), task) if task is not None else []
+    name = err.option_name.lstrip("-").replace("-", "_")
+    if name in REMOVED:
+        return click.UsageError(f"{err.option_name} {REMOVED[name]}")
+    owners = owners_of_option(name, task) if task is not None else []
     if not owners:
         return err
     return click.UsageError(f"{err.option_name} {option_owner_message(owners, task)}")
@@ -79,6 +85,8 @@ def fixed_option_error(err: click.NoSuchOption, task: Any, scopes: Collection[Sc
     from talm_sim.tasks.registry import owners_of_option
 
     name = err.option_name.lstrip("-").replace("-", "_")
+    if name in REMOVED:
+        return unknown_option_error(err, task)
     for model in () if task is None else (RunConfig, task.options):
         if name in model.model_fields and scope_of(model, name) not in scopes:
             judged = scope_of(model, name) is Scope.SCORING

@@ -30,7 +30,6 @@ from talm_sim.runs.events import (
     ServersChanged,
     ShardsProgress,
     ToolsRestarted,
-    WorkerReplaced,
 )
 
 __all__ = [
@@ -92,7 +91,7 @@ class Display:
         """Show an event."""
         if isinstance(event, RunStarted):
             self.announce_live(event)
-        elif isinstance(event, ToolsRestarted | WorkerReplaced):
+        elif isinstance(event, ToolsRestarted):
             self.console.print(describe_restart(event), style="bold yellow", soft_wrap=True)
         elif isinstance(event, ServersChanged) and (event.reason or self._talks):
             self.console.print(describe_servers(event), style="bold yellow", soft_wrap=True)
@@ -342,10 +341,8 @@ def _live_line(role: str, model: str, traffic: str) -> str:
     return f"live: {one_line(model.split('/', 1)[0])} ({role} {one_line(model)}{recorded})"
 
 
-def describe_restart(event: ToolsRestarted | WorkerReplaced) -> str:
-    """Describe in one line what happened to the tools or to a worker."""
-    if isinstance(event, WorkerReplaced):
-        return f"a worker was {event.reason}; another one plays its episodes again"
+def describe_restart(event: ToolsRestarted) -> str:
+    """Describe in one line what happened to the tools."""
     return f"the tool service died ({event.reason}): it was restarted, which happens once per command; unanswered calls are sent again"
 
 

@@ -22,7 +22,6 @@ from talm_sim.runs.events import (
     RunStarted,
     ServersChanged,
     ToolsRestarted,
-    WorkerReplaced,
     ignore_events,
 )
 
@@ -69,7 +68,7 @@ class _NotebookDisplay(Display):
             case RunStarted():
                 self._kept += [*self.live_notice(event), describe_start(event)]
                 self._judging = ""
-            case ToolsRestarted() | WorkerReplaced():
+            case ToolsRestarted():
                 self._kept.append(describe_restart(event))
             case ServersChanged():
                 self._kept.append(describe_servers(event))

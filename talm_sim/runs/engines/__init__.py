@@ -1,1 +1,1 @@
-"""Engines play the shards of a run on other machines."""
+"""Engines play the shards of a run in other processes, here or on other machines."""

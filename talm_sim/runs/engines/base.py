@@ -1,14 +1,14 @@
-"""What an engine is: it has the shards of a run played on other machines, and hands over what became of each.
+"""What an engine is: it has the shards of a run played in other processes or on other machines, and hands over what became of each.
 
 An engine is a class with the methods of `Engine`, registered under its name by `register_engine`, or offered by a package as an entry point of
-group `talm_sim.engines`. `--on NAME` or `--on NAME://ADDRESS` opens it. All it has to do is to call `carry_out` elsewhere.
+group `talm_sim.engines`. `--on NAME[:N][://ADDRESS]` opens it, for N shards. All it has to do is to call `carry_out` elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.foreign.plugins import Registry, load_named
@@ -16,8 +16,9 @@ from talm_sim.foreign.plugins import Registry, load_named
 if TYPE_CHECKING:
     from talm_sim.runs.events import BudgetSpent
 
-__all__ = ["ENGINES", "Engine", "Order", "Played", "carry_out", "name_of", "open_engine", "register_engine"]
+__all__ = ["ENGINES", "Engine", "On", "Order", "Played", "carry_out", "open_engine", "read_on", "register_engine"]
 
+_MOST_SHARDS: Final = 10_000
 _PLAY = "talm_sim.runs.engines.playing:play_shard"
 """By name, because it imports what runs episodes, and that imports what knows the engines."""
 
@@ -67,7 +68,7 @@ class Played:
 
 
 class Engine(Protocol):
-    """Has orders carried out on other machines. It is made with what follows `NAME://`, empty if nothing does, and connects at once."""
+    """Has orders carried out elsewhere. It is made with what follows `://`, empty if nothing does, and connects at once."""
 
     @property
     def room(self) -> int:
@@ -90,7 +91,9 @@ class Engine(Protocol):
         """Cancel the orders that have not ended, with `KeyboardInterrupt` if that is possible, and disconnect."""
 
 
-ENGINES: Registry[Callable[[str], Engine]] = Registry("engine", {"ray": "talm_sim.runs.engines.ray:RayEngine"})
+ENGINES: Registry[Callable[[str], Engine]] = Registry(
+    "engine", {"local": "talm_sim.runs.engines.local:LocalEngine", "ray": "talm_sim.runs.engines.ray:RayEngine"}
+)
 
 
 def register_engine(name: str) -> Callable[[Callable[[str], Engine]], Callable[[str], Engine]]:
@@ -103,16 +106,31 @@ def register_engine(name: str) -> Callable[[Callable[[str], Engine]], Callable[[
     return register
 
 
-def name_of(on: str) -> str:
-    """Return the name of the engine in the value of `--on`.
+class On(NamedTuple):
+    """What `--on` says."""
+
+    name: str
+    """The engine."""
+    shards: int | None
+    """None if as many as the engine can play at the same time."""
+    address: str
+
+
+def read_on(on: str) -> On:
+    """Read the value of `--on`: `NAME[:N][://ADDRESS]`.
 
     Raises:
-        PrerequisiteError: There is no such engine.
+        PrerequisiteError: It has another form, or there is no such engine.
     """
-    name = on.partition("://")[0]
+    head, _, address = on.partition("://")
+    name, colon, number = head.partition(":")
     if name not in ENGINES:
         raise PrerequisiteError(f"--on {on}: there is no engine '{name}'.{did_you_mean(name, ENGINES.names())}")
-    return name
+    if not colon:
+        return On(name, None, address)
+    if not (number.isascii() and number.isdecimal() and 0 < int(number[:9]) <= _MOST_SHARDS):
+        raise PrerequisiteError(f"--on {on}: after the engine comes a number of shards from 1 to {_MOST_SHARDS:,}, as in {name}:4.")
+    return On(name, int(number), address)
 
 
 def open_engine(on: str) -> Engine:
@@ -121,9 +139,9 @@ def open_engine(on: str) -> Engine:
     Raises:
         PrerequisiteError: There is no such engine, its package is not installed, or it cannot be reached.
     """
-    make = ENGINES.get(name_of(on))
+    name, _, address = read_on(on)
     try:
-        return make(on.partition("://")[2])
+        return ENGINES.get(name)(address)
     except PrerequisiteError as err:
         raise PrerequisiteError(f"--on {on}: {err}") from None
 

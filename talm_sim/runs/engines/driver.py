@@ -3,54 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Final
 
 from talm_sim import __version__
 from talm_sim.common.budgets import Budget, divide_budget, read_budget
-from talm_sim.config import RunConfig
-from talm_sim.errors import OutOfBudgetError, PrerequisiteError, on_command_line
+from talm_sim.config import RunConfig, Scope
+from talm_sim.errors import OutOfBudgetError, PrerequisiteError, line_to_copy
 from talm_sim.models.registry import has_traffic, in_process
-from talm_sim.runs.engines.base import Engine, Order, Played, open_engine
-from talm_sim.runs.engines.kept import KeptShards, keep_shards
+from talm_sim.runs.build import plan
+from talm_sim.runs.engines.base import Engine, Order, Played, open_engine, read_on
+from talm_sim.runs.engines.checks import modules_to_load
+from talm_sim.runs.engines.kept import KeptShards, ShardPlan, keep_shards, read_plan
 from talm_sim.runs.events import BudgetSpent, OnEvent, PartSpent, RunFinished, RunStarted, ShardsProgress
+from talm_sim.runs.files.manifest import dataset_digest
 from talm_sim.runs.judging import judge_names
 from talm_sim.runs.merging import merge_shards
+from talm_sim.runs.resolve import configure, override
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.runs.workers.checks import modules_to_load
 from talm_sim.tasks import Job, PersonOptions
 from talm_sim.tasks.answering import person_model
+from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario
 
-__all__ = ["run_elsewhere"]
+__all__ = ["resume_elsewhere", "run_elsewhere"]
 
 _LOOK_S: Final = 0.2
 _OF_COMMAND: Final = frozenset(
-    {
-        "on",
-        "workers",
-        "run_id",
-        "run_dir",
-        "gate",
-        "baseline",
-        "junit",
-        "summary",
-        "against",
-        "controls",
-        "display",
-        "quiet",
-        "log_level",
-        "name",
-    }
+    {"on", "run_id", "run_dir", "gate", "baseline", "junit", "summary", "against", "controls", "display", "quiet", "log_level", "name"}
 )
 """Options of the command, which the shards do not have."""
+_NOT_KEPT: Final = _OF_COMMAND - {"on"} | {"budget", "prices"}
+_CODE: Final = ("plugin", "agent", "tools_from")
 
 
-async def run_elsewhere(given: RunConfig, job: Job[Any], scenarios: Sequence[Scenario], on_event: OnEvent, *, command: str = "") -> StoredRun:
+async def run_elsewhere(
+    given: RunConfig, job: Job[Any], scenarios: Sequence[Scenario], on_event: OnEvent, *, command: str = "", again: bool = False
+) -> StoredRun:
     """Play a run by the engine of its `on`, and return it, merged.
 
     Args:
@@ -59,6 +54,7 @@ async def run_elsewhere(given: RunConfig, job: Job[Any], scenarios: Sequence[Sce
         scenarios: What is run, all of it.
         on_event: Receives progress events.
         command: As of `run`.
+        again: Whether it continues if it was begun.
 
     Raises:
         OutOfBudgetError: The budget is spent, and the shards are kept.
@@ -66,21 +62,64 @@ async def run_elsewhere(given: RunConfig, job: Job[Any], scenarios: Sequence[Sce
     """
     modules = modules_to_load(job, scenarios, judge_names(job))
     with closing(open_engine(str(job.config.on))) as engine:
-        kept = keep_shards(job, scenarios, engine.room)
+        of = read_on(str(job.config.on)).shards or min(engine.room, len({scenario.base for scenario in scenarios}))
+        config = json.loads(given.model_dump_json(exclude_unset=True, exclude={*_NOT_KEPT}))
+        begun = ShardPlan(version=__version__, shards=of, scenarios=dataset_digest(scenarios), config=config, command=command)
+        kept = keep_shards(begun, job, scenarios, again=again)
         elsewhere = _Elsewhere(engine, kept, job, on_event, command)
         try:
             await elsewhere.play(given.model_copy(update={"plugin": modules}))
         finally:
             kept.remove_unless_begun()
-    stored = await asyncio.to_thread(_merge, kept, command)
+    stored = await asyncio.to_thread(_merge, kept, command, job.config.max_connections)
     ends = {end.value: number for end, number in stored.terminations.items()}
     on_event(RunFinished(stored.id, stored.finished, stored.total, 0, ends, time.monotonic() - elsewhere.began))
     return stored
 
 
-def _merge(kept: KeptShards, command: str) -> StoredRun:
+async def resume_elsewhere(run: Path, overrides: Mapping[str, Any], shared: Shared, on_event: OnEvent) -> StoredRun:
+    """Continue a run of which there are shards only, as `run_elsewhere` plays it.
+
+    Args:
+        run: The directory that the run will have.
+        overrides: Operational options, and the code of the user's that the run was begun with.
+        shared: What the session opened.
+        on_event: Receives progress events.
+
+    Raises:
+        OutOfBudgetError: As of `run_elsewhere`.
+        PrerequisiteError: As of `run_elsewhere`; or the user does not name the code again, or an option would make it another run.
+    """
+    kept = read_plan(run)
+    assert kept is not None
+    given = kept.given(run)
+    if _code_words(overrides) != _code_words({**given.options, "plugin": given.plugin}):
+        raise PrerequisiteError(f"{run}: talm-sim does not start what a stored run names; continue with: {_resume_command(given, run)}")
+    overrides = {name: value for name, value in overrides.items() if name != "run_dir"}
+    otherwise = "start a new run with `talm-sim run` instead."
+    job = override(configure(given, {}, look_up=False), overrides, {Scope.OPERATIONAL}, verb="resume", otherwise=otherwise)
+    planned, scenarios = plan(job, shared)
+    return await run_elsewhere(job.config, planned, scenarios, on_event, command=kept.command, again=True)
+
+
+def _resume_command(config: RunConfig, run: Path) -> str:
+    """Return the command that continues a run; it names the code of the user's, because a stored run starts none by itself."""
+    words = _code_words({**config.options, "plugin": config.plugin})
+    limits = (("--budget", config.budget), ("--prices", config.budget and config.prices))
+    return line_to_copy("talm-sim", "resume", str(run), *words, *(str(word) for pair in limits if pair[1] for word in pair))
+
+
+def _code_words(options: Mapping[str, Any]) -> list[str]:
+    words = []
+    for name in _CODE:
+        value = options.get(name) or ()
+        words += [word for one in ((value,) if isinstance(value, str) else value) for word in (f"--{name.replace('_', '-')}", str(one))]
+    return words + ["--trust"] * bool(options.get("trust"))
+
+
+def _merge(kept: KeptShards, command: str, connections: int) -> StoredRun:
     paths = [kept.path(number) for number in kept.sizes]
-    stored = merge_shards(kept.run, paths, run_dir=kept.run.parent, command=command).run
+    stored = merge_shards(kept.run, paths, run_dir=kept.run.parent, command=command, max_connections=connections).run
     kept.remove()
     return stored
 
@@ -160,11 +199,12 @@ class _Elsewhere:
             try:
                 budgets = divide_budget(self._budget, len(due))
             except ValueError as err:
-                raise PrerequisiteError(f"--budget: {err} shards; use fewer --workers.") from None
+                raise PrerequisiteError(f"--budget: {err} shards; play fewer.") from None
             until = None if self._budget.minutes is None else time.time() + 60 * self._budget.minutes
-        orders = {}
-        for number, budget in zip(due, budgets, strict=True):
-            own = config.model_copy(update={"shard": self._kept.part(number), "budget": budget})
+        orders, most = {}, self._job.config.max_connections
+        for place, (number, budget) in enumerate(zip(due, budgets, strict=True)):
+            connections = max(1, most // len(due) + (place < most % len(due)))
+            own = config.model_copy(update={"shard": self._kept.part(number), "budget": budget, "max_connections": connections})
             text = own.model_dump_json(exclude_unset=True, exclude=set(_OF_COMMAND))
             orders[number] = self._order(name=self._kept.path(number).name, config=text, until=until)
         return orders
@@ -195,14 +235,7 @@ class _Elsewhere:
             self._on_event(ShardsProgress(count, sum(self._kept.sizes.values()), len(self._kept.sizes), left, shard, node, error))
 
     def _again(self) -> str:
-        return f"Continue with: {self._continues()}"
-
-    def _continues(self) -> str:
-        """Return what continues the run: the same command, with its name."""
-        name = self._kept.run.name
-        if not (on_command_line.get() and self._command):
-            return f'the same call with run_id="{name}"'
-        return self._command if self._job.config.run_id else f"{self._command} --run-id {name}"
+        return f"Continue with: {_resume_command(self._job.config, self._kept.run)}"
 
     def _start_event(self, look: Played | None, due: Sequence[int]) -> RunStarted:
         config, options, kept = self._job.config, self._job.options, self._kept
@@ -214,8 +247,10 @@ class _Elsewhere:
         shards = (
             f"{len(kept.sizes):,} shards" if len(kept.sizes) == kept.of else f"{len(kept.sizes):,} of {kept.of:,} shards (the others are empty)"
         )
-        notices = [f"{shards} {where}"]
-        if self._budget is not None and due:
+        connections = max(1, config.max_connections // max(1, len(due)))
+        each = f", each with {connections:,} of {config.max_connections:,} connections" if has_traffic(config.model) and due else ""
+        notices = [f"{shards} {where}{each}"]
+        if due and self._budget is not None:
             divided = {name: limit for name, limit in self._budget.model_dump(exclude_none=True).items() if name != "minutes"}
             parts = ", ".join(f"{name}={limit:g}" for name, limit in divided.items())
             notices += [f"budget: {parts} is divided evenly among {len(due):,} shards"] if parts else []
@@ -232,7 +267,7 @@ class _Elsewhere:
             person=person,
             person_traffic="" if not person else "on this machine" if in_process(person) else str(config.models),
             notices=tuple(notices),
-            continues=self._continues(),
+            continues=_resume_command(self._job.config, self._kept.run),
         )
 
 

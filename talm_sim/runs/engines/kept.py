@@ -13,23 +13,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from talm_sim import __version__
+from pydantic import BaseModel, ConfigDict, Field
+
 from talm_sim.common.plain_files import UnfitFileError, read_text
 from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.common.shards import part_of
-from talm_sim.config import Scope
+from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, RunExistsError, line_to_copy
 from talm_sim.runs.events import EpisodeFinished, RunEvent, RunStarted
-from talm_sim.runs.files.manifest import check_name, dataset_digest, new_run_ids
+from talm_sim.runs.files.manifest import check_name, new_run_ids
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import Job
 from talm_sim.types import Scenario
 
-__all__ = ["MARKER", "KeptShards", "ShardProgress", "keep_shards"]
+__all__ = ["MARKER", "KeptShards", "ShardPlan", "ShardProgress", "find_kept", "keep_shards", "kept_runs", "read_plan"]
 
 MARKER: Final = "here"
 """Name of the file whose content says that a node sees the directory."""
 _PLAN: Final = "plan.json"
+_SHARDS: Final = ".shards"
 _COUNT: Final = ".count"
 _LARGEST: Final = 2**20
 _EVERY_S: Final = 1.0
@@ -131,43 +133,87 @@ class KeptShards:
             shutil.rmtree(grave)
 
 
-def keep_shards(job: Job[Any], scenarios: Sequence[Scenario], room: int) -> KeptShards:
+class ShardPlan(BaseModel):
+    """What was begun, as the file `plan.json` beside the shards has it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: str
+    """The version of talm-sim."""
+    shards: int = Field(ge=1)
+    scenarios: str
+    """Digest of what is run, all of it."""
+    config: dict[str, Any]
+    """The configuration as it was given, without what belongs to the command."""
+    command: str
+
+    def given(self, run: Path) -> RunConfig:
+        """Return the configuration of the run with this directory.
+
+        Raises:
+            PrerequisiteError: It is none.
+        """
+        try:
+            return RunConfig.model_validate_json(json.dumps({**self.config, "run_dir": str(run.parent), "run_id": run.name}))
+        except ValueError:
+            raise _damaged(run) from None
+
+
+def find_kept(run: Path | str, run_dir: Path) -> Path | None:
+    """Return the directory that a run will have of which there are shards only; None if there are none, or the run exists."""
+    path = Path(run)
+    path = run_dir / path if len(path.parts) < 2 else path
+    return path if path.name and (_place_of(path) / _PLAN).is_file() and not path.exists() else None
+
+
+def kept_runs(run_dir: Path) -> list[Path]:
+    """Return the directories that runs will have of which there are shards only."""
+    names = (path.parent.name[1:].removesuffix(_SHARDS) for path in run_dir.glob(f".*{_SHARDS}/{_PLAN}"))
+    return [path for name in sorted(names) if (path := find_kept(name, run_dir)) is not None]
+
+
+def read_plan(run: Path) -> ShardPlan | None:
+    """Read what was begun of a run; None if nothing was.
+
+    Raises:
+        PrerequisiteError: It is damaged.
+    """
+    try:
+        return ShardPlan.model_validate_json(read_text(_place_of(run) / _PLAN, _LARGEST))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnfitFileError, ValueError):
+        raise _damaged(run) from None
+
+
+def keep_shards(plan: ShardPlan, job: Job[Any], scenarios: Sequence[Scenario], *, again: bool) -> KeptShards:
     """Make the directory of a run's shards, or find the one of a command that was interrupted.
 
     Args:
+        plan: What is to be done.
         job: The run.
         scenarios: What is run, all of it.
-        room: How many shards the engine can play at the same time.
+        again: Whether a run of this name that was begun is continued, with the number of shards that it has.
 
     Raises:
-        PrerequisiteError: The run exists; its shards were begun with other options; or the directory cannot be written.
+        RunExistsError: A run of this name exists, or was begun.
+        PrerequisiteError: The shards there are of another run, or the directory cannot be written.
     """
-    run = _free_place(job)
-    place = run.with_name(f".{run.name}.shards")
-    bases = {scenario.base for scenario in scenarios}
-    given = job.config.workers if "workers" in job.config.model_fields_set else None
-    plan = {
-        "version": __version__,
-        "shards": given or min(room, len(bases)),
-        "scenarios": dataset_digest(scenarios),
-        "options": job.values(Scope.GENERATION, Scope.SCORING) | {"tools": job.config.tools, "models": job.config.models},
-    }
-    plan = json.loads(json.dumps(plan, default=str))
+    run = _free_place(job, again=again)
+    place, before = _place_of(run), read_plan(run)
+    for what, same in () if before is None else (("version of talm-sim", "version"), ("set of scenarios", "scenarios")):
+        if getattr(before, same) != getattr(plan, same):
+            raise PrerequisiteError(f"{run}: was begun with another {what}; choose another --run-id, or delete {place}.")
     token = secrets.token_hex(16)
     try:
         sweep(run.parent)
         place.mkdir(parents=True, exist_ok=True)
-        before = _read_plan(place)
         if before is None:
-            _write(place / _PLAN, json.dumps(plan, indent=2))
-        elif given is None:
-            plan["shards"] = before.get("shards")
+            _write(place / _PLAN, plan.model_dump_json(indent=2))
         _write(place / MARKER, token)
     except OSError as err:
         raise PrerequisiteError(f"{run.parent}: cannot be written ({err.strerror or err}); choose another --run-dir.") from None
-    if before is not None:
-        _check_same(before, plan, place, run.name)
-    of, epochs = int(plan["shards"]), job.config.epochs
+    of, epochs = (before or plan).shards, job.config.epochs
     sizes: dict[int, int] = {}
     for scenario in scenarios:
         number = part_of(scenario.base, of)
@@ -175,49 +221,27 @@ def keep_shards(job: Job[Any], scenarios: Sequence[Scenario], room: int) -> Kept
     return KeptShards(run, place, token, of, dict(sorted(sizes.items(), key=lambda one: (-one[1], one[0]))))
 
 
-def _free_place(job: Job[Any]) -> Path:
+def _free_place(job: Job[Any], *, again: bool) -> Path:
     """Return the directory of a run that does not exist."""
     config = job.config
     if config.run_id is None:
         places = (config.run_dir / name for name in new_run_ids(config))
-        return next(one for one in places if not one.exists() and not one.with_name(f".{one.name}.shards").exists())
+        return next(one for one in places if not one.exists() and not _place_of(one).exists())
     check_name(config.run_id, "--run-id")
     run = config.run_dir / config.run_id
-    if run.exists():
-        again = line_to_copy("talm-sim", "resume", str(run))
-        raise RunExistsError(f"{run}: a run of this name exists; choose another --run-id, or continue it with: {again}")
+    if run.exists() or (not again and (_place_of(run) / _PLAN).exists()):
+        command = line_to_copy("talm-sim", "resume", str(run))
+        raise RunExistsError(f"{run}: a run of this name exists; choose another --run-id, or continue it with: {command}")
     return run
 
 
-def _read_plan(place: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads(read_text(place / _PLAN, _LARGEST))
-    except FileNotFoundError:
-        return None
-    except (OSError, UnfitFileError, ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("options"), dict) or type(found.get("shards")) is not int:
-        raise PrerequisiteError(f"{place / _PLAN}: is damaged; choose another --run-id, or delete {place}.")
-    return found
+def _place_of(run: Path) -> Path:
+    return run.with_name(f".{run.name}{_SHARDS}")
 
 
-def _check_same(before: Mapping[str, Any], plan: Mapping[str, Any], place: Path, name: str) -> None:
-    """Refuse to continue shards with other options: they would be two experiments."""
-    fix = f"give the same, choose another --run-id, or delete {place}."
-    if before["shards"] != plan["shards"]:
-        raise PrerequisiteError(f"--run-id {name}: its {before['shards']} shards were begun, not {plan['shards']}; {fix}")
-    for key in {**before["options"], **plan["options"]}:
-        then, now = before["options"].get(key), plan["options"].get(key)
-        if then != now:
-            flag = f"--{key.replace('_', '-')}"
-            raise PrerequisiteError(f"--run-id {name}: its shards were begun with {flag} {_words(then)}, not {_words(now)}; {fix}")
-    for key, what in (("version", "another version of talm-sim"), ("scenarios", "other scenarios")):
-        if before.get(key) != plan[key]:
-            raise PrerequisiteError(f"--run-id {name}: its shards were begun with {what}; choose another --run-id, or delete {place}.")
-
-
-def _words(value: Any) -> str:
-    return "none" if value in (None, "", [], {}) else f"'{str(value)[:60]}'"
+def _damaged(run: Path) -> PrerequisiteError:
+    place = _place_of(run)
+    return PrerequisiteError(f"{place / _PLAN}: is damaged; choose another --run-id, or delete {place}.")
 
 
 def _write(path: Path, text: str) -> None:

@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 from importlib import metadata
 from operator import not_
 from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from talm_sim.common.digests import digest
 from talm_sim.common.plain_files import read_bytes
@@ -90,6 +91,12 @@ class RunManifest(BaseModel):
     """Versions of Python and of the packages that matter to the results."""
     notes: dict[str, str] = Field(default_factory=dict)
     """What else a reader should know, for example where an imported run comes from."""
+
+    @field_validator("config", mode="before")
+    @classmethod
+    def _leave_out_workers(cls, config: Any) -> Any:
+        """Read what earlier versions wrote: how many processes played the run."""
+        return {name: value for name, value in config.items() if name != "workers"} if isinstance(config, dict) else config
 
 
 def dataset_digest(scenarios: Sequence[Scenario]) -> str:

@@ -180,13 +180,12 @@ class RunStore:
         """Note that an attempt begins, so that the next one after a kill has another number; what a failed one left goes, verdicts and all."""
         self._writer.enqueue(lambda conn: start_attempt(conn, episode_id, attempt))
 
-    async def finish(self, episode: Episode, position: int, verdicts: Sequence[Verdict] = ()) -> Episode:
+    async def finish(self, episode: Episode, position: int) -> Episode:
         """Commit a finished episode.
 
         Args:
             episode: The episode; no longer waiting from now on.
             position: Place of its scenario in the run's order; of a shard, in the whole's.
-            verdicts: What judges have said of it already; not kept of an episode that is kept in part.
 
         Returns:
             The episode as it is kept; see `write_episode`.
@@ -196,8 +195,6 @@ class RunStore:
         def change(conn: sqlite3.Connection) -> None:
             nonlocal kept
             kept = write_episode(conn, episode, position)
-            for verdict in verdicts if kept is episode else ():
-                write_verdict(conn, verdict)
 
         await self._writer.commit(change)
         return kept

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field, FiniteFloat, TypeAdapter,
 
 from talm_sim.errors import PrerequisiteError, format_names, line_to_copy, suggest_nearest
 from talm_sim.runs.files.database import DATABASE, check_stored, unpack
-from talm_sim.runs.files.sealing import row, rows
+from talm_sim.runs.files.sealing import rows
 from talm_sim.types import Decision, Episode, Event, Measured, ModelTurn, PersonRequest, Scenario, Termination, Verdict
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "read_request",
     "read_waiting",
     "scenario",
-    "scenario_named",
     "scenarios",
     "started_episodes",
     "verdict",
@@ -110,12 +109,6 @@ def scenarios(conn: sqlite3.Connection) -> Iterator[Scenario]:
     """The run's scenarios in order."""
     for _, scenario_id, _, body in rows(conn, "scenarios", "ORDER BY position"):
         yield scenario(body, scenario_id)
-
-
-def scenario_named(conn: sqlite3.Connection, scenario_id: str) -> Scenario:
-    """One scenario of the run, which there must be."""
-    *_, body = row(conn, "scenarios", "WHERE id = ?", (scenario_id,))
-    return scenario(body, scenario_id)
 
 
 def episodes(conn: sqlite3.Connection, group: str | None = None, *, without: Set[str] = frozenset()) -> Iterator[Episode]:

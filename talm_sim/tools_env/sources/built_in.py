@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextvars import ContextVar
-from dataclasses import dataclass
 
-from talm_sim.tools_env.restarts import Recovered
 from talm_sim.tools_env.service.process import ToolService, read_tools
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.http import HttpSource
 
-__all__ = ["BuiltInTools", "RunningService", "open_built_in", "running_service"]
-
-
-@dataclass(frozen=True, slots=True)
-class RunningService:
-    """A service that another process has started."""
-
-    base_url: str
-    recover: Callable[[str], Recovered]
-    """As of `ToolService`; it may be called in any thread."""
-
-
-running_service: ContextVar[RunningService | None] = ContextVar("talm_sim_running_service", default=None)
-"""The service that is used in place of a new one; None to start one."""
+__all__ = ["BuiltInTools", "open_built_in"]
 
 
 class BuiltInTools(HttpSource):
@@ -37,24 +20,20 @@ class BuiltInTools(HttpSource):
 
     def __init__(self, service: ToolService) -> None:
         super().__init__(service.base_url, read_tools(service.base_url), recover=service.recover)
-        self.service = service
+        self._service = service
 
     async def aclose(self) -> None:
         """Stop the service, too."""
         await super().aclose()
-        await asyncio.to_thread(self.service.stop)
+        await asyncio.to_thread(self._service.stop)
 
 
-async def open_built_in(request: SourceRequest) -> HttpSource:
-    """Start the service, or take the one that runs already.
+async def open_built_in(request: SourceRequest) -> BuiltInTools:
+    """Start the service.
 
     Raises:
         PrerequisiteError: It does not start, or does not answer.
     """
-    running = running_service.get()
-    if running is not None:
-        tools = await asyncio.to_thread(read_tools, running.base_url)
-        return HttpSource(running.base_url, tools, recover=running.recover)
     service = ToolService()
 
     def start() -> BuiltInTools:

@@ -21,7 +21,6 @@ from talm_sim.runs.events import (
     RunStarted,
     ServersChanged,
     ToolsRestarted,
-    WorkerReplaced,
 )
 from talm_sim.types import Termination
 
@@ -218,17 +217,15 @@ def test_plain_says_nothing_between_a_question_and_its_answer() -> None:
 
 
 @pytest.mark.parametrize("name", ["plain", "full", "json", "none"])
-def test_tools_and_workers_that_died_are_told_whatever_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tools_that_died_are_told_whatever_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     screen, why = console(), "killed by SIGKILL"
     with open_display(name, screen) as display:
         display(started())
         display(ToolsRestarted(why))
-        display(WorkerReplaced(why))
     shown = text_of(screen).splitlines()
-    assert "a worker was killed by SIGKILL; another one plays its episodes again" in shown
     assert f"the tool service died ({why}): it was restarted, which happens once per command; unanswered calls are sent again" in shown
     out = [json.loads(one) for one in capsys.readouterr().out.splitlines()[1:]]
-    told = [{"event": "tools_restarted", "reason": why}, {"event": "worker_replaced", "reason": why}]
+    told = [{"event": "tools_restarted", "reason": why}]
     assert out == (told if name == "json" else [])
 
 

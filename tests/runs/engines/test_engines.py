@@ -22,6 +22,7 @@ from talm_sim.runs.events import BudgetSpent, RunEvent, RunFinished, RunStarted,
 from talm_sim.runs.files import lease
 from talm_sim.runs.stored_run import StoredRun
 from tests.runs.engines.here import blind, engine
+from tests.runs.recorded_world import make_world
 
 OPTIONS: dict[str, Any] = {"split": "underspecified", "limit": "6", "model": "sim/oracle", "tools": "replay", "progress": False}
 
@@ -55,13 +56,13 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
 def test_the_run_is_what_one_process_plays(tmp_path: Path, alone: StoredRun, change: Callable[[Order], Order]) -> None:
     events: list[RunEvent] = []
     with engine(change) as here:
-        run = play(tmp_path, on="here://node:1", workers=4, on_event=events.append)
+        run = play(tmp_path, on="here:4://node:1", on_event=events.append)
     assert (here.addresses, here.closed) == (["node:1"], 1)
     assert content(run) == content(alone)
     assert run.summary_records() == [{**one, "run": "many"} if "run" in one else one for one in alone.summary_records()]
     assert run.judged and run.closed and not hidden(tmp_path)
     assert sum(one.rows for one in run.shards) == 6 and {one.part.partition("/")[2] for one in run.shards} == {"4"}
-    assert run.manifest.config.on is None and run.manifest.config.shard is None and run.manifest.config.workers == 1
+    assert run.manifest.config.on is None and run.manifest.config.shard is None
     start = next(event for event in events if isinstance(event, RunStarted))
     where = "are played in" if change is not blind else "are fetched from their nodes"
     assert where in start.notices[0] and start.total == 6 and start.path == str(tmp_path / "many")
@@ -87,15 +88,15 @@ def test_a_shard_that_fails_is_named_and_the_same_call_plays_the_rest(tmp_path: 
         return order
 
     with engine(fail_two) as here, pytest.raises(PrerequisiteError) as failed:
-        play(tmp_path, workers=4)
+        play(tmp_path, on="here:4")
     assert re.search(
         r"2 of 3 shards failed, for example ./4: its nodes failed \(the lights went out\)\. The others are kept\.", str(failed.value)
     )
-    assert 'Continue with: the same call with run_id="many"' in str(failed.value)
+    assert f"Continue with: talm-sim resume {tmp_path / 'many'}" in str(failed.value)
     assert here.closed == 1 and not (tmp_path / "many").exists() and hidden(tmp_path) == [".many.shards"]
     assert talm_sim.list_runs(tmp_path) == []
-    with engine() as here:
-        run = play(tmp_path)  # the number of shards is remembered
+    with engine(room=9) as here:
+        run = talm_sim.resume("many", run_dir=tmp_path)  # the number of shards is remembered
     assert sorted(order.name for order in here.orders if order.name) == sorted(failing)
     assert content(run) == content(alone) and not hidden(tmp_path)
 
@@ -118,7 +119,7 @@ def test_a_shard_that_a_node_began_is_resumed_by_another(tmp_path: Path, alone: 
         return order
 
     with engine(begin):
-        run = play(tmp_path, workers=2)
+        run = play(tmp_path, on="here:2")
     assert content(run) == content(alone)
     assert time.monotonic() - waited[0] > 1.0
 
@@ -129,33 +130,56 @@ def test_nothing_is_continued_with_other_options(tmp_path: Path) -> None:
             raise PrerequisiteError("gone.")
         return order
 
+    world = make_world(tmp_path)
+    many = world["run_dir"] / "many"
     with engine(fail), pytest.raises(PrerequisiteError):
-        play(tmp_path, workers=3)
+        play(**world, on="here:3")
     with engine() as here:
+        with pytest.raises(PrerequisiteError, match="a run of this name exists; choose another run_id, or continue it with: talm-sim resume"):
+            play(**world)
         for options, said in (
-            ({"seed": 5}, "begun with seed '0', not '5'"),
-            ({"workers": 2}, "its 3 shards were begun, not 2"),
-            ({"limit": "5"}, "begun with limit '6', not '5'"),
-            ({"tools": "live"}, "begun with tools 'replay', not 'live'"),
+            ({"seed": 5}, "seed would change from '0' to '5'"),
+            ({"on": "here"}, "on belongs to"),
+            ({"agent": "brought:agent"}, "does not start what a stored run names; continue with: talm-sim resume"),
         ):
             with pytest.raises(PrerequisiteError, match=said):
-                play(tmp_path, **options)
+                talm_sim.resume(many, **options)
+        world["scenarios"].write_text(world["scenarios"].read_text(encoding="utf-8").replace("How far", "How"), encoding="utf-8")
+        with pytest.raises(PrerequisiteError, match="was begun with another set of scenarios"):
+            talm_sim.resume(many)
         assert here.orders == []
-        plan = tmp_path / ".many.shards" / "plan.json"
-        for text in ("[]", "{", json.dumps({"shards": "3", "options": {}})):
+        plan = many.with_name(".many.shards") / "plan.json"
+        for text in ("[]", "{", json.dumps({**json.loads(plan.read_text()), "shards": "x"})):
             plan.write_text(text)
             with pytest.raises(PrerequisiteError, match=r"plan\.json: is damaged"):
-                play(tmp_path)
+                talm_sim.resume(many)
+
+
+def test_code_of_the_users_is_named_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stored run starts no code by itself: not the agent, not a plugin, not the tools."""
+    (tmp_path / "mine.py").write_text("async def agent(messages, tools):\n    return 'Yes'\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    options = {**OPTIONS, "run_dir": tmp_path, "run_id": "many", "on": "here"}
+    del options["model"]
+    with engine(lambda order: replace(order, until=1.0)), pytest.raises(OutOfBudgetError) as stopped:
+        talm_sim.run(**options, agent="mine:agent", plugin=("mine",), budget="minutes=5")
+    command = f"talm-sim resume {tmp_path / 'many'} --plugin mine --agent mine:agent"
+    assert str(stopped.value).endswith(f"{command} --budget minutes=5")
+    with engine() as here:
+        with pytest.raises(PrerequisiteError, match=f"continue with: {command}$"):
+            talm_sim.resume("many", run_dir=tmp_path, agent="mine:agent")
+        assert talm_sim.resume("many", run_dir=tmp_path, agent="mine:agent", plugin=("mine",)).finished == 6
+    assert all(json.loads(order.config)["options"]["agent"] == "mine:agent" for order in here.orders if order.name)
 
 
 def test_a_run_that_exists_is_not_played_again_and_a_new_name_is_free(tmp_path: Path) -> None:
     with engine() as here:
-        first = play(tmp_path, None, workers=1)
+        first = play(tmp_path, None, on="here:1")
         with pytest.raises(PrerequisiteError, match="a run of this name exists"):
             play(tmp_path, first.id)
         with pytest.raises(PrerequisiteError, match="is not a run name"):
             play(tmp_path, "../up")
-        assert play(tmp_path, None, workers=1).id != first.id
+        assert play(tmp_path, None, on="here:1").id != first.id
     assert len([order for order in here.orders if order.name]) == 2
 
 
@@ -170,7 +194,7 @@ def test_a_budget_is_divided_and_its_time_is_that_of_the_command(tmp_path: Path)
     events: list[RunEvent] = []
     with engine() as here:
         with pytest.raises(OutOfBudgetError, match=r"the budget is spent: \d of 6 episodes are finished, all kept. Continue with"):
-            play(tmp_path, workers=3, budget="requests=7,minutes=0.0001", on_event=events.append)
+            play(tmp_path, on="here:3", budget="requests=7,minutes=0.0001", on_event=events.append)
         texts = [talm_sim.RunConfig.model_validate_json(order.config).budget for order in here.orders if order.name]
         assert sorted(texts) == ["requests=2", "requests=2", "requests=3"]
         assert all(order.until is not None and order.until < time.time() for order in here.orders if order.name)
@@ -178,9 +202,9 @@ def test_a_budget_is_divided_and_its_time_is_that_of_the_command(tmp_path: Path)
         assert start.notices[1:] == ("budget: requests=7 is divided evenly among 3 shards",)
         (spent,) = (event for event in events if isinstance(event, BudgetSpent))
         assert spent.limits == {"requests": 7, "minutes": 0.0001} and spent.left["episodes"] > 0
-        with pytest.raises(PrerequisiteError, match="budget: requests=2 cannot be divided among 3 shards; use fewer workers"):
-            play(tmp_path, budget="requests=2")
-        assert play(tmp_path, budget="minutes=5").finished == 6
+        with pytest.raises(PrerequisiteError, match="budget: requests=2 cannot be divided among 3 shards; play fewer"):
+            talm_sim.resume(tmp_path / "many", budget="requests=2")
+        assert talm_sim.resume(tmp_path / "many", budget="minutes=5").finished == 6
 
 
 def test_recordings_are_not_made_where_they_would_be_lost(tmp_path: Path) -> None:
@@ -192,6 +216,9 @@ def test_recordings_are_not_made_where_they_would_be_lost(tmp_path: Path) -> Non
     ("options", "said"),
     [
         ({"on": "rya"}, "on rya: there is no engine 'rya'. Did you mean 'ray'?"),
+        ({"on": "here:0"}, "after the engine comes a number of shards from 1 to 10,000, as in here:4"),
+        ({"on": "local://x"}, "processes of this machine have no address"),
+        ({"workers": 2}, 'is gone: processes of this machine play a run with on="local:N"'),
         ({"shard": "1/2"}, 'cuts the run into shards itself; leave out shard="1/2"'),
         ({"human": "terminal"}, "human terminal asks through one run's queue"),
         ({"human": "simulated", "ask_limit_run": 3}, "ask_limit_run counts the questions of a whole run"),
@@ -208,12 +235,32 @@ def test_what_cannot_be_moved_is_refused_in_a_line_before_anything_is_opened(tmp
     assert (here.addresses, [*tmp_path.iterdir()]) == ([], [])
 
 
-def test_a_stored_run_and_a_grid_are_not_played_elsewhere(tmp_path: Path, alone: StoredRun) -> None:
+def test_a_stored_run_is_not_played_elsewhere(alone: StoredRun) -> None:
     for work in (talm_sim.resume, talm_sim.judge):
-        with pytest.raises(PrerequisiteError, match="plays new runs alone"):
+        with pytest.raises(PrerequisiteError, match="on belongs to `talm-sim run`"):
             work(alone, on="ray")
-    with pytest.raises(PrerequisiteError, match="plays single runs"):
-        talm_sim.ablate(talm_sim.RunConfig(on="ray", run_dir=tmp_path), {"seed": [0, 1]})
+
+
+def test_the_cells_of_a_grid_are_played_and_continue(tmp_path: Path) -> None:
+    failing: list[str] = []
+
+    def fail_one(order: Order) -> Order:
+        if order.name and not failing:
+            failing.append(order.name)
+            raise PrerequisiteError("its nodes failed.")
+        return order
+
+    over = {"seed": [0, 1], "judge": [(), ("reference",)]}
+    base = {**OPTIONS, "on": "here:2", "run_dir": tmp_path}
+    with pytest.raises(PrerequisiteError, match="ablate: budget counts what one process spends"):
+        talm_sim.ablate(over=over, **base, budget="requests=5")
+    with engine(fail_one):
+        with pytest.raises(PrerequisiteError, match="its nodes failed"):
+            talm_sim.ablate(over=over, **base)
+        grid = talm_sim.ablate(over=over, **base)
+    assert [cell.run.finished for cell in grid.cells] == [6, 6, 6, 6]
+    assert [len(cell.run.shards) for cell in grid.cells] == [2, 0, 2, 0], "a cell that differs in its judges has the episodes of the other"
+    assert not hidden(tmp_path) and all(cell.run.manifest.config.on is None for cell in grid.cells)
 
 
 def test_ray_that_is_not_installed_is_said_with_the_command_that_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

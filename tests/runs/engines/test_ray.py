@@ -62,7 +62,7 @@ def test_two_of_four_nodes_are_killed_and_nothing_is_lost_or_twice(tmp_path: Pat
     command = [sys.executable, "-m", "talm_sim", "run", *OPTIONS, "--run-dir", str(run_dir)]
     with cluster(4, tmp_path_factory.mktemp("r")) as (nodes, environment):
         assert nodes.stdin is not None and nodes.stdout is not None
-        many = [*command, "--run-id", "many", "--on", "ray", "--workers", "16", "--display", "plain"]
+        many = [*command, "--run-id", "many", "--on", "ray:16", "--display", "plain"]
         with subprocess.Popen(many, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as process:
             killed = []
             for _ in range(2):
