@@ -160,7 +160,7 @@ def test_what_is_to_be_installed_is_declared() -> None:
 def test_forecasts_of_the_reproduction_are_what_the_published_data_gives(bench_data: Path, tmp_path: Path) -> None:
     """What each dry run prints over the real queries and dialogues is in the page's tables, figure by figure."""
     if explain_no_sandbox():
-        pytest.skip("this system has no namespaces")
+        pytest.skip("no sandbox: see talm-sim doctor")
     (tmp_path / "Fail-TaLMs").symlink_to(bench_data / "failtalms")
     (tmp_path / "DAMO-ConvAI").mkdir()
     (tmp_path / "DAMO-ConvAI" / "api-bank").symlink_to(bench_data / "apibank")

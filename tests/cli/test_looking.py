@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from talm_sim.tasks.talm.groups import GROUPS
-from talm_sim.tools_env.sources.sandbox import explain_no_sandbox, network_files
+from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
+from talm_sim.tools_env.sources.sandbox_walls import network_files
 
 Talm = Callable[..., tuple[int, str, str]]
 SECRET = "sk-do-not-print-me-0123456789"
@@ -74,7 +75,7 @@ def test_doctor_says_why_there_is_no_sandbox(talm: Talm, monkeypatch: pytest.Mon
         code, out, _ = talm("doctor")
     finally:
         explain_no_sandbox.cache_clear()
-    said = "sandbox not available, so code of tool folders is not run: it needs Linux and the program `unshare`"
+    said = "sandbox not available, so code of tool folders is not run: it needs Linux and bubblewrap: apt install bubblewrap"
     assert code == 0 and said in " ".join(out.split())
 
 

@@ -13,7 +13,7 @@ from tests.runs.test_tool_sources import write_scenarios
 from tests.tools_env.sources.worlds import write_folder
 
 Talm = Callable[..., tuple[int, str, str]]
-walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
+walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
 pytestmark = pytest.mark.usefixtures("nothing_given")
 
 

@@ -34,7 +34,7 @@ KINDS = [
     "given",
     "openapi",
     pytest.param("mcp", marks=needs_mcp),
-    pytest.param("fail-talms", marks=pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")),
+    pytest.param("fail-talms", marks=pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")),
 ]
 
 
@@ -92,13 +92,15 @@ def test_a_run_with_tools_of_ones_own_is_replayed_without_them(kind: str, tmp_pa
     assert "13 is not a number to double" in events[1][1].result
 
 
-@pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
+@pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
 def test_a_sandbox_that_cannot_be_started_is_no_failure_of_the_tool_and_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = shutil.which("unshare")
+    real = shutil.which("bwrap")
     (tmp_path / "bin").mkdir()
     (tmp_path / "theirs").mkdir()
-    program = tmp_path / "bin" / "unshare"
-    program.write_text(f'#!/bin/sh\nmkdir {tmp_path}/first || {{ echo No space left on device >&2; exit 1; }}\nexec {real} "$@"\n', "utf-8")
+    program = tmp_path / "bin" / "bwrap"
+    program.write_text(
+        f'#!/bin/sh\n[ $1 = --help ] || mkdir {tmp_path}/first || {{ echo No space left on device >&2; exit 1; }}\nexec {real} "$@"\n', "utf-8"
+    )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     scenarios = write_scenarios(tmp_path, 4, 21, 34)

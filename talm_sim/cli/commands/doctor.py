@@ -20,7 +20,8 @@ from talm_sim.cli.terminal.console import print_page, stderr
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.extensions import list_installed
 from talm_sim.tasks.registry import list_tasks
-from talm_sim.tools_env.sources.sandbox import explain_no_sandbox, network_files
+from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
+from talm_sim.tools_env.sources.sandbox_walls import network_files
 
 __all__ = ["command"]
 

@@ -21,12 +21,13 @@ from pydantic import Field, ValidationError
 from talm_sim.common.plain_files import LARGEST_DOCUMENT, read_text
 from talm_sim.common.tool_files import HUMAN_TOOL, FunctionKey, function_key, function_names, spec_of_function, tool_of_file
 from talm_sim.common.typed_options import fault_of
-from talm_sim.errors import PrerequisiteError, ProviderError
+from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import posted, unexecuted_response
 from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest
 from talm_sim.tools_env.sources.registry import SourceKind
-from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox, find_missing_modules
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox
+from talm_sim.tools_env.sources.sandbox_walls import missing_modules
 from talm_sim.tools_env.sources.tool_code import ToolCode, read_code
 from talm_sim.types import JsonObject, ToolSpec
 
@@ -229,11 +230,7 @@ async def open_fail_talms(request: SourceRequest) -> ToolFolder:
             reach = "with the network of this machine" if network else "no network"
             raise PrerequisiteError(f"contains code ({CODE}); add --trust to run it in a sandbox: {reach}, 1 GiB, 10 s per call.")
         check_sandbox(tools.code_folders)
-    if tools.modules:
-        try:
-            tools.note_missing(await find_missing_modules(tools.modules))
-        except ProviderError as err:
-            raise PrerequisiteError(str(err)) from None
+    tools.note_missing(missing_modules(tools.modules))
     return tools
 
 

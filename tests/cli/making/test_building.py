@@ -13,7 +13,7 @@ from talm_sim.tools_env.sources import sandbox
 from tests.models.loopback import Answer, Seen, chat_answer, loopback
 
 Talm = Callable[..., tuple[int, str, str]]
-pytestmark = pytest.mark.skipif(bool(sandbox.explain_no_sandbox()), reason="this system has no namespaces")
+pytestmark = pytest.mark.skipif(bool(sandbox.explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
 BUILD = ("tools", "build", "docs", "--out", "made", "--model", "openai-api/toy/m", "--trust", "--cassettes", "tapes")
 CODE = """
 import json, urllib.request

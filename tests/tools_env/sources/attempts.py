@@ -13,6 +13,7 @@ import shutil
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -35,6 +36,7 @@ NUMBERS = {
 SESSION_KEYRING = -3
 NEW_USER, NEW_MOUNT, NEW_NET, NEW_PID = 0x10000000, 0x20000, 0x40000000, 0x20000000
 SIGCHLD = 17
+ACCESS_LIST = struct.pack("<I" + "HHI" * 3, 2, 1, 7, 0xFFFFFFFF, 4, 0, 0xFFFFFFFF, 0x20, 0, 0xFFFFFFFF)
 given: dict[str, Any] = {}
 """What there is outside: places, ports, numbers of processes."""
 
@@ -51,6 +53,11 @@ def libc(name: str, *arguments: Any) -> bool:
     if getattr(LIBC, name)(*arguments):
         raise OSError(ctypes.get_errno(), name)
     return True
+
+
+def libc_number(name: str, *arguments: Any) -> int:
+    done: int = getattr(LIBC, name)(*arguments)
+    return done
 
 
 def read(place: str) -> str:
@@ -72,6 +79,12 @@ def change(place: str) -> str:
     with open(place, "r+") as file:
         file.write("#")
     return place
+
+
+def changed(place: str | int, how: Callable[[Any], object]) -> bool:
+    before = os.stat(place)
+    how(place)
+    return os.stat(place) != before
 
 
 def by_link(target: str) -> str:
@@ -171,6 +184,7 @@ def reach(family: int, kind: int, address: Any) -> bool:
         one.settimeout(2)
         one.connect(address)
         one.send(b"out")
+        one.send(b"out")  # the second datagram fails where nobody heard the first
     return True
 
 
@@ -194,16 +208,6 @@ def fill() -> str:
             file.write(bytes(1 << 20))
             file.flush()
     return "more than 64 MiB"
-
-
-def many_files() -> str:
-    try:
-        for number in range(1001):
-            open(f"/tmp/many{number}", "w").close()
-        return "more than 1,000 files"
-    finally:
-        for one in glob.glob("/tmp/many*"):
-            os.unlink(one)
 
 
 def larger_limit(kind: int) -> bool:
@@ -317,8 +321,12 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "change api.py": lambda: change(in_folder("api.py")),
     "take away api.py": lambda: os.unlink(in_folder("api.py")) or "gone",
     "rename api.py": lambda: os.rename(in_folder("api.py"), "/tmp/api.py") or "gone",
-    "another mode of api.py": lambda: os.chmod(in_folder("api.py"), 0o777) or "changed",
-    "another time of api.py": lambda: os.utime(in_folder("api.py"), (0, 0)) or "changed",
+    "another mode of api.py": lambda: changed(in_folder("api.py"), lambda place: os.chmod(place, 0o777)),
+    "another time of api.py": lambda: changed(in_folder("api.py"), lambda place: os.utime(place, (0, 0))),
+    "another mode of a device": lambda: changed("/dev/null", lambda place: os.chmod(place, 0o600)),
+    "another time of a device": lambda: changed("/dev/null", lambda place: os.utime(place, (0, 0))),
+    "an access list of a device": lambda: os.setxattr("/dev/null", "system.posix_acl_access", ACCESS_LIST) or "changed",
+    "another mode of a standard file": lambda: changed(1, lambda place: os.fchmod(place, 0)),
     "an attribute of api.py": lambda: os.setxattr(in_folder("api.py"), "user.x", b"1") or "changed",
     "a folder of its own": lambda: os.mkdir(in_folder("mine")) or "made",
     "a pipe": lambda: os.mkfifo(in_folder("f.json")) or "made",
@@ -412,9 +420,11 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "10 GB": lambda: len(bytearray(10 << 30)),
     "much shared memory": greedy_with_others,
     "memory of no process": lambda: system("memfd_create", b"x", 0) >= 0,
+    "queues of System V": lambda: libc_number("msgget", 0, 0o1600) >= 0,
+    "semaphores of System V": lambda: libc_number("semget", 0, 32000, 0o1600) >= 0,
+    "a queue": lambda: libc_number("mq_open", b"/talm-sim-attempt", os.O_CREAT | os.O_RDWR, 0o600, None) >= 0,
     "memory of System V": lambda: system("shmget", 0, 1 << 20, 0o1600) >= 0,
     "more than 64 MiB in /tmp": fill,
-    "more than 1,000 files in /tmp": many_files,
     "a larger limit of memory": lambda: larger_limit(resource.RLIMIT_AS),
     "a larger limit of time": lambda: larger_limit(resource.RLIMIT_CPU),
     "no limit by prlimit": larger_by_prlimit,
@@ -431,7 +441,7 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "double fork": lambda: os.fork() or os.fork() or os._exit(0),
     # privileges and the machine
     "capabilities": capabilities,
-    "another user": lambda: os.setuid(65534) or os.getuid() == 65534,
+    "another user": lambda: os.setuid(7) or "done",
     "another group": lambda: os.setgroups([0]) or "changed",
     "the host's name": lambda: socket.sethostname("attempt") or "changed",
     "the clock": lambda: system("clock_settime", 0, (ctypes.c_long * 2)(0, 0)) == 0,
@@ -445,6 +455,11 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "fanotify": lambda: system("fanotify_init", 0, 0) >= 0 and os.listdir(given["home"]),
     "ports of the processor": lambda: system("iopl", 3) == 0,
     "priority": lambda: os.nice(-5) < 0,
+    "pip's settings": lambda: [one for one in (sys.prefix, sys.base_prefix, "/etc") if os.path.exists(f"{one}/pip.conf")],
+    "packages that are not imported": lambda: [one for one in sys.path if one.endswith("-packages") and os.listdir(one)],
+    "all of /usr": lambda: (
+        set(os.listdir("/usr")) & {"sbin", "games", "src"} or set(glob.glob("/usr/bin/*")) - {os.path.realpath(sys.executable)}
+    ),
     "the environment": lambda: set(os.environ) - {"PATH", "LANG", "PYTHONDONTWRITEBYTECODE", "HOME", "TMPDIR", "LC_CTYPE"},
 }
 

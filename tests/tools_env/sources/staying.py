@@ -99,6 +99,18 @@ def flood_output() -> None:
         os.write(2, b"x" * 65536)
 
 
+def flood_files() -> None:
+    for number in range(1 << 30):
+        os.close(os.open(f"/tmp/{number}", os.O_CREAT))
+        os.write(3, b" " * (number % 1000 == 0))
+
+
+def flood_threads() -> None:
+    threading.stack_size(32 << 10)
+    while True:
+        threading.Thread(target=time.sleep, args=(1000,)).start()
+
+
 def half_an_answer() -> None:
     os.write(3, b'{"value": ')
     time.sleep(1000)

@@ -21,7 +21,7 @@ from talm_sim.tools_env.toolbox import Tools, ToolSession, open_tools
 from talm_sim.types import Scenario, ToolCall, Turn
 from tests.simulated_apis import make_package
 
-pytestmark = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
+pytestmark = pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
 START = {"classes": {"GorillaFileSystem": {"names": ["old"]}, "MathAPI": {}}, "long_context": False}
 
 

@@ -26,7 +26,7 @@ KINDS = [
     "given",
     "openapi",
     pytest.param("mcp", marks=pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="needs the extra mcp")),
-    pytest.param("fail-talms", marks=pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")),
+    pytest.param("fail-talms", marks=pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")),
 ]
 FAMILIES = {"endpoint", "drift"}
 """Faults of single calls that every source can have: a silent one needs more of the tool."""

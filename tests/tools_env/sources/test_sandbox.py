@@ -1,4 +1,4 @@
-"""Code that came with data runs into the kernel's walls, each with a line the model and the user see."""
+"""Code that came with data runs into walls, each with a line that the model sees; what it answers is an answer or one failed call."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import re
 import socket
 import subprocess
 import sys
-import sysconfig
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +17,55 @@ import pytest
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.tasks.talm.published import read_tools
 from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of
-from talm_sim.tools_env.sources import sandbox
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
-from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox, explain_no_sandbox, network_files
+from talm_sim.tools_env.sources.sandbox import SandboxSession, call_in_sandbox, check_sandbox, explain_no_sandbox
+from talm_sim.tools_env.sources.sandbox_walls import network_files
 from tests.tools_env.sources.worlds import folder_request, write_folder
 
-walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
+walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
 
 CODE = """
-import os
-import socket
-import subprocess
-import threading
+import json, os, socket, subprocess, sys, threading, time
+
+def nested(depth, kind=list):
+    found = kind()
+    for _ in range(depth):
+        found = [found] if kind is list else {"a": found}
+    return found
+
+def itself():
+    found = []
+    found.append(found)
+    return found
+
+def generated():
+    yield 1
+
+class Evil(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+
+class Odd(dict):
+    def items(self):
+        raise KeyError("no items")
+
+class Metaclass(type):
+    def __getattribute__(cls, name):
+        raise SystemExit(name)
+
+class Worse(Exception, metaclass=Metaclass):
+    pass
+
+def raised(err):
+    raise err
+
+def raw(*parts):
+    for part in parts:
+        os.write(3, part)
+    os._exit(0)
+
+def value(text):
+    return eval(text)
 
 def endless():
     while True:
@@ -95,109 +130,225 @@ def end():
 
 def long():
     return "x" * (5 << 20)
+
+def counter(start):
+    count = [start]
+
+    def call(do="add"):
+        if do == "add":
+            count[0] += 1
+        elif do == "sleep":
+            time.sleep(60)
+        elif do == "much":
+            return "x" * (2 << 20)
+        elif do == "exit":
+            os._exit(0)
+        elif do == "raise":
+            raise ValueError("no")
+        elif do == "two":
+            os.write(3, b'{"value": "false"}\\n')
+        elif do == "connect":
+            socket.create_connection(("127.0.0.1", 1), timeout=1)
+        return count[0]
+
+    return call
+
+
+def broken():
+    raise KeyError("nothing")
 """
+STOPPED = "it was stopped: it ran into a limit of memory, time or processes, or ended itself"
+UNREADABLE = "its answer cannot be read"
+TOO_LONG = "it was stopped: its answer is longer than 1,024 KiB"
+VALUES = {
+    "None": None,
+    "True": True,
+    "''": "",
+    "0.1": 0.1,
+    "-0.0": -0.0,
+    "2 ** 62": 2**62,
+    "10 ** 400": 10**400,
+    "'\\x00\\x1b[31m'": "\x00\x1b[31m",
+    "{1: 2, None: 3}": {"1": 2, "null": 3},
+    "(1, 2)": [1, 2],
+    "nested(100)": ...,
+    "nested(100, dict)": ...,
+    "'x' * 1_000_000": "x" * 1_000_000,
+}
+FAILURES = {
+    "float('nan')": "ValueError: its result holds NaN, which is no JSON value",
+    "[{'a': float('inf')}]": "ValueError: its result holds Infinity, which is no JSON value",
+    "-float('inf')": "ValueError: its result holds -Infinity, which is no JSON value",
+    "'\\ud83d'": "PydanticSerializationError: .*surrogates not allowed",
+    "{'\\udcff': 1}": "PydanticSerializationError: .*|UnicodeEncodeError: .*",
+    "['x', '\\udfff' * 9]": "PydanticSerializationError: .*surrogates not allowed",
+    "nested(400)": "PydanticSerializationError: .*depth exceeded",
+    "nested(400, dict)": "PydanticSerializationError: .*depth exceeded",
+    "nested(50_000)": "RecursionError: .*",
+    "itself()": "ValueError: Circular reference detected",
+    "generated()": "TypeError: Object of type generator is not JSON serializable",
+    "{1, 2}": "TypeError: Object of type set is not JSON serializable",
+    "b'x'": "TypeError: Object of type bytes is not JSON serializable",
+    "Odd(a=1)": "KeyError: 'no items'",
+    "10 ** 5_000": "ValueError: Exceeds the limit .*",
+    "{(1, 2): 3}": "TypeError: keys must be .*",
+    "'x' * 1_048_576": TOO_LONG,
+    "'x' * 30_000_000": TOO_LONG,
+    "raised(Evil())": "Evil: its text cannot be had",
+    "raised(Worse())": STOPPED,
+    "raised(ValueError('\\ud83d'))": r"ValueError: \\ud83d",
+    "raised(ValueError('x' * 10 ** 6))": "ValueError: x{400}",
+    "raised(ValueError('\\x00 \\n\\n b'))": "ValueError: \x00 b",
+    "raised(SystemExit(3))": "SystemExit: 3",
+    "raised(KeyboardInterrupt())": "KeyboardInterrupt: ",
+    "raised(GeneratorExit())": "GeneratorExit: ",
+    "sys.exit()": "SystemExit: ",
+    "os._exit(9)": STOPPED,
+    "os.abort()": STOPPED,
+    "os.close(3)": STOPPED,
+    "print('{\"value\": 1}') or os._exit(0)": STOPPED,
+    "os.write(2, b'out') and os._exit(0)": STOPPED,
+    "raised(MemoryError())": "MemoryError: it wanted more than 1,024 MiB",
+    "(lambda f: f(f))(lambda f: f(f))": "RecursionError: .*",
+    "threading.Thread(target=os._exit, args=(0,)).start() or time.sleep(9)": STOPPED,
+    "raw(b'')": STOPPED,
+    "raw(b'5')": UNREADABLE,
+    "raw(b'{}')": UNREADABLE,
+    "raw(b'[]')": UNREADABLE,
+    "raw(b'null')": UNREADABLE,
+    "raw(b'\"value\"')": UNREADABLE,
+    "raw(b'\"walls\"')": UNREADABLE,
+    'raw(b\'{"walls": "no namespaces"}\')': UNREADABLE,
+    "raw(b'no namespaces')": UNREADABLE,
+    "raw(b'\\x00')": UNREADABLE,
+    "raw(b'\\x00{\"value\": 1}')": UNREADABLE,
+    'raw(b\'{"value": 1}{"value": 2}\')': UNREADABLE,
+    "raw(b'{\"value\": 1')": UNREADABLE,
+    "raw(b'\\xff\\xfe\\xfd')": UNREADABLE,
+    "raw(b'[' * 200_000)": UNREADABLE,
+    "raw(b'{\"value\":' * 100_000)": UNREADABLE,
+    "raw(b'{\"value\": ', b'[' * 900, b']' * 900, b'}')": "PydanticSerializationError: .*depth exceeded|" + UNREADABLE,
+    "raw(b'{\"value\": ', b'9' * 5_000, b'}')": UNREADABLE,
+    "raw(b'{\"value\": 1e999}')": "ValueError: its result holds Infinity.*",
+    "raw(b'{\"value\": NaN}')": "ValueError: its result holds NaN.*",
+    'raw(b\'{"value": "\\\\ud800"}\')': "PydanticSerializationError: .*surrogates not allowed",
+    'raw(b\'{"error": "\\\\ud800"}\')': r"\\ud800",
+    "raw(b'{\"error\": 5}')": UNREADABLE,
+    "raw(b'{\"error\": [[[]]]}')": UNREADABLE,
+    "raw(b'{\"error\": \"', b'x' * 900_000, b'\"}')": "x{500}",
+    "raw(b'x' * 1_048_577)": TOO_LONG,
+    "raw(*[b'{\"value\": 1}'] * 200_000)": TOO_LONG,
+    "raw(b'[' + b'[],' * 340_000 + b'[]]')": UNREADABLE,
+}
 
 
 async def _called(folder: Path, function: str, *, network: bool = False, **arguments: Any) -> Any:
-    (folder / "api.py").write_text(CODE, encoding="utf-8")
-    seconds = 0.5 if function == "endless" else 100
+    if not (folder / "api.py").exists():
+        (folder / "api.py").write_text(CODE, encoding="utf-8")
+    seconds = 0.5 if function == "endless" else 60
     response = await call_in_sandbox(folder / "api.py", function, arguments, seconds=seconds, network=network)
     said = json.loads(response.body)
     return said if response.status == 200 else said["detail"]
 
 
-@walled
-@pytest.mark.parametrize(
-    ("function", "said"),
-    [
-        ("endless", "it was stopped: it ran longer than 0.5 s"),
-        ("greedy", "MemoryError: it wanted more than 1,024 MiB"),
-        ("greedy_by_many", "PermissionError: [Errno 1] Operation not permitted"),
-        ("greedy_in_files", "PermissionError: [Errno 1] Operation not permitted"),
-        ("start", "PermissionError: [Errno 1] Operation not permitted"),
-        ("thread", ["heard"]),
-        ("end", "it was stopped: it ran into a limit of memory, time or processes, or ended itself"),
-        ("long", "it was stopped: its answer is longer than 1,024 KiB"),
-        ("break_out", "PermissionError: [Errno 1] Operation not permitted: '/tmp/inner'"),
-        ("nothing", "KeyError: 'nothing'"),
-    ],
-)
-async def test_what_the_walls_stop_is_said_in_a_line(function: str, said: Any, tmp_path: Path) -> None:
-    assert await _called(tmp_path, function) == said
+WALLS: dict[str, Any] = {
+    "endless": "it was stopped: it ran longer than 0.5 s",
+    "greedy": "MemoryError: it wanted more than 1,024 MiB",
+    "start": "PermissionError: [Errno 1] Operation not permitted",
+    "thread": ["heard"],
+    "nothing": "KeyError: 'nothing'",
+}
 
 
 @walled
-async def test_it_sees_no_secret_and_writes_nowhere_but_to_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_the_walls_stop_is_said_in_a_line_also_with_a_network(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for network in (False, True):
+        said = await asyncio.gather(*(_called(tmp_path, function, network=network) for function in WALLS))
+        assert dict(zip(WALLS, said, strict=True)) == WALLS
+    assert not caplog.records, "a process that somebody else waited for is told by asyncio"
+
+
+@walled
+@pytest.mark.parametrize("network", [False, True])
+async def test_it_sees_its_folder_and_no_secret_and_writes_nowhere_but_to_tmp(
+    network: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SHOP_API_KEY", "key-of-the-shop-1")
     folder = tmp_path / "tools"
-    folder.mkdir()
-    (tmp_path / "private").write_text("x", encoding="utf-8")
-    environment = await _called(folder, "environment")
-    assert set(environment) == {"PATH", "LANG", "PYTHONDONTWRITEBYTECODE", "HOME", "TMPDIR"}
-    assert (environment["HOME"], environment["TMPDIR"]) == ("/tmp", "/tmp")
-    assert await _called(folder, "write", place="/tmp/inside") == "written"
-    assert "No such file" in await _called(folder, "read", place="/tmp/inside"), "each call has a /tmp of its own"
-    for place in ("inside", folder / "inside", tmp_path / "outside", "/usr/outside", "/outside"):
-        assert "Read-only file system" in await _called(folder, "write", place=str(place))
-    for place in (tmp_path / "private", "/etc/passwd", "/proc/self/environ", "/proc/1/environ"):
-        assert "No such file" in await _called(folder, "read", place=str(place))
-
-
-@walled
-async def test_it_reads_its_own_folder_and_no_other_of_the_tools(tmp_path: Path) -> None:
-    (tmp_path / "own" / "data").mkdir(parents=True)
-    (tmp_path / "other").mkdir()
-    for place in ("numbers.json", "own/helper.py", "own/data/rows.csv", "own/.hidden", "other/api.py"):
+    for place in ("private", "tools/helper.py", "tools/data/rows.csv", "tools/.hidden", "tools/pip.conf", "other/api.py"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("7", encoding="utf-8")
-    own = tmp_path / "own"
-    assert await _called(own, "read", place="data/rows.csv") == "7", "it is the working directory"
-    assert await _called(own, "seen", place=".") == ["api.py", "data", "helper.py"]
-    assert await _called(own, "seen", place="..") == ["own"]
+    hidden = [str(tmp_path / "private"), "/etc/passwd", "/proc/1/environ", "/etc/ssl/private", str(Path.home() / ".netrc"), "/tmp/inside"]
+    calls: list[tuple[str, dict[str, Any], Any]] = [
+        ("value", {"text": "sorted(os.environ)"}, ["HOME", "LANG", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR"]),
+        ("value", {"text": "os.environ['HOME'] + os.environ['TMPDIR']"}, "/tmp/tmp"),
+        ("write", {"place": "/tmp/inside"}, "written"),
+        ("read", {"place": "data/rows.csv"}, "7"),
+        ("seen", {"place": "."}, ["api.py", "data", "helper.py"]),
+        ("seen", {"place": ".."}, ["tools"]),
+        *(("read", {"place": place}, "No such file") for place in hidden),
+        *(("write", {"place": place}, "Read-only file system") for place in ("inside", str(folder / "x"), "/usr/x", "/x", "/etc/hosts")),
+    ]
+    for function, given, wanted in calls:
+        said = await _called(folder, function, network=network, **given)
+        assert said == wanted or (isinstance(wanted, str) and wanted in said), given
+
+
+PROJECT = """
+import asyncio, json, pathlib, sys
+sys.path.append(sys.argv[1])
+from talm_sim.tools_env.sources.sandbox import call_in_sandbox
+for name, given in json.loads(sys.argv[3]):
+    print(asyncio.run(call_in_sandbox(pathlib.Path(sys.argv[2], "api.py"), name, given)).body.decode())
+"""
 
 
 @walled
-async def test_the_folder_and_the_python_may_lie_below_tmp() -> None:
-    """A virtual environment in the folder, which runs the code, is seen; another is not."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as made:
-        folder = Path(made).resolve()
-        for name in (".venv", "other"):
-            (folder / name / "bin").mkdir(parents=True)
-            (folder / name / "bin" / "python").symlink_to(Path(sys.executable).resolve())
-            (folder / name / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n", encoding="utf-8")
-        site = folder / ".venv" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-        site.mkdir(parents=True)
-        (site / "installed.py").write_text("WORD = 'found'\n", encoding="utf-8")
-        (folder / "api.py").write_text(f"{CODE}\ndef word():\n    import installed\n    return installed.WORD\n", encoding="utf-8")
-        calls = [("word", {}), ("seen", {"place": str(folder)}), ("write", {"place": str(site / "x.pth")}), ("write", {"place": "/tmp/x"})]
-        called = (
-            "import asyncio, json, pathlib, sys; sys.path.append(sys.argv[1]); from talm_sim.tools_env.sources.sandbox import call_in_sandbox\n"
-            "for name, given in json.loads(sys.argv[3]):\n"
-            "    print(asyncio.run(call_in_sandbox(pathlib.Path(sys.argv[2], 'api.py'), name, given)).body.decode())\n"
-        )
-        paths = os.pathsep.join(place for place in (str(Path(__file__).parents[3]), sysconfig.get_path("purelib")))
-        done = subprocess.run(
-            [folder / ".venv" / "bin" / "python", "-c", called, "", str(folder), json.dumps(calls)],
-            env={**os.environ, "PYTHONPATH": paths},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        word, seen, refused, written = [json.loads(line) for line in done.stdout.splitlines()]
-        assert (word, seen, written) == ("found", [".venv", "api.py"], "written"), done.stderr
-        assert "Read-only file system" in refused["detail"]
+@pytest.mark.parametrize("inside", ["", ".venv"])
+def test_of_an_environment_it_sees_the_packages_that_it_imports_and_what_these_require(inside: str, tmp_path: Path) -> None:
+    """The project may be the environment itself, and lie below `/tmp`."""
+    folder = tmp_path.resolve()
+    environment = folder / inside
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    (site,) = environment.glob("lib/python*/site-packages")
+    packages = {"installed": "helps ; python_version > '3'\nRequires-Dist: other ; extra == 'more'", "helps": "", "other": ""}
+    for name, needs in packages.items():
+        about = site / f"{name}-1.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Name: {name}\nVersion: 1\n" + (f"Requires-Dist: {needs}\n" if needs else ""), encoding="utf-8")
+        (about / "RECORD").write_text(f"{name}.py,,\n{about.name}/METADATA,,\n../../../bin/{name},,\n__pycache__/x.pyc,,\n", encoding="utf-8")
+        (site / f"{name}.py").write_text("WORD = 'found'\n", encoding="utf-8")
+    for place in ("pip.conf", ".env", "other.txt"):
+        (folder / place).write_text("x", encoding="utf-8")
+    (folder / "helper.py").write_text("def word():\n    import installed, helps\n    return installed.WORD + helps.WORD\n", encoding="utf-8")
+    (folder / "api.py").write_text(f"{CODE}\ndef word():\n    import helper\n    return helper.word()\n", encoding="utf-8")
+    calls = [
+        ("word", {}),
+        *(("seen", {"place": str(place)}) for place in (site, folder, environment)),
+        ("write", {"place": str(site / "x.pth")}),
+    ]
+    paths = [str(Path(__file__).parents[3]), *(one for one in sys.path if one.endswith("site-packages"))]
+    command = [str(environment / "bin" / "python"), "-c", PROJECT, "", str(folder), json.dumps(calls)]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, capture_output=True, text=True, check=False)
+    word, packaged, seen, around, refused = [json.loads(line) for line in done.stdout.splitlines()]
+    assert word == "foundfound", done.stderr
+    assert packaged == ["helps-1.dist-info", "helps.py", "installed-1.dist-info", "installed.py"]
+    assert seen == [*([inside] if inside else []), "api.py", "helper.py", *([] if inside else ["lib"]), "other.txt"]
+    assert around == (["lib"] if inside else seen)
+    assert "Read-only file system" in refused["detail"]
 
 
 @walled
 async def test_a_sandbox_that_cannot_be_started_is_no_failure_of_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "unshare"
-    program.write_text("#!/bin/sh\necho 'unshare: unshare failed: No space left on device' >&2\nexit 1\n", encoding="utf-8")
+    program = tmp_path / "bwrap"
+    program.write_text("#!/bin/sh\necho 'bwrap: Creating new namespace failed: No space left on device' >&2\nexit 1\n", encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(ProviderError, match=r"^The sandbox could not be started: unshare: unshare failed: No space left on device$"):
-        await _called(tmp_path, "environment")
-    monkeypatch.setattr(sandbox, "_command", lambda **_: [str(tmp_path / "absent")])
-    with pytest.raises(ProviderError, match=r"^The sandbox could not be started: No such file or directory$"):
-        await _called(tmp_path, "environment")
+    with pytest.raises(ProviderError, match=r"^The sandbox could not be started: bwrap: Creating new namespace failed: No space left"):
+        await _called(tmp_path, "endless")
+    program.write_text("", encoding="utf-8")
+    with pytest.raises(ProviderError, match=r"^The sandbox could not be started: Exec format error$"):
+        await _called(tmp_path, "endless")
 
 
 @pytest.mark.parametrize("place", ["/", "/tmp"])
@@ -207,18 +358,19 @@ def test_code_that_cannot_be_shown_by_itself_is_refused(place: str) -> None:
 
 
 @walled
-async def test_many_calls_at_once_are_all_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    said = [one for _ in range(12) for one in await asyncio.gather(*(_called(tmp_path, "environment") for _ in range(3)))]
-    assert all("PATH" in one for one in said)
-    assert not caplog.records, "a process that somebody else waited for is told by asyncio"
-
-
-@walled
-async def test_it_reaches_a_network_only_where_the_user_says_so(tmp_path: Path) -> None:
+async def test_it_reaches_a_network_and_what_this_needs_only_where_the_user_says_so(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        assert "Network is unreachable" in await _called(tmp_path, "reach", port=port)
+        assert "Connection refused" in await _called(tmp_path, "reach", port=port)
         assert await _called(tmp_path, "reach", network=True, port=port) == "reached"
+    assert await _called(tmp_path, "resolve", network=True, name="localhost") == socket.gethostbyname("localhost")
+    assert "name resolution" in await _called(tmp_path, "resolve", name="localhost")
+    assert "/etc/hosts" in network_files()
+    read = (
+        "[sorted(os.listdir(one)) if os.path.isdir(one) else __import__('pathlib').Path(one).read_text() for one in " + f"{network_files()!r}]"
+    )
+    assert await _called(tmp_path, "value", network=True, text=read) == eval(read)
+    assert not await _called(tmp_path, "value", text=f"[one for one in {network_files()!r} if os.path.exists(one)]")
 
 
 @walled
@@ -230,40 +382,6 @@ async def test_no_pair_of_sockets_reaches_another_program_by_its_abstract_name(n
         assert await _called(tmp_path, "pair", network=network, kind=kind) == "PermissionError: [Errno 1] Operation not permitted"
 
 
-@walled
-async def test_with_a_network_it_sees_what_resolves_names_and_checks_certificates(tmp_path: Path) -> None:
-    there = network_files()
-    assert "/etc/hosts" in there
-    for place in there:
-        if not Path(place).is_dir():
-            assert await _called(tmp_path, "read", network=True, place=place) == Path(place).read_text(encoding="utf-8")
-        else:
-            assert await _called(tmp_path, "seen", network=True, place=place) == sorted(os.listdir(place))
-        assert "No such file" in await _called(tmp_path, "read", place=place)
-    assert await _called(tmp_path, "resolve", network=True, name="localhost") == socket.gethostbyname("localhost")
-    assert "name resolution" in await _called(tmp_path, "resolve", name="localhost")
-
-
-@walled
-async def test_a_network_takes_no_other_wall_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHOP_API_KEY", "key-of-the-shop-1")
-    folder = tmp_path / "tools"
-    folder.mkdir()
-    (tmp_path / "private").write_text("x", encoding="utf-8")
-    assert set(await _called(folder, "environment", network=True)) == {"PATH", "LANG", "PYTHONDONTWRITEBYTECODE", "HOME", "TMPDIR"}
-    for place in (tmp_path / "private", "/etc/passwd", "/proc/self/environ", "/etc/ssl/private", Path.home() / ".netrc"):
-        assert "No such file" in await _called(folder, "read", network=True, place=str(place))
-    for place in ("inside", "/etc/hosts", "/outside"):
-        assert "Read-only file system" in await _called(folder, "write", network=True, place=place)
-    for function, said in {
-        "endless": "it was stopped: it ran longer than 0.5 s",
-        "greedy": "MemoryError: it wanted more than 1,024 MiB",
-        "start": "PermissionError: [Errno 1] Operation not permitted",
-        "long": "it was stopped: its answer is longer than 1,024 KiB",
-    }.items():
-        assert await _called(folder, function, network=True) == said
-
-
 async def test_code_runs_only_where_it_is_trusted_and_shut_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = folder_request(write_folder(tmp_path))
     with pytest.raises(PrerequisiteError, match=r"^contains code \(api\.py\); add --trust to run it in a sandbox"):
@@ -271,7 +389,7 @@ async def test_code_runs_only_where_it_is_trusted_and_shut_in(tmp_path: Path, mo
     explain_no_sandbox.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path))
     try:
-        with pytest.raises(PrerequisiteError, match=r"^its code cannot be sandboxed here \(it needs Linux .*\) and is not run"):
+        with pytest.raises(PrerequisiteError, match=r"^its code cannot be sandboxed here \(it needs Linux and bubblewrap: apt install "):
             await open_fail_talms(folder_request(tmp_path, trusted=True))
     finally:
         explain_no_sandbox.cache_clear()
@@ -288,8 +406,23 @@ def test_where_the_kernel_gives_no_namespaces_nothing_is_run(tmp_path: Path) -> 
     )
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
-    assert re.search(r"its code cannot be sandboxed here \(unshare: .*No space left on device\) and is not run without a sandbox", line)
+    assert re.search(r"its code cannot be sandboxed here \(bwrap: .*; bubblewrap needs user namespaces\) and is not run", line)
     assert not (tmp_path / "ran").exists()
+
+
+@walled
+async def test_what_it_answers_is_an_answer_or_one_failed_call(tmp_path: Path) -> None:
+    slots = asyncio.Semaphore(4)
+
+    async def wrong(text: str) -> str:
+        """What was wrong, if anything."""
+        async with slots:
+            said = await _called(tmp_path, "value", text=text)
+        if text in VALUES:
+            return "" if VALUES[text] is ... or said == VALUES[text] else f"{text}: {said}"
+        return "" if isinstance(said, str) and re.fullmatch(FAILURES[text], said, re.DOTALL) else f"{text}: {said}"
+
+    assert not [one for one in await asyncio.gather(*map(wrong, [*VALUES, *FAILURES])) if one]
 
 
 async def test_a_folder_without_code_is_described_and_not_executed(tmp_path: Path) -> None:
@@ -337,3 +470,65 @@ async def test_the_published_schemas_load_under_the_names_that_the_published_que
     left = [(f"Games/pokemontcg.json, {name}", f"the name '{name}' is used twice.") for name in twice]
     left += [("HumanInteract/humaninteract.json, interact_with_human", "ask_human takes its place; see --human.")]
     assert [tuple(one) for one in source.not_taken] == left
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    (tmp_path / "code").mkdir()
+    file = tmp_path / "code" / "api.py"
+    file.write_text(CODE)
+    return file
+
+
+@walled
+async def test_calls_share_a_state_and_a_failure_ends_nothing(code: Path) -> None:
+    session = SandboxSession(code, "counter", {"start": 5})
+    found = [await session.call({}), await session.call({"do": "raise"}), await session.call({"do": "connect"}), await session.call({})]
+    assert [one.status for one in found] == [200, 500, 500, 200]
+    assert [json.loads(found[place].body) for place in (0, 3)] == [6, 7]
+    assert json.loads(found[1].body) == {"detail": "ValueError: no"} and "refused" in found[2].body.decode()
+    await session.aclose()
+    await session.aclose()
+
+
+@walled
+@pytest.mark.parametrize(("do", "why"), [("sleep", "it ran longer than 0.5 s"), ("much", "its answer is longer than 1,024 KiB")])
+async def test_each_call_is_limited_and_a_stopped_one_ends_the_sandbox(code: Path, do: str, why: str) -> None:
+    session = SandboxSession(code, "counter", {"start": 0}, seconds=0.5)
+    for _ in range(2):
+        await session.call({})
+        await asyncio.sleep(0.3)  # the time of a call is its own
+    assert why in (await session.call({"do": do})).body.decode()
+    assert "stopped by an earlier call" in (await session.call({})).body.decode()
+    await session.aclose()
+
+
+@walled
+async def test_code_that_ends_itself_or_does_not_begin_is_a_failure(code: Path) -> None:
+    session = SandboxSession(code, "counter", {"start": 0})
+    assert (await session.call({"do": "exit"})).status == 500
+    assert (await session.call({})).status == 500
+    await session.aclose()
+    never = SandboxSession(code, "broken", {})
+    assert [(await never.call({})).body for _ in range(2)] == [b'{"detail": "KeyError: \'nothing\'"}'] * 2
+    await never.aclose()
+
+
+@walled
+async def test_code_that_writes_an_answer_of_its_own_harms_only_its_own_episode(code: Path) -> None:
+    session, other = SandboxSession(code, "counter", {"start": 0}), SandboxSession(code, "counter", {"start": 0})
+    await session.call({"do": "two"})
+    assert json.loads((await other.call({})).body) == 1
+    await session.aclose()
+    await other.aclose()
+
+
+@walled
+async def test_nothing_is_left_behind(code: Path) -> None:
+    session = SandboxSession(code, "counter", {"start": 0})
+    await session.call({})
+    process = session._process
+    assert process is not None
+    await session.aclose()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)

@@ -15,7 +15,7 @@ from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
 from talm_sim.tools_env.sources.sandbox import call_in_sandbox, explain_no_sandbox
 from tests.tools_env.sources.worlds import folder_request, write_folder
 
-walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
+walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
 _PLAIN = """
 import pickle
 from dataclasses import dataclass

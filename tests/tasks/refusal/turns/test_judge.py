@@ -21,7 +21,7 @@ from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.types import Episode, ModelTurn, Scenario, Termination, ToolCall, UnparsableCall, Verdict
 from tests.simulated_apis import make_package
 
-walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
+walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

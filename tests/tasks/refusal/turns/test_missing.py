@@ -242,7 +242,7 @@ def test_calls_of_functions_that_do_not_exist_are_found_in_all_rows(bfcl_v4: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
+@pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
 async def test_the_official_check_passes_all_rows_in_which_ours_finds_them(bfcl_v4: Path) -> None:
     if find_spec("mpmath") is None and not (bfcl_v4 / "mpmath").is_dir():
         pytest.skip("mpmath is not installed (scripts/bfcl.sh)")

@@ -26,7 +26,7 @@ from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.types import Episode, Row
 from tests.tasks.refusal.turns.acting import RIGHT, TOUCH_A, TOUCH_B, Calls, Play, acting
 
-pytestmark = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
+pytestmark = pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
 ASKS: Calls = [("ask_human", {"question": "What shall the file be called?"})]
 SCRIPT = {**RIGHT, "Make another.": ASKS, "Call it b": TOUCH_B[:1]}
 PARAM = "multi_turn_miss_param"

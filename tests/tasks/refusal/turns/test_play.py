@@ -23,7 +23,7 @@ from talm_sim.tools_env.sources.sandbox import SandboxSession, explain_no_sandbo
 from talm_sim.types import Episode, Termination
 from tests.tasks.refusal.turns.acting import RIGHT, Play, acting
 
-pytestmark = pytest.mark.skipif(bool(explain_no_sandbox()), reason="this system has no namespaces")
+pytestmark = pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
 
 
 def finished(name: str) -> int:

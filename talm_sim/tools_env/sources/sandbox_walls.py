@@ -1,0 +1,189 @@
+"""The walls of the sandbox, as arguments of bubblewrap's `bwrap`: what the code sees, and which system calls it may make."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import site
+import ssl
+import struct
+import subprocess
+import sys
+import zoneinfo
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
+from glob import glob
+from importlib import metadata
+from pathlib import Path
+
+__all__ = ["NUMBERS", "PROGRAM", "SITES", "missing_modules", "network_files", "system_call_filter", "wall_arguments"]
+
+PROGRAM = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+SITES = [os.path.realpath(place) for place in site.getsitepackages() if os.path.isdir(place)]
+"""Where packages lie, of which only those are seen that the code imports."""
+_LIBRARY = os.path.dirname(os.path.realpath(os.__file__))
+_WALLS = """--unshare-all --unshare-user --die-with-parent --new-session --cap-drop ALL --clearenv --setenv PATH /usr/bin:/bin
+--setenv LANG C.UTF-8 --setenv PYTHONDONTWRITEBYTECODE 1 --setenv HOME /tmp --setenv TMPDIR /tmp
+--dev-bind /dev/null /dev/null --dev-bind /dev/urandom /dev/urandom"""
+_FOR_NAMES = "/etc/resolv.conf /etc/hosts /etc/nsswitch.conf /etc/host.conf /etc/gai.conf /etc/services /etc/protocols"
+_CERTIFICATES = """/etc/ssl/certs /etc/ssl/cert.pem /etc/ca-certificates/extracted /etc/pki/tls/certs /etc/pki/tls/cert.pem
+/etc/pki/ca-trust/extracted"""
+"""Where distributions keep the certificates of authorities; private keys are elsewhere."""
+_OPENED_LATER = ("libgcc_s.so.1", "libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2")
+"""Libraries that the C library opens when it needs them, so that nothing is linked against them."""
+_HIDDEN = ("site-packages", "dist-packages", "pip.conf", "npmrc")
+_MARKS = ("pyvenv.cfg", "conda-meta")
+"""By one of these a folder is known as an environment."""
+_OF_ENVIRONMENT = ("bin", "etc", "include", "lib", "lib64", "share")
+NUMBERS = {
+    "x86_64": (0xC000003E, 56, 41, 53, "57 58 29 64 68 319 248 249 250 101 310 311 312 298 272 188 189 190", "90 91 268 280 235 132 261"),
+    "aarch64": (0xC00000B7, 220, 198, 199, "194 190 186 279 217 218 219 117 270 271 272 241 97 5 6 7", "52 53 88"),
+}
+"""By processor: its number, and those of `clone`, `socket` and `socketpair`; of what is refused besides (`fork`, `vfork`, memory and queues of
+no process, keys, other processes, `unshare`, attributes); and of changes of modes and times, which are not made: root owns the devices."""
+_REFUSED, _NOT_MADE, _CLONE3 = "425 426 427 438 463", "452", 435
+"""The same on every architecture: rings, by which the filter could be passed, `pidfd_getfd`, `setxattrat`; `fchmodat2`; and a call whose flags
+no filter sees. A program that is told it does not exist uses `clone`."""
+_FAMILIES, _SOCK_STREAM, _SOCK_TYPE, _CLONE_THREAD = (2, 10, 16), 1, 0xF, 0x10000
+"""Sockets may be of IPv4, IPv6 and netlink, by which Python looks up the network's devices."""
+
+
+def wall_arguments(code: Path, modules: Collection[str], readable: Iterable[Path], *, network: bool) -> Iterator[str]:
+    """Yield the arguments that put up the walls; all that is seen is read-only but `/tmp`.
+
+    Args:
+        code: The file. The user's own parts of its folder are hidden.
+        modules: What it imports.
+        readable: Further files, and folders of which the same parts are hidden.
+        network: Whether it reaches this machine's network.
+    """
+    paths = ssl.get_default_verify_paths()  # those that Python was built with lead to the others
+    followed = (*network_files(), paths.openssl_cafile, paths.openssl_capath) if network else ()
+    yield from (*_WALLS.split(), *(("--share-net",) if network else ()), *_no_namespaces())
+    shown: dict[str, tuple[str, ...]] = {place: ("--ro-bind-try", place, place) for place in (*_python(), *_packages(modules), *followed)}
+    hidden = {place for place in (*SITES, f"{_LIBRARY}/site-packages", f"{_LIBRARY}/dist-packages") if os.path.isdir(place)}
+    for place in map(str, (code.parent, *readable)):
+        pieces = _pieces(place) if os.path.isdir(place) else None
+        hidden |= {place} if pieces is not None else set()
+        for piece in (place,) if pieces is None else pieces:
+            is_link = piece != place and os.path.islink(piece)
+            shown[piece] = ("--symlink", os.readlink(piece), piece) if is_link else ("--ro-bind-try", piece, piece)
+    shown |= {place: ("--tmpfs", place) for place in hidden} | {"/tmp": ("--size", str(64 << 20), "--tmpfs", "/tmp")}
+    for place in sorted(shown):  # a folder comes before what lies in it: the interpreter may lie in the code's, and both of them below /tmp
+        yield from shown[place]
+    for place in (*sorted(hidden), "/"):
+        yield from ("--remount-ro", place)
+    yield from ("--chdir", str(code.parent))
+
+
+def network_files() -> list[str]:
+    """Return the files here by which names are resolved and certificates are checked: code with a network sees them."""
+    return [place for place in (*_FOR_NAMES.split(), *_CERTIFICATES.split()) if os.path.exists(place)]
+
+
+def missing_modules(modules: Collection[str]) -> set[str]:
+    """Return those of the modules that no installed package has."""
+    return set(modules).difference(*(_modules(entries) for _, entries, _ in _installed().values()))
+
+
+@lru_cache(maxsize=1)
+def _no_namespaces() -> tuple[str, ...]:
+    said = subprocess.run([str(shutil.which("bwrap")), "--help"], capture_output=True, text=True, check=False).stdout
+    return ("--disable-userns",) if "--disable-userns" in said else ()
+
+
+@lru_cache(maxsize=1)
+def _python() -> set[str]:
+    """Return the interpreter, its standard library with the time zones that this reads, and the shared libraries of both."""
+    folder = next((place for place in sys.path if os.path.basename(place) == "lib-dynload"), _LIBRARY)
+    linked = _linked(folder, (name for name in glob("*.so", root_dir=folder) if not name.startswith("_tkinter")))
+    later = {f"{os.path.dirname(place)}/{name}" for place in linked for name in _OPENED_LATER}
+    return {PROGRAM, _LIBRARY, folder, "/etc/ld.so.cache", "/usr/lib/locale/C.utf8", *zoneinfo.TZPATH, *linked, *later}
+
+
+def _linked(folder: str, files: Iterable[str]) -> set[str]:
+    """Return the shared libraries that the interpreter and files in a folder are linked against; the loader lists them and runs nothing."""
+    env = {"LD_TRACE_LOADED_OBJECTS": "1", "LD_PRELOAD": ":".join(f"./{one}" for one in files)}
+    listed = subprocess.run([PROGRAM], env=env, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return set(re.findall(r"(?:=> |^\t)(/.+) \(0x", listed.stdout, re.MULTILINE))
+
+
+@lru_cache(maxsize=1)
+def _installed() -> dict[str, tuple[str, set[str], set[str]]]:
+    """Return, of each package, the folder that it lies in, its top-level entries there, and the packages that it requires."""
+    found: dict[str, tuple[str, set[str], set[str]]] = {}
+    for one in metadata.distributions(path=SITES):
+        top, record = str(one.locate_file("")), one.read_text("RECORD") or one.read_text("top_level.txt") or ""
+        names = {re.split("[,/]", line)[0] for line in record.splitlines()} - {"__pycache__"}  # which has everybody's
+        entries = {
+            f"{name}{end}" for name in names for end in ("", ".py") if name[:1] not in (".", "") and os.path.lexists(f"{top}/{name}{end}")
+        }
+        needs = {_plain(re.split(r"[^\w.-]", need)[0]) for need in one.requires or () if not re.search(r";.*\bextra\b", need)}
+        found.setdefault(_plain(one.name or ""), (top, entries, needs))
+    return found
+
+
+def _plain(name: str) -> str:
+    return re.sub("[-_.]+", "-", name).lower()
+
+
+def _modules(entries: Iterable[str]) -> set[str]:
+    return {entry.partition(".")[0] for entry in entries}
+
+
+def _packages(modules: Collection[str]) -> set[str]:
+    """Return the top-level entries of the packages that have modules, of those which they require, and what these are linked against."""
+    wanted = [name for name, (_, entries, _) in _installed().items() if not _modules(entries).isdisjoint(modules)]
+    for name in wanted:  # which grows
+        wanted += [need for need in _installed()[name][2] if need in _installed() and need not in wanted]
+    return {place for name in wanted for place in _entries(name)}
+
+
+@lru_cache
+def _entries(name: str) -> set[str]:
+    top, entries, _ = _installed()[name]
+    binary = [file for entry in entries for file in (*glob(f"{entry}/**/*.so*", root_dir=top, recursive=True), *([entry] * (".so" in entry)))]
+    return {f"{top}/{entry}" for entry in entries} | (_linked(top, binary) if binary else set())
+
+
+def _pieces(folder: str) -> list[str] | None:
+    """Return what is shown of a folder, each piece as large as possible, as nothing can be taken out of a whole; None for all of it.
+
+    There is no environment, no run, no folder of runs, and only folders and files.
+    """
+    is_environment = folder in (sys.prefix, sys.base_prefix) or any(os.path.lexists(f"{folder}/{mark}") for mark in _MARKS)
+    unseen = (*_HIDDEN, *_MARKS, *_OF_ENVIRONMENT) if is_environment else _HIDDEN
+    whole, pieces = True, list[str]()
+    for entry in os.scandir(folder):
+        shown: list[str] | None = []
+        if not entry.name.startswith(".") and entry.name not in unseen:
+            if entry.is_symlink() or entry.is_file():
+                shown = None
+            elif entry.is_dir() and not any(glob(mark, root_dir=entry.path) for mark in (*_MARKS, "run.db", "*/run.db")):
+                with contextlib.suppress(PermissionError):
+                    shown = _pieces(entry.path)
+        whole = whole and shown is None
+        pieces += [entry.path] if shown is None else shown
+    return None if whole else pieces
+
+
+def system_call_filter() -> bytes:
+    """Return the filter: nothing but threads is started, and nothing reaches other programs but by sockets of the network."""
+    processor, clone, socket, socketpair, refused, not_made = NUMBERS[os.uname().machine]
+    load, equal, at_least, any_of, mask, end = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+    allow, kill, nothing, refuse, unknown = 0x7FFF0000, 0x80000000, 0x00050000, 0x00050001, 0x00050026
+    first_argument, second_argument = (load, 0, 0, 16), (load, 0, 0, 24)
+    steps = [(load, 0, 0, 4), (equal, 1, 0, processor), (end, 0, 0, kill), (load, 0, 0, 0)]
+    steps += [(at_least, 0, 1, 0x40000000), (end, 0, 0, kill), (equal, 0, 1, _CLONE3), (end, 0, 0, unknown)]
+    for said, calls in ((refuse, f"{refused} {_REFUSED}"), (nothing, f"{not_made} {_NOT_MADE}")):
+        for call in map(int, calls.split()):
+            steps += [(equal, 0, 1, call), (end, 0, 0, said)]
+    # A pair of datagram sockets could send to any program here that listens under an abstract name.
+    steps += [(equal, 0, 5, socketpair), second_argument, (mask, 0, 0, _SOCK_TYPE)]
+    steps += [(equal, 0, 1, _SOCK_STREAM), (end, 0, 0, allow), (end, 0, 0, refuse)]
+    steps += [(equal, 0, 3, clone), first_argument, (any_of, 1, 0, _CLONE_THREAD), (end, 0, 0, refuse)]
+    families = [(equal, len(_FAMILIES) - number, 0, family) for number, family in enumerate(_FAMILIES)]
+    steps += [(load, 0, 0, 0), (equal, 0, len(families) + 2, socket), first_argument, *families, (end, 0, 0, refuse), (end, 0, 0, allow)]
+    return b"".join(struct.pack("HBBI", *step) for step in steps)
