@@ -6,10 +6,8 @@ import csv
 import io
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 import zipfile
@@ -25,8 +23,6 @@ from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[1]
 MODULES = {"careful": "careful", "careful2": "careful_agent"}
-ISOLATED = ("unshare", "--user", "--map-root-user", "--net")
-"""Runs a program without any network, not even loopback."""
 PATIENCE_S = 100.0
 """Only what hangs takes so long."""
 
@@ -110,20 +106,7 @@ def test_a_foreign_acting_task_is_recorded_replayed_and_read(stranger: Stranger)
 
 
 @pytest.mark.timeout(300)
-def test_a_foreign_recording_is_replayed_without_any_network(stranger: Stranger) -> None:
-    if not shutil.which("unshare") or subprocess.run([*ISOLATED, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this system allows no user namespace with a network of its own")
-    with serving("asks") as server:
-        stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-        stranger.run("--record", "--cassettes", "tapes", "--run-id", "recorded", "--max-retries", "0")
-        asked = len(server.requests)
-        # What is served still cannot be reached from within.
-        stranger.run("--replay", "--cassettes", "tapes", "--run-id", "replayed", by=[*ISOLATED, sys.executable])
-        assert len(server.requests) == asked
-    assert plain(stranger.rows("recorded")) == plain(stranger.rows("replayed")) != []
-
-
-@pytest.mark.timeout(300)
+@pytest.mark.parametrize("stranger", ["careful2"], indirect=True)
 def test_a_foreign_run_that_was_killed_goes_on_where_it_was(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving("guesses") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
@@ -159,6 +142,7 @@ def test_a_foreign_run_that_was_killed_goes_on_where_it_was(stranger: Stranger, 
     assert figures(stranger, "killed") == figures(stranger, "whole")
 
 
+@pytest.mark.parametrize("stranger", ["careful"], indirect=True)
 def test_judged_again_it_asks_nobody(stranger: Stranger) -> None:
     with serving("guesses") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
@@ -175,24 +159,6 @@ print(len({{cell.run.id for cell in done.cells}}), [sorted({{one.judge for one i
         assert len(server.requests) == 2 * asked, "four cells have the episodes of one"
 
 
-def test_the_effects_of_its_options_are_differences_of_its_rates(stranger: Stranger) -> None:
-    over = ("--over", "human=none,simulated", "--over", "any_tool=false,true")
-    words = ("ablate", "--task", stranger.task, "--model", "openai/stand-in", *over, "--max-retries", "0", "--display", "none")
-    with serving("asks") as server:
-        stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-        cells = json.loads(stranger(*words, "--json"))
-        effects = json.loads(stranger(*words, "--effects", "--json"))
-    rates = {(one["human"], one["any_tool"]): one for one in cells if one["group"] == "vague"}
-    found = {(one["measure"], one["factor"], one["with_factor"]): one for one in effects if one["group"] == "vague" and not one["why"]}
-    assert {measure for measure, _, _ in found} >= {"careful", "deleted"}
-    for (measure, factor, second), one in found.items():
-        sign = {"human": lambda at: 1 if at[0] == "simulated" else -1, "any_tool": lambda at: 1 if at[1] == "true" else -1}
-        weights = {at: sign[factor](at) * (sign[second](at) if second else 0.5) for at in rates}
-        assert one["value"] == pytest.approx(sum(weights[at] * rates[at][measure] for at in rates))
-        assert (one["n"], one["scenarios"]) == (8, 2) and one["low"] < one["high"]
-    assert found["careful", "human", None]["value"] != 0, "an effect of nothing would prove nothing"
-
-
 def test_a_perturbation_of_one_tool_fires_on_it_alone(stranger: Stranger) -> None:
     name, watched = {"careful": ("locked", 8), "careful2": ("kept", 4)}[stranger.task]
     with serving("guesses") as server:
@@ -205,6 +171,7 @@ def test_a_perturbation_of_one_tool_fires_on_it_alone(stranger: Stranger) -> Non
     assert f"{name}:times=1 fired in 4 of 4 episodes (4 of {watched} calls)" in stranger("report", "one")
 
 
+@pytest.mark.parametrize("stranger", ["careful"], indirect=True)
 def test_what_it_cannot_do_is_refused(stranger: Stranger) -> None:
     said = stranger("run", "--task", stranger.task, "--model", "sim/oracle", code=2)
     assert said.rstrip().endswith(f"model 'sim/oracle': task {stranger.task} has no policy for it; choose another --model.")
@@ -212,6 +179,7 @@ def test_what_it_cannot_do_is_refused(stranger: Stranger) -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("stranger", ["careful2"], indirect=True)
 def test_a_foreign_task_has_gates_files_and_baselines(stranger: Stranger) -> None:
     with serving("asks") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
@@ -230,6 +198,7 @@ def test_a_foreign_task_has_gates_files_and_baselines(stranger: Stranger) -> Non
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("stranger", ["careful"], indirect=True)
 def test_two_foreign_runs_are_compared_with_a_judges_column(stranger: Stranger) -> None:
     acts: dict[str, Literal["asks", "guesses"]] = {"first": "asks", "second": "guesses"}
     for name, act in acts.items():
