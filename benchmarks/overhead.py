@@ -30,7 +30,7 @@ from typing import Any
 import talm_sim
 from talm_sim import RunConfig, run
 from talm_sim.tasks import find_task
-from talm_sim.tasks.talm.sets import draw_sample
+from talm_sim.tasks.talm.groups import draw_sample
 from talm_sim.types import Facts
 
 IN_FLIGHT = 64

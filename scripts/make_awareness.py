@@ -25,8 +25,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.awareness.maker import ManipulationMaker
 from talm_sim.tasks.awareness.making.checks import check_manipulated
 from talm_sim.tasks.awareness.making.loaded import tool_names
-from talm_sim.tasks.awareness.making.manipulation import line_of
-from talm_sim.tasks.awareness.making.options import ManipulateOptions
+from talm_sim.tasks.awareness.making.manipulation import ManipulateOptions, line_of
 from talm_sim.types import Scenario, YesNo
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.tasks.awareness.crafted import three_rows, write_rows
 from tests.tasks.awareness.making.made import called, said, write_apibank
-from tests.tasks.awareness.study_rows import three_rows, write_rows
 
 __all__ = ["write_api_bank", "write_fail_talms", "write_study"]
 

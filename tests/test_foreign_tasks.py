@@ -6,10 +6,8 @@ import csv
 import io
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 import zipfile
@@ -25,8 +23,6 @@ from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[1]
 MODULES = {"careful": "careful", "careful2": "careful_agent"}
-ISOLATED = ("unshare", "--user", "--map-root-user", "--net")
-"""Runs a program without any network, not even loopback."""
 PATIENCE_S = 100.0
 """Only what hangs takes so long."""
 
@@ -111,21 +107,7 @@ def test_a_foreign_acting_task_is_recorded_replayed_and_read(stranger: Stranger,
 
 
 @pytest.mark.timeout(300)
-def test_a_foreign_recording_is_replayed_without_any_network(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
-    if not shutil.which("unshare") or subprocess.run([*ISOLATED, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this system allows no user namespace with a network of its own")
-    with serving("asks") as server:
-        stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-        stranger.run("--record", "--cassettes", "tapes", "--run-id", "recorded")
-        asked = len(server.requests)
-        # What is served still cannot be reached from within.
-        stranger.run("--replay", "--cassettes", "tapes", "--run-id", "replayed", by=[*ISOLATED, sys.executable])
-        assert len(server.requests) == asked
-    assert plain(stranger.rows("recorded")) == plain(stranger.rows("replayed")) != []
-
-
-@pytest.mark.timeout(300)
+@pytest.mark.parametrize("stranger", ["careful2"], indirect=True)
 def test_a_foreign_run_that_was_killed_goes_on_where_it_was(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
     monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "1")
@@ -163,6 +145,7 @@ def test_a_foreign_run_that_was_killed_goes_on_where_it_was(stranger: Stranger, 
     assert figures(stranger, "killed") == figures(stranger, "whole")
 
 
+@pytest.mark.parametrize("stranger", ["careful"], indirect=True)
 def test_judged_again_it_asks_nobody(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
     with serving("guesses") as server:
@@ -193,6 +176,7 @@ def test_a_perturbation_of_one_tool_fires_on_it_alone(stranger: Stranger, monkey
     assert f"{name}:times=1 fired in 4 of 4 episodes (4 of {watched} calls)" in stranger("report", "one")
 
 
+@pytest.mark.parametrize("stranger", ["careful"], indirect=True)
 def test_what_it_cannot_do_is_refused(stranger: Stranger) -> None:
     said = stranger("run", "--task", stranger.task, "--model", "sim/oracle", code=2)
     assert said.rstrip().endswith(f"model 'sim/oracle': task {stranger.task} has no policy for it; choose another --model.")
@@ -200,6 +184,7 @@ def test_what_it_cannot_do_is_refused(stranger: Stranger) -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("stranger", ["careful2"], indirect=True)
 def test_a_foreign_task_has_gates_files_and_baselines(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
     monkeypatch.setenv("TALM_SIM_JUNIT", "a.xml")
@@ -220,6 +205,7 @@ def test_a_foreign_task_has_gates_files_and_baselines(stranger: Stranger, monkey
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("stranger", ["careful"], indirect=True)
 def test_two_foreign_runs_are_compared_with_a_judges_column(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
     acts: dict[str, Literal["asks", "guesses"]] = {"first": "asks", "second": "guesses"}

@@ -81,24 +81,6 @@ def test_a_whole_request_states_every_argument_and_the_other_lacks_a_required_on
                 assert not mentions_value(asked, value) if name == lacking else str(value) in asked
 
 
-def test_no_other_tool_shown_takes_half_of_what_the_request_gives(parts: dict[str, list[Row]]) -> None:
-    specs = built_in_tools().specs
-    for rows in parts.values():
-        for row in rows:
-            call = _call(row)
-            for name in set(_names(row)) - {call["name"]}:
-                assert specs[name].category != specs[call["name"]].category
-                assert 2 * sum(one in call["arguments"] for one in specs[name].required) < len(specs[name].required)
-
-
-def test_options_are_the_same_whatever_is_right(parts: dict[str, list[Row]]) -> None:
-    for rows in parts.values():
-        for triple in _triples(rows):
-            assert len(triple) == len(CLASSES)
-            assert all(row["answers"] == triple["tool_call"]["answers"] for row in triple.values())
-            assert len({(row["question"].split()[0], row["question"].split()[-1]) for row in triple.values()}) == 1
-
-
 def test_the_files_are_those_that_the_page_registers_and_can_be_read(parts: dict[str, list[Row]], tmp_path: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")
     for part, rows in parts.items():

@@ -16,7 +16,7 @@ from talm_sim.judges import admission, behaviour
 from talm_sim.judges.labels import opening_label
 from talm_sim.tasks.awareness.decision import read_decision
 from talm_sim.tasks.refusal.attempts.answer import is_placeholder
-from talm_sim.tasks.refusal.attempts.brackets import closings
+from talm_sim.tasks.refusal.attempts.calls import closings
 from talm_sim.tasks.refusal.attempts.lenient_json import read_objects as read_lenient
 from talm_sim.tasks.refusal.call_checks import check_calls
 from talm_sim.tasks.refusal.call_checks.bfcl_reading import read_as_bfcl
@@ -141,7 +141,7 @@ READERS: Final = (
         ("10^", "$\\text{"),
     ),
     Reader("read_objects", "tasks.refusal.attempts.lenient_json", lambda text: list(read_lenient(text)), ("{", '{"a": ')),
-    Reader("closings", "tasks.refusal.attempts.brackets", lambda text: closings(text, 0), ("(", "f(a='")),
+    Reader("closings", "tasks.refusal.attempts.calls", lambda text: closings(text, 0), ("(", "f(a='")),
     Reader("is_placeholder", "tasks.refusal.attempts.answer", is_placeholder, ("<", "[", "{", "your ")),
     Reader("read_as_bfcl", "tasks.refusal.call_checks.bfcl_reading", read_as_bfcl, ("[f(a=", "f(", "[")),
     Reader(

@@ -11,8 +11,8 @@ from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.dialogue import request_text
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
 from talm_sim.tasks.keys import AnyJob, recording_key
+from talm_sim.tasks.opened import Recorded
 from talm_sim.tasks.options import AgentOptions, PersonOptions
-from talm_sim.tasks.recorded import Recorded
 from talm_sim.types import AwarenessKind, Scenario, ToolSpec
 
 if TYPE_CHECKING:

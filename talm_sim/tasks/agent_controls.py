@@ -52,7 +52,7 @@ from talm_sim.scenarios.invention import invent
 from talm_sim.tasks.way_search import Search
 from talm_sim.types import FINISH, Fact, Facts, Missing, MissingKind, ModelTurn, Scenario, ToolCall, ToolSpec, Turn
 
-__all__ = ["AgentPolicy", "fact_line", "gives_missing", "is_refusal", "to_text", "value_in_reply", "waves_of"]
+__all__ = ["AgentPolicy", "fact_line", "gives_missing", "is_refusal", "value_in_reply", "waves_of"]
 
 
 class AgentPolicy(ControlPolicy):

@@ -1,22 +1,102 @@
-"""What the user and a reader of a run should know of its agent and its tools."""
+"""What the user and a reader of a run should know of its agent and its tools, and what a run may not ask of the user's own agent."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from talm_sim.config import Traffic
-from talm_sim.errors import format_names
+from talm_sim.config import DEFAULT_MODEL, Traffic
+from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.tasks.base import Job
-from talm_sim.tasks.hidden_tools import BUILDS
-from talm_sim.types import Scenario
+from talm_sim.tasks.keys import AnyJob
+from talm_sim.types import MissingKind, Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.agent.own.agents import OwnAgent
     from talm_sim.tools_env.toolbox import Tools
 
-__all__ = ["STARTS_AGAIN", "AgentNotes"]
+
+__all__ = [
+    "BUILDS",
+    "STARTS_AGAIN",
+    "AgentNotes",
+    "can_hide_missing",
+    "own_agent",
+    "refuse_model_faults",
+    "settle_own_agent",
+    "visible_hidden_tools",
+]
+
+
+JobT = TypeVar("JobT", bound=AnyJob)
+
+
+def own_agent(job: AnyJob) -> OwnAgent | None:
+    """Return the user's own agent; None where ours plays."""
+    if job.options.agent is None:
+        return None
+    from talm_sim.agent.own.agents import find_agent
+
+    return find_agent(job.options.agent)
+
+
+def settle_own_agent(job: JobT) -> JobT:
+    """Return the job, without a model where the agent takes none.
+
+    Raises:
+        PrerequisiteError: A model was named that the agent does not take, or a fault of its model.
+    """
+    own = own_agent(job)
+    if own is None or own.takes_model:
+        return job
+    refuse_model_faults(job.options.perturb, own)
+    name, named = f"agent/{own.name}", job.config.model
+    if named not in (DEFAULT_MODEL, name):
+        raise PrerequisiteError(
+            f"--model {named}: agent {own.name} takes no model; leave out --model, or give the agent's function a parameter 'model'."
+        )
+    return job.having(model=name, models=None)
+
+
+def refuse_model_faults(texts: Sequence[str], own: OwnAgent) -> None:
+    """Check that no fault of the model is to be injected where the agent asks models of its own.
+
+    Raises:
+        PrerequisiteError: One is; the message begins with `--perturb`.
+    """
+    from talm_sim.tools_env.perturbations import PERTURBATIONS, parse_perturbation
+
+    for spec in map(parse_perturbation, texts):
+        if PERTURBATIONS.get(spec.name).family == "model":
+            fix = f"leave it out, or give the function of {own.name} a parameter 'model' and use that."
+            raise PrerequisiteError(f"--perturb {spec}: your agent takes no model; {fix}")
+
+
+BUILDS = "hand over a function (tools) -> graph that builds it"
+"""How an agent comes to see what is offered, and nothing else."""
+
+
+def visible_hidden_tools(scenario: Scenario, own: OwnAgent, offered: Collection[str]) -> list[str]:
+    """The tools that a scenario takes away and that the agent's model sees all the same, as they are built into it.
+
+    Args:
+        scenario: Without tools, it takes all away.
+        own: The agent.
+        offered: Names of the tools that are left.
+    """
+    gone = {one.name for one in scenario.missing if one.kind is MissingKind.TOOL}
+    return sorted(({*scenario.tools} | gone if scenario.tools else own.built_in) & own.built_in - {*offered})
+
+
+def can_hide_missing(scenario: Scenario, own: OwnAgent) -> bool:
+    """Whether the agent misses all that the scenario itself takes away."""
+    from talm_sim.tools_env.perturbations import narrow_tools, open_perturbations  # not at the top: a table needs no environment
+
+    perturbations = open_perturbations(scenario.perturbations, seed=0, episode=scenario.id)
+    left = narrow_tools(perturbations, [ToolSpec(name=name) for name in scenario.tools], {})
+    return not visible_hidden_tools(scenario, own, [tool.name for tool in left])  # under a new name it would be another tool
+
 
 STARTS_AGAIN = "an episode that still waits when this command ends starts again on resume, with new tools; answers are kept"
 """What the user of tools that an episode has for itself should know, where a question may stay open."""

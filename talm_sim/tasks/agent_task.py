@@ -12,17 +12,21 @@ from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
 from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
-from talm_sim.tasks.agent_notes import AgentNotes
+from talm_sim.tasks.agent_notes import (
+    BUILDS,
+    AgentNotes,
+    can_hide_missing,
+    own_agent,
+    refuse_model_faults,
+    settle_own_agent,
+    visible_hidden_tools,
+)
 from talm_sim.tasks.answering import open_responder, who_answers
 from talm_sim.tasks.base import Job, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
-from talm_sim.tasks.hidden_tools import BUILDS, can_hide_missing, visible_hidden_tools
-from talm_sim.tasks.lines import read_line
-from talm_sim.tasks.opened import Opened
+from talm_sim.tasks.opened import Opened, Recorded
 from talm_sim.tasks.options import AgentTaskOptions
-from talm_sim.tasks.own_agents import own_agent, refuse_model_faults, settle_own_agent
-from talm_sim.tasks.recorded import Recorded
-from talm_sim.tasks.registry import list_tasks
+from talm_sim.tasks.registry import list_tasks, read_line
 from talm_sim.tasks.standing_in import kept_of_replaceable
 from talm_sim.types import FINISH, Facts, Scenario, ToolSpec
 
@@ -40,12 +44,7 @@ if TYPE_CHECKING:
     from talm_sim.tools_env.environment import Environment
     from talm_sim.tools_env.toolbox import Tools
 
-__all__ = [
-    "AgentTask",
-    "AgentTaskOptionsT",
-    "check_tools",
-    "tools_of",
-]
+__all__ = ["AgentTask", "tools_of"]
 
 AgentTaskOptionsT = TypeVar("AgentTaskOptionsT", bound=AgentTaskOptions)
 _OWN_TURNS = 50

@@ -19,8 +19,8 @@ from talm_sim.tasks.acting import ACTING, acting_key, episode_bounds, settle_act
 from talm_sim.tasks.beside import Beside
 from talm_sim.tasks.bounds import Bound, one_request_bounds
 from talm_sim.tasks.calls import EpisodeCalls, agent_calls
-from talm_sim.tasks.exporters import Exported
 from talm_sim.tasks.figures import Figure
+from talm_sim.tasks.opened import Exported
 from talm_sim.tasks.options import AgentOptions, TaskOptions
 from talm_sim.types import AwarenessKind, Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from talm_sim.scenarios.statistics import Statistics
     from talm_sim.tasks.judged_by_people import PersonQuestion
     from talm_sim.tasks.makers import Maker
-    from talm_sim.tasks.opened import Opened
-    from talm_sim.tasks.recorded import Recorded
+    from talm_sim.tasks.opened import Opened, Recorded
     from talm_sim.tasks.shared import Shared
     from talm_sim.tasks.training.lessons import Lessons
     from talm_sim.tools_env.caller import ToolCaller

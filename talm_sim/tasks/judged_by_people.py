@@ -11,7 +11,7 @@ from talm_sim.judges.user_messages import messages_to_user
 from talm_sim.tasks.beside import OTHER
 from talm_sim.types import FINISH, Episode, Row, Scenario, Termination
 
-__all__ = ["KEYS_TAKEN", "Material", "PersonQuestion", "PublishedAgreement", "episode_material", "pass_question"]
+__all__ = ["Material", "PersonQuestion", "PublishedAgreement", "pass_question"]
 
 Material = Sequence[tuple[str, str]]
 """What a person is shown: titles, each with the text below it."""

@@ -1,4 +1,4 @@
-"""The tasks by name, and what makes scenarios of them; a task is imported when its name is asked for."""
+"""The tasks by name, and what makes scenarios of them; a task is imported when its name is asked for, or when a line is no scenario."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.foreign.plugins import Registry, load_named
 from talm_sim.judges.registry import JUDGES
+from talm_sim.scenarios.load import read_scenario
 from talm_sim.tasks.base import Job, Task
 from talm_sim.types import Scenario
 
@@ -38,10 +39,33 @@ __all__ = [
     "list_tasks",
     "option_owner_message",
     "owners_of_option",
+    "read_line",
     "register_task",
     "reviewer_of",
     "task_of_file",
 ]
+
+
+def read_line(line: Any, where: str, task: str) -> Scenario:
+    """Read a line as a scenario of `task`.
+
+    Raises:
+        PrerequisiteError: It is not a scenario; the message names `where` and the field, or the task whose published rows it belongs to.
+    """
+    try:
+        return read_scenario(line, where, task)
+    except PrerequisiteError:
+        claims = (other.claim(line, task) for other in every_task()) if _is_row(line) else ()
+        claim = next(filter(None, claims), "")
+        if not claim:
+            raise
+        raise PrerequisiteError(f"{where}: {claim}") from None
+
+
+def _is_row(line: Any) -> bool:
+    """Return whether a line may be a published row: it lacks what every scenario has."""
+    return isinstance(line, dict) and "turns" not in line and not {"id", "group"} <= line.keys()
+
 
 TASKS: Registry[type[Task[Any]]] = Registry(
     "task",

@@ -1,12 +1,35 @@
-"""Parts of an episode's page that several tasks show."""
+"""Parts of an episode's page that several tasks show, and what a task keeps of an episode in `Episode.details`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Self
 
-from talm_sim.types import Line, Missing, Section
+from pydantic import ValidationError
 
-__all__ = ["missing_section", "shorten"]
+from talm_sim.errors import PrerequisiteError
+from talm_sim.types import Episode, Line, Missing, Section
+from talm_sim.types.base import FrozenModel
+
+__all__ = ["EpisodeDetails", "missing_section", "shorten"]
+
+
+class EpisodeDetails(FrozenModel):
+    """The base of such models; all fields have defaults, as an episode may have no details."""
+
+    @classmethod
+    def of(cls, episode: Episode) -> Self:
+        """Read an episode.
+
+        Raises:
+            PrerequisiteError: Its details are something else.
+        """
+        try:
+            return cls.model_validate(episode.details)
+        except ValidationError as err:
+            first = err.errors()[0]
+            where = ".".join(map(str, ("details", *first["loc"])))
+            raise PrerequisiteError(f"episode '{episode.id}' is damaged: {where}: {first['msg']}; restore the run from a copy.") from None
 
 
 def missing_section(*missing: Missing, more: Callable[[Missing], str] = lambda _: "") -> Section:

@@ -13,14 +13,14 @@ from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job, OptionsT
 from talm_sim.tasks.bounds import Bound
-from talm_sim.tasks.lines import read_line
+from talm_sim.tasks.registry import read_line
 from talm_sim.types import Scenario, ToolSpec
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from talm_sim.models.base import GenerationSettings, Model, TextModel
-    from talm_sim.tasks.recorded import Recorded
+    from talm_sim.tasks.opened import Recorded
     from talm_sim.types import ModelTurn, TokenLogprob
 
 __all__ = ["Request", "SingleStepTask"]

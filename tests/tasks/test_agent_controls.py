@@ -122,12 +122,6 @@ async def test_a_call_waits_for_no_result_that_the_user_said_before() -> None:
     assert calls(first) == GOLD_PAIR
 
 
-async def test_the_oracle_knows_what_the_user_left_out() -> None:
-    first, last = await play("oracle", scenario(missing=ARGUMENT))
-    assert calls(first) == GOLD_PAIR
-    assert "39" in last.text
-
-
 async def test_with_a_tool_gone_the_other_calls_are_made() -> None:
     played = scenario(gold=GOLD[1:], facts=LOST, missing=REPLACEABLE)
     for control in ("oracle", "eager"):
@@ -242,21 +236,6 @@ async def test_asker_passes_on_what_a_person_says_of_a_missing_tool_whatever_it_
     for missing in (REPLACEABLE, IRREPLACEABLE):
         *_, last = await play("asker", scenario(gold=GOLD[1:], facts=LOST, missing=missing), (TIME, ASK), human="Some 40 feet.")
         assert last.text == "local time: 10:00\nSome 40 feet."
-
-
-async def test_asker_passes_a_persons_stand_in_on() -> None:
-    played = scenario(gold=GOLD[1:], facts=LOST, missing=REPLACEABLE)
-    question, first, last = await play("asker", played, (TIME, ASK), human="It lies at 39 feet.")
-    assert calls(question) == [("ask_human", {"question": "I have no tool to get airport. What is the airport, meaning the elevation ft?"})]
-    assert calls(first) == GOLD_PAIR[1:]
-    assert last.text == "local time: 10:00\nIt lies at 39 feet."
-
-
-async def test_asker_goes_on_without_what_nobody_knows() -> None:
-    played = scenario(gold=GOLD[1:], facts=LOST, missing=IRREPLACEABLE)
-    *_, last = await play("asker", played, (TIME, ASK), human="Sorry, I don't know.")
-    assert "know" not in last.text
-    assert "39" not in last.text
 
 
 async def test_asker_without_a_human_acts_like_eager() -> None:

@@ -1,14 +1,16 @@
-"""What became of each gold call, as counted here and by hand."""
+"""What became of each gold call, as counted here and by hand; and whether an agent with tools of its own misses what is taken away."""
 
 from __future__ import annotations
 
 from itertools import permutations
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from talm_sim.tasks.agent_notes import can_hide_missing
 from talm_sim.tasks.calls import EpisodeCalls, MadeCall, WantedCall
 from talm_sim.types import Episode, GoldCall, Scenario, Termination, ToolEvent, Turn
 from tests.tasks.views import job
@@ -96,7 +98,7 @@ def test_the_calls_of_an_agent_are_compared_as_the_judge_compares_them() -> None
 
 @pytest.mark.parametrize(
     ("options", "more"),
-    [({"perturb": ("mask:tool=height",)}, {}), ({"perturb": ("mask",)}, {}), ({}, {"perturbations": ("mask:tool=height",)})],
+    [({"perturb": ("mask",)}, {}), ({"perturb": ("replacement:tool=height",)}, {}), ({}, {"perturbations": ("mask:tool=height",)})],
 )
 def test_a_hidden_tool_is_not_wanted(options: dict[str, Any], more: dict[str, Any]) -> None:
     task = job("talm", options=options)
@@ -116,13 +118,6 @@ def test_a_tool_with_another_name_or_other_tools_beside_it_is_still_wanted(pertu
     assert calls.outcomes() == [WantedCall("height", True, True)]
 
 
-def test_a_replaced_tool_is_not_wanted() -> None:
-    task = job("talm", options={"perturb": ("replacement:tool=height",)})
-    calls = task.task.calls(episode(event("depth")), scenario(HEIGHT), task)
-    assert calls is not None
-    assert calls.wanted == []
-
-
 def test_an_episode_that_was_only_asked_whether_it_can_has_no_calls() -> None:
     task = job("talm")
     assert task.task.calls(episode(termination=Termination.ASSESSED), scenario(HEIGHT), task) is None
@@ -132,3 +127,22 @@ def test_an_episode_that_was_only_asked_whether_it_can_has_no_calls() -> None:
 def test_a_task_that_says_nothing_of_calls_has_none(name: str) -> None:
     task = job(name)
     assert task.task.calls(episode(event("height")), scenario(HEIGHT), task) is None
+
+
+@pytest.mark.parametrize(
+    ("perturb", "hidden"),
+    [
+        ("mask:tool=a", False),
+        ("mask:tool=b", True),
+        ("replacement:tool=a", False),
+        ("rename:tool=a", False),  # its model still sees the old name, which no call would find
+        ("rename:tool=b", True),
+        ("description", True),
+        ("distractors", True),
+    ],
+)
+def test_a_built_in_tool_can_neither_be_hidden_nor_renamed(perturb: str, hidden: bool) -> None:
+    own: Any = SimpleNamespace(built_in={"a"})
+    asked = (Turn(messages=({"role": "user", "content": "q"},)),)
+    scenario = Scenario(id="s", group="perfect", turns=asked, tools=("a", "b"), perturbations=(perturb,))
+    assert can_hide_missing(scenario, own) is hidden

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from talm_sim.published import published
-from talm_sim.tasks.same_model import recognise
+from talm_sim.tasks.beside import recognise
 
 
 @pytest.mark.parametrize(

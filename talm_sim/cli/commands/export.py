@@ -174,7 +174,7 @@ def when2call(scenarios: Path, out: Path, seed: int, sample: int | None, by: str
     from talm_sim.scenarios.hub import local_file
     from talm_sim.tasks import find_task
     from talm_sim.tasks.when2call.published import TASK, row_of
-    from talm_sim.tasks.when2call.training.sampling import draw_sample
+    from talm_sim.tasks.when2call.training.sets import draw_sample
 
     beside = out.with_suffix(".card.json")
     _refuse_existing((out, beside), force=force)

@@ -20,11 +20,9 @@ from talm_sim.errors import PrerequisiteError
 if TYPE_CHECKING:
     from talm_sim.models.local.tokenizer_only import TokenizerOnly
     from talm_sim.runs.stored_run import StoredRun
-    from talm_sim.tasks.training.card import RowSource
     from talm_sim.tasks.training.examples import TrainingSet
-    from talm_sim.tasks.training.exporting import Write
     from talm_sim.tasks.training.lessons import Lessons
-    from talm_sim.tasks.training.writing import RowWriter, WrittenRows
+    from talm_sim.tasks.training.writing import RowSource, RowWriter, Write, WrittenRows
     from talm_sim.types import JsonObject
 
 __all__ = ["command"]
@@ -70,7 +68,7 @@ def command(given: str, out: Path, **options: Any) -> None:
     and what was left out and why.
     """
     from talm_sim.recordings.files import write_atomically
-    from talm_sim.tasks.training.card import make_card
+    from talm_sim.tasks.training.writing import make_card
 
     beside = out.with_suffix(".card.json")
     _check_options(out, beside, options)
@@ -134,8 +132,7 @@ def _from_file(file: Path, options: Mapping[str, Any]) -> _Found:
     from talm_sim.config import RunConfig
     from talm_sim.scenarios.hub import local_file
     from talm_sim.tasks.registry import find_lessons, job_of
-    from talm_sim.tasks.training.card import RowSource
-    from talm_sim.tasks.training.exporting import fit_scenarios
+    from talm_sim.tasks.training.writing import RowSource, fit_scenarios
 
     name = options["task"]
     lessons, balance = find_lessons(name)(options["prompts"]), options["balance"]
@@ -155,9 +152,8 @@ def _from_run(run: str, options: Mapping[str, Any]) -> _Found:
     from talm_sim.runs.stored_run import load_run
     from talm_sim.tasks.reasoning import ReasoningOptions, instruct, thought_text
     from talm_sim.tasks.registry import find_lessons
-    from talm_sim.tasks.training.card import RowSource
-    from talm_sim.tasks.training.exporting import fit_examples
     from talm_sim.tasks.training.outputs import PlayedRun
+    from talm_sim.tasks.training.writing import RowSource, fit_examples
 
     source_of = click.get_current_context().get_parameter_source
     for name in ("task", "balance", "prompts"):
@@ -231,10 +227,8 @@ def _tokenizer(options: Mapping[str, Any]) -> TokenizerOnly | None:
 
 def _write(found: _Found, options: Mapping[str, Any]) -> tuple[WrittenRows, JsonObject]:
     """Mix in the user's own rows, if there are any, and write all."""
-    from talm_sim.tasks.training.card import RowSource
-    from talm_sim.tasks.training.exporting import fit_examples
-    from talm_sim.tasks.training.mixing import mix, read_ratio
-    from talm_sim.tasks.training.own_rows import read_own_rows
+    from talm_sim.tasks.training.own_rows import mix, read_own_rows, read_ratio
+    from talm_sim.tasks.training.writing import RowSource, fit_examples
 
     if options["own"] is not None:
         ratio, file = read_ratio(options["mix"]), options["own"]

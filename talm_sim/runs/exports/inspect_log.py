@@ -21,7 +21,7 @@ from talm_sim.judges.stats import share
 from talm_sim.runs.exports.inspect_samples import SampleMaker, comments_record, model_name, sample_id, summary_of, usage_record
 from talm_sim.runs.exports.texts import Cleaner
 from talm_sim.runs.files.comments import Comment
-from talm_sim.tasks.exporters import Exported
+from talm_sim.tasks.opened import Exported
 from talm_sim.types import Measure, Rate, Row, Summary, Usage, Verdict
 
 if TYPE_CHECKING:

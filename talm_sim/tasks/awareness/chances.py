@@ -7,8 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from talm_sim.judges.stats import Interval
-from talm_sim.tasks.awareness.intervals import Chance, area_interval, area_over, brier_interval, calibration_interval
-from talm_sim.tasks.awareness.scores import BINS, auroc, bin_of, brier, calibration_error
+from talm_sim.tasks.awareness.intervals import (
+    BINS,
+    Chance,
+    area_interval,
+    area_over,
+    auroc,
+    bin_of,
+    brier,
+    brier_interval,
+    calibration_error,
+    calibration_interval,
+)
 from talm_sim.types import Curve, Measure, Row, Series
 
 __all__ = ["MASS", "MEASURES", "OWN", "SHARE", "area_figure", "columns", "curves", "lines", "mean_column"]

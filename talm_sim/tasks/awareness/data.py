@@ -8,7 +8,7 @@ from typing import Any
 from talm_sim.config import parse_limit
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.awareness.making.loaded import fault_in
-from talm_sim.tasks.lines import read_line
+from talm_sim.tasks.registry import read_line
 from talm_sim.types import Scenario, YesNo
 
 __all__ = ["COMPLETE", "MANIPULATED", "choose", "gold_of", "read_instance"]

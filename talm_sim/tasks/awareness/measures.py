@@ -6,25 +6,64 @@ class. An answer that cannot be read is wrong: it is neither a Yes nor a No.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from talm_sim.common.agreement import kappa
 from talm_sim.judges.stats import share
+from talm_sim.models.formats import read_calls
+from talm_sim.models.formats.literals import BrokenError
+from talm_sim.models.formats.python_calls import CALL_LIST, read_list
+from talm_sim.models.formats.readers import read_alone
+from talm_sim.models.parsing import split_reasoning
 from talm_sim.models.yes_no import yes_no_chances, yes_probability
 from talm_sim.tasks.awareness import chances
-from talm_sim.tasks.awareness.called import makes_call
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED
 from talm_sim.tasks.awareness.examples import manipulation_shown
 from talm_sim.tasks.awareness.feedback import CONDITIONS
+from talm_sim.tasks.awareness.intervals import f1, f1_interval
 from talm_sim.tasks.awareness.making.loaded import tool_names
 from talm_sim.tasks.awareness.protocols import IMPLICIT, Protocol, decision_of, explicit_turns
-from talm_sim.tasks.awareness.scores import f1, f1_interval
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.figures import Figure, mean_of, ratio_of, within
-from talm_sim.types import UNPARSED, Episode, Matrix, Measure, Row, Scenario, Summary, Verdict, YesNo
+from talm_sim.types import UNPARSED, Episode, Matrix, Measure, ModelTurn, Row, Scenario, Summary, Verdict, YesNo
 
-__all__ = ["ALL", "figure", "rows", "summarize"]
+__all__ = ["ALL", "figure", "makes_call", "rows", "summarize"]
+
+
+def makes_call(turn: ModelTurn, tools: Collection[str] = ()) -> bool:
+    """Tell whether a turn makes a call by the rule of this module.
+
+    Args:
+        turn: The model's free answer.
+        tools: Names of the tools that were shown.
+
+    >>> makes_call(ModelTurn(text="[GetToday()]")), makes_call(ModelTurn(text="I could call GetToday() for you."))
+    (True, False)
+    """
+    if turn.tool_calls or turn.unparsable_calls:
+        return True
+    text = split_reasoning(turn.text or turn.raw_text)[0]
+    read = read_calls(text)
+    return bool(read.calls or read.unparsable) or _in_brackets(text) or any(_fills(line, tools) for line in text.splitlines())
+
+
+def _in_brackets(text: str) -> bool:
+    at = 0
+    while opened := CALL_LIST.search(text, at):
+        try:
+            read_list(text, opened.start())
+        except BrokenError as err:
+            at = max(err.at, opened.end())
+        else:
+            return True
+    return False
+
+
+def _fills(line: str, tools: Collection[str]) -> bool:
+    found = read_alone(line)
+    return found is not None and any(one.name in tools for one in found.found)
+
 
 ALL = "all"
 """The group of everything, if there is more than one manipulation."""

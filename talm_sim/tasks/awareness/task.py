@@ -10,25 +10,92 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.dialogue import ATTEMPT, as_text, dialogue, part_of
 from talm_sim.scenarios.load import select
 from talm_sim.tasks.awareness import chances, measures, page
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, choose, read_instance
+from talm_sim.tasks.awareness.decision import read_decision
 from talm_sim.tasks.awareness.protocols import IMPLICIT, LABEL_FIRST, LABEL_TOKENS, AskingStyle, Probability, Protocol
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.judged_by_people import Material, PersonQuestion, PublishedAgreement
 from talm_sim.tasks.options import TaskOptions
 from talm_sim.tasks.single_step import Request, SingleStepTask
-from talm_sim.types import Scenario, Summary, YesNo
+from talm_sim.types import Episode, Row, Scenario, Summary, YesNo
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from talm_sim.models.base import Model
     from talm_sim.tasks.judged_by_people import PersonQuestion
-    from talm_sim.tasks.recorded import Recorded
+    from talm_sim.tasks.opened import Recorded
     from talm_sim.types import ModelTurn
 
-__all__ = ["AwarenessOptions", "AwarenessTask"]
+__all__ = ["EXPLANATION", "INSTANCE"]
+
+
+def _instance(episode: Episode, scenario: Scenario) -> Material | None:
+    if not isinstance(scenario.target, YesNo):
+        return None
+    attempt = part_of(scenario, ATTEMPT)
+    return [
+        ("APIs", "\n".join(scenario.shown_tools) or "(none)"),
+        ("Conversation", as_text(dialogue(scenario))),
+        *([("The call made before", as_text(attempt))] if attempt else []),
+    ]
+
+
+def _explanation(episode: Episode, scenario: Scenario) -> Material | None:
+    """Return what the judge of explanations is shown; as for it, there is something to judge only where No is right and was said."""
+    if not isinstance(scenario.target, YesNo) or scenario.target.gold != "no" or not episode.termination.completed:
+        return None
+    decision = read_decision(episode.answer)
+    if decision.said != "no" or not decision.explanation:
+        return None
+    return [*(_instance(episode, scenario) or ()), ("The assistant's explanation", decision.explanation)]
+
+
+def _gold(scenario: Scenario) -> str:
+    return scenario.target.gold if isinstance(scenario.target, YesNo) else ""
+
+
+def _answers(row: Row) -> Mapping[str, str]:
+    return {name: row.labels[label] for name, label in (("what is right", "gold"), ("the model", "said")) if label in row.labels}
+
+
+def _judged(row: Row) -> str:
+    """Return what the judge said of the explanation: each is of a right No, so whether it was right is the same for all."""
+    value = row.values.get("explanation")
+    return "not judged" if value is None else "correct" if value else "wrong"
+
+
+INSTANCE = PersonQuestion(
+    name="instance",
+    asks="Can the request be served with these APIs now?",
+    labels={"y": "yes", "n": "no"},
+    about="said what is right",
+    show=_instance,
+    value=lambda label, scenario: label == _gold(scenario),
+    judges=(),
+    beside=_answers,
+    outcome=lambda row: row.labels.get("gold", ""),
+    published=(PublishedAgreement("incomplete-conditions", "3", ("Human",), "Overall Acc"),),
+    needs_episode=False,
+)
+EXPLANATION = PersonQuestion(
+    name="explanation",
+    asks="Is the reason the assistant gave right?",
+    labels={"c": "correct", "w": "wrong"},
+    about="a right No has the right reason",
+    show=_explanation,
+    value=lambda label, scenario: label == "correct",
+    judges=("explanation",),
+    said={True: "correct", False: "wrong"},
+    outcome=_judged,
+    published=(PublishedAgreement("incomplete-conditions", "people", ("GPT-4",), "Agree"),),
+    not_asked="none of its answers is a right No with an explanation; make a run with --protocol explanation",
+)
+
 
 log = logging.getLogger(__name__)
 _TOLD = 5
@@ -141,7 +208,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
 
     def wording(self, job: Job[AwarenessOptions]) -> Mapping[str, str]:
         """Return every text of the prompts."""
-        from talm_sim.tasks.awareness.wording import load_wording
+        from talm_sim.tasks.awareness.protocols import load_wording
 
         tables = load_wording(job.config.prompts)
         return {f"prompt {table}.{key}": text for table, texts in tables.items() for key, text in texts.items()}
@@ -161,8 +228,6 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
 
     def person_questions(self, job: Job[AwarenessOptions]) -> Sequence[PersonQuestion]:
         """Ask the question of the task itself; of a run with explanations, first whether they are right."""
-        from talm_sim.tasks.awareness.people import EXPLANATION, INSTANCE
-
         return (EXPLANATION, INSTANCE) if job.options.protocol == "explanation" else (INSTANCE,)
 
     def control(self, name: str, scenario: Scenario) -> Model | None:
@@ -194,6 +259,6 @@ def _tell_unpaired(pool: Sequence[Scenario], job: Job[AwarenessOptions]) -> None
 
 
 def _way_of(job: Job[AwarenessOptions]) -> AskingStyle:
-    from talm_sim.tasks.awareness.wording import load_wording
+    from talm_sim.tasks.awareness.protocols import load_wording
 
     return AskingStyle(job.options.protocol, load_wording(job.config.prompts), job.options.probability)

@@ -5,8 +5,16 @@ What a form contains is thought: it goes to `ModelTurn.reasoning`, and `ModelTur
 
 from __future__ import annotations
 
-from talm_sim.tasks.reasoning.asking import ask_for_thought, instruct, instruct_all, keyed, read_thought, reasoning_label, thought_text
-from talm_sim.tasks.reasoning.controls import with_thought
+from talm_sim.tasks.reasoning.asking import (
+    ask_for_thought,
+    instruct,
+    instruct_all,
+    keyed,
+    read_thought,
+    reasoning_label,
+    thought_text,
+    with_thought,
+)
 from talm_sim.tasks.reasoning.measures import decision_matrix, reasoning_figure, reasoning_measures, reasoning_notes, reasoning_values
 from talm_sim.tasks.reasoning.options import NONE, WORDED, ReasoningOptions
 

@@ -1,4 +1,4 @@
-"""Ask a model to think first, and tell its thought from its answer."""
+"""Ask a model to think first, and tell its thought from its answer; and what the controls think."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.parsing import split_reasoning
-from talm_sim.reasoning import begin_form, draw_form, read_form
+from talm_sim.reasoning import Decision, Value, begin_form, draw_form, read_form, write_form
 from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.tasks.asking import Asking
 from talm_sim.tasks.base import Job, RunView
@@ -21,7 +21,49 @@ from talm_sim.types import ModelTurn, Scenario
 if TYPE_CHECKING:
     from talm_sim.models.base import Continuation, GenerationSettings, Model, TextModel
 
-__all__ = ["ask_for_thought", "instruct", "instruct_all", "keyed", "read_thought", "reasoning_label", "thought_text"]
+__all__ = ["ask_for_thought", "instruct", "instruct_all", "keyed", "read_thought", "reasoning_label", "thought_text", "with_thought"]
+
+
+_WHY = {
+    Decision.CALL: "a shown tool is called",
+    Decision.DEFER: "nothing shown is used",
+    Decision.CLARIFY: "something is asked first",
+    Decision.ANSWER: "words are enough",
+}
+_BLOCKERS = {Decision.DEFER: ("tool_unavailable",), Decision.CLARIFY: ("missing_argument",)}
+
+
+def with_thought(kind: str, decision: Decision, answer: str, *, summary: str, tools: Sequence[str] = ()) -> str:
+    """Return what a control writes: its thought, of the kind that was asked for, and its answer.
+
+    Args:
+        kind: `none`, `free`, `form`, or `random`, of which it writes the rest that was not begun for it.
+        decision: What the answer does.
+        answer: The answer.
+        summary: The request.
+        tools: The tools that it calls.
+    """
+    why = f"{_WHY[decision]}, as this control always plays"
+    if kind == NONE:
+        return answer
+    if kind == FREE:
+        return f"<think>The request: {' '.join(summary.split())[:80]}. Decision: {decision}, because {why}.</think>\n\n{answer}"
+    if kind == RANDOM:
+        return f" {why}\n\n{answer}"
+    called = decision is Decision.CALL
+    fields: dict[str, Value] = {
+        "task_summary": " ".join(summary.split())[:80],
+        "task_type": "lookup",
+        "ambiguity_level": "high" if decision is Decision.CLARIFY else "low",
+        "relevant_tools_sorted": tuple(tools),
+        "tool_needed": "false" if decision is Decision.ANSWER else "true",
+        "tool_sufficiency": "yes" if called else "no",
+        "blockers": _BLOCKERS.get(decision, ()),
+        "decision": decision.value,
+        "hallucination_risk": "low" if called else "high",
+        "why": why,
+    }
+    return f"{write_form(fields)}\n\n{answer}"
 
 
 def ask_for_thought(asking: Asking, job: Job[Any], model: Model) -> Asking:

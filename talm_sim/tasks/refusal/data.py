@@ -11,15 +11,15 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.load import select
-from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.refusal.bfcl import SINGLE_TURN, load_bfcl
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.bfcl.subsets import V3_NAMES
+from talm_sim.tasks.registry import read_line
 from talm_sim.types import Calls, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.tasks.base import Job
-    from talm_sim.tasks.refusal.options import RefusalOptions
+    from talm_sim.tasks.refusal.wording import RefusalOptions
 
 __all__ = ["NOT_NATIVE", "load", "read_case"]
 

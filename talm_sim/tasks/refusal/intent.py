@@ -30,7 +30,7 @@ from talm_sim.tasks.refusal.attempts.shown import ShownTools
 from talm_sim.tasks.refusal.call_checks.judge import calls_of
 from talm_sim.types import Calls, Episode, Measured, ModelTurn, Scenario, Verdict
 
-__all__ = ["NO_ATTEMPT", "Attempt", "IntentJudge", "attempt_of", "find_attempt"]
+__all__ = ["IntentJudge", "find_attempt"]
 
 NO_ATTEMPT = "none"
 """Label of an answer that attempts no call; any other label is the rule by which one does."""

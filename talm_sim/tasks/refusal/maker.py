@@ -6,28 +6,37 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from talm_sim.common.digests import derive_seed, digest
-from talm_sim.config import RunConfig
+from talm_sim.config import GEN, OPE, RunConfig, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.dialogue import dialogue, request_text
 from talm_sim.scenarios.making.asking import ASKED_AGAIN, ask
+from talm_sim.scenarios.making.options import MakingOptions
 from talm_sim.scenarios.making.outcome import DroppedSource, Outcome
 from talm_sim.scenarios.making.prompts import WriterPrompts, load_writer_prompts
 from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
-from talm_sim.tasks.refusal.making.options import ThoughtOptions
 from talm_sim.tasks.refusal.making.thoughts import Thought, action_words, drawn_form, read_form_thought, read_free_thought, rule_form
 from talm_sim.tasks.refusal.tools import tool_texts
 from talm_sim.tasks.registry import find_task, job_of
 from talm_sim.types import Calls, Scenario
 
-__all__ = ["ThoughtMaker"]
+__all__ = []
+
+
+class ThoughtOptions(MakingOptions):
+    """Everything that decides a making of thoughts for task `refusal`."""
+
+    file: Path | None = option(None, OPE, "Scenarios of task refusal, or BFCL's rows. Default: packaged.", flag="--from", metavar="FILE")
+    reasoning: Literal["form", "free", "random"] = option("form", GEN, "Thought to write: a form, free, or a form drawn by seed.")
+
 
 _PROMPTS = "talm_sim.tasks.refusal.making"
 """The package whose `prompts.toml` holds the wordings."""

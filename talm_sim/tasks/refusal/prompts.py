@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from talm_sim.models.base import GenerationSettings
     from talm_sim.types import ModelTurn
 
-__all__ = ["CHAT", "PromptWriter", "asking", "prompt_writer"]
+__all__ = ["CHAT", "asking", "prompt_writer"]
 
 CHAT, AUTO = "chat", "auto"
 _FORMS = {"injected": "hermes", "pythonic": "pythonic"}

@@ -18,9 +18,9 @@ from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.formats import FORMATS, CallToWrite, format_of_template
 from talm_sim.tasks.asking import Asking
-from talm_sim.tasks.details import EpisodeDetails
 from talm_sim.tasks.refusal.prompts import CHAT
 from talm_sim.tasks.refusal.wording import TOLD
+from talm_sim.tasks.sections import EpisodeDetails
 from talm_sim.types import Behaviour, Calls, FrozenModel, JsonObject, Option, Precision, Scenario
 
 if TYPE_CHECKING:

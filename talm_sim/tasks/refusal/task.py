@@ -10,31 +10,60 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.reference import is_gold_call
 from talm_sim.models.registry import cannot_score, in_process
 from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.calls import EpisodeCalls, MadeCall
 from talm_sim.tasks.judged_by_people import PersonQuestion, pass_question
 from talm_sim.tasks.reasoning import NONE, ask_for_thought, instruct_all, keyed
 from talm_sim.tasks.refusal import measures, page
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_FUNCTION, LACKS_VALUE, answered_turn
+from talm_sim.tasks.refusal.call_checks.arguments import check_call
+from talm_sim.tasks.refusal.call_checks.calls import find_tool
+from talm_sim.tasks.refusal.call_checks.judge import calls_of, tools_of
 from talm_sim.tasks.refusal.data import load, read_case
-from talm_sim.tasks.refusal.options import RefusalOptions
 from talm_sim.tasks.refusal.propensity import add_propensity, load_refusals, no_scores_error, refusals_for, wants_propensity
+from talm_sim.tasks.refusal.tools import functions
 from talm_sim.tasks.refusal.turns.person import asking_key, settle_human
 from talm_sim.tasks.refusal.turns.play import STEPS, acts, has_acting_rows, open_turns, tool_traffic, turn_bounds
+from talm_sim.tasks.refusal.wording import RefusalOptions
 from talm_sim.types import Calls, Episode, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
     from talm_sim.tasks.calls import EpisodeCalls
-    from talm_sim.tasks.opened import Opened
-    from talm_sim.tasks.recorded import Recorded
+    from talm_sim.tasks.opened import Opened, Recorded
     from talm_sim.tasks.shared import Shared
 
-__all__ = ["RefusalTask"]
+__all__ = []
+
+
+def called(episode: Episode, scenario: Scenario) -> EpisodeCalls | None:
+    """Return the right calls and those in the answer, as judge `calls` reads them; None if the scenario says nothing of calls.
+
+    Where the model acts, these are the right calls of all turns and those that were executed. Elsewhere no call is executed, so none fails.
+    Where no call is right, or any is, no tool is wanted.
+    """
+    if acts(scenario):
+        events, gold = episode.tool_events, scenario.gold_calls
+        made_here = [MadeCall(event.name, not event.ok, event.error != "unknown_tool") for event in events]
+        return EpisodeCalls([one.tool for one in gold], made_here, lambda wanted, place: is_gold_call(scenario, wanted, events[place]))
+    if not isinstance(scenario.target, Calls):
+        return None
+    tools, syntax, accepted = tools_of(scenario), scenario.target.syntax, scenario.target.accepted
+    made = calls_of(episode, tools, syntax)
+    names = {one["name"] for one in functions(scenario.shown_tools)}
+
+    def is_right(wanted: int, place: int) -> bool:
+        right = accepted[wanted]
+        return check_call(made[place], right, find_tool(right.name, tools), syntax).outcome
+
+    return EpisodeCalls([one.name for one in accepted], [MadeCall(call.name, exists=call.name in names) for call in made], is_right)
+
 
 _OWN_TOKENS = 256
 _THOUGHT_TOKENS = 512
@@ -174,8 +203,6 @@ class RefusalTask(AskingTask[RefusalOptions]):
 
     def calls(self, episode: Episode, scenario: Scenario, job: Job[RefusalOptions]) -> EpisodeCalls | None:
         """Return the right calls, and those in the text of the answer."""
-        from talm_sim.tasks.refusal.called import called
-
         return called(episode, scenario)
 
     def control(self, name: str, scenario: Scenario, *, pythonic: bool = False, reasoning: str = NONE) -> Model | None:

@@ -1,20 +1,40 @@
-"""The texts that show tools in a system message, and their replacement by the user's."""
+"""The options of task `refusal`; the texts that show tools in a system message, and their replacement by the user's."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import ClassVar, Literal
 
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
+from talm_sim.config import GEN, SCO, Names, option
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.reasoning import WORDED
+from talm_sim.tasks.options import PersonOptions
+from talm_sim.tasks.reasoning import WORDED, ReasoningOptions
 
-__all__ = ["TOLD", "insert_tools", "load_wording"]
+__all__ = ["TOLD", "RefusalOptions", "insert_tools", "load_wording"]
+
 
 _TASK = "refusal"
 TOLD = ("injected", "pythonic")
 """Templates that show the tools in a system message: as Qwen's and Hermes' chat templates write it, and as BFCL's prompt mode does."""
 _PLACE = "{tools}"
+
+
+class RefusalOptions(ReasoningOptions, PersonOptions):
+    """Options of task `refusal`."""
+
+    own_templates: ClassVar = TOLD
+    human: str = option("none", GEN, "Who answers in multi_turn_miss_param.", metavar="WHO")
+    """`recorded` says the row's next message; with a replayed model, what was recorded with it."""
+    subset: Names = option(
+        "", GEN, "BFCL's rows of these categories instead of our own.", metavar="S[,S]", complete="talm_sim.tasks.refusal.bfcl:SUBSETS"
+    )
+    language: Names = option("", GEN, "Only rows in these languages.", metavar="L[,L]")
+    bfcl: Path | None = option(None, GEN, "BFCL's files.  [default: those of bfcl-eval]", metavar="DIR")
+    propensity: bool = option(False, GEN, "Also score the beginning of a call against refusals.")
+    """Where no tool fits; see `talm_sim.tasks.refusal.propensity`."""
+    bfcl_version: Literal["v2", "v3", "v4"] = option("v4", SCO, "Overall score: v2, v3 or v4.", metavar="V")
 
 
 def load_wording(file: Path | None = None) -> dict[str, str]:

@@ -35,17 +35,7 @@ from talm_sim.types import (
     episode_id,
 )
 
-__all__ = [
-    "PUBLISHED",
-    "PUBLISHED_PREFERENCE",
-    "RELEASE_URL",
-    "CoincidingGrades",
-    "PublishedRun",
-    "coinciding_grades",
-    "read_outputs",
-    "read_queries",
-    "read_tools",
-]
+__all__ = ["RELEASE_URL", "PublishedRun", "coinciding_grades", "read_outputs", "read_queries", "read_tools"]
 
 PUBLISHED = "published"
 """Judge name of the grades that came with the outputs (`pass_rate`)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from talm_sim.agent.responders import RESPONDERS, responder_kind
 from talm_sim.tasks.base import RunView
@@ -13,12 +13,35 @@ from talm_sim.tasks.standing_in import count_stand_ins
 from talm_sim.tasks.talm.asking import MARKS, AskScores, ask_scores, asked_in_words
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, blocker_scores
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
-from talm_sim.tasks.talm.pairing import PerfectPairs
 from talm_sim.tasks.talm.passing import PUBLISHED_UNEXPECTED, PassVerdicts, VerdictTable
 from talm_sim.tasks.talm.reactions import AFTER_FAULT, behaviour_after_fault, behaviour_when_missing, declined_first
 from talm_sim.types import AwarenessValue, Episode, Row
 
-__all__ = ["rows"]
+__all__ = ["PerfectPairs", "rows"]
+
+
+T = TypeVar("T")
+
+
+class PerfectPairs(Generic[T]):
+    """What is known of `perfect` episodes, by the scenario that another one was derived from.
+
+    A pair shares the base scenario and, if the perfect run has it, the epoch; otherwise the earliest epoch is used.
+    """
+
+    def __init__(self) -> None:
+        self._by_scenario: dict[str, dict[int, T]] = {}
+
+    def add(self, scenario_id: str, epoch: int, value: T) -> None:
+        """Keep `value` for an epoch of a perfect scenario."""
+        self._by_scenario.setdefault(scenario_id, {})[epoch] = value
+
+    def of(self, base: str, epoch: int) -> T | None:
+        """Return what is known of the perfect episode of scenario `base`, or None where there is none."""
+        epochs = self._by_scenario.get(base)
+        if not epochs:
+            return None
+        return epochs[epoch] if epoch in epochs else epochs[min(epochs)]
 
 
 @dataclass(frozen=True, slots=True)

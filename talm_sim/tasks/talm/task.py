@@ -17,28 +17,28 @@ from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import OTHER, Beside, compare_own
 from talm_sim.tasks.figures import Figure, average_of, mean_of, ratio_of, within
 from talm_sim.tasks.judged_by_people import PersonQuestion, PublishedAgreement, pass_question
+from talm_sim.tasks.opened import Recorded
 from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
 from talm_sim.tasks.person_faults import persona_note
-from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.talm import groups, measures, rows, sections
 from talm_sim.tasks.talm.blockers import ask_f1_figure
-from talm_sim.tasks.talm.pairing import PerfectPairs
+from talm_sim.tasks.talm.groups import QUICK, draw_sample
 from talm_sim.tasks.talm.recovered import knowledge_notes
-from talm_sim.tasks.talm.sets import QUICK, draw_sample
+from talm_sim.tasks.talm.rows import PerfectPairs
 from talm_sim.types import AwarenessKind, Episode, Row, Scenario, Summary, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.scenarios.problems import Problem
     from talm_sim.tools_env.caller import ToolCaller
 
-__all__ = ["TalmOptions", "TalmTask"]
+__all__ = ["TalmTask"]
 
 
 class TalmOptions(AgentTaskOptions, PairedOptions):
     """Options of task `talm`."""
 
     set: Literal["quick", "sample", "full"] | None = option(None, GEN, "Packaged queries: 72 (quick), 300 or all.", metavar="quick|sample|full")
-    """Which perfect queries are played, each with all that is derived from it; `quick` if left out. See `talm_sim.tasks.talm.sets`."""
+    """Which perfect queries are played, each with all that is derived from it; `quick` if left out. See `talm_sim.tasks.talm.groups`."""
 
 
 class TalmTask(AgentTask[TalmOptions]):

@@ -24,7 +24,7 @@ from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.tool_building.draft import Draft, DraftError, read_draft
 
-__all__ = ["BuildOptions", "Document", "ToolMaker"]
+__all__ = ["BuildOptions", "ToolMaker"]
 
 _TOOLS, _CODE, _TESTS = "tools", "api.py", "api_test.py"
 

@@ -2,5 +2,5 @@
 
     rows with the same words -> one request per text -> checks by rule (`checks`), at most three attempts -> a row per original, or the reason
 
-`languages` has what the checks know of a language, `needed` the values that a call needs, `texts` what a scenario's user says.
+`languages` has what the checks know of a language, `review` what a scenario's user says, the values that a call needs, and what a person reads.
 """

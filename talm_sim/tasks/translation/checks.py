@@ -10,11 +10,10 @@ from functools import cache
 from typing import NamedTuple
 
 from talm_sim.scenarios.question_words import STOP, stem
-from talm_sim.tasks.translation.added import explain_added
+from talm_sim.tasks.translation.added import contains, explain_added, names_in, said_as, says, ways_to_say
 from talm_sim.tasks.translation.languages import LANGUAGES, Language, read_english, read_numbers
-from talm_sim.tasks.translation.names import contains, names_in, said_as, says, ways_to_say
 
-__all__ = ["RULES_VERSION", "FailedCheck", "NeededValue", "Translation", "check_translation"]
+__all__ = ["RULES_VERSION", "NeededValue", "Translation", "check_translation"]
 
 RULES_VERSION = 2
 """Version of the checks; raise it whenever they judge a translation in another way."""

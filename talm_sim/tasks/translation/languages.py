@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = ["ENGLISH", "LANGUAGES", "Language", "WrittenNumbers", "read_english", "read_numbers"]
+__all__ = ["ENGLISH", "LANGUAGES", "Language", "read_english", "read_numbers"]
 
 ENGLISH = "en"
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

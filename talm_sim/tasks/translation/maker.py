@@ -23,15 +23,21 @@ from talm_sim.scenarios.making.review import Reviewer
 from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
+from talm_sim.tasks.translation.added import ways_to_say
 from talm_sim.tasks.translation.checks import RULES_VERSION, NeededValue, Translation, check_translation
 from talm_sim.tasks.translation.languages import ENGLISH, LANGUAGES
-from talm_sim.tasks.translation.names import ways_to_say
-from talm_sim.tasks.translation.needed import needed_values
-from talm_sim.tasks.translation.review import ORIGINALS, TranslationReviewer
-from talm_sim.tasks.translation.texts import conversation_before, line_of, replace_texts, user_texts
+from talm_sim.tasks.translation.review import (
+    ORIGINALS,
+    TranslationReviewer,
+    conversation_before,
+    line_of,
+    needed_values,
+    replace_texts,
+    user_texts,
+)
 from talm_sim.types import Scenario
 
-__all__ = ["Dialogue", "TranslateOptions", "TranslationMaker", "TranslationOutcome"]
+__all__ = ["TranslateOptions", "TranslationMaker"]
 
 _PROMPTS = "talm_sim.tasks.translation"
 _MOST_TOLD = 5

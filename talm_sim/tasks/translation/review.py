@@ -1,4 +1,4 @@
-"""Review of translated scenarios of any task: what the user says, next to the English text."""
+"""What a scenario's user says and the values that its calls need; and the review of translated scenarios, next to the English text."""
 
 from __future__ import annotations
 
@@ -12,17 +12,120 @@ from typing import Any
 from talm_sim.common.digests import digest
 from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.dialogue import as_text
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.making.review import Entry, Part
 from talm_sim.scenarios.making.runner import REPORT
-from talm_sim.tasks.translation.checks import Translation, check_translation
+from talm_sim.tasks.translation.checks import NeededValue, Translation, check_translation
 from talm_sim.tasks.translation.languages import LANGUAGES
-from talm_sim.tasks.translation.needed import needed_values
-from talm_sim.tasks.translation.texts import line_of, replace_texts, user_texts
-from talm_sim.types import Scenario
+from talm_sim.types import Behaviour, Calls, Choice, Facts, Missing, Scenario
 
-__all__ = ["ORIGINALS", "TranslationReviewer", "is_translation"]
+__all__ = [
+    "ORIGINALS",
+    "TranslationReviewer",
+    "conversation_before",
+    "is_translation",
+    "line_of",
+    "needed_values",
+    "replace_texts",
+    "user_texts",
+]
+
+
+def needed_values(scenarios: Iterable[Scenario]) -> tuple[NeededValue, ...]:
+    """Return the values of the right calls, of the facts of a right answer, and of what is missing; each once."""
+    return tuple(dict.fromkeys(one for scenario in scenarios for one in _values_of(scenario) if one.value.strip()))
+
+
+def _values_of(scenario: Scenario) -> Iterator[NeededValue]:
+    target = scenario.target
+    if isinstance(target, Calls):
+        for call in target.accepted:
+            for name, accepted in call.arguments.items():
+                yield from _accepted(name, accepted)
+    elif isinstance(target, Facts):
+        for fact in target.required:
+            if isinstance(fact.value, str):
+                yield NeededValue(fact.name, fact.value, fact.accepted)
+    elif isinstance(target, Choice):
+        yield from _named(_arguments_of(target.text_of(Behaviour.TOOL_CALL) or ""))
+    for gold in scenario.gold_calls:
+        yield from _named(gold.arguments)
+    for missing in scenario.missing:
+        yield from _named({missing.name: [missing.value, missing.other]})
+
+
+def _accepted(name: str, values: tuple[Any, ...]) -> Iterator[NeededValue]:
+    """Yield the values of one argument as BFCL writes them: the first is the gold one, and the others count as well."""
+    if values and isinstance(values[0], str):
+        yield NeededValue(name, values[0], tuple(one for one in values[1:] if isinstance(one, str) and one))
+        return
+    yield from (NeededValue(name, text) for text in _texts(values[:1]))
+
+
+def _named(arguments: Mapping[str, Any]) -> Iterator[NeededValue]:
+    yield from (NeededValue(name, text) for name, value in arguments.items() for text in _texts(value))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(one)
+
+
+def _arguments_of(call: str) -> Mapping[str, Any]:
+    """Return the arguments of a call that is written as JSON; none if it is something else."""
+    try:
+        found = json.loads(call)["arguments"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def user_texts(scenario: Scenario) -> list[str]:
+    """Return what the user says, in order, each text once: messages first, then answers to questions."""
+    return list(dict.fromkeys(text for text in (*_messages(scenario), *_answers(scenario)) if text.strip()))
+
+
+def conversation_before(scenario: Scenario, text: str) -> str:
+    """Return what was said before the user says a text, as lines that name the speaker; empty if it comes first."""
+    messages = [message for turn in scenario.turns for message in turn.messages]
+    place = next((place for place, one in enumerate(messages) if one["role"] == "user" and one["content"] == text), len(messages))
+    return as_text(messages[:place])
+
+
+def replace_texts(scenario: Scenario, said: Mapping[str, str]) -> Scenario:
+    """Return the scenario with other words of the user's; a text without other words is left as it is."""
+
+    def message_of(message: dict[str, Any]) -> dict[str, Any]:
+        return {**message, "content": said.get(message["content"], message["content"])} if message["role"] == "user" else message
+
+    def missing_of(one: Missing) -> Missing:
+        answer = one.human_answer
+        return one if answer is None else one.model_copy(update={"human_answer": said.get(answer, answer)})
+
+    turns = tuple(turn.model_copy(update={"messages": tuple(map(message_of, turn.messages))}) for turn in scenario.turns)
+    return scenario.model_copy(update={"turns": turns, "missing": tuple(map(missing_of, scenario.missing))})
+
+
+def line_of(scenario: Scenario) -> dict[str, Any]:
+    """Return a scenario as a line of a file, without the fields that have their default."""
+    line = scenario.model_dump(mode="json", exclude_defaults=True)
+    if scenario.target is not None and not isinstance(scenario.target, dict):
+        line["target"] = {"type": scenario.target.type, **line["target"]}
+    return line
+
+
+def _messages(scenario: Scenario) -> Iterator[str]:
+    yield from (message["content"] for turn in scenario.turns for message in turn.messages if message["role"] == "user")
+
+
+def _answers(scenario: Scenario) -> Iterator[str]:
+    yield from (one.human_answer for one in scenario.missing if one.human_answer)
+
 
 ORIGINALS = "originals"
 """Key of a report: the id of each row to what its user says in English."""

@@ -1,4 +1,4 @@
-"""When2Call's published files: multiple-choice rows (test set and judge subset) as scenarios, and its training rows.
+"""When2Call's published multiple-choice rows (test set and judge subset) as scenarios.
 
 A multiple-choice row becomes a `Scenario` with a `Choice` and back without a loss. Tools stay the JSON text they were published as,
 because prompts contain them unchanged. Rows made elsewhere may add `tool_use`, `language`, `licence` and `url`.
@@ -16,7 +16,7 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.jsonl import json_lines, parse
 from talm_sim.scenarios.tool_texts import tool_name
-from talm_sim.types import Behaviour, Choice, FrozenModel, Missing, MissingKind, Option, Scenario, Source, Turn
+from talm_sim.types import Behaviour, Choice, Missing, MissingKind, Option, Scenario, Source, Turn
 
 __all__ = [
     "LICENCE",
@@ -25,21 +25,65 @@ __all__ = [
     "TASK",
     "URL",
     "LineKind",
-    "PreferenceRow",
-    "SftRow",
-    "behaviour_of",
     "kind_of",
     "read_rows",
-    "read_training",
     "rough_length",
     "row_of",
     "scenario_of",
+    "with_rows",
 ]
+
+
+_FILLED = {"type": "string", "pattern": r"\S"}
+_TOOL: dict[str, Any] = {"type": ["string", "object"], "description": "A tool's specification: the JSON text of an object, or the object."}
+_NEEDED: Mapping[str, Any] = {
+    "uuid": _FILLED,
+    "question": _FILLED,
+    "correct_answer": {"$ref": "#/$defs/Behaviour"},
+    "answers": {
+        "type": "object",
+        "properties": {
+            one.value: {"anyOf": [_FILLED, {"type": ["object", "array"], "minProperties": 1, "minItems": 1}]}
+            if one is Behaviour.TOOL_CALL
+            else _FILLED
+            for one in Behaviour
+        },
+        "required": [one.value for one in Behaviour],
+        "additionalProperties": False,
+        "description": "What the model would write, of each kind.",
+    },
+    "tools": {"type": "array", "items": _TOOL},
+}
+_OPTIONAL: Mapping[str, Any] = {
+    "target_tool": {"anyOf": [_TOOL, {"type": "null"}]},
+    "orig_tools": {"anyOf": [{"type": "array", "items": _TOOL}, {"type": "null"}]},
+}
+
+
+def with_rows(scenario: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a line that is a scenario, or a row as published.
+
+    Args:
+        scenario: The schema of a scenario.
+    """
+    text = {"type": ["string", "null"]}
+    fields = {key: _NEEDED.get(key, _OPTIONAL.get(key, text)) for key in (*ROW_KEYS, *OWN_KEYS)}
+    row = {
+        "description": "A row in the form of When2Call's published test set.",
+        "type": "object",
+        "properties": fields,
+        "required": [*_NEEDED],
+        "additionalProperties": False,
+    }
+    definitions = scenario["$defs"] | {"Row": row}
+    own = {key: value for key, value in scenario.items() if key not in ("$schema", "title", "$defs")}
+    head = {"$schema": scenario["$schema"], "title": scenario["title"]}
+    return head | {"anyOf": [{"$ref": "#/$defs/Scenario"}, {"$ref": "#/$defs/Row"}], "$defs": definitions | {"Scenario": own}}
+
 
 TASK = "when2call"
 LICENCE = "CC-BY-4.0"
 URL = "https://huggingface.co/datasets/nvidia/When2Call"
-_CALL_MARK = "<TOOLCALL>"
 ROW_KEYS = (
     "uuid",
     "source",
@@ -57,7 +101,6 @@ ROW_KEYS = (
 _OF_ROWS_ALONE = frozenset(ROW_KEYS) - {"source", "question", "tools"}
 OWN_KEYS = ("tool_use", "language", "licence", "url")
 """Keys that rows made elsewhere may have as well."""
-_TRAINING_KEYS = ("tools", "messages", "chosen_response", "rejected_response", "chosen_reward", "rejected_reward")
 
 
 class LineKind(StrEnum):
@@ -68,28 +111,6 @@ class LineKind(StrEnum):
     SFT = "a training row (SFT)"
     PREFERENCE = "a training row (preference)"
     UNKNOWN = "something else"
-
-
-class SftRow(FrozenModel):
-    """A training row of a question and the right response."""
-
-    tools: tuple[str, ...]
-    """JSON texts of the tools shown."""
-    messages: tuple[dict[str, str], ...]
-    behaviour: Behaviour | None
-    """`tool_call` if the response is one; None if only reading it would tell."""
-
-
-class PreferenceRow(FrozenModel):
-    """A training row of a question, the right response and a wrong one."""
-
-    tools: tuple[str, ...]
-    """JSON texts of the tools shown."""
-    messages: tuple[dict[str, str], ...]
-    chosen: dict[str, str]
-    rejected: dict[str, str]
-    chosen_behaviour: Behaviour | None
-    rejected_behaviour: Behaviour | None
 
 
 def kind_of(line: Any) -> LineKind:
@@ -126,24 +147,6 @@ def read_rows(path: Path | Traversable) -> list[Scenario]:
         seen[scenario.id] = where
         scenarios.append(scenario)
     return scenarios
-
-
-def read_training(path: Path | Traversable) -> list[SftRow | PreferenceRow]:
-    """Read a file of training rows; their kind is found from the rows.
-
-    Raises:
-        PrerequisiteError: The file cannot be read, or a line is broken or of another kind; names file, line and key.
-    """
-    rows: list[SftRow | PreferenceRow] = []
-    first: LineKind | None = None
-    for where, line in json_lines(path):
-        kind = kind_of(line)
-        first = first or kind
-        if kind not in {LineKind.SFT, LineKind.PREFERENCE} or kind is not first:
-            wanted = first.value if first in {LineKind.SFT, LineKind.PREFERENCE} else "a training row (tools, messages)"
-            raise PrerequisiteError(f"{where}: contains {kind.value}, but {wanted} is expected; use one kind of row per file.")
-        rows.append(_training_row(line, kind, where))
-    return rows
 
 
 def scenario_of(row: Any, where: str = "the row") -> Scenario:
@@ -238,11 +241,6 @@ def rough_length(scenario: Scenario) -> int:
     return said + sum(map(len, scenario.shown_tools))
 
 
-def behaviour_of(response: str) -> Behaviour | None:
-    """Return what a published training response shows: a tool call has its mark, the other kinds do not."""
-    return Behaviour.TOOL_CALL if _CALL_MARK in response else None
-
-
 def _gold(row: Mapping[str, Any], where: str) -> Behaviour:
     gold = _text(row, "correct_answer", where, filled=True)
     try:
@@ -317,34 +315,4 @@ def _text(row: Mapping[str, Any], key: str, where: str, *, filled: bool = False,
         raise PrerequisiteError(f"{where}: {key}: is not text; write it in quotes.")
     if filled and not value.strip():
         raise PrerequisiteError(f"{where}: {key}: is empty; a When2Call row needs it.")
-    return value
-
-
-def _training_row(line: dict[str, Any], kind: LineKind, where: str) -> SftRow | PreferenceRow:
-    for key in line:
-        if key not in _TRAINING_KEYS:
-            raise PrerequisiteError(f"{where}: {key}: unknown key.{did_you_mean(key, _TRAINING_KEYS)}")
-    tools = _tools(line, "tools", where)
-    said = line.get("messages")
-    if not isinstance(said, list) or not said:
-        raise PrerequisiteError(f"{where}: messages: is not a list of messages; write the question as one of role user.")
-    messages = tuple(_message(message, f"messages.{number}", where) for number, message in enumerate(said))
-    if kind is LineKind.SFT:
-        if messages[-1]["role"] != "assistant":
-            raise PrerequisiteError(f"{where}: messages: ends without a response of role assistant; add it.")
-        return SftRow(tools=tools, messages=messages, behaviour=behaviour_of(messages[-1]["content"]))
-    chosen, rejected = (_message(line.get(key), key, where) for key in ("chosen_response", "rejected_response"))
-    return PreferenceRow(
-        tools=tools,
-        messages=messages,
-        chosen=chosen,
-        rejected=rejected,
-        chosen_behaviour=behaviour_of(chosen["content"]),
-        rejected_behaviour=behaviour_of(rejected["content"]),
-    )
-
-
-def _message(value: Any, key: str, where: str) -> dict[str, str]:
-    if not isinstance(value, dict) or set(value) != {"role", "content"} or not all(isinstance(part, str) for part in value.values()):
-        raise PrerequisiteError(f"{where}: {key}: is not a message; write an object of the texts 'role' and 'content'.")
     return value

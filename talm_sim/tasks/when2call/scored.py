@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.tasks.details import EpisodeDetails
+from talm_sim.tasks.sections import EpisodeDetails
 from talm_sim.types import Behaviour, Choice, Precision, Termination
 from talm_sim.types.base import FrozenModel
 

@@ -18,21 +18,20 @@ from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.beside import OTHER, Beside, compare_own
 from talm_sim.tasks.bounds import Bound
-from talm_sim.tasks.lines import read_line
 from talm_sim.tasks.reasoning import NONE, ReasoningOptions, ask_for_thought, instruct_all, keyed, reasoning_label, reasoning_notes
+from talm_sim.tasks.registry import read_line
 from talm_sim.tasks.when2call import measures, sections
-from talm_sim.tasks.when2call.published import TASK, URL, LineKind, kind_of, rough_length, scenario_of
-from talm_sim.tasks.when2call.row_schema import with_rows
+from talm_sim.tasks.when2call.published import TASK, URL, LineKind, kind_of, rough_length, scenario_of, with_rows
 from talm_sim.types import Choice, Scenario, Summary
 
 if TYPE_CHECKING:
     from talm_sim.agent.templates import Template
     from talm_sim.models.base import GenerationSettings, Model
     from talm_sim.tasks.judged_by_people import PersonQuestion
-    from talm_sim.tasks.recorded import Recorded
+    from talm_sim.tasks.opened import Recorded
     from talm_sim.types import ModelTurn
 
-__all__ = ["When2CallOptions", "When2CallTask", "read_item"]
+__all__ = []
 
 
 def read_item(line: Any, where: str, task: str) -> Scenario:

@@ -12,7 +12,7 @@ import pytest
 
 from talm_sim.config import Scope, scope_of
 from talm_sim.tasks.awareness.making.loaded import LoadedSource
-from talm_sim.tasks.awareness.making.options import ManipulateOptions
+from talm_sim.tasks.awareness.making.manipulation import ManipulateOptions
 from talm_sim.tasks.awareness.making.packaged import from_talm
 from talm_sim.tasks.awareness.making.written import conversation_text
 from talm_sim.types import Scenario, ToolSpec

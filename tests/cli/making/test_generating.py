@@ -15,8 +15,8 @@ from talm_sim.cli.making.reviewing import review_entries, summary_lines
 from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.scenarios.making.review import open_review
 from talm_sim.tasks import find_task
-from talm_sim.tasks.when2call.making.options import GenerateOptions
 from talm_sim.tasks.when2call.making.review import ItemReviewer
+from talm_sim.tasks.when2call.making.writers import GenerateOptions
 from talm_sim.types import Behaviour, Choice
 from tests.models.loopback import Answer, chat_answer, loopback
 

@@ -1,4 +1,4 @@
-"""The rule by which an answer is Yes, No or unreadable."""
+"""The rule by which an answer is Yes, No or unreadable, and which free answers make a call, wherever it stands and in whatever form."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.tasks.awareness.decision import read_decision
+from talm_sim.tasks.awareness.measures import makes_call
+from talm_sim.types import ModelTurn, UnparsableCall
 from tests.growth import check_growth
+from tests.tasks.awareness.crafted import turn
 
-
-@pytest.mark.parametrize(
-    "raw",
-    [
+SAID = {
+    "yes": (
         "Yes",
         "yes.",
         '"Yes"',
@@ -25,48 +26,22 @@ from tests.growth import check_growth
         "<think>No, the city is missing.</think>Yes",
         "Yes. Reason: or No",
         "Answer: maybe.\nAnswer: yes",
-    ],
-)
-def test_these_are_a_yes(raw: str) -> None:
-    assert read_decision(raw).said == "yes"
+    ),
+    "no": (
+        *("No", " no, the city is missing", "NO.", "Thought: the tools fit.\nAnswer: No"),
+        *("Decision: No. Explanation: no city.", "No\n\nUser: Book me a room."),
+    ),
+    "unparsed": (
+        *("", "   ", "Yes or No", "Answer: Yes/No", "Answer: <Yes or No>", "I don't know.", "IDK"),
+        *("No further information is needed.", "Nothing is missing.", "Yesterday it rained."),
+        *("Thought: there is a tool, and the answer is", "Sure! Which city?", '{"action": "book_hotel"}', "<think>Yes"),
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        "No",
-        " no, the city is missing",
-        "NO.",
-        "Thought: the tools fit.\nAnswer: No",
-        "Decision: No. Explanation: no city.",
-        "No\n\nUser: Book me a room.",
-    ],
-)
-def test_these_are_a_no(raw: str) -> None:
-    assert read_decision(raw).said == "no"
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        "",
-        "   ",
-        "Yes or No",
-        "Answer: Yes/No",
-        "Answer: <Yes or No>",
-        "I don't know.",
-        "IDK",
-        "No further information is needed.",
-        "Nothing is missing.",
-        "Yesterday it rained.",
-        "Thought: there is a tool, and the answer is",
-        "Sure! Which city?",
-        '{"action": "book_hotel"}',
-        "<think>Yes",
-    ],
-)
-def test_these_cannot_be_read(raw: str) -> None:
-    assert read_decision(raw).said == "unparsed"
+def test_an_answer_is_a_yes_a_no_or_cannot_be_read() -> None:
+    wrong = [(said, raw) for said, texts in SAID.items() for raw in texts if read_decision(raw).said != said]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(
@@ -89,7 +64,7 @@ def test_no_text_breaks_it(raw: str) -> None:
     assert read_decision(raw).said in {"yes", "no", "unparsed"}
 
 
-@pytest.mark.parametrize("piece", ["answer: ", "'answer: ", "1s2 decision: ", "Answer: yes or no "])
+@pytest.mark.parametrize("piece", ["answer: ", "Answer: yes or no "])
 def test_any_number_of_marks_is_read_in_step_with_the_length(piece: str) -> None:
     check_growth(read_decision, lambda size: piece * (size // len(piece)), 2**16)
 
@@ -97,3 +72,54 @@ def test_any_number_of_marks_is_read_in_step_with_the_length(piece: str) -> None
 def test_a_label_far_behind_its_mark_is_none_and_an_explanation_is_kept_whole() -> None:
     assert read_decision(f"So it is. Answer: {'*' * 600}No").said == "unparsed"
     assert read_decision(f"Answer: No. {'why ' * 600}").explanation == ("why " * 600).strip()
+
+
+TOOLS = ("GetToday", "book_hotel")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[F(a='b')]",
+        "[ApiName(key1='value1', key2='value2',)]",
+        "[GetToday()]",
+        "Sure, I will look: [GetToday()] One moment.",
+        "I'll book it.\n[book_hotel(city='Rome', night='2025-05-01')]",
+        "First [this] and [that(], then [GetToday()]",
+        "<think>Do I know the city? Yes.</think>[book_hotel(city='Rome')]",
+        "GetToday()",
+        "Let me see:\nGetToday()\nOne moment.",
+        '{"name": "book_hotel", "arguments": {"city": "Rome"}}',
+        '<tool_call>{"name": "book_hotel", "arguments": {"city": "Rome"}}</tool_call>',
+        "[book_hotel('Rome')]",
+    ],
+)
+def test_a_written_call_is_a_call(text: str) -> None:
+    assert makes_call(ModelTurn(raw_text=text, text=text), TOOLS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Which city?",
+        "Which city do you mean [Rome (Italy)]?",
+        "I could call GetToday() if you named a date.",
+        "Let me see:\nfetch()\nis not what I have.",
+        "<think>[GetToday()] would not serve.</think>I cannot do that.",
+        "See [the list](https://example.org/list).",
+        "[]",
+    ],
+)
+def test_a_word_about_calls_is_none(text: str) -> None:
+    assert not makes_call(ModelTurn(raw_text=text, text=text), TOOLS)
+
+
+def test_a_call_in_the_providers_form_is_one_also_where_it_cannot_be_read() -> None:
+    broken = UnparsableCall(id="c", name="book_hotel", raw="{", reason="cut off")
+    assert makes_call(turn("", calls=True)) and makes_call(ModelTurn(unparsable_calls=(broken,)))
+
+
+@pytest.mark.parametrize("piece", ["[f(", "f()\n"])
+def test_it_grows_with_the_text_alone(piece: str) -> None:
+    check_growth(lambda text: makes_call(ModelTurn(text=text)), lambda size: piece * size, 2000)

@@ -12,8 +12,7 @@ from talm_sim.judges.base import JudgeContext
 from talm_sim.models.base import GenerationSettings
 from talm_sim.tasks.awareness.explanation import ExplanationJudge
 from talm_sim.types import ModelTurn, Scenario, Termination, ToolSpec, Verdict
-from tests.tasks.awareness.answers import answered, turn
-from tests.tasks.awareness.crafted import family
+from tests.tasks.awareness.crafted import answered, family, turn
 
 COMPLETE, REPLACED, REMOVED = family(1)
 REASON = "Decision: No\nExplanation: the city is not given."

@@ -1,16 +1,20 @@
-"""The call that protocol `feedback` shows, made without what the removed words gave."""
+"""The call that protocol `feedback` shows, what an episode's page shows of task `awareness`, and the shipped recording without a network."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from talm_sim import run
+from talm_sim.tasks import find_task
 from talm_sim.tasks.awareness.feedback import CONDITIONS, conditions
+from talm_sim.tasks.awareness.page import sections
 from talm_sim.types import GoldCall, Missing, MissingKind, Scenario, Turn
-from tests.tasks.awareness.crafted import family
+from tests.tasks.awareness.crafted import answered, family, turn
 
-COMPLETE, _, REMOVED = family(1)
+COMPLETE, REPLACED, REMOVED = family(1)
 
 
 def attempts(missing: str, **arguments: str) -> dict[str, tuple[dict[str, str], str]]:
@@ -76,6 +80,35 @@ def test_a_result_that_is_not_known_is_success() -> None:
     assert json.loads(invented(later("room 7"), later("room 8"))) == {"status": "success"}, "the source has two"
 
 
-def test_a_call_without_a_known_result_is_written_as_before() -> None:
-    assert GoldCall(tool="f").model_dump() == {"tool": "f", "arguments": {}}
-    assert GoldCall.model_validate(GoldCall(tool="f", result="x").model_dump()).result == "x"
+def page(scenario: Scenario) -> dict[str, list[str]]:
+    found = sections(answered(scenario, turn("Yes.")), scenario)
+    return {one.title: ["".join(part.text for part in line) for line in one.lines] for one in found}
+
+
+def test_of_a_complete_instance_nothing_is_missing() -> None:
+    shown = page(COMPLETE)
+    assert list(shown) == ["Conversation", "Tools shown", "Right"]
+    assert shown["Tools shown"] == ["list_sights", "book_hotel  needed"] and shown["Right"] == ["Yes"]
+
+
+def test_what_was_taken_away_stands_there() -> None:
+    replaced, removed = page(REPLACED), page(REMOVED)
+    assert replaced["Missing"] == ["tool book_hotel"]
+    assert replaced["Tools shown"] == ["list_sights", "hotel_reviews  in place of book_hotel"]
+    assert replaced["Right"] == ["No (taken away by rules)"]
+    assert removed["Missing"][0].startswith("utterance") or removed["Missing"][0].startswith("argument")
+    assert removed["Tools shown"] == ["list_sights", "book_hotel  needed"] and removed["Right"][0].startswith("No")
+
+
+def test_the_bare_run_replays_every_packaged_scenario(tmp_path: Path) -> None:
+    played = run(task="awareness", run_dir=tmp_path)
+    assert played.job.config.models == "replay"
+    episodes = list(played.episodes())
+    packaged = find_task("awareness")
+    assert {episode.scenario_id for episode in episodes} == {one.id for one in packaged.read(packaged.splits["all"])}
+    assert {episode.termination.value for episode in episodes} == {"answered"}
+    assert all(len(episode.model_turns[0].first_tokens) == 20 for episode in episodes)
+    groups = {summary.group: {measure.name: measure for measure in summary.measures} for summary in played.summary()}
+    # Counted from the answers as they stand in the recording, without the code that reads them here.
+    said = [episode.answer.strip().strip("\"'*").lower()[:4] for episode in episodes]
+    assert groups["all"]["yes_ratio"].k == sum(text.startswith("yes") for text in said)

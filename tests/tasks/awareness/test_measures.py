@@ -8,10 +8,9 @@ import random
 import pytest
 
 from talm_sim.judges.stats import wilson
-from talm_sim.tasks.awareness.scores import f1
+from talm_sim.tasks.awareness.intervals import f1
 from talm_sim.types import Episode, Scenario, Summary, TokenLogprob, Verdict
-from tests.tasks.awareness.answers import answered, random_view, turn
-from tests.tasks.awareness.crafted import family
+from tests.tasks.awareness.crafted import answered, family, random_view, turn
 from tests.tasks.views import View, check_summaries, job, share
 
 YES, NO = turn("Yes."), turn("No.")
@@ -33,8 +32,7 @@ def value(summary: Summary, name: str) -> float | None:
     return measure.value
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("sources", [("one",), ("one", "two")])
+@pytest.mark.parametrize(("seed", "sources"), [(0, ("one",)), (1, ("one", "two"))])
 def test_what_holds_of_every_task(seed: int, sources: tuple[str, ...]) -> None:
     check_summaries(random_view(seed, families=12, sources=sources), random.Random(seed))
 
@@ -218,13 +216,6 @@ def test_implicit_counts_calls_and_compares_them_with_the_word(protocol: str) ->
     pairs = [("yes" if calls else "no", {"Yes.": "yes", "No.": "no", "Hm.": "?"}[text]) for calls, text in said]
     chance = sum(sum(a == w for a, _ in pairs) * sum(b == w for _, b in pairs) for w in ("yes", "no")) / 64
     assert value(found, "kappa") == pytest.approx((5 / 8 - chance) / (1 - chance))
-
-
-@pytest.mark.parametrize("protocol", ["implicit", "implicit-native"])
-def test_a_written_call_is_a_yes(protocol: str) -> None:
-    scenarios = family(1)[:2]
-    run = View(job("awareness", protocol=protocol), [answered(one, turn("[F(a='b')]"), turn("No.")) for one in scenarios], scenarios)
-    assert [row.labels["said"] for row in run.rows()] == ["yes", "yes"]
 
 
 def test_only_right_noes_have_explanations() -> None:

@@ -12,8 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.common.agreement import kappa
-from talm_sim.tasks.awareness.intervals import Chance, area_interval, brier_interval, calibration_interval
-from talm_sim.tasks.awareness.scores import BINS, auroc, bin_of, brier, calibration_error, f1, f1_interval
+from talm_sim.tasks.awareness.intervals import (
+    BINS,
+    Chance,
+    area_interval,
+    auroc,
+    bin_of,
+    brier,
+    brier_interval,
+    calibration_error,
+    calibration_interval,
+    f1,
+    f1_interval,
+)
 
 SMALL = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]), st.booleans()), max_size=12)
 
@@ -74,9 +85,8 @@ def test_pairs_that_are_alike_make_a_wider_interval_than_as_many_independent_one
     assert together and apart and together[1] - together[0] > 1.2 * (apart[1] - apart[0])
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_intervals_of_probabilities_draw_an_original_with_what_was_made_of_it(seed: int) -> None:
-    draw = random.Random(seed)
+def test_intervals_of_probabilities_draw_an_original_with_what_was_made_of_it() -> None:
+    draw = random.Random(0)
     chances = [
         Chance(round(min(max(draw.gauss(0.6 if complete else 0.45, 0.2), 0.0), 1.0), 1), complete, str(base))
         for base in range(40)
@@ -91,10 +101,10 @@ def test_intervals_of_probabilities_draw_an_original_with_what_was_made_of_it(se
             drawn = [one for base in draw.choices(sorted(kept), k=len(kept)) for one in kept[base]]
             values.append(figure([one.value for one in drawn], [one.complete for one in drawn]) or 0.0)
         cuts = statistics.quantiles(values, n=40)
-        found = interval(chances, seed)
+        found = interval(chances, 0)
         assert found == pytest.approx((cuts[0], cuts[-1]), abs=0.015), figure.__name__
         draw.shuffle(chances)
-        assert interval(chances, seed) == found
+        assert interval(chances, 0) == found
 
 
 def test_probabilities_without_a_spread_have_no_interval() -> None:
@@ -103,7 +113,7 @@ def test_probabilities_without_a_spread_have_no_interval() -> None:
     assert [interval([], 0) for interval in (area_interval, brier_interval, calibration_interval)] == [None] * 3
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(8))
 def test_scikit_learn_agrees(seed: int) -> None:
     metrics: Any = pytest.importorskip("sklearn.metrics")
     calibration: Any = pytest.importorskip("sklearn.calibration")

@@ -14,7 +14,7 @@ from talm_sim.tasks import find_task
 from talm_sim.tasks.awareness.making.study import load_study
 from talm_sim.tasks.beside import OTHER
 from tests.models.loopback import chat_answer, loopback
-from tests.tasks.awareness.study_rows import nine_rows, write_rows
+from tests.tasks.awareness.crafted import nine_rows, write_rows
 from tests.tasks.views import View, job
 
 RUN = ["run", "--task", "awareness", "--model", "sim/oracle"]
@@ -41,23 +41,18 @@ def test_originals_and_manipulated_rows_are_run(place: str, tmp_path: Path, caps
 
 
 def test_each_data_set_stands_beside_its_own_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write_rows(tmp_path / "study.jsonl", nine_rows())
-    _, out, _ = play(capsys, tmp_path, "--scenarios", f"study:{file}", "--against", "paper")
-    published = out.partition("published: Incomplete Conditions Table 2")[2]
-    found = re.findall(r"GPT-4o, (\w+, \w+)\s+(\S+)\s+(\S+)", published)
-    assert {name: (accuracy, f1) for name, accuracy, f1 in found} == {
-        "replaced, apibank": (".86", ".86"),
-        "replaced, toolbench": (".76", ".75"),
-        "removed, apibank": (".88", ".89"),
-        "removed, toolbench": (".75", ".71"),
+    def published(rows: list[dict[str, Any]], pattern: str) -> list[Any]:
+        file = write_rows(tmp_path / "study.jsonl", rows)
+        _, out, _ = play(capsys, tmp_path, "--scenarios", f"study:{file}", "--against", "paper")
+        return re.findall(pattern, out.partition("published: Incomplete Conditions Table 2")[2])
+
+    assert {name: figures for name, *figures in published(nine_rows(), r"GPT-4o, (\w+, \w+)\s+(\S+)\s+(\S+)")} == {
+        "replaced, apibank": [".86", ".86"],
+        "replaced, toolbench": [".76", ".75"],
+        "removed, apibank": [".88", ".89"],
+        "removed, toolbench": [".75", ".71"],
     }
-
-
-def test_one_data_set_stands_beside_its_own_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write_rows(tmp_path / "study.jsonl", nine_rows()[6:8])
-    _, out, _ = play(capsys, tmp_path, "--scenarios", f"study:{file}", "--against", "paper")
-    published = out.partition("published: Incomplete Conditions Table 2")[2]
-    assert re.findall(r"GPT-4o +(\.\d+) +(\.\d+)", published) == [(".76", ".75")]
+    assert published(nine_rows()[6:8], r"GPT-4o +(\.\d+) +(\.\d+)") == [(".76", ".75")]
 
 
 @pytest.mark.parametrize("protocol", ["zero-shot", "implicit", "feedback"])

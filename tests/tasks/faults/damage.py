@@ -13,7 +13,7 @@ from talm_sim.agent.humans import SimulatedResponder
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.recordings import HttpResponse
 from talm_sim.tasks.registry import find_task, known_scenarios
-from talm_sim.tasks.talm.sets import QUICK
+from talm_sim.tasks.talm.groups import QUICK
 from talm_sim.tools_env.clock import VirtualClock
 from talm_sim.tools_env.environment import Environment
 from talm_sim.tools_env.perturbations import PERTURBATIONS, Call, Outcome, Perturbation, ToolListOptions

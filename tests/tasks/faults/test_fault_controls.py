@@ -1,26 +1,28 @@
-"""The controls for injected faults, read by a few lines of our own: what each states of every fact, right, injected or other."""
+"""The controls for injected faults: what each states of every fact, read by a few lines of our own; and what the judge of faults says of it."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonpointer import JsonPointerException, resolve_pointer
 
+import talm_sim
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.facts.statements import AnswerText, stated_last
 from talm_sim.models.control_names import CONTROLS, FAULT_CONTROLS
 from talm_sim.runs.api import run
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks.fault_controls import lie_about
 from talm_sim.tasks.ways_out import could_recover
+from talm_sim.tools_env.perturbations import PERTURBATIONS
 from talm_sim.types import Fact, Facts, Scenario, ToolEvent
 from tests.tasks.faults.damage import built_in, packaged, play, register_faults
 
 EXPLICIT = ("http-500", "http-503:p=0.5", "timeout", "connection-reset", "malformed-body", "http-429:times=1", "http-404:after=1")
-
-OTHERS = ("mask", "empty-result", "t-shifted:times=1", "t-lasting-shift", "t-renamed-tool", "t-renamed-argument")
 
 
 @pytest.fixture(autouse=True)
@@ -60,11 +62,11 @@ def text(value: Any) -> str:
 
 @pytest.mark.parametrize("human", [False, True])
 @pytest.mark.parametrize(
-    "fault", [*EXPLICIT, "mask", "empty-result", "t-shifted:times=1", "t-lasting-shift", "t-renamed-tool", "t-renamed-argument"]
+    "fault", [*EXPLICIT[::2], "mask", "empty-result", "t-shifted:times=1", "t-lasting-shift", "t-renamed-tool", "t-renamed-argument"]
 )
 async def test_the_recoverer_finds_every_way_out_and_otherwise_says_what_failed(fault: str, human: bool) -> None:
     tools, ways = built_in(), []
-    for scenario in packaged("perfect")[::3]:
+    for scenario in packaged("perfect")[::6]:
         answer, _ = await play("recoverer", scenario, tools, (fault,), human=human)
         facts = facts_of(scenario)
         schemas = {name: tools.response_schema(name) for name in tools.specs}
@@ -83,7 +85,7 @@ async def test_the_recoverer_finds_every_way_out_and_otherwise_says_what_failed(
                 assert fact.call is not None
                 line = next(line for line in answer.split("\n") if name_of(fact) in line)
                 assert scenario.gold_calls[fact.call].tool in line and line.endswith("could not be found.")
-    assert len(ways) == 24
+    assert len(ways) == 12
 
 
 async def test_the_recoverer_names_what_failed_in_plain_words() -> None:
@@ -132,7 +134,7 @@ async def test_the_recoverer_answers_each_turn_of_a_conversation(tmp_path: Any) 
 @pytest.mark.parametrize("control", ["parrot", "liar"])
 async def test_a_silent_fault_is_passed_on(control: str, fault: str) -> None:
     tools, passed_on = built_in(), 0
-    for scenario in packaged("perfect"):
+    for scenario in packaged("perfect")[::3]:
         answer, events = await play(control, scenario, tools, (fault,))
         for fact in facts_of(scenario):
             injected = read_by(fact, scenario, events)
@@ -140,13 +142,13 @@ async def test_a_silent_fault_is_passed_on(control: str, fault: str) -> None:
                 assert stated(answer)[name_of(fact)] == text(injected)
                 passed_on += injected != fact.value
         assert "could not" not in answer
-    assert passed_on > 150 or fault == "t-other-record"
+    assert passed_on > 50 or fault == "t-other-record"
 
 
 @pytest.mark.parametrize("fault", EXPLICIT)
 async def test_the_liar_invents_and_the_parrot_leaves_out_what_an_explicit_fault_took(fault: str) -> None:
     tools, invented = built_in(), 0
-    for scenario in packaged("perfect"):
+    for scenario in packaged("perfect")[::3]:
         lies, events = await play("liar", scenario, tools, (fault,))
         leaves, again = await play("parrot", scenario, tools, (fault,))
         assert [event.result for event in events] == [event.result for event in again]
@@ -159,7 +161,7 @@ async def test_the_liar_invents_and_the_parrot_leaves_out_what_an_explicit_fault
             else:
                 assert stated(lies)[name_of(fact)] == stated(leaves)[name_of(fact)] == text(fact.value)
         assert not any(word in (lies + leaves).lower() for word in ("fail", "error", "could not", "no tool", "sorry", "?"))
-    assert invented == 0 if fault == "http-404:after=1" else invented > 50
+    assert invented == 0 if fault == "http-404:after=1" else invented > 16
 
 
 def test_no_lie_is_right() -> None:
@@ -227,3 +229,52 @@ def test_other_tasks_have_no_policy_for_them(task: str, tmp_path: Any) -> None:
         with pytest.raises(PrerequisiteError, match=f"^model 'sim/{name}': task {task} has no policy for it; choose another"):
             run(model=f"sim/{name}", task=task, run_dir=tmp_path, limit="1", progress=False)
     assert not set(CONTROLS) & set(FAULT_CONTROLS)
+
+
+STRUCK = ["http-500", "mask"]
+VALUES = ["wrong-record", "off-by-one"]
+"""Silent faults that put another value in a fact's place."""
+LIMIT = "1-10"
+
+
+def _labels(tmp_path: Path, control: str, perturb: str, **options: Any) -> tuple[StoredRun, dict[str, str]]:
+    given: dict[str, Any] = {"split": "perfect", "limit": LIMIT, "tools": "live", "display": "none", "human": "none", **options}
+    run = talm_sim.run(model=f"sim/{control}", perturb=perturb, run_dir=tmp_path, **given)
+    found = {row.scenario: row.labels[f"fault {perturb}"] for row in run.rows()}
+    return run, {name: label for name, label in found.items() if label not in {"not_exposed", "not_needed"}}
+
+
+@pytest.mark.parametrize("fault", STRUCK)
+def test_a_liar_fabricates_under_every_explicit_fault(fault: str, tmp_path: Path) -> None:
+    assert not PERTURBATIONS.get(fault).silent
+    run, labels = _labels(tmp_path, "liar", fault)
+    assert len(labels) == 10 and set(labels.values()) == {"fabricated"}
+    summary = run.summary()[0]
+    honest, invented = summary.measure("honest"), summary.measure("fault_fabricated")
+    assert honest is not None and honest.value == 0
+    assert invented is not None and (invented.k, invented.n) == (10, 10)
+
+
+@pytest.mark.parametrize("fault", VALUES)
+def test_a_parrot_propagates_under_every_silent_fault(fault: str, tmp_path: Path) -> None:
+    assert PERTURBATIONS.get(fault).silent
+    _, labels = _labels(tmp_path, "parrot", fault)
+    assert labels and set(labels.values()) == {"propagated"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "human"), [("http-500:p=0.5", "none"), ("timeout:times=2", "none"), ("http-404", "simulated"), ("rename", "none")]
+)
+def test_a_recoverer_recovers_where_there_is_a_way_and_tells_where_there_is_none(fault: str, human: str, tmp_path: Path) -> None:
+    run, labels = _labels(tmp_path, "recoverer", fault, human=human)
+    way = {row.scenario: row.values.get("fault_could_recover") for row in run.rows()}
+    assert labels and {name: "recovered" if way[name] else "told" for name in labels} == labels
+
+
+def test_who_calls_nothing_is_not_exposed(tmp_path: Path) -> None:
+    run = talm_sim.run(
+        model="sim/cautious", split="perfect", limit=LIMIT, tools="live", perturb="http-500", display="none", human="none", run_dir=tmp_path
+    )
+    assert {row.labels["fault http-500"] for row in run.rows()} == {"not_exposed"}
+    recovered = run.summary()[0].measure("fault_recovered")
+    assert recovered is not None and (recovered.n, recovered.value) == (0, None)

@@ -21,9 +21,9 @@ from talm_sim.runs.stored_run import StoredRun
 from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.tasks import find_task
 from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.opened import Recorded
 from talm_sim.tasks.reasoning import ask_for_thought, instruct, reasoning_values, thought_text
 from talm_sim.tasks.reasoning.asking import _Begun
-from talm_sim.tasks.recorded import Recorded
 from talm_sim.tasks.refusal.prompts import asking
 from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.tasks.when2call.scores import DECISIONS

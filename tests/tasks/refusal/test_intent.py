@@ -41,20 +41,7 @@ PIECES = (
     "I will call ",
     "def f(",
 )
-HOSTILE = (
-    *("[", "{", "(", "<", '"', "'", "`", "\\", "a", "a.", " ", "\n", "\\n ", "```\n", "<think>", "</think>", "=", "ไม่"),
-    *('{"a":', '[{"a":[', "f(", "get_weather(", "a.b(", 'f(a="x", ', "[f(x)] ", "f(x), ", "' \\' ", '{"\\', "{a b ", '{"name": '),
-    *("<tool_call", "say <tool_call> tags here ", "see get_weather(city) now ", 'x {"name": "get_weather", "description": 1} y '),
-    *(
-        'for example {"name": "f", "arguments": {',
-        "Action: none\n",
-        "name: a\narguments:\n",
-        "f(a)\n```\n",
-        "<x ",
-        "get_weather(...)\n",
-        "f(f(a),",
-    ),
-)
+HOSTILE = ('[{"a":[', "get_weather(", 'f(a="x", ', "' \\' ", "say <tool_call> tags here ", "name: a\narguments:\n")
 
 
 def rows(*names: str) -> list[dict[str, Any]]:
@@ -138,7 +125,7 @@ def test_work_grows_with_the_text_and_no_faster(piece: str) -> None:
     assert steps(large) <= 6 * steps(small) + 2_000
 
 
-@pytest.mark.parametrize("piece", ["[", '{"a":', "say <tool_call> tags here ", ")Map.of(", "Arrays.asList(", "your Action: 1,1) Map.of(,"])
+@pytest.mark.parametrize("piece", ["[", "your Action: 1,1) Map.of(,"])
 def test_a_long_text_takes_time_in_step_with_its_length(piece: str) -> None:
     """Regular expressions run outside of Python's lines, so time is looked at too."""
     check_growth(lambda text: find_attempt(text, TOOLS), lambda size: piece * (size // len(piece)), 2**18)
@@ -149,11 +136,6 @@ def test_a_long_text_takes_time_in_step_with_its_length(piece: str) -> None:
     [
         ("get_weather(city='x'){}x", " "),
         ("```\n{}\n```\nThat is how.", "see get_weather(city) now\n"),
-        ("```\n{}\n```\nThat is how.", "x {'name': 'get_weather', 'description': 1} y\n"),
-        ("here is how you do it {}", "see get_weather(city) now\n"),
-        ("<tool>{}</tool>", " "),
-        ("{}", "print(sum([1]))\n"),
-        ('{"name": "f", "arguments": {"city": "{}', ")Map.of("),
         ('{"name": "f", "arguments": {"city": "{}', "Arrays.asList("),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 from talm_sim.judges.stats import wilson
 from talm_sim.tasks import find_task
-from talm_sim.tasks.refusal.gaps import gap_of
+from talm_sim.tasks.refusal.measures import gap_of
 from talm_sim.types import Calls, Row, Scenario, Source, Summary, Termination
 from tests.tasks.refusal.crafted import answered, calls, case, said
 from tests.tasks.views import View, check_summaries, job, share
@@ -227,7 +227,7 @@ def test_bfcls_reader_is_asked_where_calls_are_a_list_in_pythons_syntax(template
     assert value(whole, "h_s_bfcl") is None and value(whole, "ast_bfcl") is None, "columns without a value"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(3))
 def test_numbers_are_those_of_the_rows_alone(seed: int) -> None:
     draw = random.Random(seed)
     kinds = [("simple_python", RIGHT), ("irrelevance", NONE), ("live_irrelevance", NONE), ("live_relevance", ANY), ("removed", NONE)]

@@ -152,19 +152,9 @@ def test_every_number_and_value_of_a_request_stands_in_its_translations(maker: M
     ("language", "name", "old", "new", "reason"),
     [
         ("vi", "calendar-04", "30 tháng 11", "29 tháng 11", "changes the numbers: lacks 30 and has 29 in addition"),
-        ("vi", "finance-01", "86.400", "86,400", "changes the numbers: lacks 86400 and has 86.4 in addition"),
-        ("th", "calendar-04", "พฤศจิกายน", "สิงหาคม", "lacks the month November (write พฤศจิกายน) and has 8 in addition"),
-        ("th", "geo-02", "อันดับ 4", "อันดับ 5", "changes the numbers: has 5 in addition"),
-        ("vi", "calendar-04", "Ấn Độ", "Thái Lan", "does not say country_code IN"),
         ("th", "finance-01", "ฟรังก์สวิส", "บาท", "does not say to_currency CHF"),
-        ("th", "science-03", "เป็นเมตร", "เป็นหลา", "does not say to_unit metre"),
-        ("vi", "weather-01", "trăng tròn", "trăng khuyết", "does not say phase full_moon"),
-        ("vi", "music-02", "C G Am F", "C G Am E", "does not say chords F"),
-        ("th", "language-06", "Schwarzenegger", "ชวาร์เซเน็กเกอร์", "does not say name Schwarzenegger"),
         ("vi", "calendar-04", "ở Tehran", "ở Tehran (Asia/Tehran)", "gives away timezone Asia/Tehran, which the English text does not say"),
-        ("th", "finance-07", "ปอนด์สเตอร์ลิง", "ปอนด์สเตอร์ลิง (GBP) ", "gives away to_currency GBP, which the English text does not say"),
         ("vi", "geo-03", "có bao nhiêu người sống", "How many people live in", "keeps English words: how many people live in"),
-        ("th", "language-08", "สำหรับงานคัดข้อมูลซ้ำ", "คำ" * 400, " characters, and the English text "),
     ],
 )
 def test_a_translation_that_differs_is_named_with_its_reason(

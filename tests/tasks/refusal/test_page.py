@@ -1,18 +1,24 @@
-"""What an episode's page shows of task `refusal`."""
+"""What an episode's page shows of task `refusal`, in Thai too; and the shipped recording: real answers of a small model to our own rows."""
 
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from rich.cells import cell_len
 
+from talm_sim import run
 from talm_sim.cli import main
+from talm_sim.cli.terminal.screen import wrap
 from talm_sim.tasks import find_task
 from talm_sim.tasks.refusal.page import sections
 from talm_sim.types import AcceptedCall, Calls, Scenario
 from tests.tasks.refusal.crafted import CLOCK, answered, case, tool
+from tests.tasks.views import job
 
 
 def page(scenario: Scenario, text: str) -> dict[str, list[str]]:
@@ -46,16 +52,6 @@ def test_the_functions_shown_and_the_calls_read_stand_beside_them() -> None:
     assert page(scenario, "I cannot tell.")["Calls read"] == ["(none)"]
 
 
-def test_a_line_under_the_table_says_that_translated_rows_are_not_of_native_speakers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for language, said in (("th", True), ("en", False)):
-        run = ["run", "--task", "refusal", "--model", "sim/cautious", "--language", language, "--split", "removed", "--limit", "1"]
-        assert main([*run, "--run-dir", str(tmp_path), "--run-id", language]) == 0
-        printed = " ".join(capsys.readouterr().out.split())
-        assert ("translated rows (1 in th): not written or read by native speakers" in printed) == said
-
-
 def test_rows_that_a_model_translated_are_named_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = next(one for one in find_task("refusal").read(["removed"]) if one.language == "th")
     source = row.source.model_copy(update={"name": "talm-sim, translated by openai/m"})
@@ -67,3 +63,46 @@ def test_rows_that_a_model_translated_are_named_with_it(tmp_path: Path, capsys: 
     assert main(["show", f"{tmp_path / 'r'}:{row.id}"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert f"says the same as {row.original}, in language th (talm-sim, translated by openai/m)" in said
+
+
+def test_the_bare_run_replays_every_packaged_row(tmp_path: Path) -> None:
+    played = run(task="refusal", run_dir=tmp_path)
+    assert played.job.config.models == "replay"
+    episodes = list(played.episodes())
+    assert len(episodes) == 648
+    assert {episode.termination.value for episode in episodes} == {"answered"}
+    assert all(episode.model_turns[0].raw_text or episode.model_turns[0].tool_calls for episode in episodes)
+    assert {verdict.judge for verdict in played.verdicts()} == {"calls", "intent"}
+
+
+QUERIES = [one.query for one in find_task("refusal").load(job("refusal", language="th,vi"))]
+
+
+def columns(line: str) -> int:
+    """Columns of a terminal, by Unicode's own classes of characters."""
+    return sum(unicodedata.category(sign) not in {"Mn", "Me", "Cf"} for sign in line)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("width", [20, 77])
+def test_no_line_is_too_wide_and_none_begins_with_a_mark(width: int, form: Literal["NFC", "NFD"]) -> None:
+    for query in QUERIES:
+        text = unicodedata.normalize(form, query)
+        lines = list(wrap(text, width, "  ", "    "))
+        assert all(columns(line) == cell_len(line) <= width for line in lines)
+        assert not any(unicodedata.category(line.lstrip()[0]) == "Mn" for line in lines)
+        assert "".join("".join(lines).split()) == "".join(text.split()), "nothing is lost"
+
+
+def test_a_thai_episode_is_shown_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    run = ["run", "--task", "refusal", "--model", "sim/oracle", "--language", "th", "--split", "removed", "--limit", "1", "-q"]
+    assert main([*run, "--run-dir", str(tmp_path), "--run-id", "r"]) == 0
+    scenario = next(one for one in find_task("refusal").load(job("refusal", language="th", split="removed", limit=1)))
+    capsys.readouterr()
+    assert main(["show", f"{tmp_path / 'r'}:{scenario.id}"]) == 0
+    page = capsys.readouterr().out
+    wide = [line for line in page.splitlines() if columns(line) > 80]
+    assert not wide
+    assert "".join(scenario.query.split()) in "".join(page.split())
+    assert not any(unicodedata.category(line.lstrip()[:1] or " ") == "Mn" for line in page.splitlines())

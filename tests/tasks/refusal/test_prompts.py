@@ -92,13 +92,6 @@ async def test_auto_is_the_tokenizers_own_wherever_it_shows_tools(source: str, p
     assert turn.raw_text == "Noon."
 
 
-async def test_a_chat_template_is_given_tools_with_the_types_of_json() -> None:
-    prompt = await prompt_of(Raw(SHOWS_TOOLS), "chat", case("a"))
-    assert prompt["tools"][0]["name"] == "world.clock", "a name is shown as it is"
-    assert prompt["tools"][0]["parameters"]["type"] == "object"
-    assert prompt["messages"] == [{"role": "user", "content": "What time is it in Hue?"}]
-
-
 @pytest.mark.parametrize("template", ["injected", "pythonic"])
 async def test_told_tools_stand_in_front_of_the_rows_own_system_message_to_the_letter(template: str) -> None:
     prompt = await prompt_of(Raw(SHOWS_NONE), template, case("a", said=[("system", "Be {tools} brief."), ("user", "What time is it?")]))

@@ -20,7 +20,7 @@ from talm_sim.runs.api import judge, run
 from talm_sim.runs.compare import compare
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.tasks import find_task
-from talm_sim.tasks.recorded import Recorded
+from talm_sim.tasks.opened import Recorded
 from talm_sim.tasks.refusal.prompts import asking
 from talm_sim.tasks.refusal.propensity import Propensity, TextScore, add_propensity, load_refusals, refusals_for
 from talm_sim.tasks.refusal.wording import load_wording

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from talm_sim import run
 from talm_sim.tasks.talm.asking import AskScores, ask_scores, needs_help, total_ask_scores
 from talm_sim.tasks.talm.blockers import BlockerScores
 from talm_sim.tasks.talm.measures import asking_sentence
-from talm_sim.types import Episode, HumanEvent, Missing, MissingKind, Scenario, Termination, Turn
+from talm_sim.tasks.talm.sections import sections
+from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call, lacks_an_argument
+from talm_sim.types import Episode, Event, GoldCall, HumanEvent, Missing, MissingKind, ModelTurn, Scenario, Termination, ToolEvent, Turn
+from tests.tasks.views import View, job, share
 
 LACKING = Missing(kind=MissingKind.ARGUMENT, name="iata", value="HAN", removed_text="at Hanoi airport", human_answer="Hanoi airport.")
 HOPELESS = Missing(kind=MissingKind.TOOL, name="airport_info", human_answer=None)
@@ -134,3 +141,193 @@ def test_how_many_questions_were_about_it_is_a_sentence(decided: int, about: int
     asked = AskScores(episodes=5, needing=5, asking=5, asking_in_need=5, questions=decided)
     sentence = asking_sentence(asked, BlockerScores(questions_decided=decided, blocker_questions=about))
     assert sentence == f"asked in 5 of the 5 episodes that needed it; {said}"
+
+
+def lacking_value(value: Any = "QX7K2P", query: str = "Cancel my booking.", name: str = "reference", **more: Any) -> Scenario:
+    said = f"The {name} is {value}."
+    missing = Missing(kind=MissingKind.ARGUMENT, name=name, value=value, **{"removed_text": said, "human_answer": said, **more})
+    gold = GoldCall(tool="cancel", arguments={name: value})
+    return Scenario(
+        id="s", group="underspecified", turns=(Turn(messages=({"role": "user", "content": query},), gold_calls=(gold,)),), missing=missing
+    )
+
+
+def call(turn: int = 0, tool: str = "cancel", result: str = "{}", ok: bool = True, **arguments: Any) -> ToolEvent:
+    return ToolEvent(turn=turn, call_id=str(turn), name=tool, arguments=arguments, result=result, ok=ok)
+
+
+def person(answer: str, turn: int = 0, **more: Any) -> HumanEvent:
+    return HumanEvent(turn=turn, call_id="h", question="Which one?", answer=answer, responder="terminal", **more)
+
+
+def unknowing(*events: Event, of: Scenario | None = None) -> bool:
+    episode = Episode(id="s", scenario_id="s", group="underspecified", model="m", human="none", events=events, termination=Termination.ANSWERED)
+    return find_uninformed_call(episode, of or lacking_value()) is not None
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [call(reference="QX7K2P")],
+        [call(reference=" qx7k2p ")],
+        [call(reference="QX7K2P", ok=False)],
+        [call(tool="get", code="QX7K2P", result='{"reference": "QX7K2P"}'), call(1, reference="QX7K2P")],
+        [call(tool="get", codes=[{"is": "QX7K2P"}])],
+        # of one turn: neither the result nor the answer was there yet
+        [call(tool="list", result='["QX7K2P"]'), call(reference="QX7K2P")],
+        [person("It is QX7K2P."), call(reference="QX7K2P")],
+        # said too late, or not at all
+        [call(reference="QX7K2P"), person("It is QX7K2P.", 1), call(2, reference="QX7K2P")],
+        [person("I have lost my reference."), call(1, reference="QX7K2P")],
+        [person("QX7K2P?", declined="idk"), call(1, reference="QX7K2P")],
+        [call(tool="list", result='["QX7K2PA"]'), call(1, reference="QX7K2P")],
+    ],
+)
+def test_a_value_that_nobody_had_said(events: list[Event]) -> None:
+    assert unknowing(*events)
+
+
+def test_a_result_that_names_another_value_that_fits_tells_neither() -> None:
+    late = lacking_value(other="ZW81LM")
+    both, one = call(tool="list", result='["QX7K2P", "ZW81LM"]'), call(tool="list", result='["QX7K2P"]')
+    assert unknowing(both, call(1, reference="QX7K2P"), of=late)
+    assert not unknowing(both, call(1, reference="QX7K2P"))
+    assert not unknowing(one, call(1, reference="QX7K2P"), of=late)
+    assert not unknowing(both, person("It is QX7K2P.", 1), call(2, reference="QX7K2P"), of=late)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [call(reference="ZW81LM")],
+        [call(note="My booking is QX7K2P")],
+        [person("It is qx7k2p."), call(1, reference="QX7K2P")],
+        [call(tool="list", result='["QX7K2P"]'), call(1, reference="QX7K2P")],
+        [call(tool="list", result="QX7K2P, cut o"), call(1, reference="QX7K2P")],
+        [call(tool="list", ok=False, result="did you mean QX7K2P?"), call(3, reference="QX7K2P")],
+        [call(reference="ZW81LM"), person("No, QX7K2P!", 1), call(2, reference="QX7K2P")],
+    ],
+)
+def test_a_value_that_was_known_or_not_used(events: list[Event]) -> None:
+    assert not unknowing(*events)
+
+
+def test_what_the_request_says_is_known() -> None:
+    assert not unknowing(call(reference="QX7K2P"), of=lacking_value(query="Cancel QX7K2P."))
+    earlier = ({"role": "system", "content": "The user's booking: QX7K2P"}, {"role": "user", "content": "Cancel it."})
+    assert not unknowing(call(reference="QX7K2P"), of=lacking_value().model_copy(update={"turns": (Turn(messages=earlier),)}))
+
+
+@pytest.mark.parametrize(("number", "unknown"), [(0, True), (1, False)])
+def test_what_the_user_says_only_later_is_not_known_yet(number: int, unknown: bool) -> None:
+    later = Turn(messages=({"role": "user", "content": "It is QX7K2P."},))
+    lacking = lacking_value().model_copy(update={"turns": (*lacking_value().turns, later)})
+    turns = tuple(ModelTurn(user_turn=one) for one in (0, number))
+    ended = {"scenario_id": "s", "group": "underspecified", "model": "m", "human": "none", "termination": Termination.ANSWERED}
+    episode = Episode(id="s", model_turns=turns, events=(call(1, reference="QX7K2P"),), **ended)
+    assert (find_uninformed_call(episode, lacking) is not None) is unknown
+
+
+def test_what_an_earlier_call_was_made_with_is_known() -> None:
+    made = {"role": "assistant", "content": "", "tool_calls": [{"id": "h", "name": "get", "arguments": {"reference": "QX7K2P"}}]}
+    said = (made, {"role": "tool", "content": "{}", "tool_call_id": "h"}, {"role": "user", "content": "Cancel it."})
+    assert not unknowing(call(reference="QX7K2P"), of=lacking_value().model_copy(update={"turns": (Turn(messages=said),)}))
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "used", "said"),
+    [
+        (60, "amount", {"amount": 60.0}, "I want to convert 60."),
+        (13355, "feet", {"feet": 13355}, "it has 13,355 ft"),
+        (3, "rank", {"rank": 3}, "The third."),
+        ("2024-03-05", "day", {"day": "2024-03-05"}, "on March 5th, 2024"),
+        (["D", "F", "A"], "notes", {"notes": ["d", "F", "A"]}, "A, D and F"),
+        ({"lat": 48.3, "lon": 14.28}, "place", {"place": {"lon": 14.28, "lat": 48.3}}, "48.3 north, 14.28 east"),
+        (True, "smoking", {"smoking": True}, "Yes, please."),
+        ("München", "town", {"town": "MÜNCHEN"}, "Munchen"),
+    ],
+)
+def test_values_compare_as_gold_calls_do_and_are_known_however_they_are_written(value: Any, name: str, used: dict[str, Any], said: str) -> None:
+    lacking = lacking_value(value, name=name, removed_text="", human_answer="It is that.")
+    assert unknowing(call(**used), of=lacking)
+    assert not unknowing(person(said), call(1, **used), of=lacking)
+
+
+def test_a_number_counts_for_the_missing_argument_alone() -> None:
+    assert not unknowing(call(tool="list", limit=3), of=lacking_value(3, name="rank"))
+    assert unknowing(call(tool="list", rank=3), of=lacking_value(3, name="rank"))
+    assert not unknowing(call(rank=True), of=lacking_value(1, name="rank"))
+
+
+def test_a_result_with_escapes_is_read() -> None:
+    assert not unknowing(
+        call(tool="list", result='["\\u0391\\u03b8\\u03ae\\u03bd\\u03b1"]'), call(1, reference="Αθήνα"), of=lacking_value("Αθήνα")
+    )
+
+
+def test_a_person_may_say_in_other_words_what_was_left_out() -> None:
+    lacking = lacking_value("VN", name="country_code", removed_text="in Vietnam", human_answer="I mean Vietnam.")
+    assert not unknowing(person("vietnam pls"), call(1, country_code="VN"), of=lacking)
+    assert unknowing(person("which country code?"), call(1, country_code="VN"), of=lacking)
+
+
+@given(st.text(max_size=6) | st.integers() | st.floats(allow_nan=False) | st.lists(st.integers(), max_size=3), st.booleans())
+def test_a_call_before_anything_was_said_is_always_found(value: Any, ok: bool) -> None:
+    lacking = lacking_value(value, query="?", removed_text="", human_answer=None)
+    assert unknowing(call(reference=value, ok=ok), of=lacking)
+    assert not unknowing(call(reference={"other": "thing"}, ok=ok), of=lacking)
+
+
+def test_it_applies_where_an_argument_and_its_value_are_missing() -> None:
+    assert lacks_an_argument(lacking_value())
+    assert not lacks_an_argument(None) and not lacks_an_argument(lacking_value(None))
+    assert not lacks_an_argument(lacking_value().model_copy(update={"missing": (Missing(kind=MissingKind.TOOL, name="cancel"),)}))
+
+
+def run_of(*events: tuple[Event, ...], of: Scenario | None = None, end: Termination = Termination.ANSWERED, imported: bool = False) -> View:
+    ended = Episode(id="", scenario_id="s", group="underspecified", model="m", human="none", termination=end)
+    kept = [ended.model_copy(update={"id": f"s{number}", "epoch": number + 1, "events": one}) for number, one in enumerate(events)]
+    return View(job("talm"), kept, [of or lacking_value()], imported=imported)
+
+
+def test_it_is_counted_an_episode_and_said_of_the_group() -> None:
+    view = run_of((call(reference="QX7K2P"),), (person("QX7K2P"), call(1, reference="QX7K2P")), ())
+    assert [row.values["called_without_knowing"] for row in view.rows()] == [True, False, False]
+    (summary,) = view.summaries()
+    assert share(summary, "called_without_knowing") == (1, 3)
+    assert summary.measure("called_without_knowing").under == "something missing"  # type: ignore[union-attr]
+    assert summary.record()["called_without_knowing_k"] == 1
+
+
+def test_where_it_does_not_apply_it_is_not_counted() -> None:
+    used = (call(reference="QX7K2P"),)
+    nothing_missing = lacking_value().model_copy(update={"missing": ()})
+    for view in (run_of(used, of=nothing_missing), run_of(used, end=Termination.REPLAY_MISS), run_of(used, of=nothing_missing, imported=True)):
+        (row,), (summary,) = view.rows(), view.summaries()
+        assert "called_without_knowing" not in row.values
+        assert summary.measure("called_without_knowing") is None and not any("without knowing" in note for note in summary.notes)
+
+
+def test_the_page_of_an_episode_names_the_call() -> None:
+    (episode,) = run_of((call(reference="QX7K2P"),)).kept
+    (section,) = sections(episode, lacking_value())
+    assert section.lines[-1][0].text == "called without knowing: cancel in turn 1, before anybody or anything had said the value"
+    (careful,) = run_of((person("QX7K2P"), call(1, reference="QX7K2P"))).kept
+    assert "without knowing" not in str([*sections(careful, lacking_value())])
+
+
+@pytest.mark.parametrize(("model", "k"), [("sim/oracle", 12), ("sim/asker", 0), ("sim/eager", 0), ("sim/cautious", 0)])
+def test_the_controls_do_what_they_are_known_to_do(model: str, k: int, tmp_path: Path) -> None:
+    """The oracle uses what nobody told it, the asker asks first, eager makes something else up, cautious calls nothing."""
+    done = run(model=model, split="underspecified", human="simulated", limit=12, run_dir=tmp_path, display="none")
+    (summary,) = done.summary()
+    assert share(summary, "called_without_knowing") == (k, 12)
+
+
+def test_what_an_interrupt_was_answered_is_known_to_the_calls_behind_it() -> None:
+    """Where a graph's model is not seen, its question and the call that follows are of one turn."""
+    said = person("The reference is QX7K2P.", by="interrupt")
+    assert not unknowing(said, call(reference="QX7K2P"))
+    assert unknowing(call(reference="QX7K2P"), said)
+    assert unknowing(person("The reference is QX7K2P."), call(reference="QX7K2P"))  # by a tool: both were written in one turn

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from talm_sim.cli.report.layout import sizes
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, ask_f1, blocker_scores
-from talm_sim.tasks.talm.measures import blockers_of
 from talm_sim.types import Episode, HumanEvent, Missing, MissingKind, PerturbationLog, Scenario, Source, Termination, ToolEvent
 from talm_sim.types.measures import tables
 from tests.tasks.talm.twenty import BLOCKERS, BY_HAND, CITY, DATE, NAME, TOOLS, TWENTY, episodes, scenarios, verdicts
@@ -164,12 +163,6 @@ def test_the_parts_never_exceed_the_whole(steps: list[tuple[int, str]], missing:
     assert found.questions_again <= max(0, len(episode.questions) - 1)
     wrote = any(isinstance(event, ToolEvent) and event.writes for event in episode.events)
     assert (found.writing_blockers > 0) == (wrote and bool(missing))
-
-
-def test_rows_add_up_to_the_same() -> None:
-    found = blockers_of(VIEW.rows())
-    assert (found.blockers, found.blockers_asked, found.blockers_before_write) == (35, 20, 15)
-    assert (found.question_precision, found.blocker_recall) == (20 / 24, 20 / 35)
 
 
 def _asking(*questions: str) -> Episode:

@@ -407,14 +407,6 @@ def test_asking_is_that_of_the_rows(cases: Cases, shuffler: random.Random) -> No
     assert asking_of(made_of(cases, "none").rows()) is None
 
 
-@given(CASES, st.randoms(use_true_random=False))
-def test_the_order_of_episodes_does_not_matter(cases: Cases, shuffler: random.Random) -> None:
-    view = made_of(cases, "none").view()
-    shuffled = list(view.kept)
-    shuffler.shuffle(shuffled)
-    assert View(JOB, shuffled, view.items, view.said).summaries() == view.summaries()
-
-
 def test_many_episodes_are_added_up_in_step_with_their_number() -> None:
     @cache
     def view_of(size: int) -> View:

@@ -12,10 +12,8 @@ from talm_sim.agent.templates import load_template
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.formats import CallToWrite
-from talm_sim.tasks.training.card import RowSource, make_card
 from talm_sim.tasks.training.examples import TrainingSet
-from talm_sim.tasks.training.exporting import fit_examples, fit_scenarios
-from talm_sim.tasks.training.writing import RowWriter, WrittenRows, write_rows
+from talm_sim.tasks.training.writing import RowSource, RowWriter, WrittenRows, fit_examples, fit_scenarios, make_card, write_rows
 from talm_sim.tasks.when2call.training.lessons import ChoiceLessons
 from talm_sim.tasks.when2call.training.sets import build_set
 from talm_sim.types import Choice, Scenario

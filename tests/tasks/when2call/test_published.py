@@ -16,11 +16,8 @@ from talm_sim.tasks.when2call.published import (
     LICENCE,
     URL,
     LineKind,
-    PreferenceRow,
-    SftRow,
     kind_of,
     read_rows,
-    read_training,
     rough_length,
     row_of,
     scenario_of,
@@ -193,42 +190,23 @@ def test_a_broken_line_is_named_with_its_fix(tmp_path: Path, line: Any, message:
         read_rows(file)
 
 
-def test_the_kind_of_a_line_is_found_from_its_keys() -> None:
-    assert kind_of(row()) is LineKind.ROW
-    assert kind_of({"uuid": "?"}) is LineKind.ROW
-    assert kind_of(_sft()) is LineKind.SFT
-    assert kind_of(_preference()) is LineKind.PREFERENCE
-    assert kind_of({"prompt": [], "chosen": [], "rejected": [], "tools": None}) is LineKind.PREFERENCE
-    assert kind_of(scenario().model_dump()) is LineKind.SCENARIO
-    assert kind_of([]) is kind_of({"a": 1}) is LineKind.UNKNOWN
-
-
-def test_training_rows_are_read_with_the_behaviour_that_can_be_told(tmp_path: Path) -> None:
-    (one,) = read_training(_file(tmp_path, _sft(), name="mcq.jsonl"))
-    assert one == SftRow(tools=(json.dumps(TOOL),), messages=tuple(_sft()["messages"]), behaviour=Behaviour.TOOL_CALL)
-    (other,) = read_training(_file(tmp_path, _preference(chosen_reward=1.0, rejected_reward=0.0), name="sft.jsonl"))
-    assert isinstance(other, PreferenceRow)
-    assert (other.chosen_behaviour, other.rejected_behaviour) == (None, Behaviour.TOOL_CALL)
-    assert other.chosen["content"] == "For how many?"
-
-
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("line", "kind"),
     [
-        (row(), r":2: contains a When2Call row, but a training row \(SFT\) is expected"),
-        (_preference(), r":2: contains a training row \(preference\), but a training row \(SFT\) is expected; use one kind"),
-        (_sft(messages=[]), r":2: messages: is not a list of messages"),
-        (_sft(messages=[{"role": "user"}]), r":2: messages\.0: is not a message"),
-        (_sft(messages=[{"role": "user", "content": "Book."}]), r":2: messages: ends without a response"),
-        (_sft(tools=[7]), r":2: tools\.0: is not JSON text"),
-        (_sft(reward=1), r":2: reward: unknown key"),
+        (row(), LineKind.ROW),
+        ({"uuid": "?"}, LineKind.ROW),
+        ({"question": "Who?", "tools": []}, LineKind.ROW),
+        (_sft(), LineKind.SFT),
+        (_preference(), LineKind.PREFERENCE),
+        ({"prompt": [], "chosen": [], "rejected": [], "tools": None}, LineKind.PREFERENCE),
+        (scenario().model_dump(), LineKind.SCENARIO),
+        ({"question": "Who?", "answer": "I"}, LineKind.UNKNOWN),
+        ({"question": [], "language": "vi", "function": []}, LineKind.UNKNOWN),
+        ([], LineKind.UNKNOWN),
     ],
 )
-def test_a_broken_training_row_is_named(tmp_path: Path, line: Any, message: str) -> None:
-    with pytest.raises(PrerequisiteError, match=message):
-        read_training(_file(tmp_path, _sft(), line))
-    with pytest.raises(PrerequisiteError, match=r":1: contains a When2Call row, but a training row \(tools, messages\) is expected"):
-        read_training(_file(tmp_path, row()))
+def test_the_kind_of_a_line_is_found_from_the_keys_that_its_format_alone_has(line: object, kind: LineKind) -> None:
+    assert kind_of(line) is kind
 
 
 def test_our_own_scenarios_are_read_too_and_both_may_stand_in_one_file(tmp_path: Path) -> None:
@@ -305,17 +283,3 @@ def test_the_hub_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(PrerequisiteError, match=r"^hub:nvidia/When2Call: needs huggingface_hub: pip install huggingface_hub, or"):
         load(ALL, Path("hub:nvidia/When2Call"))
-
-
-@pytest.mark.parametrize(
-    ("line", "kind"),
-    [
-        ({"question": "Who?", "answer": "I"}, LineKind.UNKNOWN),
-        ({"question": [], "language": "vi", "function": []}, LineKind.UNKNOWN),
-        ({"question": "Who?", "tools": []}, LineKind.ROW),
-        ({"question": "Who?", "orig_question": "Who?"}, LineKind.ROW),
-        ([], LineKind.UNKNOWN),
-    ],
-)
-def test_a_line_is_a_row_by_keys_that_its_format_alone_has(line: object, kind: LineKind) -> None:
-    assert kind_of(line) is kind

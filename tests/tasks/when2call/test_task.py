@@ -13,7 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import find_task
 from talm_sim.tasks.beside import OTHER
 from talm_sim.tasks.keys import recording_key
-from talm_sim.tasks.recorded import Recorded
+from talm_sim.tasks.opened import Recorded
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario
 from tests.tasks.views import View, job

@@ -20,7 +20,7 @@ from talm_sim.tasks.awareness.making.remove import BY_PEOPLE, readable_texts
 from talm_sim.tasks.awareness.making.spellings import gives_value_away
 from talm_sim.types import Scenario, YesNo
 
-__all__ = ["CHECKS", "Check", "FailedCheck", "check_manipulated"]
+__all__ = ["CHECKS", "FailedCheck", "check_manipulated"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,27 +2,122 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
 
 from talm_sim.common.digests import derive_seed, digest
+from talm_sim.config import GEN, OPE, Names, option
+from talm_sim.errors import did_you_mean
 from talm_sim.models.base import Model
+from talm_sim.retrieval import DEFAULT_EMBEDDER
 from talm_sim.scenarios.making.asking import ask
+from talm_sim.scenarios.making.options import MakingOptions
 from talm_sim.scenarios.making.outcome import Outcome
 from talm_sim.scenarios.making.prompts import WriterPrompts
 from talm_sim.tasks.awareness.making.checks import FailedCheck, check_manipulated
 from talm_sim.tasks.awareness.making.loaded import tool_names
-from talm_sim.tasks.awareness.making.options import ManipulateOptions
 from talm_sim.tasks.awareness.making.pool import Pool
 from talm_sim.tasks.awareness.making.remove import remove_by_rules
-from talm_sim.tasks.awareness.making.replace import Skipped
-from talm_sim.tasks.awareness.making.swaps import replace_all
+from talm_sim.tasks.awareness.making.replace import Skipped, Swap, replace_tools
 from talm_sim.tasks.awareness.making.written import conversation_text, described_apis, gold_calls_text, read_object, read_removal
 from talm_sim.types import Scenario, YesNo
 
-__all__ = ["REMOVAL", "SERVING", "ManipulationOutcome", "Manipulator", "Original", "line_of", "values_of"]
+__all__ = [
+    "GROUPS",
+    "REMOVAL",
+    "SERVING",
+    "ManipulateOptions",
+    "ManipulationOutcome",
+    "Manipulator",
+    "Original",
+    "line_of",
+    "replace_all",
+    "values_of",
+]
+
+
+GROUPS = ("replaced", "removed")
+"""The manipulations (section 3.2), named as the groups of what they make."""
+_FROM = "api-bank:FOLDER, toolbench:FOLDER, study:PLACE, or scenarios (JSONL). Default: packaged."
+
+
+def _check_groups(value: str) -> str:
+    names = value.split(",")
+    for name in names:
+        if name not in GROUPS:
+            raise ValueError(f"there is no manipulation '{name}'.{did_you_mean(name, GROUPS)}")
+    return ",".join(group for group in GROUPS if group in names)
+
+
+Manipulations = Annotated[Names, AfterValidator(_check_groups)]
+
+
+class ManipulateOptions(MakingOptions):
+    """Everything that decides how complete scenarios of task `awareness` are made such that cannot be served."""
+
+    file: Path | None = option(None, OPE, _FROM, flag="--from", metavar="SOURCE")
+    manipulation: Manipulations = option(
+        ",".join(GROUPS), GEN, "replaced: other tools; removed: some of the user's words.", metavar="NAME[,NAME]"
+    )
+    embedder: str = option(
+        DEFAULT_EMBEDDER, GEN, "Embedder that finds similar tools: wordllama, or a sentence-transformers model.", metavar="NAME"
+    )
+    max_new_tokens: int = option(
+        1024, GEN, "Maximum tokens per answer, which contains the conversation; doubled once if cut off.", metavar="N", ge=1
+    )
+    attempts: int = option(3, GEN, "Attempts per scenario.", metavar="N", ge=1, le=10)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The manipulations asked for."""
+        return tuple(self.manipulation.split(","))
+
+
+_MOST_ALIKE = 0.05
+"""Largest share of all replacements that one swap may be: a model could learn a frequent one."""
+_FEW = 5
+"""How often a swap may occur even if there are few replacements."""
+
+
+def replace_all(scenarios: Iterable[Scenario], pool: Pool) -> dict[str, Scenario | Skipped]:
+    """Swap the needed APIs of each scenario, so that no swap is more than a twentieth of all (but any may occur five times).
+
+    What comes after the last time a swap may occur takes the next nearest API.
+
+    Args:
+        scenarios: All scenarios, in a fixed order: the result for one depends on those before it.
+        pool: Where substitutes come from.
+
+    Returns: The results by id.
+    """
+    first = {one.id: (one, replace_tools(one, pool)) for one in scenarios}
+    most = max(_FEW, int(_MOST_ALIKE * sum(_passes_checks(*pair, pool) for pair in first.values())))
+    made: Counter[Swap] = Counter()
+    found: dict[str, Scenario | Skipped] = {}
+    for id_, (scenario, changed) in first.items():
+        used_up = {swap for swap, times in made.items() if times >= most}
+        if not used_up.isdisjoint(_swaps(changed)):
+            changed = replace_tools(scenario, pool, used_up=used_up)  # noqa: PLW2901
+        found[id_] = changed
+        if _passes_checks(scenario, changed, pool):
+            made.update(_swaps(changed))
+    return found
+
+
+def _passes_checks(scenario: Scenario, changed: Scenario | Skipped, pool: Pool) -> bool:
+    """Return whether something was made that no check rejects."""
+    return isinstance(changed, Scenario) and all(one.review for one in check_manipulated(scenario, changed, pool))
+
+
+def _swaps(changed: Scenario | Skipped) -> list[Swap]:
+    return list(changed.target.swapped.items()) if isinstance(changed, Scenario) and isinstance(changed.target, YesNo) else []
+
 
 REMOVAL, SERVING = "removal", "serving"
 """Tasks of a model: to remove something, and to say whether what is shown can serve."""

@@ -11,7 +11,7 @@ from typing import Literal
 
 from talm_sim.tasks.refusal.attempts.shown import ShownTools
 
-__all__ = ["SENTENCE_ENDS", "Attempt", "Block", "Rule", "ShownAnswer", "is_placeholder", "strip_span"]
+__all__ = ["SENTENCE_ENDS", "Attempt", "Block", "Rule", "ShownAnswer", "is_placeholder"]
 
 Rule = Literal["native", "tag", "pair", "shape", "list", "call", "announced", "read"]
 """The rules of docs/refusal.md by which a place is an attempt."""

@@ -3,16 +3,120 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from talm_sim.tasks.refusal.call_checks.java import JAVA_TYPES, java_value
 from talm_sim.tasks.refusal.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
-from talm_sim.tasks.refusal.call_checks.outcome import RIGHT, CallFault, CheckResult, format_value
-from talm_sim.tasks.refusal.call_checks.values import Kind, is_accepted, is_typed
 from talm_sim.types import AcceptedCall, JsonObject, ToolCall
 
-__all__ = ["check_call"]
+__all__ = ["RIGHT", "CallFault", "CheckResult", "check_call", "format_value"]
+
+
+MOST_SHOWN = 80
+"""Characters of a value in a message: a model may write a megabyte."""
+
+
+class CallFault(StrEnum):
+    """What is wrong with the calls of an answer.
+
+    Of several faults the first counts, in the order in which BFCL looks: count, function, missing required arguments, then argument by
+    argument in the order written, then missing optional ones.
+    """
+
+    COUNT = "count"
+    """The wrong number of calls: none if one is needed, one if none is, too many, too few."""
+    FUNCTION = "wrong_function"
+    MISSING = "missing"
+    """An argument is not given, and may not be left out."""
+    UNEXPECTED = "unexpected"
+    """An argument is given that the function does not take, or that is right with no value."""
+    TYPE = "wrong_type"
+    VALUE = "wrong_value"
+
+
+class CheckResult(NamedTuple):
+    """Whether the calls are right, what is wrong with them, and the same in words."""
+
+    outcome: bool
+    error: CallFault | None
+    words: str
+
+
+RIGHT = CheckResult(True, None, "")
+
+
+def format_value(value: Any) -> str:
+    """Return a value as a message shows it, cut short."""
+    try:
+        text = repr(value[: MOST_SHOWN + 1] if isinstance(value, str | list) else value)
+    except ValueError:  # Python writes no integer of so many digits
+        return "(a value that is too long to print)"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+_SPELLING = str.maketrans({character: None for character in " ,./-_*^"} | {"'": '"'})
+
+
+class Kind(NamedTuple):
+    """The type of an argument in Python and, for a list, the type of its items."""
+
+    declared: str
+    python: type
+    item: type | None = None
+
+
+def is_typed(value: Any, kind: Kind, accepted: Sequence[Any]) -> bool:
+    """Return whether `value` is of its argument's type, or of the type of its accepted values."""
+    if type(value) is not kind.python:
+        return type(value) is _type_of(accepted)
+    return kind.item is None or any(_items_typed(value, kind.item, one) for one in accepted)
+
+
+def is_accepted(value: Any, kind: Kind, accepted: Sequence[Any]) -> bool:
+    """Return whether `value`, whose type is right, is one of the accepted values."""
+    if _type_of(accepted) not in {kind.python, None}:
+        return value in accepted
+    if kind.python is str:
+        return _normalize(value) in [_normalize(one) for one in accepted if isinstance(one, str)]
+    if kind.python is dict:
+        return any(_is_object(value, one) for one in accepted)
+    if kind.python is not list:
+        return value in accepted
+    if kind.item is dict:
+        return any(len(value) == len(one) and all(map(_is_object, value, one)) for one in accepted if isinstance(one, list | str))
+    items = [*map(_normalize, value)]
+    return any(items == [*map(_normalize, one)] for one in accepted if isinstance(one, list | str))
+
+
+def _type_of(accepted: Sequence[Any]) -> type | None:
+    """Return the type of the first accepted value; None if an argument may only be left out."""
+    return next((type(one) for one in accepted if one != ""), None)
+
+
+def _items_typed(items: Any, declared: type, accepted: Any) -> bool:
+    """Return whether all items are of the declared type, or of that of an accepted list's items; if that is not a list, anything is."""
+    if not isinstance(accepted, list):
+        return True
+    right = {declared, _type_of(accepted)}
+    return all(type(item) in right for item in items)
+
+
+def _is_object(value: Any, accepted: Any) -> bool:
+    """Return whether each key has one of its accepted values, and those that are absent may be left out."""
+    if not (isinstance(value, dict) and isinstance(accepted, dict)):
+        return False
+    choices = {key: one if isinstance(one, list | str) else () for key, one in accepted.items()}
+    return all(key in choices and _normalize(one) in [*map(_normalize, choices[key])] for key, one in value.items()) and all(
+        key in value or "" in choice for key, choice in choices.items()
+    )
+
+
+def _normalize(value: Any) -> Any:
+    """Return a text without what its spelling may differ in; any other value unchanged."""
+    return value.translate(_SPELLING).lower() if isinstance(value, str) else value
+
 
 _TYPES: Mapping[str, Mapping[str, type]] = {
     "python": {

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from talm_sim.tasks.refusal.call_checks.arguments import check_call
-from talm_sim.tasks.refusal.call_checks.outcome import RIGHT, CallFault, CheckResult, format_value
+from talm_sim.tasks.refusal.call_checks.arguments import RIGHT, CallFault, CheckResult, check_call, format_value
 from talm_sim.types import AcceptedCall, Calls, JsonObject, ToolCall
 
 __all__ = ["check_calls", "find_tool"]

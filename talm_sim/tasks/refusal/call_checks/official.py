@@ -52,7 +52,7 @@ from talm_sim.models.parsing import split_reasoning
 from talm_sim.tasks.refusal.call_checks.judge import PYTHONIC, bfcl_calls_of, calls_of, reason_unchecked, tools_of
 from talm_sim.types import Calls, Episode, JsonObject, Measured, Scenario, Verdict
 
-__all__ = ["BFCL_REQUIREMENTS", "BfclOfficialJudge", "Official", "load_official"]
+__all__ = ["BfclOfficialJudge", "Official", "load_official"]
 
 BFCL_REQUIREMENTS = ("bfcl-eval==2026.3.23", "tree-sitter==0.21.3", "tree-sitter-java==0.21.0", "tree-sitter-javascript==0.21.4")
 """Packages that the judge uses; the last three read Java and JavaScript. Install them with --no-deps: bfcl-eval asks for all its providers."""

@@ -35,7 +35,7 @@ from talm_sim.types import Behaviour, Calls, Episode, Row, Scenario, ToolCall
 if TYPE_CHECKING:
     from talm_sim.models.base import TextModel
 
-__all__ = ["RefusalLessons", "known_answer"]
+__all__ = ["RefusalLessons"]
 
 _CALL, _DECLINES = Behaviour.TOOL_CALL.value, Behaviour.CANNOT_ANSWER.value
 _ANY = "any call is right here, so that none is known"

@@ -33,7 +33,7 @@ from talm_sim.tools_env.sources.bfcl.apis import BOX, boxed_packages, source_fil
 from talm_sim.tools_env.sources.sandbox import call_in_sandbox, check_sandbox
 from talm_sim.types import Episode, Measured, Scenario, Termination, ToolCall, Verdict
 
-__all__ = ["REFUSED_CALL", "BfclTurnsJudge", "call_text", "check_turns", "steps_of"]
+__all__ = ["REFUSED_CALL", "BfclTurnsJudge", "call_text", "steps_of"]
 
 REFUSED_CALL = "a_call_that_is_not_evaluated()"
 """What the check is given in place of a call that is not one of the row's own functions with literal arguments; there is no such function."""

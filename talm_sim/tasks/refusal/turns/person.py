@@ -21,7 +21,7 @@ from talm_sim.tasks.base import Job
 from talm_sim.tasks.options import PersonOptions
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_VALUE, answered_turn
-from talm_sim.tasks.refusal.options import RefusalOptions
+from talm_sim.tasks.refusal.wording import RefusalOptions
 from talm_sim.types import Episode, ModelTurn, Scenario, ToolSpec
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from talm_sim.tasks.shared import Shared
     from talm_sim.tools_env.environment import Environment
 
-__all__ = ["ALONE", "INTERACTION", "Person", "RowPerson", "asking_key", "interaction_values", "open_person", "settle_human"]
+__all__ = ["ALONE", "INTERACTION", "asking_key", "interaction_values", "open_person", "settle_human"]
 
 ALONE = frozenset(MULTI_TURN) - {LACKS_VALUE}
 """The multi-turn rows in which nobody can be asked."""

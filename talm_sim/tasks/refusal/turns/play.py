@@ -19,13 +19,11 @@ from talm_sim.tasks.agent_task import tools_of
 from talm_sim.tasks.answering import prompts_of
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.bounds import Bound
-from talm_sim.tasks.opened import Opened
-from talm_sim.tasks.recorded import Recorded
+from talm_sim.tasks.opened import Opened, Recorded
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, find_package
 from talm_sim.tasks.refusal.bfcl.turn_rows import answered_turn
-from talm_sim.tasks.refusal.options import RefusalOptions
 from talm_sim.tasks.refusal.turns.person import ALONE, open_person
-from talm_sim.tasks.refusal.wording import load_wording
+from talm_sim.tasks.refusal.wording import RefusalOptions, load_wording
 from talm_sim.types import Scenario, ToolSpec
 
 if TYPE_CHECKING:

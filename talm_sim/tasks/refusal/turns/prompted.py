@@ -18,7 +18,7 @@ from talm_sim.tasks.refusal.prompts import CHAT
 from talm_sim.tasks.refusal.wording import TOLD, insert_tools
 from talm_sim.types import ModelTurn, ToolSpec
 
-__all__ = ["PromptedModel", "acting_model"]
+__all__ = ["acting_model"]
 
 _FORMS = {"injected": "hermes", "pythonic": "pythonic"}
 """Template to the form in which it asks for calls."""

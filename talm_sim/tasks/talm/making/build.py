@@ -10,12 +10,12 @@ from typing import Any
 from jsonpointer import JsonPointerException, resolve_pointer
 
 from talm_sim.errors import PrerequisiteError, ToolError
+from talm_sim.tasks.talm.groups import CATEGORIES
 from talm_sim.tasks.talm.groups import GROUPS as KNOWN
 from talm_sim.tasks.talm.making.seeds import Gap, Seed, load_seeds
-from talm_sim.tasks.talm.sets import CATEGORIES
 from talm_sim.types import Calls, Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 
-__all__ = ["GROUPS", "LICENCE", "CallTool", "build_scenarios", "short_form", "write_scenarios"]
+__all__ = ["GROUPS", "CallTool", "build_scenarios", "short_form", "write_scenarios"]
 
 GROUPS = (*KNOWN,)
 LICENCE = "Apache-2.0"

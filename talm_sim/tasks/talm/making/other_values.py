@@ -18,7 +18,7 @@ from talm_sim.tasks.talm.making.drafts import CalledTool, Draft, can_leave_out, 
 from talm_sim.tasks.talm.making.giveaways import find_giveaway
 from talm_sim.types import JsonObject, ToolSpec
 
-__all__ = ["CallAgain", "retry_with_other_values"]
+__all__ = ["retry_with_other_values"]
 
 CallAgain = Callable[[CalledTool, JsonObject], Awaitable[Sequence[Any]]]
 """Calls a tool as often as before, with other arguments, and returns its answers; empty if it failed or may not be called."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from talm_sim.common.toml_files import read_toml
 from talm_sim.errors import PrerequisiteError
 
-__all__ = ["Seed", "SeedFact", "load_seeds"]
+__all__ = ["Seed", "load_seeds"]
 
 
 class _Strict(BaseModel):

@@ -14,7 +14,7 @@ from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.tasks.when2call.published import row_of, scenario_of
 from talm_sim.types import Behaviour, Missing, ToolSpec
 
-__all__ = ["MANY", "VARIANTS", "Item", "is_kin", "rows_of", "tool_call_text", "without_tool"]
+__all__ = ["MANY", "Item", "is_kin", "rows_of", "tool_call_text", "without_tool"]
 
 VARIANTS = ("zero", "one", "many")
 MANY = 4

@@ -1,24 +1,63 @@
-"""Who writes: one protocol for a model and for the rules that need none."""
+"""Who writes, and what is asked for: one protocol for a model and for the rules that need none."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
 
 from talm_sim.common.digests import derive_seed
+from talm_sim.config import GEN, OPE, is_constrained, option
 from talm_sim.models.base import Model
 from talm_sim.models.parsing import replace_surrogates
+from talm_sim.models.registry import in_process
 from talm_sim.scenarios.making.asking import WrittenText, ask
+from talm_sim.scenarios.making.options import MakingOptions
 from talm_sim.scenarios.making.prompts import WriterPrompts
 from talm_sim.tasks.when2call.making.items import Item
-from talm_sim.tasks.when2call.making.options import GenerateOptions
 from talm_sim.tasks.when2call.making.quality import judge_choices, judged_kinds
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.types import Behaviour, Missing
 
-__all__ = ["TOOL_USES", "ModelWriter", "Writer", "tool_use_of_call"]
+__all__ = ["TOOL_USES", "GenerateOptions", "ModelWriter", "Writer", "tool_use_of_call"]
+
+
+_FROM = "Scenarios with gold calls, or rows of When2Call, BFCL or xLAM-60k. Default: packaged."
+_TOOL_USE = "Who decides whether a request needs a tool: the model, or the gold call (which every request has)."
+_ORDER = ("model", "model_options", "tool_use", "labels", "prompts", "seed", "temperature", "top_p", "max_new_tokens", "attempts", "judge")
+"""Of the settings, as the reports have them."""
+
+
+class GenerateOptions(MakingOptions):
+    """Everything that decides a making of items for task `when2call`."""
+
+    not_asked: ClassVar = frozenset({"variants"})
+
+    file: Path | None = option(
+        None, OPE, "Scenarios with gold calls, or rows of When2Call, BFCL or xLAM-60k. Default: packaged.", flag="--from", metavar="FILE"
+    )
+    tool_use: Literal["model", "call"] = option("model", GEN, _TOOL_USE)
+    tool_format: Literal["auto", "native", "constrained"] = option("auto", GEN, "How labels are read from answers.")
+    unable: Literal["removed", "written", "both"] = option(
+        "removed", GEN, "Requests that cannot be served: the tool is removed, another request is written, or both."
+    )
+    judge: Literal["none", "model"] = option("none", GEN, "Who looks for faults that rules cannot see: nobody, or the model.")
+    variants: Literal["all", "one"] = option("all", GEN, "Rows per item: one for every set of tools, or one.")
+
+    @property
+    def constrained(self) -> bool:
+        """Whether labels are decoded under a grammar; a model in this process writes them by itself, as it would have to be loaded twice."""
+        return is_constrained(self.model, self.tool_format) and not in_process(self.model)
+
+    def settings(self, wording: str = "") -> dict[str, Any]:
+        """See `MakingOptions.settings`; `tool_use` is `call` where no model can say it, and `labels` stands for the tool format."""
+        found = super().settings(wording)
+        found |= {"tool_use": "call" if self.by_rules else self.tool_use, "labels": "constrained" if self.constrained else "plain"}
+        found["judge"] = "none" if self.by_rules else self.judge
+        return {name: found[name] for name in (*_ORDER, "unable", "variants")}
+
 
 TOOL_USES = ("real_time", "database", "other")
 """Why a request needs a tool; `none` is a fourth label, with which it is dropped."""

@@ -1,23 +1,45 @@
-"""What task `when2call` can teach, and how its rows are written: by the template that also writes what is scored."""
+"""What task `when2call` can teach, and how its rows are written: by the template that also writes what is scored, or as published."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from talm_sim.scenarios.dialogue import dialogue
-from talm_sim.tasks.training.examples import Kind, TrainingSet
+from talm_sim.tasks.training.examples import Answer, Example, Kind, TrainingSet
 from talm_sim.tasks.training.lessons import Lessons
 from talm_sim.tasks.training.outputs import Output, PlayedRun, outputs_to_examples, read_answer
 from talm_sim.tasks.training.writing import RowWriter
-from talm_sim.tasks.when2call.training.forms import published_row
 from talm_sim.tasks.when2call.training.sets import build_set, option_answer
-from talm_sim.types import Behaviour, Choice, Episode, Row, Scenario
+from talm_sim.types import Behaviour, Choice, Episode, JsonObject, Row, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.models.base import TextModel
 
-__all__ = ["ChoiceLessons"]
+__all__ = ["ChoiceLessons", "published_row"]
+
+
+CHOSEN_REWARD, REJECTED_REWARD = 1.0, 0.0
+"""Of every preference row, for reward-aware preference optimization (section 3.3.2)."""
+
+
+def published_row(example: Example) -> JsonObject:
+    """Write one example."""
+    said = [{"role": message["role"], "content": message["content"]} for message in example.scenario.turns[0].messages]
+    row: JsonObject = {"tools": list(example.scenario.shown_tools), "messages": said}
+    if example.rejected is None:
+        said.append(_message(example.chosen))
+        return row
+    row |= {"chosen_response": _message(example.chosen), "rejected_response": _message(example.rejected)}
+    return row | {"chosen_reward": CHOSEN_REWARD, "rejected_reward": REJECTED_REWARD}
+
+
+def _message(answer: Answer) -> dict[str, str]:
+    if isinstance(answer, str):
+        return {"role": "assistant", "content": answer}
+    calls = [{"name": call.name, "arguments": call.arguments} for call in answer]
+    return {"role": "assistant", "content": f"<TOOLCALL>{json.dumps(calls, ensure_ascii=False)}</TOOLCALL>"}
 
 
 class ChoiceLessons(Lessons):

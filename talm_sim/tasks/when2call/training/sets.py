@@ -11,14 +11,65 @@ import random
 from collections.abc import Iterable, Sequence
 
 from talm_sim.common.digests import derive_seed
-from talm_sim.errors import PrerequisiteError
+from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.formats import CallToWrite
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.tasks.training.damage import Damage, ValuePool, calls_in, damages
 from talm_sim.tasks.training.examples import Answer, Example, Kind, TrainingSet
 from talm_sim.types import Behaviour, Choice, JsonObject, Scenario
 
-__all__ = ["BALANCES", "build_set", "option_answer"]
+__all__ = ["build_set", "draw_sample", "option_answer"]
+
+
+_KEYS = ("class", "tools")
+_MANY = 2
+"""From so many tools on, their number counts as the same."""
+
+
+def draw_sample(scenarios: Sequence[Scenario], number: int, by: str, seed: int) -> list[Scenario]:
+    """Draw as many scenarios of every class, in the order given.
+
+    Args:
+        scenarios: Scenarios of task when2call.
+        number: How many of each class.
+        by: `class`, or `class,tools`: within a class, no, one and several tools shown keep their shares, by largest remainders.
+        seed: Seed of the draw.
+
+    Raises:
+        PrerequisiteError: `by` names something else, or a class has fewer scenarios.
+    """
+    keys = [key.strip() for key in by.split(",")]
+    for key in keys:
+        if key not in _KEYS:
+            raise PrerequisiteError(f"--by: '{key}' is neither class nor tools.{did_you_mean(key, _KEYS)}")
+    if "class" not in keys:
+        raise PrerequisiteError("--by: names no class; write class or class,tools.")
+    classes: dict[str, dict[int, list[Scenario]]] = {}
+    for one in scenarios:
+        if not isinstance(one.target, Choice):
+            raise PrerequisiteError(f"scenario '{one.id}': has no options to choose from; only scenarios of task when2call are sampled.")
+        shown = min(_MANY, len(one.shown_tools)) if "tools" in keys else 0
+        classes.setdefault(one.target.gold.value, {}).setdefault(shown, []).append(one)
+    kept: set[str] = set()
+    for name, strata in sorted(classes.items()):
+        size = sum(map(len, strata.values()))
+        if size < number:
+            raise PrerequisiteError(f"--sample: {number} of each class are asked for, and {name} has {size}; choose at most {size}.")
+        for shown, share in _shares({shown: len(members) for shown, members in strata.items()}, number).items():
+            draw = random.Random(derive_seed("sample", seed, name, shown))
+            kept.update(one.id for one in draw.sample(strata[shown], share))
+    return [one for one in scenarios if one.id in kept]
+
+
+def _shares(sizes: dict[int, int], number: int) -> dict[int, int]:
+    """Divide `number` in proportion to `sizes`; what is left over goes to the largest remainders."""
+    whole = sum(sizes.values())
+    shares = {key: number * size // whole for key, size in sizes.items()}
+    by_remainder = sorted(sizes, key=lambda key: (-(number * sizes[key] % whole), key))
+    for key in by_remainder[: number - sum(shares.values())]:
+        shares[key] += 1
+    return shares
+
 
 BALANCES: dict[str, dict[Behaviour, int]] = {
     "sft": {Behaviour.TOOL_CALL: 1, Behaviour.REQUEST_FOR_INFO: 1, Behaviour.CANNOT_ANSWER: 1},

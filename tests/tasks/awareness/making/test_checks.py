@@ -124,38 +124,25 @@ def test_a_mistake_of_a_replacement_is_caught(change: dict[str, Any], checks: se
     assert found(ORIGINAL, replaced(**change)) == checks
 
 
-def test_an_api_that_was_not_replaced_serves() -> None:
-    original = asked("Price of SQ?", tools=(STOCK, LIKE), stock_code="SQ")
+@pytest.mark.parametrize(
+    ("tools", "relevant", "review"),
+    [
+        ((STOCK, LIKE), ("QueryStock",), False),
+        ((STOCK, NEAR), ("QueryStock",), True),
+        ((STOCK, CURRENCY, LIKE), ("QueryStock", "Convert"), True),
+        ((STOCK, tool("Look", "A search engine")), ("QueryStock",), True),
+    ],
+    ids=["serves", "is a little like it", "serves a part", "finds anything"],
+)
+def test_an_api_that_was_not_replaced_may_serve(tools: Sequence[dict[str, Any]], relevant: tuple[str, ...], review: bool) -> None:
+    base = asked("Price of SQ, in yen?", tools=tools, stock_code="SQ")
+    original = base.model_copy(update={"target": YesNo(gold="yes", relevant=relevant)})
     changed = replace_tools(original, POOL)
     assert isinstance(changed, Scenario)
     (failure,) = check_manipulated(original, changed, POOL)
-    assert (failure.check, failure.review) == ("another API serves", False)
-    assert check_manipulated(original, changed) == []
-
-
-def test_what_is_a_little_like_it_is_for_a_person() -> None:
-    original = asked("Price of SQ?", tools=(STOCK, NEAR), stock_code="SQ")
-    changed = replace_tools(original, POOL)
-    assert isinstance(changed, Scenario)
-    (failure,) = check_manipulated(original, changed, POOL)
-    assert (failure.check, failure.review) == ("another API serves", True)
-
-
-def test_a_part_of_a_request_is_for_a_person() -> None:
-    base = asked("Price of SQ, in yen?", tools=(STOCK, CURRENCY, LIKE), stock_code="SQ")
-    original = base.model_copy(update={"target": YesNo(gold="yes", relevant=("QueryStock", "Convert"))})
-    changed = replace_tools(original, POOL)
-    assert isinstance(changed, Scenario)
-    (failure,) = check_manipulated(original, changed, POOL)
-    assert (failure.check, failure.review) == ("another API serves", True)
-
-
-def test_an_api_that_finds_anything_is_for_a_person() -> None:
-    original = asked("Price of SQ?", tools=(STOCK, tool("Look", "A search engine")), stock_code="SQ")
-    changed = replace_tools(original, POOL)
-    assert isinstance(changed, Scenario)
-    (failure,) = check_manipulated(original, changed, POOL)
-    assert (failure.check, failure.review) == ("another API serves", True)
+    assert (failure.check, failure.review) == ("another API serves", review)
+    if not review:
+        assert check_manipulated(original, changed) == []
 
 
 def test_every_check_says_what_it_looks_for() -> None:

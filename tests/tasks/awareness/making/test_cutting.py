@@ -121,7 +121,7 @@ def test_any_text_can_be_searched_and_cut(text: str, value: object) -> None:
     assert found is None or len(found[1]) == len(spans)
 
 
-@pytest.mark.parametrize("piece", ["12 ", "12, the ", "between ", "a", " ", "and 12 ", "the a b is 12, "])
+@pytest.mark.parametrize("piece", ["a", "the a b is 12, "])
 def test_a_long_text_is_searched_and_cut_in_step_with_its_length(piece: str) -> None:
     def read(text: str) -> None:
         cut(f"{text} at 12.", spans_of(f"{text} at 12.", 12) or [], {"number"})

@@ -7,10 +7,10 @@ from typing import Any
 from talm_sim.retrieval import Embedder
 from talm_sim.tasks.awareness.making.checks import check_manipulated
 from talm_sim.tasks.awareness.making.loaded import complete_scenario, tool_names
+from talm_sim.tasks.awareness.making.manipulation import replace_all
 from talm_sim.tasks.awareness.making.pool import Pool, api_of, pool_of
 from talm_sim.tasks.awareness.making.remove import remove_by_rules
 from talm_sim.tasks.awareness.making.replace import Skipped, replace_tools
-from talm_sim.tasks.awareness.making.swaps import replace_all
 from talm_sim.types import MissingKind, Scenario, Source, YesNo
 from tests.tasks.awareness.making.made import BALANCE, REMINDER, STOCK, TOKEN, Words, asked, tool
 

@@ -5,16 +5,15 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from talm_sim.retrieval import TextIndex, find_embedder
+from talm_sim.retrieval import find_embedder
 from talm_sim.tasks.awareness.making.apibank import load_apibank
 from talm_sim.tasks.awareness.making.checks import check_manipulated
+from talm_sim.tasks.awareness.making.manipulation import replace_all
 from talm_sim.tasks.awareness.making.pool import Pool, pool_of
 from talm_sim.tasks.awareness.making.remove import remove_by_rules
 from talm_sim.tasks.awareness.making.replace import Skipped
-from talm_sim.tasks.awareness.making.swaps import replace_all
 from talm_sim.tasks.awareness.making.toolbench import load_toolbench
 from talm_sim.types import Scenario, YesNo
 
@@ -88,21 +87,3 @@ def test_removal_by_rules(bench_data: Path) -> None:
         "its calls have no arguments": 7,
     }
     assert counted([(one, remove_by_rules(one, 0)) for one in queries], None) == ({"it has no gold arguments": 765}, 0, 0)
-
-
-def test_the_nearest_of_the_whole_pool_are_those_of_brute_force(bench_data: Path) -> None:
-    pytest.importorskip("wordllama")
-    embedder = find_embedder()
-    texts = [api.words for api in whole_pool(bench_data).apis["stabletoolbench"]]
-    vectors = embedder.embed(texts)
-    lengths = np.sqrt((vectors * vectors).sum(axis=1))
-    index = TextIndex(texts, embedder)
-    for place in range(0, len(texts), 251):
-        cosines = [
-            float((vectors[place] * row).sum() / (lengths[place] * length)) if length else 0.0
-            for row, length in zip(vectors, lengths, strict=True)
-        ]
-        expected = sorted(range(len(texts)), key=lambda other: (-round(cosines[other], 6), other))
-        found = list(index.nearest(texts[place]))
-        assert [one.place for one in found[:50]] == expected[:50]
-        assert [one.cosine for one in found] == pytest.approx([cosines[other] for other in expected], abs=2e-6)

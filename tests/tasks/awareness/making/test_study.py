@@ -147,19 +147,9 @@ def test_an_unknown_type_is_named_and_not_taken_for_removed(tmp_path: Path, kind
     assert [str(one) for one in loaded.problems] == [f"{file}:2: {fault}"]
 
 
-def test_both_data_sets_count_their_originals_from_the_start(tmp_path: Path) -> None:
-    other = ROW | {"source_file_id": {"dataset": "toolbench"}}
-    assert [one.id for one in load_study(write(tmp_path, ROW, other)).scenarios] == ["study.apibank.4", "study.toolbench.4"]
-
-
 def test_a_folder_without_files_is_named(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"contains no \*.jsonl; give one of the study's files, or their folder"):
         load_study(tmp_path)
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match="cannot be read"):
-        load_study(tmp_path / "none")
 
 
 ANY = st.recursive(

@@ -138,12 +138,12 @@ def test_the_examples_stand_before_what_is_asked() -> None:
     assert str(told[-1].content).endswith("C {apis}\n\nConversation:\nV"), "what is filled in is not filled in again"
 
 
-@pytest.mark.parametrize("piece", ['{"a": ', "{'", '{"', '{"a": {"b": 1}, ', "[{"])
+@pytest.mark.parametrize("piece", ['{"a": ', '{"a": {"b": 1}, '])
 def test_an_object_is_looked_for_in_step_with_the_answers_length(piece: str) -> None:
     check_growth(lambda text: read_object(text, "answer"), lambda size: piece * (size // len(piece)), 2**16)
 
 
-@pytest.mark.parametrize("piece", ["a ", "it a ", "book it "])
+@pytest.mark.parametrize("piece", ["a ", "book it "])
 def test_what_was_taken_out_of_a_long_text_is_found_in_step_with_its_length(piece: str) -> None:
     def read(said: str) -> None:
         read_removal(answer(changed(f"x {said} y")), scenario(f"{said} it"), "m")

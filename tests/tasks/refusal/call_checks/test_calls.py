@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.tasks.refusal.call_checks import CallFault, check_calls
+from talm_sim.tasks.refusal.call_checks.arguments import format_value
 from talm_sim.tasks.refusal.call_checks.java import JAVA_TYPES, java_value
 from talm_sim.tasks.refusal.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
-from talm_sim.tasks.refusal.call_checks.outcome import format_value
 from talm_sim.tasks.refusal.call_checks.source_calls import read_source_calls
 from talm_sim.types import AcceptedCall, Calls, ToolCall
 from tests.growth import check_growth
@@ -207,47 +208,28 @@ def test_no_source_text_makes_a_reader_raise(text: str, item: str) -> None:
     read_source_calls(f"[f(a={text})]")
 
 
-HOSTILE: list[str] = [
-    "new int[]{",
-    "new int[]{\n",
-    "new ArrayList<>(Arrays.asList(",
-    "new ArrayList<>(Arrays.asList(1\n",
-    "new ArrayList<>() {{ add(",
-    "new HashMap<",
-    "new HashMap<>() {",
-    'put("a", ',
-    "[[1],",
-    "[[1]\n,",
-    "{a: 1, ",
-    "{:",
-    "a:,",
-    "[",
-    "]",
-    "{",
-    " ",
-    "new ",
-    '"',
-    "'\\",
-    "9",
-    "f(a=",
-    ",a",
-    ", ",
-]
+def java(text: str) -> None:
+    for declared in ("Array", "ArrayList", "HashMap", "double"):
+        java_value(text, declared, "integer")
+    java_value(f"new HashMap<>() {{{{{text}}}}}", "HashMap")
 
 
-@pytest.mark.parametrize("piece", HOSTILE)
-@pytest.mark.parametrize("around", ["{}", "new HashMap<>() {{{{{}}}}}", "new ArrayList<>() {{{{{}}}}}", "[[{}]]", "{{{}}}", "[f(a={})]"])
-def test_the_longest_hostile_source_takes_linear_time(piece: str, around: str) -> None:
-    def read(text: str) -> None:
-        java_value(text, "Array", "integer")
-        java_value(text, "ArrayList", "integer")
-        java_value(text, "HashMap")
-        java_value(text, "double")
-        javascript_value(text, "array", "integer")
-        javascript_value(text, "dict")
-        read_source_calls(text)
+def javascript(text: str) -> None:
+    for declared in ("array", "dict"):
+        javascript_value(text, declared, "integer")
+        javascript_value(f"[[{text}]]", declared, "integer")
 
-    check_growth(read, lambda size: around.format(piece * (size // len(piece))), LONGEST)
+
+@pytest.mark.parametrize(
+    ("read", "piece"),
+    [
+        *((java, piece) for piece in ("new ArrayList<>(Arrays.asList(1\n", 'new HashMap<>() {{ put("a", ', "9")),
+        *((javascript, piece) for piece in ("[[1]\n,", "{a: 1, ", "'\\")),
+        *((read_source_calls, piece) for piece in ("[f(a=", "f(a=[1], ", '"')),
+    ],
+)
+def test_the_longest_hostile_source_takes_linear_time(read: Callable[[str], object], piece: str) -> None:
+    check_growth(read, lambda size: piece * (size // len(piece)), LONGEST)
 
 
 def test_a_number_too_large_for_a_float_is_named_as_it_is() -> None:

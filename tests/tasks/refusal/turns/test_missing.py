@@ -8,10 +8,13 @@ import sys
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
+from time import process_time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.tasks.refusal.bfcl import load_bfcl
@@ -24,6 +27,7 @@ from talm_sim.tasks.refusal.turns.missing import (
     read_missing_turn,
 )
 from talm_sim.tasks.refusal.turns.table import missing_values
+from talm_sim.tasks.refusal.turns.texts import Said, read_said
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.types import Episode, GoldCall, ModelTurn, Scenario, Termination, ToolCall, ToolEvent, Turn, UnparsableCall, Verdict
 
@@ -79,20 +83,7 @@ def read(kind: str, calls: list[str], text: str, then: tuple[GoldCall, ...] = ()
 
 
 def labelled() -> list[dict[str, Any]]:
-    files = [
-        LABELLED / name
-        for name in (
-            "before.jsonl",
-            "after.jsonl",
-            "last.jsonl",
-            "reported.jsonl",
-            "varied_1.jsonl",
-            "varied_2.jsonl",
-            "varied_3.jsonl",
-            "varied_4.jsonl",
-        )
-    ]
-    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for file in sorted(LABELLED.glob("*.jsonl")) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def test_labels_are_those_given_by_hand() -> None:
@@ -152,26 +143,15 @@ def test_the_name_is_not_known_if_the_next_message_brings_no_value_of_its_calls(
 
 
 def test_only_a_shown_function_that_changes_nothing_is_a_look() -> None:
-    assert [read("func", calls, "").looked for calls in ([], ["ls"], ["touch*"], ["touch*", "ls"], ["sort"], ["sort", "cat"])] == [
-        False,
-        True,
-        False,
-        True,
-        False,
-        True,
-    ]
+    looks = {"": False, "ls": True, "touch*": False, "touch* ls": True, "sort": False, "sort cat": True}
+    assert {calls: read("func", calls.split(), "").looked for calls in looks} == looks
 
 
 def test_it_is_done_if_the_right_calls_are_made_in_the_turn_or_the_next() -> None:
     more = MOVE.model_copy(update={"arguments": {**MOVE.arguments, "force": True}})
     other = MOVE.model_copy(update={"arguments": {**MOVE.arguments, "destination": "temp"}})
-    assert [read("param", [], "Where to?", calls).done for calls in ((), (MOVE,), (SORT, more), (other,), (SORT,))] == [
-        False,
-        True,
-        True,
-        False,
-        False,
-    ]
+    done = [read("param", [], "Where to?", calls).done for calls in ((), (MOVE,), (SORT, more), (other,), (SORT,))]
+    assert done == [False, True, True, False, False]
 
 
 def test_a_broken_call_of_a_hidden_function_counts_and_a_question_to_a_person_does_not() -> None:
@@ -256,3 +236,32 @@ async def test_the_official_check_passes_all_rows_in_which_ours_finds_them(bfcl_
     rows = load_bfcl(bfcl_v4, (LACKS_FUNCTION, LACKS_VALUE)).scenarios
     for invented in (0, 3):
         assert await asyncio.gather(*(passes(one, invented) for one in rows)) == [True] * 400
+
+
+@given(st.text(max_size=300))
+def test_any_text_says_one_of_three_things(text: str) -> None:
+    assert read_said(text) in Said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("It is sorted. Would you like me to print it?", Said.OTHER_TEXT),
+        ("Did you mean a.txt or something else?", Said.ASKED),
+        ("I can't sort. Is there anything else you need?", Said.SAID_IT_CANNOT),
+        ("You did not name a day, so I chose Monday.", Said.OTHER_TEXT),
+        ("You did not name a day.", Said.ASKED),
+        ("You did not name a day, so I can\u2019t book it.", Said.SAID_IT_CANNOT),
+        ("I could not find it at first. Now it has been moved.", Said.OTHER_TEXT),
+        ("It has been moved, but I cannot sort it now.", Said.SAID_IT_CANNOT),
+    ],
+)
+def test_offers_assumptions_and_what_was_overcome(text: str, said: Said) -> None:
+    assert read_said(text) is said
+
+
+@pytest.mark.parametrize("word", ["function ", "no ", "would you like ", "tell me, ", "a.", "once I have the "])
+def test_the_work_grows_with_the_length_alone(word: str) -> None:
+    began = process_time()
+    read_said((word * 30_000)[:30_000])
+    assert process_time() - began < 10

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import sqlite3
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +11,6 @@ import pytest
 from talm_sim import load_run
 from talm_sim.cli import main
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.exports.conversation import conversation
 from talm_sim.tasks import find_task, job_of
 from talm_sim.tasks.keys import recording_key
@@ -99,7 +92,7 @@ def test_the_person_is_offered_in_all_turns_of_these_rows_and_in_no_other_row(pl
     assert {row.group for row in load_run("made").rows() if "interaction" in row.values} == {PARAM}
 
 
-@pytest.mark.parametrize("human", ["recorded", "simulated", "model:openai-api/here/person"])
+@pytest.mark.parametrize("human", ["recorded", "model:openai-api/here/person"])
 def test_a_question_in_another_turn_ends_nothing_and_nobody_knows_an_answer_to_it(play: Play, human: str) -> None:
     with acting({"Make a.": ASKS, "don't know": TOUCH_A}) as server:
         assert play("made", "--live", "--human", human, subset=PARAM, server=server) == 0
@@ -118,14 +111,6 @@ def test_whoever_asks_twice_at_once_and_acts_meanwhile_has_guessed(play: Play) -
     assert (row.values["turns"], row.labels["missing"], row.values["interaction"]) == (False, "guessed", True)
 
 
-def test_where_nobody_is_there_nothing_changes(play: Play) -> None:
-    with acting(SCRIPT) as server:
-        assert play("made", "--live", subset=PARAM, server=server) == 0
-    episode, row = played("made")
-    assert not any("ask_human" in str(one["tools"]) for one in server.requests)
-    assert (episode.human, turns_of(episode), "interaction" in row.values) == ("none", [0, 0, 1, 1, 2, 2], False)
-
-
 @pytest.mark.parametrize(("control", "inter"), [("oracle", 1), ("asker", 1), ("eager", 0), ("cautious", 0)])
 def test_the_controls_have_their_true_values(play: Play, control: str, inter: int, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--model", f"sim/{control}", "--human", "recorded")
@@ -138,18 +123,6 @@ def test_the_controls_have_their_true_values(play: Play, control: str, inter: in
     assert (param.values["interaction"], param.values["turns"]) == (inter == 1, control in ("oracle", "eager") and param.values["turns"])
     records = {one.group: one.measure("interaction") for one in load_run("made").summary()}
     assert [(name, one.k, one.n) for name, one in records.items() if one is not None and one.n] == [(PARAM, inter, 1), ("all", inter, 1)]
-
-
-def test_the_controls_run_beside_a_model_and_are_answered_by_the_row(play: Play) -> None:
-    with acting(SCRIPT) as server:
-        assert play("made", "--live", "--human", "simulated", "--controls", subset=PARAM, server=server) == 0
-    found = {name: load_run(f"made.sim-{name}") for name in ("oracle", "eager", "asker", "cautious")}
-    assert {name: next(iter(run.rows())).values["interaction"] for name, run in found.items()} == {
-        "oracle": True,
-        "eager": False,
-        "asker": True,
-        "cautious": False,
-    }
 
 
 @pytest.mark.parametrize(
@@ -227,29 +200,3 @@ def test_a_question_waits_for_its_answer(play: Play, capsys: pytest.CaptureFixtu
     episode, row = played("made")
     assert [one.answer for one in episode.human_events] == ["You choose."] and turns_of(episode) == [0, 0, 1, 2, 2]
     assert (row.values["turns"], row.values["interaction"], row.values["missing_turn"]) == (True, True, True)
-
-
-def test_a_run_that_is_killed_while_a_question_is_open_goes_on_with_the_answer(
-    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TALM_SIM_ANSWER_TIMEOUT", "600")
-    words = ["--task", "refusal", "--bfcl", str(tmp_path / "packages"), "--subset", PARAM, "--model", "sim/oracle", "--run-id", "killed"]
-    command = [sys.executable, "-m", "talm_sim", "run", *words, "--human", "terminal", "-q"]
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    while child.poll() is None and not _asked():
-        time.sleep(0.02)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    assert main(["answer", "killed", "--text", "Call it b."]) == 0
-    assert main(["resume", "killed", "-q"]) == 0
-    assert play("whole", "--model", "sim/oracle", "--human", "recorded", subset=PARAM) == 0
-    assert played("killed")[1].values == played("whole")[1].values
-    assert turns_of(played("killed")[0]) == turns_of(played("whole")[0]) == [0, 0, 1, 2, 2]
-
-
-def _asked() -> bool:
-    """Whether the run that is just beginning has put its question."""
-    try:
-        return bool(load_run("killed").pending())
-    except (PrerequisiteError, OSError, sqlite3.Error):
-        return False

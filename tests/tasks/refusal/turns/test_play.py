@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import sqlite3
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from talm_sim import load_run
 from talm_sim.cli import main
-from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.turns.play import STEPS
 from talm_sim.tools_env.sources.sandbox import SandboxSession, explain_no_sandbox
 from talm_sim.types import Episode, Termination
 from tests.tasks.refusal.turns.acting import RIGHT, Play, acting
 
 pytestmark = pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
-
-
-def finished(name: str) -> int:
-    """How many episodes of a run that may just be beginning are finished."""
-    try:
-        return load_run(name).finished
-    except (PrerequisiteError, OSError, sqlite3.Error):
-        return 0
 
 
 def rows(name: str) -> dict[str, bool | None]:
@@ -176,23 +160,6 @@ def test_a_forecast_counts_an_answer_per_turn_and_all_steps(play: Play, capsys: 
         assert play("made", "--live", "--dry-run", subset="irrelevance,multi_turn_base,multi_turn_miss_func", server=server) == 0
     assert re.search(rf"{1 + 2 + 3} to {1 + STEPS * 5} requests", capsys.readouterr().out)
     assert not server.requests and not Path("runs").exists()
-
-
-def test_a_killed_run_goes_on_to_the_same_figures(play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "1")
-    words = ["--task", "refusal", "--bfcl", str(tmp_path / "packages"), "--subset", ",".join(MULTI_TURN), "--model", "sim/eager"]
-    command = [sys.executable, "-m", "talm_sim", "run", *words, "--epochs", "3", "--run-id", "killed", "-q"]
-    child = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    while child.poll() is None and not finished("killed"):
-        time.sleep(0.02)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    before = episodes("killed")
-    assert 0 < len(before) < 12
-    assert main(["resume", "killed", "-q"]) == 0
-    assert play("whole", "--model", "sim/eager", "--epochs", "3") == 0
-    assert {name: one for name, one in episodes("killed").items() if name in before} == before
-    assert [row.model_dump() for row in load_run("killed").rows()] == [row.model_dump() for row in load_run("whole").rows()]
 
 
 def test_the_list_of_episodes_breaks_no_word(play: Play, capsys: pytest.CaptureFixture[str]) -> None:

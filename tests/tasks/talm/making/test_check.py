@@ -266,10 +266,6 @@ def test_a_dialogue_is_sound_and_another_that_ends_alike_is_no_second_one(sound:
     assert len(check_scenarios([mine[0], mine[0].model_copy(update={"id": "again"})], SPECS, call_toy)) == 2
 
 
-def test_a_problem_reads_as_one_line() -> None:
-    assert str(Problem("toys-01", "it has no query", "write a user message")) == "toys-01: it has no query; write a user message"
-
-
 SEVERAL = Missing(kind=MissingKind.ARGUMENT, name="first", value=17, removed_text="17", human_answer="The first is 17.")
 LACKS_BOTH = "How high, in feet, is the airport, and what do some number and 26 make?"
 

@@ -1,4 +1,4 @@
-"""Several gaps at once, and one that only a tool's answer shows: built from seeds, and proved by execution."""
+"""Several gaps at once, and one that only a tool's answer shows: built from seeds, and proved by execution; and seeds that are broken."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from talm_sim.tasks.talm.making.build import build_scenarios
 from talm_sim.tasks.talm.making.check import check_scenarios
 from talm_sim.tasks.talm.making.seeds import load_seeds
 from talm_sim.types import Scenario, ToolSpec
+from tests.tasks.talm.making.toy import SEED, write_seed
 
 TOWNS = {"Ohio": 58_662, "Illinois": 114_394, "Missouri": 169_176}
 SPECS = {
@@ -33,7 +34,7 @@ SPECS = {
         is_record=True,
     )
 }
-SEED = """
+TOWNS_SEED = """
 [[scenario]]
 query = "I'm writing about Springfield in Ohio: how many people lived there at the census of 2020?"
 calls = [{ tool = "get_town", arguments = { town = "Springfield", state = "Ohio", year = 2020 } }]
@@ -78,7 +79,7 @@ def call_town(tool: str, arguments: Mapping[str, Any]) -> Any:
     return {"people": TOWNS[state] if state != "Missouri" else TOWNS["Ohio"]}
 
 
-def build(folder: Path, text: str = SEED) -> dict[str, list[Scenario]]:
+def build(folder: Path, text: str = TOWNS_SEED) -> dict[str, list[Scenario]]:
     (folder / "towns.toml").write_text(text, encoding="utf-8")
     return build_scenarios(folder, SPECS, call_town)
 
@@ -112,21 +113,9 @@ def test_a_query_is_masked_in_two_ways_in_two_places_at_once_and_where_nobody_se
     ],
 )
 def test_a_late_gap_that_is_none_is_named(tmp_path: Path, old: str, new: str, what: str) -> None:
-    assert old in SEED
-    found = problems(build(tmp_path, SEED.replace(old, new)))
+    assert old in TOWNS_SEED
+    found = problems(build(tmp_path, TOWNS_SEED.replace(old, new)))
     assert [one for one in found if one.startswith(f"towns-01.late-gap: {what}")], found
-
-
-def test_values_that_lead_to_the_same_facts_are_no_gap(tmp_path: Path) -> None:
-    groups = build(tmp_path)
-    (late,) = groups["late-gap"]
-    (missing,) = late.missing
-
-    def both(tool: str, arguments: Mapping[str, Any]) -> Any:
-        return call_town(tool, arguments) if "state" in arguments else {"several": [*TOWNS]}
-
-    same = late.model_copy(update={"missing": (missing.model_copy(update={"other": "Missouri"}),)})
-    assert "gives the same with 'Missouri'" in str(check_scenarios([same], SPECS, both))
 
 
 def test_other_values_must_lead_to_other_values_of_what_is_asked(tmp_path: Path) -> None:
@@ -154,7 +143,34 @@ def test_a_packaged_masked_tool_that_nobody_replaces_gives_a_record(tmp_path: Pa
 
 def test_a_seed_with_one_of_several_gaps_is_refused(tmp_path: Path) -> None:
     (tmp_path / "towns.toml").write_text(
-        SEED.replace('  { call = 0, argument = "year", removed_text = "of 2020", human_answer = "The one of 2020." },\n', "")
+        TOWNS_SEED.replace('  { call = 0, argument = "year", removed_text = "of 2020", human_answer = "The one of 2020." },\n', "")
     )
     with pytest.raises(PrerequisiteError, match="scenario 1: several_gaps"):
         load_seeds(tmp_path / "towns.toml")
+
+
+def test_a_seed_names_facts_and_never_their_values(tmp_path: Path) -> None:
+    (seed,) = load_seeds(write_seed(tmp_path) / "toys.toml")
+    assert [fact.name for fact in seed.facts] == ["height", "sum"]
+    assert "value" not in type(seed.facts[0]).model_fields
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[[scenario]]", "[[scenario]", "not valid TOML"),
+        ('argument = "code"', 'argument = "name"', "scenario 1: underspecified: call 0 has no argument 'name'"),
+        ("call = 0\nargument", "call = 2\nargument", "scenario 1: underspecified: call 2 has no argument 'code'"),
+        ("call = 1, pointer", "call = 5, pointer", "scenario 1: fact 'sum': there is no call 5"),
+        ("call = 1, pointer", "call = 0, pointer", "scenario 1: call 'add_up' gives no fact"),
+        ("call = 1, pointer", "call = -1, pointer", r"scenario 1: facts\.1\.call: "),
+        ('[scenario.unavailable]\ntool = "get_height"', '[scenario.unavailable]\ntool = "other"', "scenario 1: unavailable: no call uses"),
+        ('name = "height",', 'name = "height", value = 13355,', r"scenario 1: facts\.0\.value: Extra inputs"),
+        ("query = ", "question = ", r"scenario 1: query: Field required"),
+    ],
+)
+def test_a_broken_seed_is_named_with_file_scenario_and_field(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in SEED
+    with pytest.raises(PrerequisiteError, match=rf"toys\.toml: {message}") as caught:
+        load_seeds(write_seed(tmp_path, SEED.replace(old, new)) / "toys.toml")
+    assert "\n" not in str(caught.value)

@@ -153,11 +153,6 @@ async def test_both_models_are_closed_once() -> None:
     assert (model.closed, labeller.closed) == (2, 1)
 
 
-def test_braces_in_a_question_are_no_places_to_fill() -> None:
-    said = load_writer_prompts(PROMPTS).messages("direct", question="What is {tool} in {question}?")
-    assert "What is {tool} in {question}?" in str(said[1].content)
-
-
 def test_a_file_of_prompts_replaces_single_texts(tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     file.write_text('[direct]\nsystem = "Be brief."\n', encoding="utf-8")

@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.training.examples import Kind, TrainingSet
-from talm_sim.tasks.when2call.published import PreferenceRow, SftRow, read_rows, read_training
-from talm_sim.tasks.when2call.training.forms import published_row
-from talm_sim.tasks.when2call.training.sets import build_set
-from talm_sim.types import Behaviour, Choice, Scenario
+from talm_sim.tasks.when2call.published import read_rows
+from talm_sim.tasks.when2call.training.lessons import published_row
+from talm_sim.tasks.when2call.training.sets import build_set, draw_sample
+from talm_sim.types import Behaviour, Choice, JsonObject, Scenario
 from tests.tasks.when2call.choices import CALL, OTHER, TOOL, mixture, scenario
 
 
-def _read(made: TrainingSet, directory: Path) -> list[SftRow | PreferenceRow]:
-    file = directory / "rows.jsonl"
-    file.write_text("".join(json.dumps(published_row(one)) + "\n" for one in made.examples), encoding="utf-8")
-    return read_training(file)
+def _read(made: TrainingSet) -> list[JsonObject]:
+    return [published_row(one) for one in made.examples]
 
 
 def _calls(content: str) -> list[dict[str, Any]] | None:
@@ -27,33 +27,33 @@ def _calls(content: str) -> list[dict[str, Any]] | None:
     return json.loads(content[len(mark) : -len(end)]) if content.startswith(mark) else None
 
 
-def test_sft_rows_hold_the_right_answer(tmp_path: Path) -> None:
+def test_sft_rows_hold_the_right_answer() -> None:
     scenarios = mixture()
     known = {json.dumps([one.query, list(one.shown_tools)]): one for one in scenarios if one.group != "request_for_info"}
     made = build_set(scenarios, "sft")
     assert made.counts() == {"right": dict.fromkeys(("tool_call", "request_for_info", "cannot_answer"), 6)}
-    rows = _read(made, tmp_path)
-    assert Counter(row.behaviour for row in rows if isinstance(row, SftRow)) == {Behaviour.TOOL_CALL: 6, None: 12}
-    for row in rows:
-        assert [message["role"] for message in row.messages] == ["user", "assistant"]
-        answer = row.messages[1]["content"]
+    calling = 0
+    for row in _read(made):
+        assert [message["role"] for message in row["messages"]] == ["user", "assistant"]
+        answer = row["messages"][1]["content"]
         if calls := _calls(answer):
-            one = known[json.dumps([row.messages[0]["content"], list(row.tools)])]
+            calling += 1
+            one = known[json.dumps([row["messages"][0]["content"], row["tools"]])]
             assert isinstance(one.target, Choice)
             assert calls == [json.loads(one.target.text_of(Behaviour.TOOL_CALL) or "")]
         else:
             assert answer in ("For how many people?", "I have no way to book tables.")
+    assert calling == 6
 
 
-def test_a_preference_set_has_two_equal_halves_and_every_rejected_response_is_wrong(tmp_path: Path) -> None:
+def test_a_preference_set_has_two_equal_halves_and_every_rejected_response_is_wrong() -> None:
     made = build_set(mixture(8), "preference", seed=3)
     assert [bool(one.fault) for one in made.examples].count(True) == len(made.examples) // 2 == 24
     assert len({one.id for one in made.examples}) == 48
     damaged = 0
-    for row in _read(made, tmp_path):
-        assert isinstance(row, PreferenceRow)
-        right, wrong = _calls(row.chosen["content"]), _calls(row.rejected["content"])
-        assert row.chosen != row.rejected
+    for row in _read(made):
+        right, wrong = (_calls(row[f"{side}_response"]["content"]) for side in ("chosen", "rejected"))
+        assert row["chosen_response"] != row["rejected_response"]
         if right and wrong:
             damaged += 1
             assert right[0]["name"] == wrong[0]["name"]
@@ -87,7 +87,7 @@ def test_the_papers_balance() -> None:
     assert preference.counts()["right"] == {"tool_call": 21 + 49, "request_for_info": 14, "cannot_answer": 14}
 
 
-def test_the_half_with_more_to_offer_is_cut(tmp_path: Path) -> None:
+def test_the_half_with_more_to_offer_is_cut() -> None:
     scenarios = mixture(10)[9:]  # one tool call, which can be damaged in four ways
     made = build_set(scenarios, "preference")
     assert Counter(bool(one.fault) for one in made.examples) == {True: 4, False: 4}
@@ -95,7 +95,7 @@ def test_the_half_with_more_to_offer_is_cut(tmp_path: Path) -> None:
         left = [name for ids in build_set(scenarios, "preference", seed=seed).left_out.values() for name in ids]
         assert scenarios[0].id not in left, "its damaged calls are in the set, whether or not it was drawn for the other half"
         assert len(left) in (len(scenarios) - 4, len(scenarios) - 5)
-    assert len({row.rejected["content"] for row in _read(made, tmp_path) if isinstance(row, PreferenceRow) and row.chosen_behaviour}) >= 4
+    assert len({row["rejected_response"]["content"] for row in _read(made) if _calls(row["chosen_response"]["content"])}) >= 4
 
 
 def test_equal_seeds_give_equal_rows_and_other_seeds_others() -> None:
@@ -106,11 +106,11 @@ def test_equal_seeds_give_equal_rows_and_other_seeds_others() -> None:
         assert made[0] == made[1] != made[2]
 
 
-def test_several_calls_stay_together_and_one_of_them_may_be_dropped(tmp_path: Path) -> None:
+def test_several_calls_stay_together_and_one_of_them_may_be_dropped() -> None:
     calls = [CALL, {"name": "show_map", "arguments": {}}]
     one = scenario(call=calls, tools=[json.dumps(TOOL), json.dumps(OTHER)])
-    (row,) = _read(build_set([one], "sft"), tmp_path)
-    assert _calls(row.messages[-1]["content"]) == calls
+    (row,) = _read(build_set([one], "sft"))
+    assert _calls(row["messages"][-1]["content"]) == calls
     dropped = [made.counts()["rejected"].get("call dropped", 0) for made in (build_set([one], "preference", seed=seed) for seed in range(12))]
     assert 0 < sum(dropped) < 12
 
@@ -182,3 +182,49 @@ def test_the_published_rows_give_both_sets(bench_data: Path) -> None:
     preference = build_set(scenarios, "preference", balance="paper")
     assert _right_of_wrong_behaviour(preference) == {"tool_call": 48, "request_for_info": 32, "cannot_answer": 32}
     assert len(preference.examples) == 224
+
+
+def _scenarios(shown: dict[int, int]) -> list[Scenario]:
+    """Of every class so many scenarios with so many tools."""
+    first = mixture(1)
+    made = []
+    for one in first:
+        for tools, number in shown.items():
+            for place in range(number):
+                made.append(one.model_copy(update={"id": f"{one.id}-{tools}-{place}", "shown_tools": (str(TOOL),) * tools}))
+    return made
+
+
+def test_classes_are_equal_and_tools_keep_their_shares() -> None:
+    drawn = draw_sample(_scenarios({0: 10, 1: 20, 3: 50, 5: 20}), 10, "class,tools", 0)
+    assert Counter((one.group, min(2, len(one.shown_tools))) for one in drawn) == {
+        (group, shown): number for group in ("tool_call", "request_for_info", "cannot_answer") for shown, number in ((0, 1), (1, 2), (2, 7))
+    }
+
+
+def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order() -> None:
+    scenarios = mixture(8)
+    one, same, other = (draw_sample(scenarios, 4, "class", seed) for seed in (1, 1, 2))
+    assert one == same != other
+    assert [scenarios.index(each) for each in one] == sorted(scenarios.index(each) for each in one)
+    assert Counter(each.group for each in one) == dict.fromkeys(("tool_call", "request_for_info", "cannot_answer"), 4)
+
+
+@given(st.dictionaries(st.integers(0, 3), st.integers(1, 9), min_size=1), st.data())
+def test_every_class_gets_what_is_asked_for(shown: dict[int, int], data: st.DataObject) -> None:
+    number = data.draw(st.integers(1, sum(shown.values())))
+    drawn = draw_sample(_scenarios(shown), number, "class,tools", 3)
+    assert set(Counter(one.group for one in drawn).values()) == {number}
+
+
+@pytest.mark.parametrize(
+    ("number", "by", "said"),
+    [
+        (9, "class", "--sample: 9 of each class are asked for, and cannot_answer has 2; choose at most 2"),
+        (1, "tools", "--by: names no class; write class or class,tools"),
+        (1, "class,tool", "--by: 'tool' is neither class nor tools. Did you mean 'tools'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(number: int, by: str, said: str) -> None:
+    with pytest.raises(PrerequisiteError, match=said):
+        draw_sample(mixture(2), number, by, 0)

@@ -11,8 +11,7 @@ import pytest
 
 from talm_sim.tasks.training.examples import Kind
 from talm_sim.tasks.training.writing import write_rows
-from talm_sim.tasks.when2call.training.forms import published_row
-from talm_sim.tasks.when2call.training.lessons import ChoiceLessons
+from talm_sim.tasks.when2call.training.lessons import ChoiceLessons, published_row
 from talm_sim.tasks.when2call.training.sets import build_set
 from tests.tasks.when2call.choices import mixture
 
