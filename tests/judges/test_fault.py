@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from talm_sim.judges.fault import FaultJudge
 
 from talm_sim.judges.base import JudgeContext
-from talm_sim.judges.fault_verdicts import FaultLabel, judge_faults
+from talm_sim.judges.fault_verdicts import FaultJudge, FaultLabel, judge_faults
 from talm_sim.types import (
     Episode,
     Fact,
