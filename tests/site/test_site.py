@@ -147,6 +147,6 @@ def test_every_command_and_option_is_in_the_reference() -> None:
         for option in command.params:
             if isinstance(option, click.Option) and not option.hidden:
                 places = {f"cmdoption-talm-sim-{'-'.join(path)}-{flag.lstrip('-')}" for flag in (*option.opts, *option.secondary_opts)}
-                assert places & page.places or option.name in {"live", "replay", "record"}, (path, option.opts)
+                assert places & page.places or option.name in {"live", "replay", "record", "help_all"}, (path, option.opts)
     for flag in ("--perturb", "--mode", "--protocol", "--bfcl"):  # of one task each
         assert f"cmdoption-talm-sim-run{flag[1:]}" in page.places
