@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from talm_sim.agent.replies import answer_at_once
 
 from talm_sim.agent.asks import answer_at_once
 from talm_sim.agent.humans import NOT_ALLOWED, DecidingResponder, HumanReply, RecordedResponder, SimulatedResponder, question_digest

@@ -21,7 +21,7 @@ async def played(directory: Path, name: str, asks: int) -> Path:
 async def test_the_only_run_that_waits_need_not_be_named(tmp_path: Path) -> None:
     await played(tmp_path, "done", asks=0)
     waits = await played(tmp_path, "waits", asks=1)
-    assert waiting_run(tmp_path).path == unfinished_run(tmp_path).path == waits
+    assert waiting_run(tmp_path).path == unfinished_run(tmp_path) == waits
 
 
 async def test_a_run_that_somebody_runs_is_not_there_to_resume(tmp_path: Path) -> None:

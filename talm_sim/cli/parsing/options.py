@@ -84,7 +84,7 @@ class ConfigOption(click.Option):
         reads_environment: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(*args, hidden=bool(places), **kwargs)
+        super().__init__(*args, **{"hidden": bool(places), **kwargs})
         self.section = section
         self.places = places
         self.rare = rare
