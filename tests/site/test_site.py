@@ -144,7 +144,7 @@ def test_every_command_and_option_is_in_the_reference() -> None:
     assert len(every) > 40
     for path, command in every:
         assert f"command-{'-'.join(path)}" in page.places
-        for option in command.params:
+        for option in () if path == ("config", "show") else command.params:  # it takes those of `run`, and shows few
             if isinstance(option, click.Option) and not option.hidden:
                 places = {f"cmdoption-talm-sim-{'-'.join(path)}-{flag.lstrip('-')}" for flag in (*option.opts, *option.secondary_opts)}
                 assert places & page.places or option.name in {"live", "replay", "record", "help_all"}, (path, option.opts)
