@@ -250,7 +250,7 @@ def test_the_cells_of_a_grid_are_played_and_continue(tmp_path: Path) -> None:
             raise PrerequisiteError("its nodes failed.")
         return order
 
-    over = {"seed": [0, 1], "judge": [(), ("reference",)]}
+    over: dict[str, list[Any]] = {"seed": [0, 1], "judge": [(), ("reference",)]}
     base = {**OPTIONS, "on": "here:2", "run_dir": tmp_path}
     with pytest.raises(PrerequisiteError, match="ablate: budget counts what one process spends"):
         talm_sim.ablate(over=over, **base, budget="requests=5")
