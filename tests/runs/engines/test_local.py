@@ -65,7 +65,7 @@ def shards_of(place: Path) -> list[StoredRun]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_that_is_stopped_is_resumed_and_equal_to_one_processs(tmp_path: Path, world: dict[str, Any], number: signal.Signals) -> None:
+def test_a_run_that_is_stopped_is_resumed_and_is_that_of_one_process(tmp_path: Path, world: dict[str, Any], number: signal.Signals) -> None:
     with begin(tmp_path, world) as child:
         shards = shards_of(tmp_path / "runs" / ".r.shards")
         child.send_signal(number)
