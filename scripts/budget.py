@@ -1,6 +1,6 @@
 """Compare what the project uses with `tests/budget.toml`: processor time of the tests by room, lines, and words of the documentation.
 
-    .venv/bin/python scripts/budget.py [TIMES]     TIMES is the file that TALM_SIM_TEST_TIMES named when the tests ran
+    .venv/bin/python scripts/budget.py [TIMES]     TIMES is the file that TALM_TEST_TIMES named when the tests ran
 
 Prints used against budget. The exit code is 1 if a time exceeds 1.3 times its budget, or a count 1.01 times; each such line ends with OVER.
 A budget falls freely. A change that raises one does so once, and its message says what that bought and what went for it.

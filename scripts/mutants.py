@@ -24,8 +24,8 @@ from pathlib import Path
 SWITCH = '''"""Switches of changed places."""
 import os
 
-_ON = frozenset(os.environ.get("TALM_SIM_MUTANT", "").split(","))
-_LOG = os.environ.get("TALM_SIM_MUTANT_LOG")
+_ON = frozenset(os.environ.get("TALM_TEST_MUTANT", "").split(","))
+_LOG = os.environ.get("TALM_TEST_MUTANT_LOG")
 _SEEN = set()
 
 
@@ -135,7 +135,7 @@ def write(root: Path, chosen: list[Place]) -> None:
 
 def play(root: Path, tests: list[str], **environment: str) -> tuple[int, str]:
     """Run tests of a clone, and return the exit code and the names of what failed first."""
-    command = [str(root / ".venv/bin/python"), "-m", "pytest", *PYTEST, *([] if "TALM_SIM_MUTANT_LOG" in environment else ["-x"]), *tests]
+    command = [str(root / ".venv/bin/python"), "-m", "pytest", *PYTEST, *([] if "TALM_TEST_MUTANT_LOG" in environment else ["-x"]), *tests]
     done = subprocess.run(command, cwd=root, env=os.environ | environment, capture_output=True, text=True, check=False)
     failed = [line.partition(" - ")[0] for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return done.returncode, " ".join(failed[:3]) or done.stdout[-300:]
@@ -159,19 +159,19 @@ def main() -> int:
     chosen = [Place(**place) for place in json.loads(plan.read_text(encoding="utf-8"))]
     numbers = [int(number) for number in given.only.split(",")] if given.only else list(range(len(chosen)))
     if given.together:
-        print(play(root, [], TALM_SIM_MUTANT=",".join(map(str, numbers))))
+        print(play(root, [], TALM_TEST_MUTANT=",".join(map(str, numbers))))
         return 0
     log = root / ".mutants"
     if not log.exists():
         log.mkdir()
-        print("who executes what:", *play(root, [], TALM_SIM_MUTANT_LOG=str(log)), flush=True)
+        print("who executes what:", *play(root, [], TALM_TEST_MUTANT_LOG=str(log)), flush=True)
     survived = 0
     for number in numbers:
         place = chosen[number]
         at = log / str(number)
         names = at.read_text(encoding="utf-8").splitlines() if at.exists() else []
         tests = sorted({name.partition("[")[0] for name in names if name})
-        code, failed = play(root, tests, TALM_SIM_MUTANT=str(number)) if tests else (0, "no test executes it")
+        code, failed = play(root, tests, TALM_TEST_MUTANT=str(number)) if tests else (0, "no test executes it")
         survived += code == 0
         what = f"{place.file}:{place.line}  {place.before!r} > {place.after!r}"
         print(f"{number:3} {'survives' if code == 0 else 'killed  '} {what}  {len(tests)} tests  {failed}", flush=True)

@@ -1,6 +1,6 @@
 """Processor time of the tests, by room, in units of a fixed loop that is timed in the same run: the machine's load and speed cancel out.
 
-With TALM_SIM_TEST_TIMES=FILE, the times are written to FILE as JSON; `scripts/budget.py` compares them with `tests/budget.toml`.
+With TALM_TEST_TIMES=FILE, the times are written to FILE as JSON; `scripts/budget.py` compares them with `tests/budget.toml`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 
 __all__ = ["ProcessorTime"]
 
-_FILE = "TALM_SIM_TEST_TIMES"
+_FILE = "TALM_TEST_TIMES"
 _KEY = "processor_time"
 _BETWEEN_S = 20.0
 """Seconds of processor time between two timings of the loop."""
