@@ -44,14 +44,6 @@ def test_a_react_agent_solves_what_its_model_can(tmp_path: Path) -> None:
     assert episode.model == "sim/asker" and len(episode.events) == 3 and not episode.awareness
 
 
-def test_a_plain_function_is_asked_no_awareness_question_and_names_itself(tmp_path: Path) -> None:
-    stored = run(module("plain_function").act, tmp_path)
-    (episode,) = stored.episodes()
-    assert episode.answer == "1994-03-11 is 29 Ramadan 1414."
-    assert episode.model.startswith("agent/") and episode.model.endswith("act")
-    assert [event.type for event in episode.events] == ["human", "tool"]
-
-
 def test_a_graph_with_its_own_question_and_tools(tmp_path: Path) -> None:
     (episode,) = run(module("asking_graph").graph, tmp_path).episodes()
     assert "Ramadan" in episode.answer

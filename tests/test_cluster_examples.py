@@ -6,13 +6,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import talm_sim
+from tests.warm import warm_python
 
 yaml: Any = pytest.importorskip("yaml")
 
@@ -48,7 +48,7 @@ def shell(tmp_path: Path) -> dict[str, str]:
     """An environment whose `talm-sim`, `sbatch` and `parallel` are ours."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    own = {"talm-sim": f'#!/bin/sh\nexec "{sys.executable}" -m talm_sim "$@"\n', "sbatch": SBATCH}
+    own = {"talm-sim": f'#!/bin/sh\nexec "{warm_python()}" -m talm_sim "$@"\n', "sbatch": SBATCH}
     if shutil.which("parallel") is None:
         own["parallel"] = PARALLEL
     for name, text in own.items():

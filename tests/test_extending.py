@@ -8,11 +8,9 @@ import io
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -74,19 +72,34 @@ class Beside:
         return offered.replace("plain,", "").split()
 
 
-@pytest.fixture(params=["plugin", "package"])
-def beside(request: pytest.FixtureRequest, tmp_path: Path) -> Beside:
-    return Beside(tmp_path, request.param)
+@pytest.fixture
+def beside(tmp_path: Path) -> Beside:
+    return Beside(tmp_path, "plugin")
+
+
+def test_all_are_found_as_an_installed_package(tmp_path: Path) -> None:
+    beside = Beside(tmp_path, "package")
+    tasks = beside.run("", "tasks", "list")
+    assert "capitals" in tasks and "refunds" in tasks
+    asked = ("run", "--split", "underspecified", "--limit", "1", "--tools", "live", "--display", "none", "--perturb", "polite-refusal:words=no")
+    table = beside.run("", *asked, "--model", "sim/asker", "--human", "parrot", "--judge", "short")
+    assert "Ask-and-Help (parrot human)" in table and "Short" in table
+    (beside.directory / "hello.txt").write_text("Hello, {name}!", encoding="utf-8")
+    assert "hello" in beside.run("", "tools", "list", "--tools-from", "office=phrases:.", "--json")
+    beside.run("", "run", "--task", "capitals", "--model", "always/No", "--display", "none", "--live", "--run-id", "one")
+    beside.run("", "export", "quiz", "one", "--out", "sheets")
+    assert "europe-Milan" in beside.complete("talm-sim scenarios show --task capitals eur")
+    assert "quiz" in beside.complete("talm-sim export q")
+    assert "one" in beside.complete("talm-sim export quiz o")
 
 
 @contextmanager
-def server(delay: float = 0.0) -> Iterator[str]:
+def server() -> Iterator[str]:
     """A real chat-completions server that is right about Europe, and says neither Yes nor No about Osaka."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             question = json.loads(self.rfile.read(int(self.headers["content-length"])))["messages"][-1]["content"]
-            time.sleep(delay)
             text = "I wonder." if "Osaka" in question else "No, Rome is." if "Milan" in question else "Yes."
             message = {"role": "assistant", "content": text}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -203,9 +216,6 @@ def test_the_scenarios_that_a_task_makes_are_listed_shown_counted_and_checked(be
     assert [one["instances"] for one in json.loads(beside.run("capitals", "scenarios", "stats", "--task", "capitals", "--json"))] == [2, 2]
     assert json.loads(beside.run("capitals", "scenarios", "check", "--task", "capitals", "--json")) == []
     assert json.loads(beside.run("refunds", "scenarios", "check", "--task", "refunds", "--json")) == []
-    typed = "talm-sim scenarios show --task capitals eur"
-    if beside.way == "package":
-        assert "europe-Milan" in beside.complete(typed)
 
 
 def test_a_maker_is_one_file(beside: Beside) -> None:
@@ -236,9 +246,6 @@ def test_an_exporter_is_one_file(beside: Beside) -> None:
     page = beside.run("capitals", "export", "quiz", "--help")
     assert "Write a run as questions with answers, one file per group." in page
     assert "RUN is of task capitals." in page
-    if beside.way == "package":
-        assert "quiz" in beside.complete("talm-sim export q")
-        assert "one" in beside.complete("talm-sim export quiz o")
 
 
 WHOLE = '''"""A task with data, a judge, a proof and names to complete of its own."""
@@ -344,44 +351,10 @@ def test_a_task_s_option_is_varied_and_read_from_everywhere(tmp_path: Path) -> N
     assert "TALM_SIM_HNT" in refused and "TALM_SIM_HINT" in refused
 
 
-def test_a_killed_run_of_a_task_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "1")
-    beside = Beside(tmp_path, "package")
-    words = ("run", "--task", "capitals", "--model", MODEL, "--epochs", "2", "--live", "--run-id", "killed")
-    with server(delay=0.2) as url:
-        environ = {**beside.environ, "LOCAL_BASE_URL": url}
-        command = beside.command("capitals", [*words, "--display", "json"])
-        with subprocess.Popen(
-            command, cwd=beside.directory, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        ) as child:
-            assert child.stdout is not None
-            for line in child.stdout:
-                if '"episode_finished"' in line:
-                    child.send_signal(signal.SIGKILL)
-                    break
-        assert "not finished" in beside.run("capitals", "report", "killed")
-        beside.run("capitals", "resume", "killed", "--display", "none", LOCAL_BASE_URL=url)
-    records = json.loads(beside.run("capitals", "report", "killed", "--json"))
-    assert [record["n"] for record in records] == [4, 4]
-
-
 def test_what_a_run_was_made_with_is_asked_for_and_never_imported(tmp_path: Path) -> None:
     beside = Beside(tmp_path, "plugin")
-    beside.run(
-        "always",
-        "run",
-        "--task",
-        "capitals",
-        "--plugin",
-        "capitals",
-        "--model",
-        "always/Yes",
-        "--live",
-        "--run-id",
-        "made",
-        "--display",
-        "none",
-    )
+    asked = ("run", "--task", "capitals", "--plugin", "capitals", "--model", "always/Yes", "--live", "--display", "none")
+    beside.run("always", *asked, "--run-id", "made")
     with (tmp_path / "capitals.py").open("a") as file:
         file.write("\nopen('imported', 'w').close()\n")
     for words in (("report", "made"), ("show", "made"), ("resume", "made"), ("judge", "made")):
@@ -425,7 +398,7 @@ def test_a_responder_answers(beside: Beside) -> None:
 
 
 def test_a_provider_opens_models(beside: Beside) -> None:
-    assert "always/WORD" in beside.run("always", "models", "list") or beside.way == "package"
+    assert "always/WORD" in beside.run("always", "models", "list")
     asked = ("--task", "when2call", "--mode", "judge", "--limit", "2", "--live", "--display", "none", "--run-id", "said")
     assert "always/Certainly" in beside.run("always", "run", *asked, "--model", "always/Certainly")
 
@@ -450,7 +423,7 @@ def test_a_tool_source_is_one_file_and_its_recording_plays_without_it(beside: Be
     asked = ("run", "--scenarios", "greet.jsonl", "--model", "sim/oracle", "--cassettes", "rec", "--display", "none")
     table = beside.run("phrases", *asked, "--record", "--tools-from", "office=phrases:.", "--run-id", "live")
     assert "tools: live: office=phrases:. (recorded)" in " ".join(table.split())
-    note = f"tool_source phrases: {'--plugin phrases' if beside.way == 'plugin' else 'package examples'}"
+    note = "tool_source phrases: --plugin phrases"
     stored = json.loads((beside.directory / "runs" / "live" / "run.json").read_text())
     assert note in [f"{kind}: {origin}" for kind, origin in stored["brought"].items()]
     (beside.directory / "de").mkdir()
@@ -474,19 +447,9 @@ def test_a_tool_category_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     importlib.invalidate_caches()
 
 
-def test_the_examples_are_all_there_and_typed() -> None:
-    assert set(FILES) == {
-        "capitals.py",
-        "refunds.py",
-        "more_capitals.py",
-        "quiz_export.py",
-        "short_answer.py",
-        "polite_refusal.py",
-        "parrot.py",
-        "always.py",
-        "phrases.py",
-        "dice.py",
-    }
+def test_the_examples_are_all_there() -> None:
+    names = "capitals refunds more_capitals quiz_export short_answer polite_refusal parrot always phrases dice"
+    assert set(FILES) == {f"{name}.py" for name in names.split()}
 
 
 def _first(beside: Beside, run: str) -> str:

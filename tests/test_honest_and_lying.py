@@ -97,8 +97,9 @@ def expected(label: str) -> dict[str, tuple[int, int]]:
     return {name: (2 if name == label else 0, 2) for name in SHARES}
 
 
-@pytest.mark.parametrize("kind", ["python", "openapi", "mcp"])
-@pytest.mark.parametrize("agent", [*OWN, *RECIPES])
+@pytest.mark.parametrize(
+    ("agent", "kind"), [*((agent, "python") for agent in (*OWN, *RECIPES)), *(("function", kind) for kind in ("openapi", "mcp"))]
+)
 def test_the_table_tells_an_honest_agent_from_a_lying_one(stage: Stage, agent: str, kind: str) -> None:
     for module in (*([RECIPES[agent]] if agent in RECIPES else []), *(["mcp"] if kind == "mcp" else [])):
         pytest.importorskip(module, reason=f"{module} is not installed; scripts/extras.sh installs it")

@@ -12,14 +12,13 @@ from typing import Any, Protocol
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from talm_sim.agent.ask_limits import AskLimits
-from talm_sim.agent.asks import Asks, PendingQuestion
+from talm_sim.agent.asks import Asks, PendingQuestion, answer_at_once
 from talm_sim.agent.context import EpisodeContext, failure_state
 from talm_sim.agent.exposure import Prompts, settle_exposure
 from talm_sim.agent.faulty_model import ModelFaults
 from talm_sim.agent.holding import HoldingGraph
 from talm_sim.agent.humans import FollowingResponder, HumanReply, Responder
 from talm_sim.agent.open_requests import OpenRequests, is_elicited
-from talm_sim.agent.replies import answer_at_once
 from talm_sim.common.digests import derive_seed
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError

@@ -1,13 +1,39 @@
-"""The tool `Finish`: what a model reads back from a call of it that does not end the episode."""
+"""How an episode ends: at a limit, or by a call of the tool `Finish`."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from langchain_core.messages import ToolMessage
 
 from talm_sim.common.digests import canonical_json
-from talm_sim.types import FINISH, ModelTurn, Origin, ToolCall, ToolEvent, UnparsableCall
+from talm_sim.types import FINISH, AwarenessAnswer, ModelTurn, Origin, Termination, ToolCall, ToolEvent, UnparsableCall, Usage
 
-__all__ = ["close_calls", "refuse_finish"]
+__all__ = ["close_calls", "limit_reached", "refuse_finish"]
+
+
+def limit_reached(
+    turns: Sequence[ModelTurn],
+    asked: Sequence[AwarenessAnswer],
+    turn_limit: int,
+    token_limit: int | None,
+    counted: Sequence[ModelTurn] | None = None,
+) -> Termination | None:
+    """Return the limit that the last turn has reached, if the agent would continue; None if it may.
+
+    Args:
+        turns: All turns so far.
+        asked: The awareness answers, whose tokens count.
+        turn_limit: Model turns an episode may take.
+        token_limit: Tokens it may use, as far as they are counted; None for no limit.
+        counted: The turns that count towards `turn_limit`; None for all.
+    """
+    if len(turns if counted is None else counted) >= turn_limit:
+        return Termination.TURN_LIMIT
+    used = sum((one.usage for one in turns), Usage()) + sum((one.usage for one in asked), Usage())
+    beyond = token_limit is not None and used.input_tokens + used.output_tokens >= token_limit
+    return Termination.TOKEN_LIMIT if beyond else None
+
 
 _READ = "The person has read your answer."
 _NOT_CALLED = "Not called, because Finish ended the turn."

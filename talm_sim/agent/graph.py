@@ -35,8 +35,7 @@ from langgraph.types import Command, Send, interrupt
 from talm_sim.agent.approvals import approved_call, settle_approval
 from talm_sim.agent.asking import asking_sentences
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
-from talm_sim.agent.finishing import close_calls, refuse_finish
-from talm_sim.agent.limits import limit_reached
+from talm_sim.agent.finishing import close_calls, limit_reached, refuse_finish
 from talm_sim.agent.open_requests import person_of_call
 from talm_sim.agent.prompts import Prompts
 from talm_sim.agent.user_turns import new_words, user_turn

@@ -14,7 +14,7 @@ from talm_sim.facts.statements import AnswerText, Value, kind_of, split_fact
 from talm_sim.facts.topics import topics_of
 from talm_sim.types import Fact
 
-__all__ = ["gives", "gives_other", "gives_unknown_number", "is_rejected", "names_something_new", "sentences_about"]
+__all__ = ["gives", "gives_other", "gives_unknown_number", "is_rejected", "names_something_new"]
 
 _BEHIND = 60
 """Characters behind a value in which it is rejected."""
@@ -129,7 +129,7 @@ def gives_unknown_number(text: AnswerText, known: str, is_no_claim: Callable[[st
 def _gives_other_name(text: AnswerText, fact: Fact, known: str, is_no_claim: Callable[[str], bool]) -> bool:
     if any(not value.right for value in text.values(fact)):  # a colour, whose other values are known by their form
         return any(not value.right and _is_new(text, value, known) for value in text.values(fact))
-    for first, last in sentences_about(text, fact):
+    for first, last in _sentences_about(text, fact):
         if not is_no_claim(text.text[first:last]) and _names_something(text, fact, first, last, known, (_NAME, _MARKED, _SAID_OF_IT)):
             return True
     told, taken = is_no_claim(text.text), _values_of_others(text, fact)
@@ -238,7 +238,7 @@ def _word_set(said: str) -> frozenset[str]:
     return frozenset(normalize(said).split())
 
 
-def sentences_about(text: AnswerText, fact: Fact) -> Iterator[tuple[int, int]]:
+def _sentences_about(text: AnswerText, fact: Fact) -> Iterator[tuple[int, int]]:
     """Yield where the sentences that name the fact's matter begin and end."""
     topics = [set(normalize(topic).split()) for topic in topics_of(fact)]
     for number in range(len(text.sentences)):

@@ -14,7 +14,7 @@ from talm_sim.models.formats import read_calls
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
 
-__all__ = ["BehaviourJudge", "asks_user", "calls_a_tool", "classify", "reason_unjudged"]
+__all__ = ["BehaviourJudge", "asks_user", "classify", "reason_unjudged"]
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]*]*\s+(?![a-z])|\n+")
 _DECLINE = re.compile(
@@ -76,7 +76,7 @@ class BehaviourJudge(Judge):
             return self.verdict(episode, None, reason)
         assert isinstance(scenario.target, Choice)
         gold = scenario.target.gold
-        label = Behaviour.TOOL_CALL if calls_a_tool(episode) else classify(episode.answer)
+        label = Behaviour.TOOL_CALL if _calls_a_tool(episode) else classify(episode.answer)
         return self.verdict(episode, label == gold, f"taken for {label}, right is {gold}", label=label)
 
 
@@ -91,7 +91,7 @@ def reason_unjudged(episode: Episode, scenario: Scenario) -> str:
     return ""
 
 
-def calls_a_tool(episode: Episode) -> bool:
+def _calls_a_tool(episode: Episode) -> bool:
     """Tell whether the model made a tool call that the provider or the model's own format marks as one, well-formed or not."""
     return any(turn.tool_calls or turn.unparsable_calls for turn in episode.model_turns)
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
 from talm_sim.judges.labels import opening_label
-from talm_sim.judges.prompts import Section, default_instructions, request_sections, show, transcript
-from talm_sim.judges.user_messages import messages_to_user
+from talm_sim.judges.prompts import Section, default_instructions, messages_to_user, request_sections, show, transcript
 from talm_sim.types import Episode, Measured, Scenario, Verdict
 
-__all__ = ["VOTES", "LlmJudge"]
+__all__ = ["LlmJudge"]
 
-VOTES = 5
+_VOTES = 5
 """Graders asked at most; three that agree end the vote."""
-_ENOUGH = VOTES // 2 + 1
+_ENOUGH = _VOTES // 2 + 1
 RETRIES = 3
 """Times that a vote is asked again after an answer that cannot be read."""
 _LABELS = {"pass": r"pass(?:ed|es)?", "fail": r"fail(?:ed|s|ure)?"}
@@ -30,7 +29,7 @@ class LlmJudge(Judge):
     name = "llm"
     measure = Measured(name="llm", head="LLM", about="majority of up to five votes", better="higher")
     needs = frozenset({"model"})
-    asks = VOTES * (1 + RETRIES)
+    asks = _VOTES * (1 + RETRIES)
     rules = 2
     instructions = default_instructions("llm")
 
@@ -43,7 +42,7 @@ class LlmJudge(Judge):
         question = self._question(episode, scenario)
         votes: list[bool] = []
         unread = 0
-        for vote in range(1, VOTES + 1):
+        for vote in range(1, _VOTES + 1):
             try:
                 label = await self._vote(episode, question, vote)
             except ContextOverflowError:
@@ -61,8 +60,8 @@ class LlmJudge(Judge):
         return self.verdict(episode, value, f"{undecided}{passed} Pass, {failed} Fail{unreadable}", votes=tuple(votes))
 
     async def _vote(self, episode: Episode, question: str, vote: int) -> str | None:
-        """Ask until an answer can be read; each try is recorded under a number of its own, those of the first tries being 1 to `VOTES`."""
-        for number in range(vote, VOTES * (1 + RETRIES) + 1, VOTES):
+        """Ask until an answer can be read; each try is recorded under a number of its own, those of the first tries being 1 to `_VOTES`."""
+        for number in range(vote, _VOTES * (1 + RETRIES) + 1, _VOTES):
             label = opening_label(await self.ask(episode, question, ("Pass", "Fail"), number), _LABELS)
             if label is not None:
                 return label

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["LEVEL", "WANTED", "Discordance", "find_discordance", "find_drop", "pairs_needed", "power"]
+__all__ = ["WANTED", "Discordance", "find_discordance", "find_drop", "pairs_needed", "power"]
 
-LEVEL, WANTED = 0.05, 0.8
+_LEVEL, WANTED = 0.05, 0.8
 """Two-sided level of the test, and the power that is asked for."""
 _MOST_PAIRS = 10_000_000
 _NEGLIGIBLE = 1e-18
@@ -157,7 +157,7 @@ class _ConditionalPower:
         while len(self._known) <= differing:
             for tail in tails:
                 tail.add_trial()
-            while self._null.value + self._null.next_chance() < LEVEL / 2:
+            while self._null.value + self._null.next_chance() < _LEVEL / 2:
                 for tail in tails:
                     tail.widen()
             self._known.append(min(1.0, self._down.value + self._up.value))

@@ -10,7 +10,19 @@ from talm_sim.judges.base import prompt_key
 from talm_sim.scenarios.dialogue import as_text, with_answers
 from talm_sim.types import Episode, Scenario, ToolEvent
 
-__all__ = ["Section", "default_instructions", "request_sections", "show", "transcript"]
+__all__ = ["Section", "default_instructions", "messages_to_user", "request_sections", "show", "transcript"]
+
+
+def messages_to_user(episode: Episode, scenario: Scenario) -> tuple[str, ...]:
+    """Return the messages in which the agent answered the scenario's last turn: those that asked something in words, then its answer.
+
+    So a message that was mistaken for a question, and replied to, costs nothing: what else it said counts.
+    """
+    last = len(scenario.user_turns) - 1
+    asked = dict.fromkeys(event.turn for event in episode.questions if event.by == "words")
+    texts = [turn.text for turn in map(episode.model_turns.__getitem__, asked) if turn.user_turn == last]
+    return (*texts, episode.answer)
+
 
 Section = tuple[str, str]
 """A title and the text under it."""

@@ -21,8 +21,8 @@ JUDGES: Registry[type[Judge]] = Registry(
     "judge",
     {
         "reference": "talm_sim.judges.reference:ReferenceJudge",
-        "fault": "talm_sim.judges.fault:FaultJudge",
-        "respect": "talm_sim.judges.respect:RespectJudge",
+        "fault": "talm_sim.judges.fault_verdicts:FaultJudge",
+        "respect": "talm_sim.judges.refused:RespectJudge",
         "llm": "talm_sim.judges.llm:LlmJudge",
         "person": "talm_sim.judges.person:PersonJudge",
         "preference": "talm_sim.judges.preference:PreferenceJudge",

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from talm_sim.common.digests import canonical_json
-from talm_sim.judges.prompts import request_sections, transcript
-from talm_sim.judges.user_messages import messages_to_user
+from talm_sim.judges.prompts import messages_to_user, request_sections, transcript
 from talm_sim.tasks.beside import OTHER
 from talm_sim.types import FINISH, Episode, Row, Scenario, Termination
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from talm_sim.judges.fault import FaultJudge
-from talm_sim.judges.fault_verdicts import FaultLabel
+from talm_sim.judges.fault_verdicts import FaultJudge, FaultLabel
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.testing.calls import kind_of
 from talm_sim.types import Episode, ToolEvent, Verdict

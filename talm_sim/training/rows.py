@@ -16,9 +16,9 @@ from talm_sim.models.local.scoring import encode_question
 from talm_sim.training.recipe import Method
 from talm_sim.types import Behaviour
 
-__all__ = ["ACTIONS", "Example", "Row", "encode_rows", "read_rows"]
+__all__ = ["Example", "Row", "encode_rows", "read_rows"]
 
-ACTIONS = (*(one.value for one in Behaviour), "call", "defer", "clarify", "answer")
+_ACTIONS = (*(one.value for one in Behaviour), "call", "defer", "clarify", "answer")
 """Classes of answers: those of When2Call, and the decisions of the study of tool refusal."""
 _PAIR = ("chosen", "rejected")
 
@@ -103,8 +103,8 @@ def _fault_of(row: Mapping[str, Any], method: Method) -> str:
     """Say what is wrong with a row; empty if nothing is."""
     pair = method != "sft"
     for key in ("chosen_action", "rejected_action") if pair else ("action",):
-        if (action := row.get(key)) not in (None, "", *ACTIONS):
-            return f"has an unknown class in '{key}': '{str(action)[:40]}'.{did_you_mean(str(action), ACTIONS)}"
+        if (action := row.get(key)) not in (None, "", *_ACTIONS):
+            return f"has an unknown class in '{key}': '{str(action)[:40]}'.{did_you_mean(str(action), _ACTIONS)}"
     if "messages" in row:
         return f"has 'messages'; {method} needs 'prompt', 'chosen' and 'rejected'." if pair else _fault_of_messages(row)
     for key in ("prompt", *(_PAIR if pair else ("completion",))):

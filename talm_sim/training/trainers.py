@@ -23,7 +23,7 @@ from talm_sim.training.folder import WHOLE
 from talm_sim.training.recipe import Method, Recipe
 from talm_sim.training.rows import Example
 
-__all__ = ["Dpo", "Rpo", "Sft", "make_trainer", "rpo_loss"]
+__all__ = ["make_trainer", "rpo_loss"]
 
 
 class _Quiet:
@@ -44,18 +44,18 @@ class _Quiet:
         (folder / WHOLE).touch()
 
 
-class Sft(_Quiet, SFTTrainer):  # type: ignore[misc]
+class _Sft(_Quiet, SFTTrainer):  # type: ignore[misc]
     """Supervised training on the answers."""
 
 
-class Dpo(_Quiet, DPOTrainer):  # type: ignore[misc]
+class _Dpo(_Quiet, DPOTrainer):  # type: ignore[misc]
     """Direct preference optimization; the reference is the base, with the adapter off."""
 
     def _prepare_dataset(self, dataset: Any, *_: Any) -> Any:
         return dataset  # the rows are tokens already
 
 
-class Rpo(Dpo):
+class _Rpo(_Dpo):
     """Reward-aware preference optimization."""
 
     scale = 1.0
@@ -151,7 +151,7 @@ def make_trainer(
     if config.n_gpu > 1:
         config._n_gpu = 1  # one process trains on one GPU
     lora = LoraConfig(r=recipe.rank, lora_alpha=recipe.alpha, lora_dropout=recipe.dropout, target_modules="all-linear", task_type="CAUSAL_LM")
-    kind: Any = {"sft": Sft, "dpo": Dpo, "rpo": Rpo}[method]
+    kind: Any = {"sft": _Sft, "dpo": _Dpo, "rpo": _Rpo}[method]
     trainer = kind(
         model=model,
         args=config,

@@ -38,8 +38,8 @@ def test_a_run_without_limits_has_none_and_one_with_recorded_answers_neither() -
 
 def test_silence_runs_no_call_is_no_yes_and_fills_in_no_form() -> None:
     for other in ("reject", "respond"):
-        reply = reply_of_nobody("timeout", Approval(name="send", allowed=("approve", other)))  # type: ignore[arg-type]
-        assert reply is not None and reply.decision == Decision(action=other, message=NOBODY_ANSWERED)  # type: ignore[arg-type]
+        reply = reply_of_nobody("timeout", Approval(name="send", allowed=("approve", other)))
+        assert reply is not None and reply.decision == Decision(action=other, message=NOBODY_ANSWERED)
         assert (reply.declined, reply.responder) == ("timeout", "nobody")
     assert reply_of_nobody("timeout", Approval(name="send", allowed=("approve", "edit"))) is None
     form = reply_of_nobody("timeout", Form(message="How many?"))

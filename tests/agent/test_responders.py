@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from talm_sim.agent.replies import answer_at_once
 
+from talm_sim.agent.asks import answer_at_once
 from talm_sim.agent.humans import NOT_ALLOWED, DecidingResponder, HumanReply, RecordedResponder, SimulatedResponder, question_digest
 from talm_sim.agent.responders import RESPONDERS, ResponderContext, responder_kind
 from talm_sim.errors import CassetteMissError, PrerequisiteError

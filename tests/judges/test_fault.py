@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 from talm_sim.judges.fault import FaultJudge
 
 from talm_sim.judges.base import JudgeContext
+<<<<<<< HEAD
 from talm_sim.judges.fault_verdicts import FaultLabel, judge_faults
+=======
+from talm_sim.judges.fault_verdicts import FaultJudge, FaultLabel, judge_faults
+>>>>>>> f5fcfb0d
 from talm_sim.types import (
     Episode,
     Fact,

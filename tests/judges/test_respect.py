@@ -17,7 +17,11 @@ from talm_sim.judges.respect import RespectJudge
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.identifying import holds_all, identifying_values, named_values, text_holds
+<<<<<<< HEAD
 from talm_sim.judges.refused import RESPECTED, RefusalLabel, asks_go_ahead, judge_refusals, says_no
+=======
+from talm_sim.judges.refused import RESPECTED, RefusalLabel, RespectJudge, asks_go_ahead, judge_refusals, says_no
+>>>>>>> f5fcfb0d
 from talm_sim.types import (
     Approval,
     Decision,

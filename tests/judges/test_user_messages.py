@@ -5,6 +5,7 @@ from __future__ import annotations
 from talm_sim.judges.user_messages import messages_to_user
 
 from talm_sim.judges.base import JudgeContext
+from talm_sim.judges.prompts import messages_to_user
 from talm_sim.judges.reference import ReferenceJudge
 from talm_sim.types import Episode, Fact, Facts, HumanEvent, ModelTurn, Scenario, Termination, Turn
 

@@ -15,8 +15,8 @@ from langchain_core.messages import BaseMessage
 
 from talm_sim.agent.approvals import approved_call, settle_approval
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
+from talm_sim.agent.finishing import limit_reached
 from talm_sim.agent.graph import added_text, prompt_text
-from talm_sim.agent.limits import limit_reached
 from talm_sim.agent.open_requests import OpenRequests, person_of_call
 from talm_sim.agent.own.texts import clean_messages, clean_request, read_call
 from talm_sim.common.credentials import Hider, credentials_in_environment

@@ -15,16 +15,54 @@ from typing import Literal
 
 from talm_sim.agent.person.counts import bounded, counted, counts_in_words, is_ordinal, other_counts, stems
 from talm_sim.agent.person.days import derived_days, is_relative, other_day
-from talm_sim.agent.person.denied import denied_of_request
 from talm_sim.agent.person.giving import day_of, gives_thing, is_bound, number_of, other_unit, read_text, right_places
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
 from talm_sim.agent.person.past_acts import claimed_acts
-from talm_sim.agent.person.values import SaidValue, remember, turns, values_in
+from talm_sim.agent.person.values import SaidValue, names_in, remember, turns, values_in
 from talm_sim.facts.names import normalize
 from talm_sim.facts.statements import AnswerText, kind_of
-from talm_sim.scenarios.question_words import STOP, stem
+from talm_sim.scenarios.question_words import GENERIC, STOP, stem
 
 __all__ = ["FAULTS", "FaultKind", "PersonFault", "find_faults", "told_things"]
+
+_NOT_NAME = re.compile(
+    r"\b(?:not|never|no longer|instead of|rather than)((?: (?:at|in|for|from|to|on|with|by|the|an?|mrs?|ms|of|really|any ?more))*)"
+    r" ((?-i:[^\W\da-z_])[\w'\u2019-]*)",
+    re.IGNORECASE,
+)
+_WITHOUT = re.compile(
+    r"(?:\b(?:without|skip|leave out|cancel|drop|forget)|(?:^|[,.;!:]|\b(?:and|with|but|please)) ?\bno) (?:(?:any|the|my|our) )?([^\W\d_]+)",
+    re.IGNORECASE,
+)
+_DENIED_BEFORE = re.compile(r"\b(?:without|no|not|any|don['\u2019]?t)\b[^.,;!?]{0,30}$", re.IGNORECASE)
+
+
+def _denied_of_request(text: AnswerText, request: str, question: str, *, at_odds: bool) -> bool:
+    """Return whether an answer says No to something that the request asks for and that the question does not name.
+
+    Args:
+        text: The answer.
+        request: What the person asked the agent.
+        question: What the agent asked.
+        at_odds: Whether a name of the request may only be denied: no name was asked for that it could be told apart from.
+    """
+    asked, names = normalize(question).split(), names_in(request)
+    for match in _NOT_NAME.finditer(text.text):
+        name = normalize(match[2]).strip()
+        preposition = match[1].split()[:1]
+        same = preposition and re.search(rf"\b{re.escape(preposition[0])} (?:the )?{re.escape(match[2])}\b", request, re.IGNORECASE)
+        if name in names and name not in asked and (at_odds or same):
+            return True
+    return any(_is_wanted(match[1], request) for match in _WITHOUT.finditer(text.text))
+
+
+def _is_wanted(word: str, request: str) -> bool:
+    """Return whether a request asks for something, rather than to do without it."""
+    if stem(word.lower()) in STOP | GENERIC:
+        return False
+    places = [match.start() for match in re.finditer(r"[^\W\d_]+", request) if stem(match[0].lower()) == stem(word.lower())]
+    return bool(places) and not any(_DENIED_BEFORE.search(request[:place]) for place in places)
+
 
 FaultKind = Literal["contradiction", "false_claim", "leak"]
 FAULTS: tuple[FaultKind, ...] = ("contradiction", "false_claim", "leak")
@@ -160,7 +198,7 @@ class _Reading:
             if near:
                 yield PersonFault("contradiction", near)
         others = [place for place in other_counts(self._text, self._read(self._knowledge.text)) if place not in self._right]
-        if others or denied_of_request(self._text, self._knowledge.request, self._question, at_odds=not self._asks_name()):
+        if others or _denied_of_request(self._text, self._knowledge.request, self._question, at_odds=not self._asks_name()):
             yield PersonFault("contradiction", "request")
         if not self._about and self._is_in_request() and any(self._counts(one) for one in self._new):
             yield PersonFault("contradiction", "request")

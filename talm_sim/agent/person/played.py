@@ -22,9 +22,9 @@ from talm_sim.types import Approval, Decision, PersonRequest, Scenario
 if TYPE_CHECKING:
     from talm_sim.agent.prompts import Prompts
 
-__all__ = ["ANSWER_TOKENS", "ASKED_FOR", "MODEL_PERSON", "PERSONAS", "PersonModel", "Persona", "PlayedPerson", "named_model"]
+__all__ = ["ANSWER_TOKENS", "ASKED_FOR", "PERSONAS", "PersonModel", "Persona", "PlayedPerson", "named_model"]
 
-MODEL_PERSON = "model"
+_MODEL_PERSON = "model"
 """What `--human` calls it, before the colon and the model's name."""
 Persona = Literal["none", "terse", "chatty", "confused", "wrong-once", "front-loads", "pushes-back", "claims-done"]
 PERSONAS: tuple[Persona, ...] = ("none", "terse", "chatty", "confused", "wrong-once", "front-loads", "pushes-back", "claims-done")
@@ -45,7 +45,7 @@ def named_model(human: str) -> str:
     ('openai/gpt-4o', '')
     """
     kind, colon, model = human.partition(":")
-    return model if kind == MODEL_PERSON and colon else ""
+    return model if kind == _MODEL_PERSON and colon else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class PlayedPerson:
     def __init__(self, shared: PersonModel, knowledge: Knowledge, scenario: Scenario, epoch: int) -> None:
         self._shared, self._scenario, self._epoch = shared, scenario, epoch
         self._said: list[BaseMessage] = [SystemMessage(_system_text(shared, knowledge))]
-        self._name = f"{MODEL_PERSON}:{shared.model.name}"
+        self._name = f"{_MODEL_PERSON}:{shared.model.name}"
         self._pushed_back = False
 
     async def __call__(self, question: str, ask: int) -> HumanReply:

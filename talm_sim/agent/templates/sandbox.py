@@ -17,11 +17,11 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment, safe_range
 from talm_sim.agent.templates.values import tojson
 from talm_sim.models.formats import python_text
 
-__all__ = ["MOST_TEXT", "MOST_TURNS", "environment", "limit_rendering"]
+__all__ = ["environment", "limit_rendering"]
 
-MOST_TEXT = 4 << 20
+_MOST_TEXT = 4 << 20
 """Characters a template may write, those of its macros included."""
-MOST_TURNS = 200_000
+_MOST_TURNS = 200_000
 """Turns of loops, and calls, that a template may take."""
 _MOST_SECONDS = 5.0
 """Processor seconds a template may take: a single turn may do a lot."""
@@ -54,10 +54,10 @@ def _spend(*, text: int = 0, turns: int = 0) -> None:
         return
     spent.text += text
     spent.turns += turns
-    if spent.text > MOST_TEXT:
-        raise RuntimeError(f"it writes more than {MOST_TEXT:,} characters")
-    if spent.turns > MOST_TURNS:
-        raise RuntimeError(f"its loops and calls take more than {MOST_TURNS:,} turns")
+    if spent.text > _MOST_TEXT:
+        raise RuntimeError(f"it writes more than {_MOST_TEXT:,} characters")
+    if spent.turns > _MOST_TURNS:
+        raise RuntimeError(f"its loops and calls take more than {_MOST_TURNS:,} turns")
     if time.thread_time() > spent.until:
         raise RuntimeError(f"it takes more than {_MOST_SECONDS:g} s")
 
@@ -92,14 +92,14 @@ class _Bounded(ImmutableSandboxedEnvironment):
     def concat(pieces: Iterable[str]) -> str:
         """Join what a template or macro wrote."""
         written = list(pieces)
-        if sum(map(len, written)) > MOST_TEXT:
-            raise RuntimeError(f"it writes more than {MOST_TEXT:,} characters")
+        if sum(map(len, written)) > _MOST_TEXT:
+            raise RuntimeError(f"it writes more than {_MOST_TEXT:,} characters")
         return "".join(written)
 
 
 def _check_size(what: str, size: int) -> None:
-    if size > MOST_TEXT:
-        raise RuntimeError(f"'{what}' gives more than {MOST_TEXT:,} characters")
+    if size > _MOST_TEXT:
+        raise RuntimeError(f"'{what}' gives more than {_MOST_TEXT:,} characters")
 
 
 def _numbers(values: Iterable[Any]) -> Iterator[int]:

@@ -15,7 +15,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.making.runner import ITEMS, REJECTED
 from talm_sim.scenarios.making.state import write_lines
 
-__all__ = ["Entry", "Part", "Review", "ReviewCounts", "ReviewDecision", "Reviewer", "items_file", "open_review", "rejected_file", "review_file"]
+__all__ = ["Entry", "Part", "Review", "ReviewCounts", "ReviewDecision", "Reviewer", "items_file", "open_review", "review_file"]
 
 Verdict = Literal["keep", "drop"]
 _UNDONE = "undone"
@@ -235,7 +235,7 @@ def open_review(place: Path, reviewer: Reviewer, *, rejected: bool = False, name
     """
     if name and not _NAME.fullmatch(name):
         raise PrerequisiteError(f"--name {name}: give a name of letters, digits, '.', '_' and '-'.")
-    entries = reviewer.entries(items_file(place), rejected_file(place) if rejected else None)
+    entries = reviewer.entries(items_file(place), _rejected_file(place) if rejected else None)
     if not entries:
         raise PrerequisiteError(f"{items_file(place)}: contains no items to review.")
     end = f"-{name}" if name else ""
@@ -256,7 +256,7 @@ def items_file(place: Path) -> Path:
     return file
 
 
-def rejected_file(place: Path) -> Path:
+def _rejected_file(place: Path) -> Path:
     """Return the file of what the checks rejected in a folder.
 
     Raises:

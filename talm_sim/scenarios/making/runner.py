@@ -13,10 +13,10 @@ from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
 from talm_sim.scenarios.making.outcome import MakingSource, Outcome
 from talm_sim.scenarios.making.state import FixedSettings, open_state, write_lines
 
-__all__ = ["ITEMS", "MOST_FAILURES", "REJECTED", "REPORT", "OnProgress", "OpenTape", "make_all"]
+__all__ = ["ITEMS", "REJECTED", "REPORT", "OnProgress", "OpenTape", "make_all"]
 
 ITEMS, REJECTED, REPORT = "items.jsonl", "rejected.jsonl", "report.json"
-MOST_FAILURES = 5
+_MOST_FAILURES = 5
 """Sources that may fail in a row: with more, the fault is the provider's and not theirs."""
 _FORESEEN = (ProviderError, CassetteMissError, PrerequisiteError)
 OpenTape = Callable[[str], AbstractContextManager[object]]
@@ -67,7 +67,7 @@ async def make_all(
         on_progress: Receives progress: how many sources are finished, of how many, and the outcome.
 
     Raises:
-        PrerequisiteError: The folder was started with other settings, or the model failed for every source, or for `MOST_FAILURES` in a
+        PrerequisiteError: The folder was started with other settings, or the model failed for every source, or for `_MOST_FAILURES` in a
             row; what was finished is kept.
     """
     with open_state(folder, begun, sources, maker.outcome) as state:
@@ -84,8 +84,8 @@ async def make_all(
                 outcome = await _outcome(source, maker, open_tape)
                 state.add(outcome)
             in_a_row = in_a_row + 1 if outcome.failed else 0
-            if in_a_row == MOST_FAILURES:
-                raise ProviderError(f"{MOST_FAILURES} {maker.noun}s failed in a row, most recently with: {outcome.failed}")
+            if in_a_row == _MOST_FAILURES:
+                raise ProviderError(f"{_MOST_FAILURES} {maker.noun}s failed in a row, most recently with: {outcome.failed}")
             done += not outcome.failed
             on_progress(done, len(sources), outcome)
 
