@@ -81,7 +81,7 @@ def test_all_are_found_as_an_installed_package(tmp_path: Path) -> None:
     beside = Beside(tmp_path, "package")
     tasks = beside.run("", "tasks", "list")
     assert "capitals" in tasks and "refunds" in tasks
-    asked = ("run", "--split", "underspecified", "--limit", "1", "--tools", "live", "--display", "none", "--perturb", "polite-refusal:words=no")
+    asked = ("run", "--split", "underspecified", "--limit", "1", "--live", "--display", "none", "--perturb", "polite-refusal:words=no")
     table = beside.run("", *asked, "--model", "sim/asker", "--human", "parrot", "--judge", "short")
     assert "Ask-and-Help (parrot human)" in table and "Short" in table
     (beside.directory / "hello.txt").write_text("Hello, {name}!", encoding="utf-8")
