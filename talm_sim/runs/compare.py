@@ -12,9 +12,16 @@ from pydantic import Field
 
 from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean, on_command_line
 from talm_sim.judges.paired import correct_by_holm
-from talm_sim.runs.differences import Paired, difference_of, pair_rows
-from talm_sim.runs.exposed import labelling_judges, select_exposed, share_of_common_calls
-from talm_sim.runs.flips import Flips, list_flips
+from talm_sim.runs.differences import (
+    Flips,
+    Paired,
+    difference_of,
+    labelling_judges,
+    list_flips,
+    pair_rows,
+    select_exposed,
+    share_of_common_calls,
+)
 from talm_sim.runs.people.verdicts import is_of_people
 from talm_sim.runs.person_differences import PeopleDifference, compare_people
 from talm_sim.runs.sides import COSTS, WEIGHTS, Side, find_side

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -14,9 +14,9 @@ from talm_sim.judges.stats import Interval, bootstrap
 from talm_sim.runs.sides import Side
 from talm_sim.tasks import find_task
 from talm_sim.tasks.figures import Figure
-from talm_sim.types import Measure, Row
+from talm_sim.types import FrozenModel, Measure, Row
 
-__all__ = ["Pair", "Paired", "difference_of", "pair_rows"]
+__all__ = ["Flips", "Pair", "Paired", "difference_of", "labelling_judges", "list_flips", "pair_rows", "select_exposed", "share_of_common_calls"]
 
 _FEW_DISCORDANT = 10
 """Of fewer pairs that differ, a bootstrap's interval is too narrow."""
@@ -290,3 +290,82 @@ def _difference_of_figures(pairs: Sequence[Pair], figure: Figure, seed: int, kno
         "p": None if test is None else test.p,
         "exact": test is None or test.exact,
     }
+
+
+class Flips(FrozenModel):
+    """What became of the scenarios of one group, by whether their episodes succeeded; of several epochs, by how many did."""
+
+    group: str
+    improved: tuple[str, ...]
+    regressed: tuple[str, ...]
+    both_passed: tuple[str, ...]
+    both_failed: tuple[str, ...]
+    as_often: tuple[str, ...]
+    """Some epochs succeeded, in both runs as many."""
+
+
+def list_flips(paired: Paired, judged: Measure | None = None) -> Iterable[Flips]:
+    """Yield what flipped: by whether episodes succeeded, or by what a measure of people says of them."""
+    task = find_task(paired.first.task)
+
+    def succeeded(row: Row) -> bool | None:
+        if judged is None:
+            return task.succeeded(row)
+        value = row.values.get(judged.name)
+        return None if value is None else bool(value)
+
+    groups: dict[str, dict[str, list[str]]] = {}
+    for pair in paired.pairs:
+        shares = []
+        for rows in (pair.first, pair.second):
+            known = [one for row in rows if (one := succeeded(row)) is not None]
+            shares.append(sum(known) / len(known) if known else None)
+        before, after = shares
+        if before is None or after is None:
+            continue
+        if before != after:
+            kind = "improved" if after > before else "regressed"
+        else:
+            kind = {1.0: "both_passed", 0.0: "both_failed"}.get(before, "as_often")
+        groups.setdefault(pair.group, {}).setdefault(kind, []).append(pair.name)
+    kinds = [name for name in Flips.model_fields if name != "group"]
+    for group, found in groups.items():
+        yield Flips(group=group, **{kind: tuple(found.get(kind, ())) for kind in kinds})
+
+
+def labelling_judges(side: Side) -> set[str]:
+    """Return the judges whose labels the rows of a side have."""
+    named = {name.partition(" ")[0] for row in side.rows for name in row.labels if " " in name}
+    return named & side.judges.keys()
+
+
+def select_exposed(paired: Paired, judge: str) -> Paired:
+    """Return the pairs in which both sides met what a judge labels.
+
+    Which pairs these are depends on what the agents did, so a difference over them alone is not one over all scenarios.
+    """
+    kept = [pair for pair in paired.pairs if _met(pair.first, judge) and _met(pair.second, judge)]
+    left = tuple(pair.name for pair in paired.pairs if pair not in kept)
+    return replace(paired, pairs=kept, first_only=(*paired.first_only, *left))
+
+
+def _met(rows: Iterable[Row], judge: str) -> bool:
+    start = f"{judge}_"
+    return any(row.scored and any(name.startswith(start) and value is not None for name, value in row.values.items()) for row in rows)
+
+
+def share_of_common_calls(paired: Paired) -> tuple[int, int] | None:
+    """Return how many calls both sides made, and how many either made: for calls that both made, both met the same faults.
+
+    Returns: None where a side does not know its calls.
+    """
+    if not (paired.first.calls and paired.second.calls):
+        return None
+    both = either = 0
+    for pair in paired.pairs:
+        calls = []
+        for side, rows in ((paired.first, pair.first), (paired.second, pair.second)):
+            calls.append({(row.epoch, call) for row in rows for call in side.calls.get(row.episode, ())})
+        both += len(calls[0] & calls[1])
+        either += len(calls[0] | calls[1])
+    return both, either

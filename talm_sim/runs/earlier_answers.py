@@ -10,13 +10,13 @@ from talm_sim.common.digests import canonical_json
 from talm_sim.runs.files.stored_documents import read_decision, read_request
 from talm_sim.types import Approval, Decision, PersonRequest
 
-__all__ = ["USED", "Earlier", "Filed", "earlier_answer", "earlier_decision"]
+__all__ = ["USED", "Earlier", "earlier_answer", "earlier_decision"]
 
 USED = -1
 """State of a question that is no longer asked, and whose episode continued with the answer."""
-Filed = tuple[Any, ...]
+_Filed = tuple[Any, ...]
 """A row of the answers, without its key."""
-Earlier = tuple[float | None, Filed | None]
+Earlier = tuple[float | None, _Filed | None]
 """When the same was first asked, and what was answered; None if it was not."""
 _FILED = "a.answer, a.decision, a.declined, a.responder, a.name, a.mark, a.answered_at"
 _BOTH = "questions q {} JOIN answers a USING (episode_id, attempt, interrupt_id)"

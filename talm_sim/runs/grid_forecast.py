@@ -16,9 +16,9 @@ from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks.bounds import Bound
 from talm_sim.types import Scenario
 
-__all__ = ["CellForecast", "CellState", "forecast_grid", "total_costs"]
+__all__ = ["CellForecast", "forecast_grid", "total_costs"]
 
-CellState = Literal["new", "started", "finished", "same run", "judged only"]
+_CellState = Literal["new", "started", "finished", "same run", "judged only"]
 """`same run`: an earlier cell is the same run; `judged only`: an earlier cell has the same episodes, which are judged in another way."""
 
 
@@ -36,7 +36,7 @@ class CellForecast:
 
     values: Mapping[str, Any]
     run: str
-    state: CellState
+    state: _CellState
     forecast: Forecast | None
     episodes: int
 
@@ -83,7 +83,7 @@ async def _forecast_grid(
     return found
 
 
-def _state(cell: PlannedCell, runs: set[str], played: set[str]) -> tuple[CellState, Sequence[Scenario] | None]:
+def _state(cell: PlannedCell, runs: set[str], played: set[str]) -> tuple[_CellState, Sequence[Scenario] | None]:
     """Return what exists of a cell, and the scenario of each episode that would be run; None for all of them."""
     if cell.path.name in runs:
         return "same run", ()

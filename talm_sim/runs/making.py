@@ -20,12 +20,12 @@ from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Maker
 
-__all__ = ["GROUP", "OnLive", "bound_of", "make_scenarios"]
+__all__ = ["GROUP", "bound_of", "make_scenarios"]
 
 GROUP = "generate"
 """Group under which conversations of a writing model are recorded."""
 _RECORDED = (Traffic.REPLAY, Traffic.RECORD)
-OnLive = Callable[[Path | None, Bound], None]
+_OnLive = Callable[[Path | None, Bound], None]
 """Called before a model is asked, with the directory of the recordings (None if nothing is recorded) and what the requests may cost."""
 
 
@@ -45,7 +45,7 @@ async def make_scenarios(
     maker: Maker[Any, Any, Any],
     *,
     command: str = "",
-    on_live: OnLive = lambda recorded, bound: None,
+    on_live: _OnLive = lambda recorded, bound: None,
     on_progress: OnProgress = lambda done, total, outcome: None,
 ) -> dict[str, Any]:
     """Make scenarios, or continue where an earlier call ended.

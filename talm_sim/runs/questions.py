@@ -11,24 +11,25 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.runs.earlier_answers import USED, earlier_answer, earlier_decision
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.database import TooLargeError, check_size
 from talm_sim.runs.files.sealing import insert_row, row, rows
-from talm_sim.runs.standing_in import StandIns
 from talm_sim.scenarios.dialogue import request_text, with_answers
 from talm_sim.scenarios.missing import user_knowledge
-from talm_sim.types import Decision, Declined, ModelTurn, PersonRequest
+from talm_sim.scenarios.stand_ins import ReplaceableTool, StandIn, find_stand_in
+from talm_sim.types import Decision, Declined, Event, ModelTurn, PersonRequest, Scenario, ToolEvent, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.agent.episode import Waiting
     from talm_sim.agent.humans import HumanReply
-    from talm_sim.scenarios.stand_ins import StandIn
-    from talm_sim.types import Scenario
 
 __all__ = [
     "ANSWERED",
@@ -182,7 +183,7 @@ def open_keys(conn: sqlite3.Connection, episode: str = "", *, last_first: bool =
 
 def read_questions(conn: sqlite3.Connection, keys: Iterable[Key]) -> Iterator[Question]:
     """Yield the open questions among some keys; each is read when it is needed, so the first costs no more in a long queue."""
-    blind, tools = stored_documents.is_blind(conn), StandIns(conn)
+    blind, tools = stored_documents.is_blind(conn), _StandIns(conn)
     for key in keys:
         for *_, ask, kind, text, request, asked_at in rows(conn, "questions", f"WHERE {THIS_QUESTION} AND current = {ASKED}", key):
             # Its episode may have continued since.
@@ -293,3 +294,45 @@ def read_answer(conn: sqlite3.Connection, key: Key) -> FiledAnswer | None:
 def mark_question(conn: sqlite3.Connection, key: Key, state: int, *, was: int | None = None) -> None:
     """Set the state of a question, if its state `was` the given one."""
     conn.execute(f"UPDATE questions SET current = ? WHERE {THIS_QUESTION} AND current = ifnull(?, current)", (state, *key, was))
+
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+class _StandIns:
+    """Finds the tools that questions ask a person to replace; reads what the run keeps of its tools once, when it is first needed."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self._conn = conn
+
+    @cached_property
+    def _specs(self) -> dict[str, ToolSpec]:
+        return {one.name: one for one in stored_documents.meta(self._conn, "tools", list[ToolSpec]) or ()}
+
+    @cached_property
+    def _known(self) -> dict[str, ReplaceableTool]:
+        return stored_documents.meta(self._conn, stored_documents.REPLACEABLE, dict[str, ReplaceableTool]) or {}
+
+    def find(self, question: str, scenario: Scenario, progress: Sequence[dict[str, Any]]) -> StandIn | None:
+        """Return the tool whose work a question asks for; None if it asks for none.
+
+        Args:
+            question: What the agent asks.
+            scenario: Its scenario.
+            progress: What the agent has done so far: its model turns and events as JSON objects, in order.
+        """
+        failed = dict.fromkeys(event.name for event in map(_tool_event, progress) if event is not None and _is_broken(event))
+        return find_stand_in(question, scenario, self._specs, self._known, failed)
+
+
+def _tool_event(item: dict[str, Any]) -> ToolEvent | None:
+    try:
+        event = _EVENT.validate_python(item) if "type" in item else None
+    except ValidationError:  # a run directory may come from elsewhere
+        return None
+    return event if isinstance(event, ToolEvent) else None
+
+
+def _is_broken(event: ToolEvent) -> bool:
+    # While the episode waits, no prompt has followed its last calls yet, so that what they damaged counts as not seen.
+    return event.broken or any(log.fired for log in event.perturbations)

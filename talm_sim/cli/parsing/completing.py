@@ -99,12 +99,6 @@ def _tools(context: click.Context, _: str) -> Iterable[str]:
     return sorted(CassetteLibrary().tool_specs())
 
 
-def _guarded(context: click.Context, word: str) -> Iterable[str]:
-    from talm_sim.tools_env.guarded import WRITING
-
-    return [WRITING, *_tools(context, word)]
-
-
 def _categories(context: click.Context, _: str) -> Iterable[str]:
     from talm_sim.recordings import CassetteLibrary
 
@@ -264,7 +258,6 @@ COMPLETED: dict[str, Callable[[click.Context, str], Iterable[str]]] = {
     "model_options": _model_options,
     "provider": _providers,
     "perturb": _perturbations,
-    "approve": _guarded,
     "tools_from": _sources,
     "judge": _judges,
     "human": _responders,

@@ -32,9 +32,9 @@ from talm_sim.types import (
     Verdict,
 )
 
-__all__ = ["UNSCORED", "SampleMaker", "comments_record", "iso", "model_name", "sample_id", "summary_of", "usage_record"]
+__all__ = ["SampleMaker", "comments_record", "iso", "model_name", "sample_id", "summary_of", "usage_record"]
 
-UNSCORED = math.nan
+_UNSCORED = math.nan
 """The value of a score that Inspect keeps and leaves out of every metric."""
 _ODD = re.compile(r"[^\w.@+=,~() -]|^\.+")
 _LONGEST_ID = 200
@@ -229,7 +229,7 @@ def _cut(text: str, size: int = _SHORT) -> str:
 
 
 def _letter(value: bool | None) -> str | float:
-    return UNSCORED if value is None else "C" if value else "I"
+    return _UNSCORED if value is None else "C" if value else "I"
 
 
 def _metadata(episode: Episode, scenario: Scenario | None, row: Row) -> dict[str, Any]:

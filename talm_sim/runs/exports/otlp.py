@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from talm_sim.common.digests import digest
 
-__all__ = ["CLIENT", "INTERNAL", "SpanEvent", "TraceSpan", "encode_attributes", "encode_span", "span_id_of", "trace_id_of"]
+__all__ = ["CLIENT", "INTERNAL", "SpanEvent", "TraceSpan", "encode_attributes", "encode_span"]
 
 INTERNAL: Literal[1] = 1
 CLIENT: Literal[3] = 3
@@ -57,21 +57,21 @@ class TraceSpan:
     failure: str | None = None
 
 
-def trace_id_of(trace: Sequence[Any]) -> str:
+def _trace_id_of(trace: Sequence[Any]) -> str:
     """Return the id of a trace, from all that names it: 32 hex digits."""
     return digest([*trace, "trace"], 32)
 
 
-def span_id_of(trace: Sequence[Any], key: str) -> str:
+def _span_id_of(trace: Sequence[Any], key: str) -> str:
     """Return the id of a span of a trace: 16 hex digits."""
     return digest([*trace, "span", key], 16)
 
 
 def encode_span(span: TraceSpan, trace: Sequence[Any]) -> dict[str, Any]:
     """Return a span of a trace as JSON; its ids depend only on what names it, so a second export is the same trace."""
-    found: dict[str, Any] = {"traceId": trace_id_of(trace), "spanId": span_id_of(trace, span.key)}
+    found: dict[str, Any] = {"traceId": _trace_id_of(trace), "spanId": _span_id_of(trace, span.key)}
     if span.key:
-        found["parentSpanId"] = span_id_of(trace, "")
+        found["parentSpanId"] = _span_id_of(trace, "")
     found |= {
         "flags": _FLAGS,
         "name": span.name,

@@ -19,14 +19,11 @@ from talm_sim.runs.files.database import DATABASE, check_size, pack
 from talm_sim.runs.files.lease import is_owned
 
 __all__ = [
-    "BESIDE",
     "KEYS",
     "ORDER",
     "WITH_BODY",
     "Entry",
-    "check_database",
     "check_fits",
-    "check_rows",
     "copy_rows",
     "insert_row",
     "is_sealed",
@@ -83,11 +80,11 @@ def check_fits(conn: sqlite3.Connection, stamp: str, *, owned: bool) -> bool:
     Raises:
         PrerequisiteError: It is damaged, or part of it is another run's.
     """
-    check_database(conn)
+    _check_database(conn)
     sealed = _read(conn)
     if sealed is None:
         if not owned:
-            check_rows(conn)
+            _check_rows(conn)
         return False
     for table in KEYS:
         rows_sealed, total = sealed.tables.get(table, (0, ""))
@@ -192,7 +189,7 @@ def _write(conn: sqlite3.Connection, sealed: _Seal) -> None:
 
 def _columns(table: str) -> str:
     # Joined by SQLite: a row costs a fraction of what it would cost here, and a run may have 20,000.
-    return " || char(31) || ".join((*KEYS[table], *BESIDE.get(table, ()), "hex(digest)"))
+    return " || char(31) || ".join((*KEYS[table], *_BESIDE.get(table, ()), "hex(digest)"))
 
 
 def _row_filter(table: str) -> str:
@@ -221,7 +218,7 @@ def _difference(conn: sqlite3.Connection, table: str, found: int, sealed: int) -
     if found != sealed:
         return f"{table} has {found:,} rows of {sealed:,} sealed"
     try:
-        check_rows(conn, (table,))
+        _check_rows(conn, (table,))
     except PrerequisiteError as err:
         return f"{table} has all {sealed:,} rows, but {str(err).removeprefix(f'{DATABASE}: ').partition(':')[0]}"
     return f"{table} has {sealed:,} rows, but not those that were sealed"
@@ -240,7 +237,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 """Every table but the lease, and the columns its digest is over."""
 WITH_BODY: Final = {"scenarios", "episodes", "verdicts", "waiting"}
 """Tables whose rows have a packed document, which the digest is over as well."""
-BESIDE: Final = {"questions": ("number", "current")}
+_BESIDE: Final = {"questions": ("number", "current")}
 """Columns that the digest leaves out: SQLite gives the one, and the other changes while the row stays."""
 ORDER: Final = {
     "meta": "key",
@@ -313,7 +310,7 @@ def copy_rows(source: sqlite3.Connection, target: sqlite3.Connection, table: str
     Raises:
         PrerequisiteError: A row does not fit its digest.
     """
-    beside = tuple(name for name in BESIDE.get(table, ()) if name != "number")
+    beside = tuple(name for name in _BESIDE.get(table, ()) if name != "number")
     target.executemany(_insertion(table, _columns_stored(table, beside)), _checked_rows(source, table, beside, f"ORDER BY {ORDER[table]}"))
 
 
@@ -346,7 +343,7 @@ def row(conn: sqlite3.Connection, table: str, which: str, values: Sequence[Any])
     raise PrerequisiteError(f"{DATABASE}: a row of {table} is missing ({', '.join(map(str, values))}); restore the file from a copy.")
 
 
-def check_database(conn: sqlite3.Connection) -> None:
+def _check_database(conn: sqlite3.Connection) -> None:
     """Look through a whole file: its pages, indexes and types of values, and that its rows name scenarios there are.
 
     SQLite checks neither types nor what a column may hold where it only reads. Pages that lead in a circle would keep a query busy for ever,
@@ -378,10 +375,10 @@ def check_database(conn: sqlite3.Connection) -> None:
 def _kinds(table: str) -> dict[str, str]:
     """The type of each column of a table, in SQLite's words."""
     kinds = {**dict.fromkeys(_INTEGERS, "integer"), **dict.fromkeys(_REALS, "real"), **dict.fromkeys(_BLOBS, "blob")}
-    return {name: kinds.get(name, "text") for name in _columns_stored(table, BESIDE.get(table, ()))}
+    return {name: kinds.get(name, "text") for name in _columns_stored(table, _BESIDE.get(table, ()))}
 
 
-def check_rows(conn: sqlite3.Connection, tables: Sequence[str] = tuple(KEYS)) -> None:
+def _check_rows(conn: sqlite3.Connection, tables: Sequence[str] = tuple(KEYS)) -> None:
     """Read every row of some tables, bodies included.
 
     Raises:

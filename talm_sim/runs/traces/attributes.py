@@ -13,14 +13,11 @@ from talm_sim.scenarios.jsonl import parse
 from talm_sim.types import Usage
 
 __all__ = [
-    "AGENT_KINDS",
     "ARGUMENTS",
     "CALL_ID",
-    "CHAT_KINDS",
     "ERROR_TYPE",
     "MODEL",
     "RESULT",
-    "TOOL_KINDS",
     "TOOL_NAME",
     "decode",
     "first",
@@ -30,9 +27,9 @@ __all__ = [
     "usage_in",
 ]
 
-AGENT_KINDS: Final = frozenset({"invoke_agent", "invoke_workflow", "agent"})
-CHAT_KINDS: Final = frozenset({"chat", "generate_content", "text_completion", "completion", "llm"})
-TOOL_KINDS: Final = frozenset({"execute_tool", "tool"})
+_AGENT_KINDS: Final = frozenset({"invoke_agent", "invoke_workflow", "agent"})
+_CHAT_KINDS: Final = frozenset({"chat", "generate_content", "text_completion", "completion", "llm"})
+_TOOL_KINDS: Final = frozenset({"execute_tool", "tool"})
 _KINDS: Final = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind", "llm.request.type")
 MODEL: Final = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name", "llm.request.model")
 TOOL_NAME: Final = ("gen_ai.tool.name", "tool.name", "traceloop.entity.name")
@@ -105,7 +102,7 @@ def kind_of(name: str, attributes: Mapping[str, Any]) -> str:
     """Return what a span is about: `agent`, `chat` or `tool`; else its kind, or the first word of its name."""
     declared = first(attributes, _KINDS)
     kind = declared.lower() if isinstance(declared, str) else name.partition(" ")[0]
-    for found, kinds in (("agent", AGENT_KINDS), ("chat", CHAT_KINDS), ("tool", TOOL_KINDS)):
+    for found, kinds in (("agent", _AGENT_KINDS), ("chat", _CHAT_KINDS), ("tool", _TOOL_KINDS)):
         if kind in kinds:
             return found
     return kind or "without a name"

@@ -26,11 +26,11 @@ from talm_sim.types import (
     episode_id,
 )
 
-__all__ = ["ELSEWHERE", "UNMATCHED", "asks_person", "episode_of", "model_name", "scenario_of"]
+__all__ = ["ELSEWHERE", "episode_of", "model_name", "scenario_of"]
 
 ELSEWHERE: Final = "elsewhere"
 """Responder of a person's answers that a trace contains."""
-UNMATCHED: Final = "unmatched"
+_UNMATCHED: Final = "unmatched"
 """Group of the traces that belong to no scenario."""
 _ASKING_TOOLS: Final = frozenset({ASK_HUMAN, "askuser", "askhuman", "humanassistance", "human", "humaninput", "requesthumaninput"})
 """Names of tools that ask a person, without what separates their words."""
@@ -55,10 +55,10 @@ def scenario_of(trace: Trace, task: str, name: str) -> Scenario:
         if one.role == "user" and not (before is not None and asking_sentences(before.text)):
             turns.append(Turn(messages=({"role": "user", "content": one.text},)))
         before = one if one.role == "assistant" else before
-    return Scenario(id=name, task=task, group=UNMATCHED, turns=tuple(turns) or (Turn(messages=({"role": "user", "content": ""},)),))
+    return Scenario(id=name, task=task, group=_UNMATCHED, turns=tuple(turns) or (Turn(messages=({"role": "user", "content": ""},)),))
 
 
-def asks_person(name: str, scenario: Scenario) -> bool:
+def _asks_person(name: str, scenario: Scenario) -> bool:
     """Return whether a tool asks a person, by its name, and is not one that the scenario offers."""
     plain = name.lower().replace("-", "").replace("_", "").replace(" ", "")
     return (name == ASK_HUMAN or plain in _ASKING_TOOLS) and name not in scenario.tools
@@ -213,7 +213,7 @@ class _Reader:
         found = self._call_of(one, done)
         if found is None and one.answers and any(call_id == one.answers for _, call_id in done):
             return False  # the span of the call said so already
-        human = asks_person(found[1].name if found else one.name, self._scenario)
+        human = _asks_person(found[1].name if found else one.name, self._scenario)
         if found is None and human and self.turns:
             by: Literal["words", "interrupt"] = "words" if one.answers.startswith("words-") else "interrupt"
             self._add_question(one, _question_in(one.arguments), len(self.turns) - 1, one.answers or f"{by}-{len(self.events) + 1}", by)

@@ -27,7 +27,7 @@ from talm_sim.tasks import AgentOptions, find_task, job_of
 from talm_sim.tasks.registry import known_scenarios
 from talm_sim.types import FINISH, Episode, Scenario, Termination, ToolSpec
 
-__all__ = ["ImportedTraces", "Matching", "import_traces", "match_traces"]
+__all__ = ["ImportedTraces", "Matching", "import_traces"]
 
 _ABOUT: Final = "traces of an agent that ran elsewhere"
 _MODELS: Final = "traces/several"
@@ -114,7 +114,7 @@ def import_traces(
     name = run_id or f"traces-{re.sub(r'[^A-Za-z0-9._-]+', '-', file.stem)}"
     check_name(name, "--run-id")
     read = read_traces(file)
-    matching = match_traces(read.traces, known_scenarios(found_task, split, scenarios))
+    matching = _match_traces(read.traces, known_scenarios(found_task, split, scenarios))
     used, episodes = _episodes(read.traces, matching, task)
     notes = {"imported": _ABOUT, **_facts(file, read, matching)}
     place = run_dir / name
@@ -128,7 +128,7 @@ def import_traces(
     return ImportedTraces(StoredRun(place), read, matching, ends, unanswered)
 
 
-def match_traces(traces: Sequence[Trace], scenarios: Sequence[Scenario]) -> Matching:
+def _match_traces(traces: Sequence[Trace], scenarios: Sequence[Scenario]) -> Matching:
     """Find the scenario of each trace, by the id that it names, else by what its user asks first."""
     by_id = {scenario.id: scenario for scenario in scenarios}
     by_request: dict[str, list[Scenario]] = {}

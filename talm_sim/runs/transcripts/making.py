@@ -11,7 +11,6 @@ from talm_sim.config import Scope
 from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.files.manifest import RunManifest
 from talm_sim.runs.transcripts.data import Asked, Broken, Call, Fault, Transcript, TurnPart
-from talm_sim.runs.transcripts.person_faults import person_sections
 from talm_sim.runs.transcripts.words import (
     describe_asking,
     describe_fault,
@@ -23,7 +22,8 @@ from talm_sim.runs.transcripts.words import (
 )
 from talm_sim.scenarios.dialogue import heard_before, request_text
 from talm_sim.tasks import AgentOptions, RunView
-from talm_sim.types import FINISH, Episode, Event, HumanEvent, ModelTurn, Origin, PerturbationLog, Scenario, Section, ToolEvent, Verdict
+from talm_sim.tasks.person_faults import read_person
+from talm_sim.types import FINISH, Episode, Event, HumanEvent, Line, ModelTurn, Origin, PerturbationLog, Scenario, Section, ToolEvent, Verdict
 from talm_sim.types.steps import steps_of
 
 __all__ = ["event_part", "fold_turns", "likeness", "make_transcript", "read_transcript"]
@@ -75,7 +75,7 @@ def read_transcript(
         notes.append(f"says the same as {scenario.source.translation_of}, in language {scenario.language} ({scenario.source.name})")
     acts = stored.job.task.acts(scenario)
     if isinstance(stored.job.options, AgentOptions) and scenario is not None:
-        sections += person_sections(stored, episode, scenario)
+        sections += _person_sections(stored, episode, scenario)
     if comments is None:
         comments = stored.comments(episode.id)
     return make_transcript(episode, scenario, verdicts, sections, comments, agent=agent, notes=notes, led=acts)
@@ -264,3 +264,26 @@ def _fault(log: PerturbationLog, in_place: str = "") -> Fault:
     if in_place:
         said = f"injected{f' in place of {in_place}' if log.replaced is None else ''}{'' if log.seen else ', not seen by the agent'}"
     return Fault.model_validate({"name": log.name, "outcome": outcome, "said": said, "replaced": log.replaced})
+
+
+_SAID = {
+    "contradiction": "gives another value for",
+    "false_claim": "claims what no fact says:",
+    "leak": "gives away, unasked,",
+}
+
+
+def _person_sections(stored: RunView, episode: Episode, scenario: Scenario) -> Iterator[Section]:
+    """Yield the section, if the person was at fault."""
+    read = read_person(episode, scenario, stored.tools(), perturbed=bool(stored.job.options.perturb))
+    lines = tuple(
+        (
+            Line(text=f"answer {number}: "),
+            Line(text=fault.kind.replace("_", " "), style="bad"),
+            Line(text=f"  {_SAID[fault.kind]} {fault.about}", style="faint"),
+        )
+        for number, answer in enumerate(read, start=1)
+        for fault in answer.faults
+    )
+    if lines:
+        yield Section(title="Faults of the person", lines=lines)
