@@ -12,7 +12,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.rst import escape
 
-from talm_sim.cli.parsing.options import ConfigCommand, fields_without_flags
+from talm_sim.cli.parsing.field_options import fields_without_flags
+from talm_sim.cli.parsing.options import ConfigCommand
 from talm_sim.cli.root import root
 from talm_sim.tasks.registry import find_task, list_tasks
 

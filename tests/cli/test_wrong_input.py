@@ -5,6 +5,7 @@ Wrong files are in `test_wrong_files.py`, wrong servers in `test_wrong_servers.p
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -13,11 +14,10 @@ from typing import Any
 import pytest
 
 import talm_sim
-from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
-from tests.cli.wrong import Talm, check
+from tests.cli.wrong import Talm, check_each
 
-pytestmark = pytest.mark.usefixtures("nothing_given")
+pytestmark = [pytest.mark.usefixtures("nothing_given"), pytest.mark.timeout(900)]
 
 COMMAND_LINES = [
     ("rnu", r"No such command 'rnu'\. Did you mean .*run"),
@@ -111,6 +111,8 @@ COMMAND_LINES = [
     ("run --run-id ../up", r"--run-id: '../up' is not a run name"),
     ("run --run-id latest", r"--run-id: 'latest' always means the newest run"),
     ("run --display loud", r"'loud' is not one of 'full', 'plain', 'json', 'none'"),
+    ("run --plugin nosuch_module --help", r"--plugin nosuch_module: cannot be imported: ModuleNotFoundError"),
+    ("run --task nope --help", r"--task: unknown task 'nope'\. Known: talm, when2call, awareness, refusal\.$"),
     ("run --plugin nosuch_module", r"--plugin nosuch_module: cannot be imported: ModuleNotFoundError"),
     ("run --scenarios nosuch.jsonl", r"nosuch\.jsonl: cannot be read: No such file or directory"),
     ("run --config nosuch.toml", r"nosuch\.toml: cannot be read: .*; --config needs a TOML file"),
@@ -162,9 +164,8 @@ COMMAND_LINES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "told"), COMMAND_LINES, ids=[line for line, _ in COMMAND_LINES])
-def test_a_wrong_command_line(line: str, told: str, talm: Talm) -> None:
-    check(talm(*line.split()), told)
+def test_a_wrong_command_line(talm: Talm) -> None:
+    check_each(COMMAND_LINES, lambda line: talm(*line.split()))
 
 
 ENVIRONMENT = [
@@ -183,6 +184,9 @@ ENVIRONMENT = [
     ({"TALM_SIM_TASK": "awareness", "TALM_SIM_TOOLS": "live"}, r"tools live: task awareness executes no tools; leave it out\.$"),
     ({"TALM_SIM_PAIRED_RUN": "nosuch"}, r"paired_run: nosuch: no such run|PAIRED_RUN: nosuch: no such run"),
     ({"TALM_SIM_PROMPTS": "nosuch.toml"}, r"nosuch\.toml: cannot be read: .*; prompts needs a TOML file"),
+    ({"TALM_SIM_TASK": "when2call", "TALM_SIM_HUMAN": "none"}, r"TALM_SIM_HUMAN is an option of task talm or refusal, not of task when2call;"),
+    ({"TALM_SIM_OPTIONS": "x"}, r"unknown option 'TALM_SIM_OPTIONS'\."),
+    ({"TALM_SIM_SEED": "seven"}, r"TALM_SIM_SEED: "),
     ({"TALM_SIM_TASK": "talk"}, r"TALM_SIM_TASK: unknown task 'talk'"),
     ({"TALM_SIM_MODE": "judge"}, r"TALM_SIM_MODE is an option of task when2call"),
     ({"TALM_SIM_MODEL_OPTIONS": "device"}, r"TALM_SIM_MODEL_OPTIONS: 'device' is not an option; write KEY=VALUE"),
@@ -195,11 +199,14 @@ ENVIRONMENT = [
 ]
 
 
-@pytest.mark.parametrize(("given", "told"), ENVIRONMENT, ids=[" ".join(map("=".join, given.items())) for given, _ in ENVIRONMENT])
-def test_a_wrong_variable(given: dict[str, str], told: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    check(talm("run"), told)
+def test_a_wrong_variable(talm: Talm) -> None:
+    def ask(given: dict[str, str]) -> tuple[int, str, str]:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in given.items():
+                patch.setenv(name, value)
+            return talm("run")
+
+    check_each(ENVIRONMENT, ask)
 
 
 PYTHON: list[tuple[str, Callable[[], Any], str]] = [
@@ -247,12 +254,18 @@ PYTHON: list[tuple[str, Callable[[], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "told"), [case[1:] for case in PYTHON], ids=[case[0] for case in PYTHON])
-def test_a_wrong_call(call: Callable[[], Any], told: str) -> None:
-    with pytest.raises(PrerequisiteError, match=told) as failure:
-        call()
-    assert "\n" not in str(failure.value)
-    assert not Path("runs").exists()
+def test_a_wrong_call() -> None:
+    missed = []
+    for name, call, told in PYTHON:
+        try:
+            call()
+        except PrerequisiteError as err:
+            if "\n" in str(err) or not re.search(told, str(err)):
+                missed.append(f"{name}: {err}")
+        else:
+            missed.append(f"{name}: is not refused")
+        assert not Path("runs").exists(), name
+    assert missed == []
 
 
 def test_a_wrong_call_is_told_without_a_page_of_our_own_frames() -> None:
@@ -281,9 +294,3 @@ def test_a_notebook_shows_the_line_alone() -> None:
 def test_a_wrong_value_in_python_is_a_value_error_as_well() -> None:
     with pytest.raises(ValueError, match="too small"):
         talm_sim.RunConfig(epochs=0)
-
-
-def test_the_table_is_long_enough_and_says_everything_once() -> None:
-    assert len(COMMAND_LINES) + len(ENVIRONMENT) + len(PYTHON) >= 120
-    assert len({line for line, _ in COMMAND_LINES}) == len(COMMAND_LINES)
-    assert main(["--version"]) == 0

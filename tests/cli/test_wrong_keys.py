@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.wrong import Talm, check
+from tests.cli.wrong import Talm, check, check_each
 
-pytestmark = pytest.mark.usefixtures("nothing_given")
+pytestmark = [pytest.mark.usefixtures("nothing_given"), pytest.mark.timeout(900)]
 WRONG = {"quotes": "\u201csk-abc\u201d", "umlaut": "sk-\u00e4bc", "line break": "sk-abc\nrest"}
 PROVIDERS = {"openai/gpt-4o": "OPENAI", "anthropic/claude-x": "ANTHROPIC", "openai-api/vllm/m": "VLLM"}
 TASKS = {
@@ -17,21 +17,22 @@ TASKS = {
 }
 
 
-@pytest.mark.parametrize("key", WRONG.values(), ids=WRONG)
-@pytest.mark.parametrize("model", PROVIDERS)
-def test_each_provider_names_its_variable(model: str, key: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    service = PROVIDERS[model]
-    monkeypatch.setenv(f"{service}_API_KEY", key)
-    monkeypatch.setenv(f"{service}_BASE_URL", "http://127.0.0.1:9/v1")
-    check(talm("run", "--model", model, "--limit", "1", "--display", "none"), f"{service}_API_KEY: holds .* copy the key again")
+def test_each_provider_names_its_variable(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(case: tuple[str, str]) -> tuple[int, str, str]:
+        model, key = case
+        monkeypatch.setenv(f"{PROVIDERS[model]}_API_KEY", WRONG[key])
+        monkeypatch.setenv(f"{PROVIDERS[model]}_BASE_URL", "http://127.0.0.1:9/v1")
+        return talm("run", "--model", model, "--limit", "1", "--display", "none")
+
+    check_each((((model, key), f"{PROVIDERS[model]}_API_KEY: holds .* copy the key again") for model in PROVIDERS for key in WRONG), ask)
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_each_task_says_so(task: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_task_says_so(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", WRONG["quotes"])
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    line = ("run", "--task", task, *TASKS[task], "--model", "openai/gpt-4o", "--limit", "1", "--display", "none")
-    check(talm(*line), "OPENAI_API_KEY: holds \u201c .left double quotation mark.")
+    rest = ("--model", "openai/gpt-4o", "--limit", "1", "--display", "none")
+    said = "OPENAI_API_KEY: holds \u201c .left double quotation mark."
+    check_each(((task, said) for task in TASKS), lambda task: talm("run", "--task", task, *TASKS[task], *rest))
 
 
 def test_so_does_a_judge_that_asks_a_model(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:

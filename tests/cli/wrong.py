@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
-__all__ = ["Talm", "check"]
+__all__ = ["Talm", "check", "check_each"]
+
+Case = TypeVar("Case")
 
 Talm = Callable[..., tuple[int, str, str]]
 """Runs a command line: exit code, standard output, standard error."""
@@ -22,3 +25,14 @@ def check(result: tuple[int, str, str], told: str) -> None:
     assert "pydantic" not in err
     assert re.search(told, err), f"{err!r} does not say {told!r}"
     assert not Path("runs").exists()
+
+
+def check_each(cases: Iterable[tuple[Case, str]], ask: Callable[[Case], tuple[int, str, str]]) -> None:
+    """Ask every case, and fail with all of those that do not get what they should."""
+    missed = []
+    for case, told in cases:
+        try:
+            check(ask(case), told)
+        except AssertionError as err:
+            missed.append(f"{case}: {err}")
+    assert not missed, "\n\n".join(missed)

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from talm_sim.cli.parsing.arguments import INTERRUPTED, command_line, completer_for, one_run_argument, run_dir_option
-from talm_sim.cli.parsing.options import ConfigCommand, ConfigOption, collect
+from talm_sim.cli.parsing.field_options import ConfigOption
+from talm_sim.cli.parsing.options import ConfigCommand, collect
 from talm_sim.config import Scope
 
 __all__ = ["command"]

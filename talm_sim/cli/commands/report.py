@@ -12,8 +12,8 @@ import click
 
 from talm_sim.cli.gating import Gating
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_csv, print_json, run_dir_option, warn_unclosed
+from talm_sim.cli.parsing.field_options import config_options
 from talm_sim.cli.parsing.lazy import prices_option
-from talm_sim.cli.parsing.options import config_options
 from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, summary_records
 from talm_sim.cli.report.files import check_page_name, write_file
 from talm_sim.cli.report.layout import Block

@@ -7,48 +7,23 @@ of one other model.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import math
 import os
-import types
-from collections.abc import Callable, Collection, Iterator, Mapping
-from enum import Enum
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar, get_origin
 
 import click
-from click.types import OptionHelpExtra
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
 
-from talm_sim.cli.parsing.lazy import completer_for
+from talm_sim.cli.parsing.field_options import SECTIONS, ConfigOption, flags_of, inner_type, option_of, options_of
 from talm_sim.cli.parsing.option_errors import explain_extra_words, fixed_option_error, task_of, unknown_option_error
 from talm_sim.common.typed_options import OptionsModel, split_options
-from talm_sim.config import ENV_PREFIX, RunConfig, Scope, Traffic, has_flag, scope_of, takes_several
+from talm_sim.config import RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import OptionError, PrerequisiteError
 
-__all__ = [
-    "ConfigCommand",
-    "ConfigOption",
-    "OptionsCommand",
-    "collect",
-    "config_options",
-    "fields_without_flags",
-    "option_of",
-    "options_of",
-    "parse_config",
-    "parse_options",
-]
+__all__ = ["ConfigCommand", "OptionsCommand", "collect", "parse_config", "parse_options"]
 
 Options = TypeVar("Options", bound=OptionsModel)
 
-SECTIONS = {
-    Scope.GENERATION: "Selection",
-    Scope.SCORING: "Scoring",
-    Scope.OPERATIONAL: "Execution",
-}
 _JOINED = {
     Traffic.LIVE.value: ("--live|--replay|--record", "Ask models and tools, replay them, or record them."),
     "replay": None,
@@ -59,71 +34,6 @@ _JOINED = {
 _EVERYWHERE = "Each option can also be set as TALM_SIM_<NAME>, or by its name in --config; talm-sim config list shows those that have no flag."
 _ALL = "talm_sim.help_all"
 """Key of Click's context: whether the help page shows every option."""
-
-
-class ConfigOption(click.Option):
-    """An option of one field.
-
-    Args:
-        *args: Arguments of `click.Option`.
-        section: Its section on the help page; that of the command's own options by default.
-        rare: Whether only `--help-all` shows it.
-        places: Where else it is set, if it has no flag: a line that begins with it and refuses it; empty if it has one.
-        shown_default: The field's default, for the help page.
-        reads_environment: Whether the option reads its variable. For a new run `load_config` does, which knows the order of precedence.
-        **kwargs: Arguments of `click.Option`.
-    """
-
-    def __init__(
-        self,
-        *args: Any,
-        section: str = "",
-        rare: bool = False,
-        places: str = "",
-        shown_default: str = "",
-        reads_environment: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(*args, **{"hidden": bool(places), **kwargs})
-        self.section = section
-        self.places = places
-        self.rare = rare
-        self.shown_default = shown_default
-        self.reads_environment = reads_environment
-
-    def handle_parse_result(self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]) -> tuple[Any, list[str]]:
-        """Refuse an option that has no flag, and say where it is set."""
-        if self.places and self.name in opts:
-            value = opts[self.name]
-            raise click.UsageError(self.places.format(value=value if _is_number(value) else json.dumps(value, ensure_ascii=False)))
-        return super().handle_parse_result(ctx, opts, args)
-
-    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """Read the variable, or leave it to `load_config`."""
-        return super().resolve_envvar_value(ctx) if self.reads_environment else None
-
-    def value_from_envvar(self, ctx: click.Context) -> Any:
-        """Split a list at its commas, as `load_config` does."""
-        text = self.resolve_envvar_value(ctx)
-        return text.split(",") if text and self.multiple else text
-
-    def get_error_hint(self, ctx: click.Context | None) -> str:
-        """Name only the option if the value cannot come from the environment."""
-        return super().get_error_hint(ctx) if self.reads_environment else f"'{self.opts[-1]}'"
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Show the half of a switch that changes something."""
-        record = super().get_help_record(ctx)
-        on, slash, off = record[0].partition(" / ") if record else ("", "", "")
-        return record if record is None or not slash else ((off if self.shown_default == "True" else on), record[1])
-
-    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
-        """Add the field's default to what Click shows, and leave out the variable: one line covers all of them."""
-        extra = super().get_help_extra(ctx)
-        extra.pop("envvars", None)
-        if self.shown_default and not self.secondary_opts:
-            extra["default"] = self.shown_default
-        return extra
 
 
 class ConfigCommand(click.Command):
@@ -284,12 +194,12 @@ def parse_options(model: type[Options], values: Mapping[str, Any]) -> Options:
     """
     given = {name: value for name, value in values.items() if value not in (None, ())}
     for name, value in given.items():
-        if get_origin(_inner_type(model.model_fields[name].annotation)) is dict:
-            given[name] = split_options(value, f"{_flags(model, name)[0]}: ")
+        if get_origin(inner_type(model.model_fields[name].annotation)) is dict:
+            given[name] = split_options(value, f"{flags_of(model, name)[0]}: ")
     try:
         return model(**given)
     except OptionError as err:
-        raise PrerequisiteError(f"{_flags(model, err.name)[-1]}: {err.fault}") from None
+        raise PrerequisiteError(f"{flags_of(model, err.name)[-1]}: {err.fault}") from None
 
 
 def collect(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -316,128 +226,3 @@ def parse_config(options: Mapping[str, Any]) -> RunConfig:
     from talm_sim.runs.resolve import load_config  # not at the top: a help page builds no config
 
     return load_config(options.get("config"), **collect(options))
-
-
-def options_of(model: type[BaseModel]) -> Iterator[ConfigOption]:
-    """Make the options of all fields; Click itself checks bounds, and a field with a flag per value becomes several options."""
-    for name, field in model.model_fields.items():
-        extra = field.json_schema_extra
-        assert isinstance(extra, dict)
-        flags = extra["flags"]
-        assert isinstance(flags, dict)
-        if not flags:
-            yield option_of(model, name, bounded=True)
-        for value, text in flags.items():
-            yield ConfigOption([f"--{value}", name], flag_value=value, section="", help=str(text))
-
-
-def config_options(*names: str) -> Callable[[click.Command], click.Command]:
-    """Give a command about stored runs some options of a new run; each reads its variable."""
-
-    def add(command: click.Command) -> click.Command:
-        command.params += [option_of(RunConfig, name, stored=True, flag=True) for name in names]
-        return command
-
-    return add
-
-
-def option_of(
-    model: type[BaseModel], name: str, *, stored: bool = False, bounded: bool = False, section: str = "", flag: bool = False
-) -> ConfigOption:
-    """Make the option of one field.
-
-    Args:
-        model: The options model.
-        name: Its field.
-        stored: Whether it overrides a stored value, so that no default is shown and Click itself reads the environment.
-        bounded: Whether Click itself sees to the field's bounds and shows them; else only the model does, which knows where a value came from.
-        section: Title on the help page; that of the field's scope by default.
-        flag: Whether it has a flag here, even if a new run has none for it.
-    """
-    field = model.model_fields[name]
-    extra = field.json_schema_extra
-    assert isinstance(extra, dict)
-    *short, long = _flags(model, name)
-    declarations = [name, *short, long]
-    settings: dict[str, Any] = {
-        "help": field.description,
-        "metavar": extra["metavar"] or None,
-        "envvar": ENV_PREFIX + name.upper(),
-        "section": section or SECTIONS[scope_of(model, name)],
-        "rare": bool(extra["rare"]),
-        "places": "" if flag or has_flag(model, name) else _places(name, stored=stored),
-        "shown_default": "" if stored or "[default: " in (field.description or "") else _format_default(field.default),
-        "reads_environment": stored,
-        "default": None,
-        "required": field.is_required(),
-    }
-    kind = _inner_type(field.annotation)
-    if kind is bool:
-        declarations[-1] = f"{long}/--no-{long[2:]}"
-        settings |= {"shown_default": str(field.default), "metavar": None}
-    elif get_origin(kind) in (tuple, dict):
-        settings["multiple"] = True
-    elif get_origin(kind) is Literal:
-        settings["type"] = click.Choice([str(choice) for choice in get_args(kind)])
-    elif isinstance(kind, type) and issubclass(kind, Enum):
-        settings["type"] = click.Choice([str(member.value) for member in kind])
-    elif kind is Path:
-        settings["type"] = click.Path(path_type=Path)
-    else:
-        settings |= {"type": _range(kind, field) if bounded else kind, "metavar": extra["metavar"] or name.upper().replace("_", "-")}
-    if "type" not in settings or kind is str or extra["metavar"] == "RUN":
-        settings["shell_complete"] = completer_for(name, str(extra.get("complete", "")), several=takes_several(field))
-    return ConfigOption(declarations, **settings)
-
-
-def _flags(model: type[BaseModel], name: str) -> list[str]:
-    """Return the flags of a field: a short one if it has one, and the long one, made of its name unless it has its own."""
-    extra = model.model_fields[name].json_schema_extra
-    own = str(extra["flag"]) if isinstance(extra, dict) and extra["flag"] else ""
-    if own.startswith("--"):
-        return [own]
-    return [*([own] if own else []), "--" + name.replace("_", "-")]
-
-
-def _places(name: str, *, stored: bool) -> str:
-    """Return where an option without a flag is set, as a line with a place for its value; a command on a stored run reads no file."""
-    file = f"in the file of --config ({name} = {{value}}), or " if not stored else ""
-    return f"--{name.replace('_', '-')} is set {file}as {ENV_PREFIX}{name.upper()}"
-
-
-def _is_number(value: Any) -> bool:
-    with contextlib.suppress(ValueError):
-        return isinstance(value, str) and math.isfinite(float(value))
-    return False
-
-
-def fields_without_flags(task: Any) -> Iterator[tuple[str, str]]:
-    """Yield the name and the help of each option of a run that has no flag, shared ones and the task's."""
-    for model in (RunConfig, task.options):
-        for name, field in model.model_fields.items():
-            if name != "options" and not has_flag(model, name):
-                default = option_of(model, name).shown_default
-                yield name, f"{field.description}{f'  [default: {default}]' if default else ''}"
-
-
-def _range(kind: Any, field: FieldInfo) -> Any:
-    """Return the type of a number within the field's bounds; any other type unchanged."""
-    bounds = {sign: value for mark in field.metadata for sign in ("ge", "gt", "le") if (value := getattr(mark, sign, None)) is not None}
-    if not bounds:
-        return kind
-    number = click.IntRange if kind is int else click.FloatRange
-    return number(bounds.get("ge", bounds.get("gt")), bounds.get("le"), min_open="gt" in bounds)
-
-
-def _inner_type(annotation: Any) -> Any:
-    """Return the type without `| None` and what pydantic checks beyond it."""
-    if get_origin(annotation) in (Union, types.UnionType):
-        annotation = next(part for part in get_args(annotation) if part is not type(None))
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-
-
-def _format_default(default: Any) -> str:
-    """Return the default as the help page shows it; empty if there is none."""
-    if default is PydanticUndefined or default in (None, (), {}):
-        return ""
-    return str(default.value if isinstance(default, Enum) else default)

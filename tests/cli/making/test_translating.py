@@ -135,7 +135,7 @@ def test_sixty_requests_are_translated_run_and_compared(talm: Talm, task: str, g
     code, out, err = talm("scenarios", "translate", "english.jsonl", "--to", "vi", *MODEL, "--out", "made", "--live", "--json")
     assert code == 0 and json.loads(out)["dialogues"] == {"kept": 60, "given_up": 0}
     assert talm("scenarios", "check", "--task", task, "--scenarios", "made/items.jsonl")[0] == 0
-    play = ("run", "--task", task, "--model", "sim/oracle", "-q", *(("--live") if task == "talm" else ()))
+    play = ("run", "--task", task, "--model", "sim/oracle", "-q", *(("--live",) if task == "talm" else ()))
     for name, file in (("english", "english.jsonl"), ("translated", "made/items.jsonl")):
         code, out, err = talm(*play, "--scenarios", file, "--run-id", name)
         assert code == 0, err
