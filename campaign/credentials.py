@@ -238,32 +238,9 @@ def _replayed_alike(live: Ran, again: Ran) -> Iterator[str]:
         yield f"a replay gives another table: {again.err[-200:]}"
 
 
-def _options(rng: random.Random, folder: Path, names: Sequence[str]) -> Iterator[str]:
-    """`-M` of each spelling is refused in a line, and nothing is written."""
-    folder.mkdir()
-    for name in names:
-        value = _token(rng, 20)
-        plain = name.partition("{")[0]
-        option = f"{plain}={value}" if plain == name else f"{plain}={name[len(plain) :]}".replace("@", value)
-        env = {"EVIL_BASE_URL": "http://127.0.0.1:1/v1"}
-        ran = talm("run", "--split", "perfect", "--limit", "1", "--model", "openai-api/evil/m", "-M", option, scratch=folder, env=env)
-        written = [path.name for path in folder.iterdir() if path.name != "home"]
-        if ran.code != 2 or value in ran.out + ran.err or ran.err.count("\n") != 1 or "environment variable" not in ran.err or written:
-            yield f"-M {option}: exit {ran.code}, {ran.err[:200]!r}, written: {written}"
-
-
-OPTIONS: Final = (
-    "api-key", "x-api-key", "api.key", "token", "key", "auth", "access-token", "bearer", "pwd", "passwd", "hf_token", "API_KEY", "clientSecret",
-    'extra_headers{"Authorization": "Bearer @"}', 'default_headers{"X-Api-Key": "@"}', 'extra_query{"key": "@"}',
-    'extra_body{"a": [{"token": "@"}]}',
-)  # fmt: skip
-
-
 def plant(count: int, rng: random.Random, scratch: Path) -> Outcome:
     """Run against servers that echo secrets, and seek these in all that was written."""
-    options = rng.sample(OPTIONS, min(len(OPTIONS), max(1, count // 6)))
-    planted = _all(count - len(options), rng)
-    failures = [*_options(rng, scratch / "options", options)]
+    planted, failures = _all(count, rng), list[str]()
     batches = [planted[start : start + BATCH] for start in range(0, len(planted), BATCH)]
     for number, batch in enumerate(batches):
         failures += _batch(batch, ("chat", "messages")[number % 2], rng, scratch / f"{number}")
@@ -271,4 +248,4 @@ def plant(count: int, rng: random.Random, scratch: Path) -> Outcome:
     return Outcome(count, failures, {"beside them keys and passwords": str(2 * len(batches)), "checkpoints read": str(checkpoints)})
 
 
-PARTS = (Part("secrets", "secrets planted in the environment, options, addresses and answers", "secrets", 100, 12, plant),)
+PARTS = (Part("secrets", "secrets planted in the environment, addresses and answers", "secrets", 100, 12, plant),)

@@ -7,16 +7,14 @@ import random
 import shutil
 import sqlite3
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from campaign.base import ROOT, Outcome, Part, Ran, start, talm
+from campaign.base import Outcome, Part, Ran, start, talm
 from campaign.worker import Worker, working
-from talm_sim.runs.stored_run import load_run
 
 __all__ = ["PARTS"]
 
@@ -216,55 +214,8 @@ def _play_log(count: int, rng: random.Random, scratch: Path) -> Outcome:
     return tally.outcome(incomplete_and_said=f"{said:,}")
 
 
-def _play_cassettes(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    """Damage the recordings that a run replays, as archives and as loose files; a miss is a failed episode, which is said."""
-    tally, model = _Tally(), next(path.parent.name for path in sorted((ROOT / "cassettes").glob("*--*/perfect.zip")))
-    zips, loose = scratch / "zips", scratch / "loose"
-    for folder in ("tools", model):
-        (zips / folder).mkdir(parents=True)
-        shutil.copy(ROOT / "cassettes" / folder / "perfect.zip", zips / folder)
-    for settings in (ROOT / "cassettes" / model).glob("*.settings.json"):
-        shutil.copy(settings, zips / model)
-    talm("export", "cassettes", "--from", zips, "--to", loose, scratch=scratch)
-    words = ("run", "--split", "perfect", "--limit", "4", "--run-id", "r", "-q", "--run-dir")
-    with working(scratch) as worker:
-        expected: dict[Path, str] = {}
-        for base in (zips, loose):
-            worker.talm(*words, scratch / f"of-{base.name}", "--cassettes", base)
-            expected[base] = worker.talm("report", scratch / f"of-{base.name}" / "r", "--json").out
-        used = {scenario.id for scenario in load_run(scratch / "of-zips" / "r").scenarios()}
-        for base in (zips, loose):
-            for _, case, run in _cases(count // 2, base, scratch, worker):
-                files = [file for file in sorted(case.rglob("*.*")) if file.suffix == ".zip" or used & {file.stem, file.parent.name}]
-                files = [file for file in files if file.is_file()]
-                file = rng.choice(files)
-                how = _damaged_archive(file, rng) if file.suffix == ".zip" else _damaged(file, rng)
-                ran = run(*words, case / "runs", "--cassettes", case)
-                report = run("report", case / "runs" / "r", "--json").out if ran.code == 0 else ""
-                tally.add(f"{base.name}: {how}", ran, silent=ran.code == 0 and report != expected[base])
-                tally.tried += 1
-    return tally.outcome()
-
-
-def _damaged_archive(file: Path, rng: random.Random) -> str:
-    """Damage an archive, or one entry of it with the archive sound."""
-    if rng.random() < 0.5:
-        return _damaged(file, rng)
-    with zipfile.ZipFile(file) as archive:
-        entries = {name: archive.read(name) for name in archive.namelist()}
-    name = rng.choice(sorted(name for name, data in entries.items() if data))
-    data = bytearray(entries[name])
-    how = rng.choice(_DAMAGES)(data, rng)
-    entries[name] = bytes(data)
-    with zipfile.ZipFile(file, "w") as archive:
-        for entry, content in entries.items():
-            archive.writestr(entry, content)
-    return f"{file.name}: {name}: {how}"
-
-
 PARTS = (
     Part("damage-db", "run.db of a sealed run: bits, bytes, pages, length", "damages", 400, 24, _of_a_file("run.db")),
     Part("damage-json", "run.json of a sealed run", "damages", 240, 12, _of_a_file("run.json")),
-    Part("damage-cassettes", "recordings that are replayed, in archives and loose", "damages", 160, 8, _play_cassettes),
     Part("damage-log", "the log of a killed run: reported, and repaired by resume and judge", "damages", 120, 4, _play_log),
 )
