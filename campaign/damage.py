@@ -10,17 +10,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from campaign.base import Outcome, Part, Ran, start, talm
-from campaign.worker import Worker, working
 
 __all__ = ["PARTS"]
 
 _PAGE: Final = 4096
-_THROUGH_THE_PROGRAM: Final = 40
-"""Every so many cases one goes through the real program."""
 _CASE: Final = "case"
 """Name of the folder that is damaged; a run is called what its folder is called."""
 _SHORT_RUN: Final = ("run", "--split", "perfect,underspecified", "--limit", "12", "--model", "sim/oracle", "--replay", "-q")
@@ -129,43 +127,40 @@ class _Tally:
         return Outcome(self.tried, self.failures, {**{name: f"{number:,}" for name, number in sorted(self.ends.items())}, **figures})
 
 
-def _cases(count: int, base: Path, scratch: Path, worker: Worker) -> Iterator[tuple[int, Path, Callable[..., Ran]]]:
-    """So many fresh copies of a folder, each with what runs the program on it."""
+def _cases(count: int, base: Path, scratch: Path) -> Iterator[tuple[int, Path]]:
+    """So many fresh copies of a folder."""
     for number in range(count):
         case = scratch / _CASE
         shutil.rmtree(case, ignore_errors=True)
         shutil.copytree(base, case)
-
-        def real(*args: str | Path) -> Ran:
-            return talm(*args, scratch=scratch)
-
-        yield number, case, real if number % _THROUGH_THE_PROGRAM == 7 else worker.talm
-
-
-def _made(scratch: Path, name: str = "base", where: str = "runs") -> Path:
-    """A finished run."""
-    ran = talm(*_SHORT_RUN, "--run-dir", where, "--run-id", name, scratch=scratch, seconds=120)
-    if ran.code != 0:
-        raise RuntimeError(f"the run that is to be damaged failed: {ran.err}")
-    return scratch / where / name
+        yield number, case
 
 
 def _of_a_file(name: str) -> Callable[[int, random.Random, Path], Outcome]:
     """Damage one file of a finished run; its report is the same, or refused in one line."""
 
     def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
-        base, tally = _made(scratch, _CASE), _Tally()
-        with working(scratch) as worker:
-            expected = worker.talm("report", base, "--json").out
-            for number, case, run in _cases(count, base, scratch, worker):
-                rows = name == "run.db" and number % 4 == 0
-                how = (_damaged_rows if rows else _damaged)(case / name, rng)
-                ran = run("report", case, "--json")
-                tally.add(how, ran, silent=ran.code == 0 and ran.out != expected)
-                tally.tried += 1
-                if number % 5 == 0:
-                    verb = rng.choice((["show", case], ["judge", case, "-q"], ["resume", case, "-q"], ["runs", "list", "--run-dir", scratch]))
-                    tally.add(how, run(*verb), silent=False)
+        run, tally = partial(talm, scratch=scratch, warm=True), _Tally()
+        base = scratch / "runs" / _CASE
+        made = run(*_SHORT_RUN, "--run-dir", "runs", "--run-id", _CASE)
+        if made.code:
+            return Outcome(0, [f"the run that is to be damaged failed: {made.err}"])
+        expected = run("report", base, "--json").out
+        for number, case in _cases(count, base, scratch):
+            rows = name == "run.db" and number % 4 == 0
+            how = (_damaged_rows if rows else _damaged)(case / name, rng)
+            ran = run("report", case, "--json")
+            tally.add(how, ran, silent=ran.code == 0 and ran.out != expected)
+            tally.tried += 1
+            if number % 5 == 0:
+                looks = (
+                    ["show", f"{case}"],
+                    ["judge", f"{case}", "-q"],
+                    ["resume", f"{case}", "-q"],
+                    ["runs", "list", "--run-dir", f"{scratch}"],
+                )
+                verb = rng.choice(looks)
+                tally.add(how, run(*verb), silent=False)
         return tally.outcome()
 
     return play
@@ -186,29 +181,29 @@ def _killed(scratch: Path, number: int, rng: random.Random) -> Path:
 
 
 def _play_log(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    whole = talm(*_SHORT_RUN, "--run-dir", "whole", "--run-id", "whole", *_TWICE, scratch=scratch, seconds=120)
+    run = partial(talm, scratch=scratch, warm=True)
+    whole = run(*_SHORT_RUN, "--run-dir", "whole", "--run-id", "whole", *_TWICE)
     tally, said = _Tally(), 0
-    with working(scratch) as worker:
-        full = json.loads(worker.talm("report", scratch / "whole/whole", "--json").out)
-        for killed in range(-(-count // 20)):
-            base = _killed(scratch, killed, rng)
-            if not (base / "run.db-wal").exists():
-                continue  # it was done before it was killed
-            for record in full:
-                record["run"] = _CASE
-            for _, case, run in _cases(min(20, count - tally.tried), base, scratch, worker):
-                how = f"{base.name}: {_damaged(case / 'run.db-wal', rng)}"
-                ran = run("report", case)
-                # Fewer results are no fault of a killed run, where the report says what is missing and how to go on.
-                told = "was not closed properly" in ran.err and ("not finished" in ran.out or "without a verdict" in ran.out)
-                said += ran.code == 0 and told
-                same = ran.code == 0 and "not finished" not in ran.out and json.loads(run("report", case, "--json").out) == full
-                tally.add(how, ran, silent=ran.code == 0 and not told and not same)
-                tally.tried += 1
-                for verb in ("resume", "judge"):
-                    tally.add(how, run(verb, case, "-q"), silent=False)
-                ran = run("report", case, "--json")
-                tally.add(f"{how}: resumed", ran, silent=ran.code != 0 or json.loads(ran.out) != full)
+    full = json.loads(run("report", scratch / "whole/whole", "--json").out)
+    for killed in range(-(-count // 20)):
+        base = _killed(scratch, killed, rng)
+        if not (base / "run.db-wal").exists():
+            continue  # it was done before it was killed
+        for record in full:
+            record["run"] = _CASE
+        for _, case in _cases(min(20, count - tally.tried), base, scratch):
+            how = f"{base.name}: {_damaged(case / 'run.db-wal', rng)}"
+            ran = run("report", case)
+            # Fewer results are no fault of a killed run, where the report says what is missing and how to go on.
+            told = "was not closed properly" in ran.err and ("not finished" in ran.out or "without a verdict" in ran.out)
+            said += ran.code == 0 and told
+            same = ran.code == 0 and "not finished" not in ran.out and json.loads(run("report", case, "--json").out) == full
+            tally.add(how, ran, silent=ran.code == 0 and not told and not same)
+            tally.tried += 1
+            for verb in ("resume", "judge"):
+                tally.add(how, run(verb, case, "-q"), silent=False)
+            ran = run("report", case, "--json")
+            tally.add(f"{how}: resumed", ran, silent=ran.code != 0 or json.loads(ran.out) != full)
     if whole.code != 0:
         tally.failures.append(f"the unbroken run failed: {whole.err}")
     return tally.outcome(incomplete_and_said=f"{said:,}")

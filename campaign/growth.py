@@ -20,6 +20,7 @@ from typing import Final
 from campaign.base import Outcome, Part
 from campaign.pumped import patterns_near, pumped, written
 from campaign.readers import READERS, Reader
+from talm_sim.errors import PrerequisiteError, ToolError
 
 __all__ = ["LENGTH", "PARTS", "fault_of", "seconds"]
 
@@ -32,8 +33,8 @@ _QUICK_SECONDS: Final = 0.020
 _GIVEN_UP: Final = 2.0
 """Seconds after which a reader is stopped; regular expressions hear signals, too."""
 _TRIES: Final = 6
-
-
+_REFUSALS: Final = (ValueError, RecursionError, PrerequisiteError, ToolError, OSError)
+"""How a reader may refuse a text."""
 _TEXTS_EACH: Final = 500
 """In the full form, and for a reader whose module has changed since it last read so many."""
 _WHOLE: Final = Path(__file__).with_name("read_whole.json")
@@ -115,7 +116,7 @@ def seconds(reader: Reader, text: str) -> float:
     began = thread_time()
     try:
         signal.setitimer(signal.ITIMER_VIRTUAL, _GIVEN_UP)
-        with contextlib.suppress(*reader.refusals):
+        with contextlib.suppress(*_REFUSALS):
             reader.read(text)
     except _TooLong:
         return max(_GIVEN_UP, thread_time() - began)
