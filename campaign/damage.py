@@ -210,7 +210,7 @@ def _play_log(count: int, rng: random.Random, scratch: Path) -> Outcome:
 
 
 PARTS = (
-    Part("damage-db", "run.db of a sealed run: bits, bytes, pages, length", "damages", 400, 24, _of_a_file("run.db")),
-    Part("damage-json", "run.json of a sealed run", "damages", 240, 12, _of_a_file("run.json")),
+    Part("damage-db", "run.db of a sealed run: bits, bytes, pages, length", "damages", 400, 16, _of_a_file("run.db")),
+    Part("damage-json", "run.json of a sealed run", "damages", 240, 8, _of_a_file("run.json")),
     Part("damage-log", "the log of a killed run: reported, and repaired by resume and judge", "damages", 120, 4, _play_log),
 )

@@ -128,4 +128,6 @@ def seconds(reader: Reader, text: str) -> float:
     return thread_time() - began
 
 
-PARTS: Final = (Part("growth", "time against length, in all that reads foreign texts", "texts", _TEXTS_EACH * len(READERS), 700, play),)
+PARTS: Final = (
+    Part("growth", "time against length, in all that reads foreign texts", "texts", _TEXTS_EACH * len(READERS), 4 * len(READERS), play),
+)
