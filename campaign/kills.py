@@ -163,8 +163,7 @@ class Story:
         except PrerequisiteError as err:
             self._fail(f"cannot be read: {err}")
             return
-        lost = set(told) - there
-        if lost:
+        if lost := set(told) - there:
             self._fail(f"lost: {sorted(lost)[:3]}")
         self._saved += sum("saved: I would" in line and "not saved" not in line for line in session.lines)
 

@@ -37,14 +37,13 @@ _LIVE_MARKDOWN: Final = re.compile(r"<[a-zA-Z/!]|(?<!\\)\]\(|(?<!\\)!\[|(?<!\\)\
 def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
     """Put each payload wherever a run holds text, and print that run in every way there is."""
     chosen = rng.sample(PAYLOADS, min(count, len(PAYLOADS)))
-    outcome = Outcome(tried=0)
+    outcome = Outcome(len(chosen))
     os.environ.update(environment(scratch, {"PAGER": "cat", "TERM": "xterm-256color"}))
     plain = _signature(_printed(scratch / "harmless", "harmless"))
     for number, payload in enumerate(chosen):
         found = _printed(scratch / f"payload-{number}", payload)
         for name, fault in _faults(found, plain):
             outcome.failures.append(f"{name}: {fault}: payload {payload!a}")
-        outcome.tried += 1
     outcome.figures = {"outputs of each": f"{len(found)}"}
     return outcome
 
@@ -125,8 +124,7 @@ def _faults(found: dict[str, str], plain: dict[str, set[str]]) -> Iterator[tuple
         if text.startswith("Traceback"):
             yield name, text[:200]
             continue
-        acts = _ACTS.search(text)
-        if acts:
+        if acts := _ACTS.search(text):
             yield name, f"holds {acts[0]!a} after {text[max(0, acts.start() - 20) : acts.start()]!a}"
         check = _CHECKS.get(name)
         if check is not None and (fault := check(text)):
