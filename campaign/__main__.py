@@ -117,7 +117,7 @@ def _print(results: list[dict[str, Any]], seed: int) -> None:
         table.add_column(head, justify="right" if head in {"tried", "failed", "s"} else "left")
     for result in results:
         facts = "; ".join(f"{name} {value}" for name, value in result["figures"].items())
-        words = result["skipped"] or ". ".join(filter(None, (result["what"], facts)))
+        words = ". ".join(filter(None, (result["what"], facts)))
         cells = (result["part"], f"{result['tried']:,}", str(len(result["failures"])), escape(words), f"{result['seconds']:.0f}")
         table.add_row(*cells)
     console.print(table)

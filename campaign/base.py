@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from tests.warm import warm_python
+
 __all__ = ["ROOT", "Outcome", "Part", "Ran", "environment", "start", "talm"]
 
 ROOT: Final = Path(__file__).parents[1]
@@ -29,13 +31,11 @@ class Outcome:
         tried: Cases that were tried.
         failures: One line a failed case, with what is needed to repeat it.
         figures: What is printed beside, by name.
-        skipped: Why nothing was tried, where nothing was.
     """
 
     tried: int
     failures: list[str] = field(default_factory=list)
     figures: dict[str, str] = field(default_factory=dict)
-    skipped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,11 @@ def start(
     stdin: int = subprocess.DEVNULL,
     stdout: int = subprocess.DEVNULL,
     stderr: int = subprocess.DEVNULL,
+    python: str = sys.executable,
 ) -> subprocess.Popen[bytes]:
     """Start the program in `scratch`, in a process group of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "talm_sim", *map(str, args)],
+        [python, "-m", "talm_sim", *map(str, args)],
         cwd=scratch,
         env=environment(scratch, env),
         stdin=stdin,
@@ -118,21 +119,20 @@ def start(
     )
 
 
-def talm(*args: str | Path, scratch: Path, given: str = "", env: Mapping[str, str] | None = None, seconds: float = 180.0) -> Ran:
+def talm(*args: str | Path, scratch: Path, env: Mapping[str, str] | None = None, seconds: float = 180.0, warm: bool = False) -> Ran:
     """Run `talm-sim ARGS` to its end.
 
     Args:
         args: The command line without the program.
         scratch: Where it runs.
-        given: Its standard input.
         env: Variables besides those of `environment`.
         seconds: After so long it is killed, with all that it started.
+        warm: In a Python that has imported already what it needs; its memory is not known.
     """
     began = time.monotonic()
-    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        stdin.write(given.encode())
-        stdin.seek(0)
-        child = start(args, scratch, env=env, stdin=stdin.fileno(), stdout=out.fileno(), stderr=err.fileno())
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        python = warm_python() if warm else sys.executable
+        child = start(args, scratch, env=env, stdout=out.fileno(), stderr=err.fileno(), python=python)
         code, memory = _end_of(child, began + seconds)
         took = time.monotonic() - began
         texts = []

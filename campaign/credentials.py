@@ -12,12 +12,12 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from itertools import takewhile
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from campaign.base import Outcome, Part, Ran, talm
+from campaign.base import Outcome, Part, talm
 from campaign.servers import MODELS, TURNS, Play, http, serve
 
 __all__ = ["PARTS"]
@@ -53,14 +53,6 @@ def _of_environment(rng: random.Random) -> Iterator[Planted]:
                  "HF_TOKEN", "SVC_ACCESS_TOKEN", "MAIL_PASSWD"):  # fmt: skip
         value = rng.choice((_token(rng, 24), _token(rng, 9), _token(rng, 30, LETTERS + "/+=-_."), _token(rng, 12, "abc \"'\\é!")))
         yield Planted(f"environment {name}", value, ((name, value),))
-    for name, form in (
-        ("ftp_proxy", "http://me:{}@proxy:1"),
-        ("DATABASE_URL", "postgres://me:{}@db/x"),
-        ("OTHER_BASE_URL", "http://h/v1?api_key={}"),
-        ("MANY_BASE_URL", "http://h/v1,http://me:{}@i/v1"),
-    ):
-        value = _token(rng, 14)
-        yield Planted(f"address in {name}", value, ((name, form.format(value)),))
 
 
 def _of_shape(rng: random.Random) -> Iterator[Planted]:
@@ -79,20 +71,8 @@ def _of_shape(rng: random.Random) -> Iterator[Planted]:
 
 
 def _named(rng: random.Random) -> Iterator[Planted]:
-    for name in (
-        "api_key",
-        "apiKey",
-        "access_token",
-        "x-api-key",
-        "client_secret",
-        "authorization",
-        "token",
-        "auth",
-        "credentials",
-        "secret",
-        "refreshToken",
-        "session_token",
-    ):
+    names = "api_key apiKey access_token x-api-key client_secret authorization token auth credentials secret refreshToken session_token"
+    for name in names.split():
         yield Planted(f"argument {name}", _token(rng, 20), named=name)
 
 
@@ -206,69 +186,32 @@ def _batch(planted: list[Planted], protocol: str, rng: random.Random, folder: Pa
         env = {"EVIL_BASE_URL": f"{address}/v1", "EVIL_API_KEY": key, "ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": key}
         env |= {name: value for one in planted for name, value in one.variables}
         env |= {"TALM_SIM_MAX_RETRIES": "1", "TALM_SIM_MAX_EPISODES": "1", "TALM_SIM_FAIL_FAST": "false"}
-        common = ("--split", "underspecified", "--limit", str(EPISODES), "--model", MODELS[protocol])
-        ran = [talm("run", *common, "--run-id", "kept", "--record", "--cassettes", "recordings", scratch=folder, env=env)]
-        ran += [talm("run", *common, "--run-id", "asked", "--human", "terminal", scratch=folder, env=env)]
+        run = partial(talm, scratch=folder, env=env, warm=True)
+        common = ("run", "--split", "underspecified", "--limit", str(EPISODES), "--model", MODELS[protocol], "--run-id")
+        tapes = ("--cassettes", "recordings")
+        ran = [run(*common, "kept", "--record", *tapes), run(*common, "asked", "--human", "terminal")]
         server.play = _failing(planted)
-        ran += [talm("run", *common, "--run-id", "failed", "--display", "json", scratch=folder, env=env | {"TALM_SIM_LOG_LEVEL": "debug"})]
+        ran.append(run(*common, "failed", "--display", "json", env=env | {"TALM_SIM_LOG_LEVEL": "debug"}))
         heard = len(server.heard)
-        ran += [talm("run", *common, "--run-id", "again", "--replay", "--cassettes", "recordings", scratch=folder, env=env)]
+        ran.append(run(*common, "again", "--replay", *tapes))
         if len(server.heard) != heard:
             yield "a replay asked the server"
-    for words in (
-        ("report", "kept", "failed", "--html", "r.html"),
-        ("report", "kept", "--csv", "--rows"),
-        ("report", "kept", "--json"),
-        ("show", "kept", "--json"),
-    ):
-        ran.append(talm(*words, scratch=folder, env=env))
-    ran += [talm("models", "list", scratch=folder, env=env), talm("doctor", scratch=folder, env=env)]
+    looks = ("report kept failed --html r.html", "report kept --csv --rows", "report kept --json", "show kept --json", "models list", "doctor")
+    ran += [run(*words.split()) for words in looks]
     yield from (f"{' '.join(one.command)[:80]}: {one.wrong}" for one in ran if one.wrong)
-    yield from _replayed_alike(ran[0], ran[3])
     places = [*_bytes_of(folder), *((f"output of {' '.join(one.command[:4])}", (one.out + one.err).encode()) for one in ran)]
     yield from _sought(planted, places)
     if not any(place.startswith("recordings/") for place, _ in places):
         yield f"nothing was recorded: {ran[0].err[-300:]}"
 
 
-def _replayed_alike(live: Ran, again: Ran) -> Iterator[str]:
-    """A table is the same live and replayed; the notes below it say which it was, and what it took."""
-    tables = [list(takewhile(lambda line: "model:" not in line, one.out.splitlines())) for one in (live, again)]
-    if tables[0] != tables[1] or not tables[0]:
-        yield f"a replay gives another table: {again.err[-200:]}"
-
-
-def _options(rng: random.Random, folder: Path, names: Sequence[str]) -> Iterator[str]:
-    """`-M` of each spelling is refused in a line, and nothing is written."""
-    folder.mkdir()
-    for name in names:
-        value = _token(rng, 20)
-        plain = name.partition("{")[0]
-        option = f"{plain}={value}" if plain == name else f"{plain}={name[len(plain) :]}".replace("@", value)
-        env = {"EVIL_BASE_URL": "http://127.0.0.1:1/v1"}
-        ran = talm("run", "--split", "perfect", "--limit", "1", "--model", "openai-api/evil/m", "-M", option, scratch=folder, env=env)
-        written = [path.name for path in folder.iterdir() if path.name != "home"]
-        if ran.code != 2 or value in ran.out + ran.err or ran.err.count("\n") != 1 or "environment variable" not in ran.err or written:
-            yield f"-M {option}: exit {ran.code}, {ran.err[:200]!r}, written: {written}"
-
-
-OPTIONS: Final = (
-    "api-key", "x-api-key", "api.key", "token", "key", "auth", "access-token", "bearer", "pwd", "passwd", "hf_token", "API_KEY", "clientSecret",
-    'extra_headers{"Authorization": "Bearer @"}', 'default_headers{"X-Api-Key": "@"}', 'extra_query{"key": "@"}',
-    'extra_body{"a": [{"token": "@"}]}',
-)  # fmt: skip
-
-
 def plant(count: int, rng: random.Random, scratch: Path) -> Outcome:
     """Run against servers that echo secrets, and seek these in all that was written."""
-    options = rng.sample(OPTIONS, min(len(OPTIONS), max(1, count // 6)))
-    planted = _all(count - len(options), rng)
-    failures = [*_options(rng, scratch / "options", options)]
+    planted, failures = _all(count, rng), list[str]()
     batches = [planted[start : start + BATCH] for start in range(0, len(planted), BATCH)]
     for number, batch in enumerate(batches):
         failures += _batch(batch, ("chat", "messages")[number % 2], rng, scratch / f"{number}")
-    checkpoints = len(list(scratch.rglob("checkpoints.db")))
-    return Outcome(count, failures, {"beside them keys and passwords": str(2 * len(batches)), "checkpoints read": str(checkpoints)})
+    return Outcome(count, failures, {"beside them keys and passwords": str(2 * len(batches))})
 
 
-PARTS = (Part("secrets", "secrets planted in the environment, options, addresses and answers", "secrets", 100, 12, plant),)
+PARTS = (Part("secrets", "secrets planted in the environment, addresses and answers", "secrets", 100, 12, plant),)

@@ -7,22 +7,18 @@ import random
 import shutil
 import sqlite3
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from campaign.base import ROOT, Outcome, Part, Ran, start, talm
-from campaign.worker import Worker, working
-from talm_sim.runs.stored_run import load_run
+from campaign.base import Outcome, Part, Ran, start, talm
 
 __all__ = ["PARTS"]
 
 _PAGE: Final = 4096
-_THROUGH_THE_PROGRAM: Final = 40
-"""Every so many cases one goes through the real program."""
 _CASE: Final = "case"
 """Name of the folder that is damaged; a run is called what its folder is called."""
 _SHORT_RUN: Final = ("run", "--split", "perfect,underspecified", "--limit", "12", "--model", "sim/oracle", "--replay", "-q")
@@ -131,43 +127,40 @@ class _Tally:
         return Outcome(self.tried, self.failures, {**{name: f"{number:,}" for name, number in sorted(self.ends.items())}, **figures})
 
 
-def _cases(count: int, base: Path, scratch: Path, worker: Worker) -> Iterator[tuple[int, Path, Callable[..., Ran]]]:
-    """So many fresh copies of a folder, each with what runs the program on it."""
+def _cases(count: int, base: Path, scratch: Path) -> Iterator[tuple[int, Path]]:
+    """So many fresh copies of a folder."""
     for number in range(count):
         case = scratch / _CASE
         shutil.rmtree(case, ignore_errors=True)
         shutil.copytree(base, case)
-
-        def real(*args: str | Path) -> Ran:
-            return talm(*args, scratch=scratch)
-
-        yield number, case, real if number % _THROUGH_THE_PROGRAM == 7 else worker.talm
-
-
-def _made(scratch: Path, name: str = "base", where: str = "runs") -> Path:
-    """A finished run."""
-    ran = talm(*_SHORT_RUN, "--run-dir", where, "--run-id", name, scratch=scratch, seconds=120)
-    if ran.code != 0:
-        raise RuntimeError(f"the run that is to be damaged failed: {ran.err}")
-    return scratch / where / name
+        yield number, case
 
 
 def _of_a_file(name: str) -> Callable[[int, random.Random, Path], Outcome]:
     """Damage one file of a finished run; its report is the same, or refused in one line."""
 
     def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
-        base, tally = _made(scratch, _CASE), _Tally()
-        with working(scratch) as worker:
-            expected = worker.talm("report", base, "--json").out
-            for number, case, run in _cases(count, base, scratch, worker):
-                rows = name == "run.db" and number % 4 == 0
-                how = (_damaged_rows if rows else _damaged)(case / name, rng)
-                ran = run("report", case, "--json")
-                tally.add(how, ran, silent=ran.code == 0 and ran.out != expected)
-                tally.tried += 1
-                if number % 5 == 0:
-                    verb = rng.choice((["show", case], ["judge", case, "-q"], ["resume", case, "-q"], ["runs", "list", "--run-dir", scratch]))
-                    tally.add(how, run(*verb), silent=False)
+        run, tally = partial(talm, scratch=scratch, warm=True), _Tally()
+        base = scratch / "runs" / _CASE
+        made = run(*_SHORT_RUN, "--run-dir", "runs", "--run-id", _CASE)
+        if made.code:
+            return Outcome(0, [f"the run that is to be damaged failed: {made.err}"])
+        expected = run("report", base, "--json").out
+        for number, case in _cases(count, base, scratch):
+            rows = name == "run.db" and number % 4 == 0
+            how = (_damaged_rows if rows else _damaged)(case / name, rng)
+            ran = run("report", case, "--json")
+            tally.add(how, ran, silent=ran.code == 0 and ran.out != expected)
+            tally.tried += 1
+            if number % 5 == 0:
+                looks = (
+                    ["show", f"{case}"],
+                    ["judge", f"{case}", "-q"],
+                    ["resume", f"{case}", "-q"],
+                    ["runs", "list", "--run-dir", f"{scratch}"],
+                )
+                verb = rng.choice(looks)
+                tally.add(how, run(*verb), silent=False)
         return tally.outcome()
 
     return play
@@ -188,83 +181,36 @@ def _killed(scratch: Path, number: int, rng: random.Random) -> Path:
 
 
 def _play_log(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    whole = talm(*_SHORT_RUN, "--run-dir", "whole", "--run-id", "whole", *_TWICE, scratch=scratch, seconds=120)
+    run = partial(talm, scratch=scratch, warm=True)
+    whole = run(*_SHORT_RUN, "--run-dir", "whole", "--run-id", "whole", *_TWICE)
     tally, said = _Tally(), 0
-    with working(scratch) as worker:
-        full = json.loads(worker.talm("report", scratch / "whole/whole", "--json").out)
-        for killed in range(-(-count // 20)):
-            base = _killed(scratch, killed, rng)
-            if not (base / "run.db-wal").exists():
-                continue  # it was done before it was killed
-            for record in full:
-                record["run"] = _CASE
-            for _, case, run in _cases(min(20, count - tally.tried), base, scratch, worker):
-                how = f"{base.name}: {_damaged(case / 'run.db-wal', rng)}"
-                ran = run("report", case)
-                # Fewer results are no fault of a killed run, where the report says what is missing and how to go on.
-                told = "was not closed properly" in ran.err and ("not finished" in ran.out or "without a verdict" in ran.out)
-                said += ran.code == 0 and told
-                same = ran.code == 0 and "not finished" not in ran.out and json.loads(run("report", case, "--json").out) == full
-                tally.add(how, ran, silent=ran.code == 0 and not told and not same)
-                tally.tried += 1
-                for verb in ("resume", "judge"):
-                    tally.add(how, run(verb, case, "-q"), silent=False)
-                ran = run("report", case, "--json")
-                tally.add(f"{how}: resumed", ran, silent=ran.code != 0 or json.loads(ran.out) != full)
+    full = json.loads(run("report", scratch / "whole/whole", "--json").out)
+    for killed in range(-(-count // 20)):
+        base = _killed(scratch, killed, rng)
+        if not (base / "run.db-wal").exists():
+            continue  # it was done before it was killed
+        for record in full:
+            record["run"] = _CASE
+        for _, case in _cases(min(20, count - tally.tried), base, scratch):
+            how = f"{base.name}: {_damaged(case / 'run.db-wal', rng)}"
+            ran = run("report", case)
+            # Fewer results are no fault of a killed run, where the report says what is missing and how to go on.
+            told = "was not closed properly" in ran.err and ("not finished" in ran.out or "without a verdict" in ran.out)
+            said += ran.code == 0 and told
+            same = ran.code == 0 and "not finished" not in ran.out and json.loads(run("report", case, "--json").out) == full
+            tally.add(how, ran, silent=ran.code == 0 and not told and not same)
+            tally.tried += 1
+            for verb in ("resume", "judge"):
+                tally.add(how, run(verb, case, "-q"), silent=False)
+            ran = run("report", case, "--json")
+            tally.add(f"{how}: resumed", ran, silent=ran.code != 0 or json.loads(ran.out) != full)
     if whole.code != 0:
         tally.failures.append(f"the unbroken run failed: {whole.err}")
     return tally.outcome(incomplete_and_said=f"{said:,}")
 
 
-def _play_cassettes(count: int, rng: random.Random, scratch: Path) -> Outcome:
-    """Damage the recordings that a run replays, as archives and as loose files; a miss is a failed episode, which is said."""
-    tally, model = _Tally(), next(path.parent.name for path in sorted((ROOT / "cassettes").glob("*--*/perfect.zip")))
-    zips, loose = scratch / "zips", scratch / "loose"
-    for folder in ("tools", model):
-        (zips / folder).mkdir(parents=True)
-        shutil.copy(ROOT / "cassettes" / folder / "perfect.zip", zips / folder)
-    for settings in (ROOT / "cassettes" / model).glob("*.settings.json"):
-        shutil.copy(settings, zips / model)
-    talm("export", "cassettes", "--from", zips, "--to", loose, scratch=scratch)
-    words = ("run", "--split", "perfect", "--limit", "4", "--run-id", "r", "-q", "--run-dir")
-    with working(scratch) as worker:
-        expected: dict[Path, str] = {}
-        for base in (zips, loose):
-            worker.talm(*words, scratch / f"of-{base.name}", "--cassettes", base)
-            expected[base] = worker.talm("report", scratch / f"of-{base.name}" / "r", "--json").out
-        used = {scenario.id for scenario in load_run(scratch / "of-zips" / "r").scenarios()}
-        for base in (zips, loose):
-            for _, case, run in _cases(count // 2, base, scratch, worker):
-                files = [file for file in sorted(case.rglob("*.*")) if file.suffix == ".zip" or used & {file.stem, file.parent.name}]
-                files = [file for file in files if file.is_file()]
-                file = rng.choice(files)
-                how = _damaged_archive(file, rng) if file.suffix == ".zip" else _damaged(file, rng)
-                ran = run(*words, case / "runs", "--cassettes", case)
-                report = run("report", case / "runs" / "r", "--json").out if ran.code == 0 else ""
-                tally.add(f"{base.name}: {how}", ran, silent=ran.code == 0 and report != expected[base])
-                tally.tried += 1
-    return tally.outcome()
-
-
-def _damaged_archive(file: Path, rng: random.Random) -> str:
-    """Damage an archive, or one entry of it with the archive sound."""
-    if rng.random() < 0.5:
-        return _damaged(file, rng)
-    with zipfile.ZipFile(file) as archive:
-        entries = {name: archive.read(name) for name in archive.namelist()}
-    name = rng.choice(sorted(name for name, data in entries.items() if data))
-    data = bytearray(entries[name])
-    how = rng.choice(_DAMAGES)(data, rng)
-    entries[name] = bytes(data)
-    with zipfile.ZipFile(file, "w") as archive:
-        for entry, content in entries.items():
-            archive.writestr(entry, content)
-    return f"{file.name}: {name}: {how}"
-
-
 PARTS = (
-    Part("damage-db", "run.db of a sealed run: bits, bytes, pages, length", "damages", 400, 24, _of_a_file("run.db")),
-    Part("damage-json", "run.json of a sealed run", "damages", 240, 12, _of_a_file("run.json")),
-    Part("damage-cassettes", "recordings that are replayed, in archives and loose", "damages", 160, 8, _play_cassettes),
+    Part("damage-db", "run.db of a sealed run: bits, bytes, pages, length", "damages", 400, 16, _of_a_file("run.db")),
+    Part("damage-json", "run.json of a sealed run", "damages", 240, 8, _of_a_file("run.json")),
     Part("damage-log", "the log of a killed run: reported, and repaired by resume and judge", "damages", 120, 4, _play_log),
 )

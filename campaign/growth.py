@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
+import inspect
+import json
 import random
 import signal
 import sys
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from time import thread_time
 from types import FrameType
@@ -16,6 +20,7 @@ from typing import Final
 from campaign.base import Outcome, Part
 from campaign.pumped import patterns_near, pumped, written
 from campaign.readers import READERS, Reader
+from talm_sim.errors import PrerequisiteError, ToolError
 
 __all__ = ["LENGTH", "PARTS", "fault_of", "seconds"]
 
@@ -28,6 +33,12 @@ _QUICK_SECONDS: Final = 0.020
 _GIVEN_UP: Final = 2.0
 """Seconds after which a reader is stopped; regular expressions hear signals, too."""
 _TRIES: Final = 6
+_REFUSALS: Final = (ValueError, RecursionError, PrerequisiteError, ToolError, OSError)
+"""How a reader may refuse a text."""
+_TEXTS_EACH: Final = 500
+"""In the full form, and for a reader whose module has changed since it last read so many."""
+_WHOLE: Final = Path(__file__).with_name("read_whole.json")
+"""Each reader to a digest of its module as it was then; commit it with the change."""
 
 
 class _TooLong(BaseException):
@@ -36,13 +47,17 @@ class _TooLong(BaseException):
 
 def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
     """Read so many texts, each with one reader, by turns."""
-    outcome = Outcome(tried=count)
+    digests = {reader.name: _digest(reader) for reader in READERS}
+    kept = json.loads(_WHOLE.read_text(encoding="utf-8"))
+    changed = [reader for reader in READERS if kept.get(reader.name) != digests[reader.name]]
+    chosen = [READERS[number % len(READERS)] for number in range(count)]
+    chosen += changed * max(0, _TEXTS_EACH - count // len(READERS))
+    outcome = Outcome(tried=len(chosen))
     slowest = (0.0, "")
     failed: Counter[str] = Counter()
     sys.setrecursionlimit(1_000)
-    for number in range(count):
-        reader = READERS[number % len(READERS)]
-        parts = pumped(rng, reader.texts, patterns_near(f"talm_sim.{reader.module}"))
+    for reader in chosen:
+        parts = pumped(rng, reader.texts, patterns_near(reader.module))
         if failed[reader.name] >= 5:
             continue
         try:
@@ -53,8 +68,19 @@ def play(count: int, rng: random.Random, scratch: Path) -> Outcome:
         if fault:
             failed[reader.name] += 1
             outcome.failures.append(f"{reader.name}: {fault}: {parts!a}")
-    outcome.figures = {"readers": str(len(READERS)), "slowest": f"{slowest[0]:.2f} s, {slowest[1]}"}
+    passed = {reader.name: digests[reader.name] for reader in changed if not failed[reader.name]}
+    if passed:
+        _WHOLE.write_text(json.dumps(dict(sorted((kept | passed).items())), indent=0) + "\n", encoding="utf-8")
+    outcome.figures = {
+        "read whole, as they changed": str(len(changed)),
+        "readers": str(len(READERS)),
+        "slowest": f"{slowest[0]:.2f} s, {slowest[1]}",
+    }
     return outcome
+
+
+def _digest(reader: Reader) -> str:
+    return hashlib.sha256(inspect.getsource(import_module(reader.module)).encode()).hexdigest()[:12]
 
 
 def fault_of(reader: Reader, parts: tuple[str, str, str]) -> tuple[str, float]:
@@ -90,7 +116,7 @@ def seconds(reader: Reader, text: str) -> float:
     began = thread_time()
     try:
         signal.setitimer(signal.ITIMER_VIRTUAL, _GIVEN_UP)
-        with contextlib.suppress(*reader.refusals):
+        with contextlib.suppress(*_REFUSALS):
             reader.read(text)
     except _TooLong:
         return max(_GIVEN_UP, thread_time() - began)
@@ -102,4 +128,6 @@ def seconds(reader: Reader, text: str) -> float:
     return thread_time() - began
 
 
-PARTS: Final = (Part("growth", "time against length, in all that reads foreign texts", "texts", 64_000, 700, play),)
+PARTS: Final = (
+    Part("growth", "time against length, in all that reads foreign texts", "texts", _TEXTS_EACH * len(READERS), 4 * len(READERS), play),
+)

@@ -48,9 +48,7 @@ class World:
         with self._locks[kind.name]:
             if kind.name not in self._whole:
                 story = Story(self, kind, self.scratch / f"whole {kind.name}", random.Random(0))
-                began = time.monotonic()
                 story.play(0)
-                story.took = time.monotonic() - began
                 self._whole[kind.name] = story
             return self._whole[kind.name]
 
@@ -67,7 +65,6 @@ class Story:
         self._known: dict[str, Any] = {}
         self._asked: Counter[str] = Counter()
         self._saved = 0
-        self.took = 0.0
         place.mkdir(parents=True)
 
     @property
@@ -77,7 +74,7 @@ class Story:
     def play(self, kills: int) -> None:
         """Kill so many times at most, and go on to the end."""
         with serving(self.model):
-            if self.kind.work and self.kind.begin:
+            if self.kind.work:
                 self._prepare()
             while not self._done(kills):
                 if len(self.sessions) >= _MOST_SESSIONS:
@@ -91,10 +88,8 @@ class Story:
         return {run.id: run.summary_records() for run in self.runs}
 
     def content(self) -> dict[str, Any]:
-        """The episodes less times and attempts, and the lines of scenarios that were made."""
-        made = self.place / "made" / "items.jsonl"
-        lines = {"made": made.read_text(encoding="utf-8")} if made.exists() else {}
-        return lines | {name: timeless(value) for name, value in self._stored().items()}
+        """The episodes less times and attempts."""
+        return {name: timeless(value) for name, value in self._stored().items()}
 
     def verdicts(self) -> list[tuple[Any, ...]]:
         return sorted((run.id, one.episode_id, one.judge, str(one.value), str(one.label)) for run in self.runs for one in run.verdicts())
@@ -155,7 +150,6 @@ class Story:
             # Before its first word, and after its last, a command ends by the signal itself.
             at_an_end = not session.lines or "this table: " in session.text
             allowed |= {-9} if not session.term else {143} | ({-15} if at_an_end else set())
-            allowed |= {2} if self.kind.child else set()
         if session.wrong or session.code not in allowed:
             self._fail(f"exit {session.code} {session.wrong}: {session.text[-300:]}")
         if session.term and session.code == 143 and session.under_way and "Continue with: " not in session.text:
@@ -169,8 +163,7 @@ class Story:
         except PrerequisiteError as err:
             self._fail(f"cannot be read: {err}")
             return
-        lost = set(told) - there
-        if lost:
+        if lost := set(told) - there:
             self._fail(f"lost: {sorted(lost)[:3]}")
         self._saved += sum("saved: I would" in line and "not saved" not in line for line in session.lines)
 
@@ -180,11 +173,6 @@ class Story:
         if self.kind.name == "judge":
             judged = [one for run in self.runs for one in run.verdicts() if one.judge == "llm"]
             now |= {f"verdict of {one.episode_id}": one.model_dump(mode="json") for one in judged}
-        made = self.place / "made" / "state.jsonl"
-        sources = [json.loads(line) for line in made.read_text(encoding="utf-8").splitlines()[1:]] if made.exists() else []
-        now |= {f"made of {one['source']}": one for one in sources}
-        if len({one["source"] for one in sources}) < len(sources):
-            self._fail("repeated: a source")
         changed = [name for name, value in self._known.items() if now.get(name) != value]
         if changed:
             self._fail(f"lost or repeated: {changed[:3]}")
@@ -200,8 +188,6 @@ class Story:
         return {_named(run.id, one.id): one.model_dump(mode="json") for run in self.runs for one in run.episodes()}
 
     def _kill(self) -> Kill:
-        if not self.kind.sounds:
-            return Kill(sounds="", after=None, seconds=self.rng.uniform(0.3, 1) * self.world.whole(self.kind).took)
         late = self.rng.random() < 0.75
         most = 6 if self.kind.sounds != "episode_finished" else 38
         return Kill(
@@ -209,7 +195,6 @@ class Story:
             after=self.rng.randrange(most) if late else None,
             seconds=self.rng.uniform(0, 0.05) if late else self.rng.uniform(0, 3),
             term=self.rng.random() < 0.15,
-            child=self.kind.child,
         )
 
     def _begun(self) -> bool:
@@ -309,7 +294,7 @@ def _play(count: int, rng: random.Random, scratch: Path) -> Outcome:
             if left <= 0 or kind is None:
                 return
             story = Story(world, kind, scratch / f"{number} {kind.name}", random.Random(seed))
-            story.play(min(left, kills_a_story, 2 if kind.child else 9))
+            story.play(min(left, kills_a_story))
             found = story.check()
             with lock:
                 kills[kind.name] += story.kills

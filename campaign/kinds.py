@@ -12,6 +12,7 @@ _MODEL: Final = "openai-api/host/m"
 _NAMED: Final = ("--display", "json", "--run-id", RUN)
 _DAMAGED: Final = ("--perturb", "http-500:p=0.4", "--split", "underspecified", "--human", "simulated", *_NAMED)
 """Half of the episodes meet a broken tool, so that the numbers are not all alike."""
+_ASKING: Final = ("--model", "sim/asker", "--live", *_DAMAGED, "--human", "terminal", "--limit", "24")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,10 @@ class Kind:
     Attributes:
         name: What it is.
         begin: The options of `run`.
-        work: The command that is killed, and called again until it is done; None: `run`, then `resume`.
+        work: The command that is killed, and called again until it is done; empty: `run`, then `resume`.
         typed: Whether a person's lines come through a pipe.
         tapes: Where it records.
-        child: Whether the tool service or a process that plays a shard is killed in place of the command.
-        sounds: What a line holds that tells of progress; none: it is killed at some moment of the time that it takes.
+        sounds: What a line holds that tells of progress.
     """
 
     name: str
@@ -33,7 +33,6 @@ class Kind:
     work: tuple[str, ...] = ()
     typed: bool = False
     tapes: str = ""
-    child: bool = False
     sounds: str = "episode_finished"
 
 
@@ -52,21 +51,7 @@ KINDS: Final = (
         ("judge", RUN, "--judge", "llm", "--judge-model", _MODEL, "--live", "--display", "json"),
         sounds="judge_progress",
     ),
-    Kind(
-        "answer",
-        ("--model", "sim/asker", "--live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
-        ("answer", RUN, "--display", "plain"),
-        typed=True,
-        sounds="saved: ",
-    ),
-    Kind(
-        "terminal",
-        ("--model", "sim/asker", "--live", *_DAMAGED, "--human", "terminal", "--limit", "24"),
-        typed=True,
-        sounds="saved: ",
-    ),
-    Kind("generate", (), ("scenarios", "generate", "--task", "when2call", "--out", "made", "--limit", "12"), sounds=""),
+    Kind("answer", _ASKING, ("answer", RUN, "--display", "plain"), typed=True, sounds="saved: "),
+    Kind("terminal", _ASKING, typed=True, sounds="saved: "),
     Kind("local", ("--model", "sim/asker", "--replay", *_DAMAGED, "--on", "local:2"), sounds="shards_progress"),
-    Kind("process of local", ("--model", "sim/asker", "--replay", *_DAMAGED, "--on", "local:2"), child=True, sounds="shards_progress"),
-    Kind("tool service", ("--model", "sim/asker", "--live", *_DAMAGED, "--limit", "40"), child=True),
 )

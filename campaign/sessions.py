@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -36,8 +35,6 @@ class Kill:
     """So much later."""
     term: bool = False
     """With SIGTERM; else with SIGKILL."""
-    child: bool = False
-    """Its tool service or a process that plays a shard, in its place."""
 
     def __str__(self) -> str:
         when = f"{self.seconds:.3f} s after " + ("the start" if self.after is None else f"line {self.after}")
@@ -60,7 +57,7 @@ class Session:
     @property
     def term(self) -> bool:
         """Whether it was told to end."""
-        return self.killed and self.kill is not None and self.kill.term and not self.kill.child
+        return self.killed and self.kill is not None and self.kill.term
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -131,24 +128,12 @@ def broken_off(command: Sequence[str], scratch: Path, kill: Kill | None, *, type
             timer.join()
     if time.monotonic() - began > _LIMIT_S:
         session.code = None
-    if session.killed and session.kill and not session.kill.child and session.code == 0:
+    if session.killed and session.kill and session.code == 0:
         session.killed = False  # it was done already
     return session
 
 
 def _strike(process: subprocess.Popen[bytes], kill: Kill, session: Session) -> None:
-    sign = signal.SIGTERM if kill.term else signal.SIGKILL
-    if process.poll() is not None:
-        return
-    if not kill.child:
+    if process.poll() is None:
         session.killed = True
-        process.send_signal(sign)
-        return
-    with suppress(OSError):
-        threads = Path(f"/proc/{process.pid}/task").glob("*/children")
-        for pid in " ".join(thread.read_text() for thread in threads).split():
-            line = Path(f"/proc/{pid}/cmdline").read_bytes()
-            if b"tools_env.service" in line or b"engines.local" in line:
-                session.killed = True
-                os.kill(int(pid), sign)
-                return
+        process.send_signal(signal.SIGTERM if kill.term else signal.SIGKILL)

@@ -27,7 +27,7 @@ os.environ |= {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
 # As many connections may wait at a test's server as a run opens at once: what finds no place waits a second, or is turned away.
 socketserver.TCPServer.request_queue_size = 64
 
-# How long an example takes is the machine's affair. The tests of a change draw the same examples each time; `make campaign` draws others.
+# How long an example takes is the machine's affair. The tests of a change draw the same examples each time; `make ci-full` draws others.
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 settings.register_profile("random", deadline=None, database=None, print_blob=True)
 settings.load_profile(os.environ.get("TALM_TEST_EXAMPLES") or "repeatable")

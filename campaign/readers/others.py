@@ -12,16 +12,15 @@ from rich.console import Console
 from rich.text import Text
 from vcr.request import Request
 
-from campaign.readers.base import SPEC, Reader, all_of, also_in, hider
+from campaign.readers.base import SPEC, Reading, also_in, hider
 from talm_sim.cli.making.review_page import page_of
 from talm_sim.cli.person.judging import shown_text
 from talm_sim.cli.person.label_files import parse_labels
-from talm_sim.cli.report.markdown import markdown_cell
 from talm_sim.cli.report.transcript import call_text
 from talm_sim.cli.terminal import prose, screen
 from talm_sim.cli.terminal import text as printed
 from talm_sim.common.credentials import credentials_in_headers, credentials_in_url, is_distinctive, names_credential
-from talm_sim.config import RunConfig, parse_limit
+from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
 from talm_sim.recordings import HttpRequest, HttpResponse, matching, misses
 from talm_sim.recordings import calls as recorded_calls
@@ -29,7 +28,6 @@ from talm_sim.recordings.redaction import Redactor
 from talm_sim.runs.files.comments import Comment, make_comment
 from talm_sim.runs.files.manifest import check_name
 from talm_sim.runs.people.sample import Sample
-from talm_sim.runs.python_words import python_words
 from talm_sim.runs.traces import attributes as span_attributes
 from talm_sim.runs.traces.episodes import episode_of, scenario_of
 from talm_sim.runs.traces.messages import read_trace
@@ -39,15 +37,13 @@ from talm_sim.tasks.talm.making import giveaways
 from talm_sim.tools_env.environment import validate_arguments
 from talm_sim.tools_env.examples import example_arguments
 from talm_sim.tools_env.perturbations import open_perturbations
-from talm_sim.tools_env.perturbations.registry import parse_perturbation
 from talm_sim.tools_env.perturbations.silent import is_echo, move_days
 from talm_sim.tools_env.service.lookup import fold, not_found
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
-from talm_sim.tools_env.sources.registry import read_source
 from talm_sim.types import ToolCall, ToolSpec
 from talm_sim.types.pages import html_table
 
-__all__ = ["READERS"]
+__all__ = ["READ"]
 
 _KEPT_COMMENT: Final = {"episode_id": "e", "attempt": 1, "name": "", "text": "TEXT", "written_at": 0.5}
 
@@ -127,97 +123,48 @@ def _field(text: str) -> None:
     is_echo(text, text[::-1])
 
 
-READERS: Final = (
-    Reader("traces", "runs.traces.messages", _trace, ("", "<think>", "{", ".0")),
-    Reader("Hider.text", "common.credentials", lambda text: hider().text(text), ("sk-", "http://a:", "Bearer ", "eyJ", "://a:", "-----BEGIN ")),
-    Reader("Hider.body", "common.credentials", lambda text: hider().body(json.dumps(text).encode()), ("sk-", "\\u0073", "\\\\u00", "eyJ")),
-    Reader("Hider.value", "common.credentials", lambda text: hider().value({text: [text]})),
-    Reader(
-        "credentials",
-        "common.credentials",
-        lambda text: (
-            names_credential(text),
-            is_distinctive(text),
-            list(credentials_in_url(text)),
-            list(credentials_in_headers([("authorization", text), (text, "x")])),
-        ),
-        ("http://a:b@", "Basic ", "Bearer "),
+READ: Final[Reading] = {
+    "runs.traces.messages: traces": _trace,
+    "common.credentials: Hider.text": lambda text: hider().text(text),
+    "common.credentials: Hider.body": lambda text: hider().body(json.dumps(text).encode()),
+    "common.credentials: Hider.value": lambda text: hider().value({text: [text]}),
+    "common.credentials: credentials": lambda text: (
+        names_credential(text),
+        is_distinctive(text),
+        list(credentials_in_url(text)),
+        list(credentials_in_headers([("authorization", text), (text, "x")])),
     ),
-    Reader("Redactor", "recordings.redaction", _redact, ('{"token": "', "a=b&")),
-    Reader("recorded bodies", "recordings.matching", lambda text: matching.canonical_body(text.encode("utf-8", "replace")), ("{", '{"a": "')),
-    Reader(
-        "recorded calls",
-        "recordings.calls",
-        lambda text: recorded_calls.hide_named_in_answer(
-            json.dumps(
-                {"choices": [{"message": {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": text}}]}}]}
-            ).encode(),
-            text.encode("utf-8", "replace"),
-            lambda name, value: "token" in name,
-        ),
-        ('{"token": "', '"token": "a", '),
+    "recordings.redaction: Redactor": _redact,
+    "recordings.matching: recorded bodies": lambda text: matching.canonical_body(text.encode("utf-8", "replace")),
+    "recordings.calls: recorded calls": lambda text: recorded_calls.hide_named_in_answer(
+        json.dumps(
+            {"choices": [{"message": {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": text}}]}}]}
+        ).encode(),
+        text.encode("utf-8", "replace"),
+        lambda name, value: "token" in name,
     ),
-    Reader(
-        "recorded misses",
-        "recordings.misses",
-        lambda text: misses.explain_miss(_posted(text), [_posted(text[: len(text) // 2] + "x")], hider().text),
-        ('{"a": "',),
+    "recordings.misses: recorded misses": lambda text: misses.explain_miss(
+        _posted(text), [_posted(text[: len(text) // 2] + "x")], hider().text
     ),
-    Reader("given_away, examples", "tools_env.examples", _described, ("e.g. ", "for example ", "like ", "example: ", "A/")),
-    Reader(
-        "cli.clean",
-        "cli.terminal.text",
-        all_of(printed, ("strip_control", "one_line_text", "one_line", "as_json")),
-        ("\x1b]0;", "\x1b[", "\x1b]", "\x1bP", "\r"),
+    "tools_env.examples: given_away, examples": _described,
+    "cli.terminal.prose: prose": lambda text: _print(prose.indent(prose.prose(printed.strip_control(text)))),
+    "cli.terminal.screen: screen": lambda text: (screen.fit_line(text, 60), list(screen.wrap(text, 60))),
+    "cli.report.transcript: call_text": lambda text: call_text(ToolCall(id="1", name=text, arguments={text: text})),
+    "cli.making.review_page: reviewed texts": _review,
+    "types.pages: html_table": lambda text: html_table({"a": text}, [[text]]),
+    "runs.files.comments: a reader's comment": lambda text: make_comment("e", 1, text, text[:40], 0.0),
+    "runs.files.comments: a comment as it is kept": also_in(_KEPT_COMMENT, Comment.model_validate_json),
+    "runs.files.manifest: names of runs": lambda text: check_name(text, "--run-id"),
+    "config: settings": lambda text: RunConfig(model="openai/x", model_options={"extra_headers": text}, limit=None),
+    "errors: did_you_mean": lambda text: (
+        did_you_mean(text, ["perfect", "underspecified", "a" * 30]),
+        full_name(text, ["perfect"], "runs"),
+        did_you_mean("perfect", [text, "a"]),
     ),
-    Reader("spreadsheet_cell", "cli.terminal.text", printed.spreadsheet_cell, ("-", "+", "-1.", "-1e", "1", "1.", ".", "e1")),
-    Reader("Markdown's cells", "cli.report.markdown", markdown_cell, ("http", "|", "http:", "www.", "`")),
-    Reader(
-        "prose", "cli.terminal.prose", lambda text: _print(prose.indent(prose.prose(printed.strip_control(text)))), ("語", "á", "\t", "word ")
-    ),
-    Reader("screen", "cli.terminal.screen", lambda text: (screen.fit_line(text, 60), list(screen.wrap(text, 60))), ("́", "語", "a", "- ")),
-    Reader("call_text", "cli.report.transcript", lambda text: call_text(ToolCall(id="1", name=text, arguments={text: text}))),
-    Reader("reviewed texts", "cli.making.review_page", _review, ("a ", "word{i} ")),
-    Reader("html_table", "types.pages", lambda text: html_table({"a": text}, [[text]])),
-    Reader(
-        "python_words", "runs.python_words", python_words, ("talm-sim ", "--", "--split ", "talm-sim a", "-M a=", "-M a=such as ", "'--a", "`")
-    ),
-    Reader("a reader's comment", "runs.files.comments", lambda text: make_comment("e", 1, text, text[:40], 0.0)),
-    Reader("a comment as it is kept", "runs.files.comments", also_in(_KEPT_COMMENT, Comment.model_validate_json), ('{"text": "',)),
-    Reader("names of runs", "runs.files.manifest", lambda text: check_name(text, "--run-id"), ("a",)),
-    Reader(
-        "settings",
-        "config",
-        lambda text: RunConfig(model="openai/x", model_options={"extra_headers": text}, limit=None),
-        ("x-key: ", '{"a": "', "_", "a", "a:", "a= ", "-.", "a'"),
-    ),
-    Reader("limits", "config", parse_limit, ("1:", "1", "0")),
-    Reader(
-        "did_you_mean",
-        "errors",
-        lambda text: (
-            did_you_mean(text, ["perfect", "underspecified", "a" * 30]),
-            full_name(text, ["perfect"], "runs"),
-            did_you_mean("perfect", [text, "a"]),
-        ),
-        ("perf", "perfect", "a", ","),
-    ),
-    Reader("perturbations", "tools_env.perturbations.registry", parse_perturbation, ("mask:", "http:status=", ",", "a=b,", "\\,", ":")),
-    Reader(
-        "tool sources",
-        "tools_env.sources.registry",
-        read_source,
-        ("mcp:", "a=openapi:", "x.y:", ",env=a", ",only=", "\\,", "a.", ":", "a", ".py:", ",a:b"),
-    ),
-    Reader("fields of answers", "tools_env.perturbations.silent_values", _field, ("in ", "2024-02-29", "distance_", "_km", " per ", "(m)")),
-    Reader("OpenAPI texts", "tools_env.sources.openapi_document", _openapi, ("{", "}", "/", "{a}", "%7B")),
-    Reader("arguments", "tools_env.environment", lambda text: validate_arguments(SPEC, {"amount": text, text: 1})),
-    Reader("what a person judges", "cli.terminal.text", _judged, ("\x1b[", "\x1b]0;", "\x1b", "\u202e", "[red]", "\n", "\r")),
-    Reader("labels as CSV", "cli.person.label_files", _labels, ("e-1,ann,", '"', ",", "\n", ";", "e-1", "pass", "'=2")),
-    Reader(
-        "looked up names",
-        "tools_env.service.lookup",
-        lambda text: (fold(text), not_found("city", text, ["Hanoi", "Bern"])),
-        ("Han", "Hanoi", "a"),
-    ),
-)
+    "tools_env.perturbations.silent_values: fields of answers": _field,
+    "tools_env.sources.openapi_document: OpenAPI texts": _openapi,
+    "tools_env.environment: arguments": lambda text: validate_arguments(SPEC, {"amount": text, text: 1}),
+    "cli.terminal.text: what a person judges": _judged,
+    "cli.person.label_files: labels as CSV": _labels,
+    "tools_env.service.lookup: looked up names": lambda text: (fold(text), not_found("city", text, ["Hanoi", "Bern"])),
+}

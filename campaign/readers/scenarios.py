@@ -7,9 +7,9 @@ import random
 from contextlib import suppress
 from typing import Final
 
-from campaign.readers.base import ASKED, ASKS, SPEC, TOOLS, Reader, all_of, also_in
+from campaign.readers.base import ASKED, SPEC, TOOLS, Reading, also_in
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios import jsonl, leaks, missing, question_words, tool_texts
+from talm_sim.scenarios import jsonl, leaks, missing, tool_texts
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.stand_ins import StandIn
 from talm_sim.tasks.awareness.making import cutting, study, toolbench, written
@@ -17,18 +17,17 @@ from talm_sim.tasks.awareness.making import spellings as said_spellings
 from talm_sim.tasks.awareness.making.checks import check_manipulated
 from talm_sim.tasks.refusal.bfcl.rows import read_line
 from talm_sim.tasks.refusal.making import thoughts
-from talm_sim.tasks.talm.making import drafts
 from talm_sim.tasks.training import damage, own_rows
 from talm_sim.tasks.translation.checks import NeededValue, Translation, check_translation
 from talm_sim.tasks.when2call import published as when2call
-from talm_sim.tasks.when2call.making import splitting, wording
+from talm_sim.tasks.when2call.making import splitting
 from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.types import Behaviour, Calls, GoldCall, Scenario, ToolSpec, Turn, YesNo
 
-__all__ = ["READERS"]
+__all__ = ["READ"]
 
 _TOOL: Final = StandIn("f", "", {}, {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}, "required": ["b"]})
 
@@ -109,125 +108,51 @@ def _scenario_line(text: str) -> None:
     read_scenario({"id": text[:50], "group": "perfect", "turns": [{"messages": [{"role": "user", "content": text}]}]}, "x:1", "talm")
 
 
-READERS: Final = (
-    Reader("jsonl.parse", "scenarios.jsonl", also_in(["TEXT"], jsonl.parse), ("[", '{"a": "', "\\ud800", '\\"')),
-    Reader(
-        "check_translation",
-        "tasks.translation.checks",
-        _translated,
-        ("Hanoi 4 ", "ngày 4 tháng ", "?", ". ", "4 March ", "1,000 ", "tháng ", "ม.ค. ", "เดือน", "'", "a b c d e "),
+READ: Final[Reading] = {
+    "scenarios.jsonl: jsonl.parse": also_in(["TEXT"], jsonl.parse),
+    "tasks.translation.checks: check_translation": _translated,
+    "scenarios.load: read_scenario": _scenario_line,
+    "scenarios.leaks: leaks.mentions": lambda text: (
+        leaks.mentions(text, 1250),
+        leaks.mentions("a b", text),
+        leaks.mentions(text, text[: len(text) // 2] + "x"),
     ),
-    Reader("read_scenario", "scenarios.load", _scenario_line),
-    Reader("leaks.tokens", "scenarios.leaks", leaks.tokens, ("1,", "1.", "1,000")),
-    Reader(
-        "leaks.mentions",
-        "scenarios.leaks",
-        lambda text: (leaks.mentions(text, 1250), leaks.mentions("a b", text), leaks.mentions(text, text[: len(text) // 2] + "x")),
-        ("1,000 ", "st "),
+    "scenarios.leaks: find_leak": lambda text: (leaks.find_leak(text, "Hanoi", "in Hanoi"), leaks.find_leak("a", text, text)),
+    "scenarios.missing: question_is_about": lambda text: missing.question_is_about(text, ASKED),
+    "scenarios.stand_ins: StandIn.explain_misfit": _TOOL.explain_misfit,
+    "tasks.training.own_rows: read_own_row": _own_row,
+    "tasks.refusal.making.thoughts: read_free_thought": _thought,
+    "tasks.awareness.making.cutting: cutting.cut": _cut,
+    "tasks.awareness.making.cutting: cutting.unnatural": lambda text: (
+        cutting.find_unnatural(text, "A b."),
+        cutting.find_unnatural("A b.", text),
     ),
-    Reader(
-        "find_leak",
-        "scenarios.leaks",
-        lambda text: (leaks.find_leak(text, "Hanoi", "in Hanoi"), leaks.find_leak("a", text, text)),
-        ("in Hano ",),
+    "tasks.awareness.making.spellings: spans_of, says": lambda text: [
+        (said_spellings.spans_of(text, one), said_spellings.gives_value_away(text, one))
+        for one in ("Hanoi", 12, "2024-05-05 14:00:00", "a b", 1.0)
+    ],
+    "tasks.awareness.making.spellings: values said": lambda text: said_spellings.gives_value_away("on May 5 at 12", text),
+    "tasks.awareness.making.written: written.read_object": lambda text: written.read_object(text, "answer"),
+    "tasks.awareness.making.written: read_removal": _removal,
+    "tasks.awareness.making.written: with_words": _changed,
+    "tasks.awareness.making.study: the study's lines": lambda text: (
+        study._call(text),
+        study._messages(text),
+        study._named_apis(text, {"f": {}}),
     ),
-    Reader(
-        "question_is_about",
-        "scenarios.missing",
-        lambda text: missing.question_is_about(text, ASKED),
-        (*ASKS, "what ", "tell ", "need ", "know ", "how many ", "where "),
+    "tasks.awareness.making.toolbench: callable_names": lambda text: toolbench.callable_names([(text, "a"), (text, "b")]),
+    "tasks.when2call.making.splitting: split_query": _split_query,
+    "tasks.when2call.making.splitting: tidy": lambda text: splitting.tidy_request(text, capital=True),
+    "tasks.when2call.making.checks: options' checks": _checked,
+    "tasks.when2call.published: When2Call's answers": also_in(
+        {"name": "TEXT", "arguments": {}}, lambda text: (when2call.behaviour_of(text), when2call.tool_name(text))
     ),
-    Reader("StandIn.explain_misfit", "scenarios.stand_ins", _TOOL.explain_misfit, ("[", '{"a": ', "{", '{"a":', '\\"')),
-    Reader("question words", "scenarios.question_words", all_of(question_words, ("stem", "content_stems", "name_stems"))),
-    Reader("read_own_row", "tasks.training.own_rows", _own_row, ('[{"name": "f", "arguments": {', "[", '{"a":', '\\"')),
-    Reader("read_free_thought", "tasks.refusal.making.thoughts", _thought, ("Decision:", "the right ", "decision ", "\n", "<think>")),
-    Reader("calls_in", "tasks.training.damage", damage.calls_in, ('{"name": "f", "arguments": {',)),
-    Reader("could_be_stated", "tasks.talm.making.drafts", drafts.could_be_stated),
-    Reader(
-        "cutting.cut",
-        "tasks.awareness.making.cutting",
-        _cut,
-        ("My name is ", "at the ", "between ", ", and the ", "the ", "and ", ", ", "is ", "with ", "at ", "a b c is "),
+    "tasks.refusal.bfcl.rows: BFCL's lines": also_in(
+        {"id": "TEXT", "question": [[{"role": "user", "content": "TEXT"}]], "function": []}, lambda text: read_line("a.json:1", text)
     ),
-    Reader(
-        "cutting.unnatural",
-        "tasks.awareness.making.cutting",
-        lambda text: (cutting.find_unnatural(text, "A b."), cutting.find_unnatural("A b.", text)),
-        ("and ", "the ", ". ", ", "),
+    "scenarios.tool_texts: tools' texts": also_in(
+        {"name": "TEXT", "parameters": {"type": "TEXT", "description": "TEXT"}},
+        lambda text: tool_texts.json_schema(tool_texts.spec_of(text)),
     ),
-    Reader(
-        "spans_of, says",
-        "tasks.awareness.making.spellings",
-        lambda text: [
-            (said_spellings.spans_of(text, one), said_spellings.gives_value_away(text, one))
-            for one in ("Hanoi", 12, "2024-05-05 14:00:00", "a b", 1.0)
-        ],
-        ("on ", "12 ", "5 May ", "May ", "2 PM ", "Hanoi ", "May the ", "0"),
-    ),
-    Reader(
-        "values said",
-        "tasks.awareness.making.spellings",
-        lambda text: said_spellings.gives_value_away("on May 5 at 12", text),
-        ("2024-05-05 ", "12:30 "),
-    ),
-    Reader(
-        "written.read_object",
-        "tasks.awareness.making.written",
-        lambda text: written.read_object(text, "answer"),
-        ('{"a": ', "{", '{"a": 1} ', "{'"),
-    ),
-    Reader("read_removal", "tasks.awareness.making.written", _removal, ("AI: ", "User: ", "User: x\n", "AI: x\n", "Book ", "it ", "word{i} ")),
-    Reader("with_words", "tasks.awareness.making.written", _changed, ("Book ", "it ", "a ", "word{i} ")),
-    Reader(
-        "the study's lines",
-        "tasks.awareness.making.study",
-        lambda text: (study._call(text), study._messages(text), study._named_apis(text, {"f": {}})),
-        ("User: ", "API-Request: [f(a='", "User: a\n", "f(", ") -> ", "API-Request: f() -> x\n"),
-    ),
-    Reader("callable_names", "tasks.awareness.making.toolbench", lambda text: toolbench.callable_names([(text, "a"), (text, "b")])),
-    Reader(
-        "split_query", "tasks.when2call.making.splitting", _split_query, ("and what ", ". What ", "and then also tell me ", "Hanoi. ", "? 12 ")
-    ),
-    Reader(
-        "tidy",
-        "tasks.when2call.making.splitting",
-        lambda text: splitting.tidy_request(text, capital=True),
-        ("And ", "Also, ", "also ", "and ", ". ", "as well ", " "),
-    ),
-    Reader(
-        "options' checks",
-        "tasks.when2call.making.checks",
-        _checked,
-        ("Sure, here is ", "What is ", "I can't ", "these ", "that x ", "these a ", "Name{i} ", "[", "<", "it ", "tell "),
-    ),
-    Reader(
-        "wording",
-        "tasks.when2call.making.wording",
-        all_of(
-            wording, ("words", "is_english", "asks", "find_confirmation", "declines", "find_disclaimer", "find_placeholder", "find_vague_words")
-        ),
-        ("a: ", "[", "<", "_", "X", "a "),
-    ),
-    Reader(
-        "When2Call's answers",
-        "tasks.when2call.published",
-        also_in({"name": "TEXT", "arguments": {}}, all_of(when2call, ("behaviour_of", "tool_name"))),
-        ('<TOOLCALL>{"name": "', '{"name": "'),
-    ),
-    Reader(
-        "BFCL's lines",
-        "tasks.refusal.bfcl.rows",
-        also_in({"id": "TEXT", "question": [[{"role": "user", "content": "TEXT"}]], "function": []}, lambda text: read_line("a.json:1", text)),
-        ('{"id": "a", "question": [[{"content": "',),
-    ),
-    Reader(
-        "tools' texts",
-        "scenarios.tool_texts",
-        also_in(
-            {"name": "TEXT", "parameters": {"type": "TEXT", "description": "TEXT"}},
-            lambda text: tool_texts.json_schema(tool_texts.spec_of(text)),
-        ),
-        ('{"name": "f", "parameters": {',),
-    ),
-    Reader("damages", "tasks.training.damage", _damaged, ("1", "12 ", "2024-05-05 ")),
-)
+    "tasks.training.damage: damages": _damaged,
+}

@@ -21,7 +21,7 @@ from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Turn
 
 SEED = 23
 OUTPUTS = 45_000 if os.environ.get("TALM_TEST_EXAMPLES") == "random" else 1_500
-"""All of them in the campaign."""
+"""All of them in `make ci-full`."""
 NAMES = ("get_weather", "music.find", "f", "sum", "print", "Lookup", "x", "find_pharmacy")
 KEYS = ("city", "a", "query", "n")
 VALUES: tuple[Any, ...] = (

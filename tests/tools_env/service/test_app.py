@@ -10,21 +10,28 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 import httpx2
 import pytest
+import requests
 
+from talm_sim.errors import ToolError
 from talm_sim.tools_env.examples import example_arguments
+from talm_sim.tools_env.routes import LOGICAL_HOST, build_request
 from talm_sim.tools_env.service import HEALTH_PATH, routers
 from talm_sim.tools_env.service.app import create_app
+from talm_sim.tools_env.service.process import ToolService
 from talm_sim.tools_env.service.serve import _bind
+from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.types import ToolSpec
 
 CATEGORIES = sorted(module.name for module in pkgutil.iter_modules(routers.__path__))
 BIG = {"content", "developer_tools", "finance", "games", "geo", "government", "inspiration", "open_data", "science"}
 """The categories that have most of the paper's queries."""
+EDGES = ("0001-01-01", "9999-12-31", "a" * 5_000, "\u202e\U0001f600", "9" * 400, "../..", "nan", "1e999", "((((", "9**9**9")
 
 
 @cache
@@ -136,6 +143,21 @@ def test_the_service_package_stays_out_of_a_replay() -> None:
 )
 def test_dates_at_the_ends_of_the_calendar_are_refused(ask: Callable[..., Any], tool: str, arguments: dict[str, Any]) -> None:
     assert "too near the end" in ask(tool, status=422, **arguments)
+
+
+def test_values_at_the_edges_break_no_tool(specs: dict[str, ToolSpec], tools: HttpTools, service: ToolService) -> None:
+    broken = []
+    with requests.Session() as session:
+        session.trust_env = False
+        for number, (name, spec) in enumerate(specs.items()):
+            edges = {"integer": -(10**30), "number": -1e308, "boolean": True, "string": EDGES[number % len(EDGES)]}
+            fields: dict[str, dict[str, Any]] = spec.parameters["properties"]
+            arguments = {field: one.get("enum", [edges.get(one.get("type", "string"))])[0] for field, one in fields.items()}
+            with suppress(ToolError):
+                url = build_request(tools.routes[name], arguments).url.replace(LOGICAL_HOST, service.base_url)
+                status = session.get(url, timeout=30).status_code
+                broken += [(name, arguments, status)] if status >= 500 else []
+    assert not broken
 
 
 def test_no_page_is_served_that_loads_anything_from_elsewhere(service: Any) -> None:
