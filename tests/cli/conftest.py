@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,6 @@ from typing import Any
 import pytest
 
 from talm_sim.cli import main
-from talm_sim.config import RunConfig
-from talm_sim.runs.files.manifest import describe_run
-from talm_sim.runs.files.records import write_episode, write_verdict
-from talm_sim.runs.files.sealing import insert_row
-from talm_sim.runs.files.store import create_run
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,
@@ -33,6 +26,7 @@ from talm_sim.types import (
     Turn,
     Verdict,
 )
+from tests.runs.stored import store
 
 
 def scenario(name: str, group: str) -> Scenario:
@@ -73,17 +67,9 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         episode(scenarios[3], **failed),
     ]
     verdicts = [Verdict(episode_id=item.id, judge="reference", value=item.id.endswith("0"), explanation="by hand") for item in episodes]
-
-    def fill(conn: sqlite3.Connection) -> None:
-        for position, item in enumerate(episodes):
-            write_episode(conn, item, position)
-        for verdict in verdicts:
-            write_verdict(conn, verdict)
-        insert_row(conn, "meta", "judges", json.dumps([("reference", "")]))
-
     own = {"human": "recorded", "perturb": ("http-500:p=0.5",)}
-    config = RunConfig(split="all", model="openai/some", models="replay", tools="replay", options=own)
-    return create_run(Path("runs"), "a-run", describe_run(config, scenarios), scenarios, fill=fill)
+    config: dict[str, Any] = {"split": "all", "model": "openai/some", "models": "replay", "tools": "replay", "options": own}
+    return store(Path("runs"), "a-run", scenarios, episodes, verdicts, **config).path
 
 
 @pytest.fixture

@@ -40,10 +40,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "told"), WRONG, ids=[text for text, _ in WRONG])
-@pytest.mark.parametrize("more", [(), ("--dry-run",)], ids=["run", "dry-run"])
-def test_a_wrong_grid_is_refused_in_a_line_that_names_file_and_key(text: str, told: str, more: tuple[str, ...], talm: Talm) -> None:
+def test_a_wrong_grid_is_refused_in_a_line_that_names_file_and_key(text: str, told: str, talm: Talm) -> None:
     Path("g.toml").write_text(text, encoding="utf-8")
-    check(talm("ablate", "--grid", "g.toml", *more), told)
+    check(talm("ablate", "--grid", "g.toml", *(("--dry-run",) if "epochs" in text else ())), told)
 
 
 @pytest.mark.parametrize(

@@ -120,14 +120,6 @@ def test_init_writes_no_reference_that_the_model_is_shown(capsys: pytest.Capture
     assert main(["scenarios", "check", *SOURCE, "--scenarios", "mine.jsonl"]) == 0
 
 
-def test_check_finds_what_is_given_away(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["scenarios", "check", *SOURCE, "--scenarios", "given_away.jsonl", "--json"]) == 1
-    said = capsys.readouterr()
-    (found,) = json.loads(said.out)
-    assert found["what"] == "the tools give the removed value away ('QX7K2P' in the description of get_booking)"
-    assert "1 scenario checked: 1 problem found" in said.err
-
-
 def test_a_reckless_agent_does_not_pass_unseen(capsys: pytest.CaptureFixture[str]) -> None:
     reckless, table = play("reckless", "given_away.jsonl", capsys)
     careful, other = play("careful", "given_away.jsonl", capsys)

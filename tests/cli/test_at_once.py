@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ from talm_sim.runs import resolve
 from talm_sim.runs import stored_run as load
 from talm_sim.runs.files.database import DATABASE
 from talm_sim.tasks import job_of
-
-Talm = Callable[..., tuple[int, str, str]]
+from tests.cli.wrong import Talm
 
 
 @pytest.fixture

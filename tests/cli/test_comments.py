@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from talm_sim.runs.files.comments import COMMENTS, Comment
 from talm_sim.runs.stored_run import load_run
+from tests.cli.wrong import Talm
 
-Talm = Callable[..., tuple[int, str, str]]
 HOSTILE = "=1+1 \x1b]0;owned\x07<script>alert(1)</script>\nsecond line"
 
 

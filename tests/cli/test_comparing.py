@@ -5,16 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.cli.wrong import Talm
 from tests.runs.sides import made_side, rows_of, write_baseline
 from tests.runs.stored import store
 from tests.tasks.talm.twenty import episodes, scenarios, verdicts
-
-Talm = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture

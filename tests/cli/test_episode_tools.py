@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.cli.wrong import Talm
 
 TOOLS = '''
 from talm_sim import tool_factory
@@ -43,8 +45,6 @@ class Wants:
 hall = Hall()
 shared = [hall.book, hall.find]
 '''
-
-Talm = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,10 @@ from talm_sim.cli.report.table import table_lines
 from talm_sim.tasks import Beside, PaperRows, find_task
 from talm_sim.types import Measure, Summary
 from tests.cli.summaries import agents, choices
+from tests.cli.wrong import Talm
 from tests.models.loopback import chat_answer, loopback
 from tests.tasks.views import View, job
 
-Talm = Callable[..., tuple[int, str, str]]
 TALM_PAPER = ("pass_rate", "awareness", "unexpected", "interaction")
 
 

@@ -7,7 +7,6 @@ import json
 import sys
 import types
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,8 @@ from talm_sim.tasks.when2call.harness import harness_files
 from talm_sim.tasks.when2call.published import read_rows, row_of
 from talm_sim.tasks.when2call.scores import confusion, macro_f1
 from talm_sim.types import Behaviour, Choice
+from tests.cli.wrong import Talm
 from tests.tasks.when2call.choices import mixture
-
-Talm = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -55,15 +53,6 @@ def test_nothing_is_written_over_without_force(rows: Path, tmp_path: Path, talm:
     assert not out.exists()
     assert talm(*export, "--force")[0] == 0
     assert read_rows(out) == read_rows(rows)
-
-
-def test_what_is_no_scenario_is_one_line(tmp_path: Path, talm: Talm) -> None:
-    broken = tmp_path / "b.jsonl"
-    broken.write_text('{"messages": [], "tools": []}\n', encoding="utf-8")
-    code, out, told = talm("export", "when2call", str(broken), "--out", str(tmp_path / "o.jsonl"))
-    assert (code, out) == (2, "")
-    assert told.startswith(f"talm-sim: error: {broken}:1: contains a training row (SFT), which cannot be used for measuring; ")
-    assert told.count("\n") == 1
 
 
 def test_the_shipped_recordings_are_unpacked_into_cassettes(tmp_path: Path, talm: Talm) -> None:

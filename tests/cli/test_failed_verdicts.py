@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from talm_sim.runs.stored_run import load_run
+from tests.cli.wrong import Talm
 from tests.models.stand_in import StandIn, serving
 from tests.runs.recorded_world import make_world
 from tests.runs.test_budget import JUDGE, act
-
-Talm = Callable[..., tuple[int, str, str]]
 
 
 def test_verdicts_that_failed_are_counted_below_the_table(

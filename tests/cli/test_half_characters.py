@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.wrong import Talm
+from tests.models.loopback import Answer, loopback
 
 HALF = "\ud800"
 BODIES = {"/half": b'{"a": "\\ud800"}', "/half_key": b'{"\\udfff": 1}', "/half_error": b'{"detail": "\\ud83d!"}', "/half_text": b'"\\ud83d"'}
@@ -22,26 +21,11 @@ async def act(messages, tools):
 """
 
 
-class Service(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        body = BODIES.get(self.path, b'{"value": 42}')
-        self.send_response(500 if self.path == "/half_error" else 200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
 def address() -> Iterator[str]:
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Service)
-    threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    yield f"http://127.0.0.1:{http.server_port}"
-    http.shutdown()
-    http.server_close()
+    with loopback() as server:
+        server.reply = lambda seen: Answer(BODIES.get(seen.path, b'{"value": 42}'), 500 if seen.path == "/half_error" else 200)
+        yield server.url
 
 
 @pytest.fixture

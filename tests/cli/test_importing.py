@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-Talm = Callable[..., tuple[int, str, str]]
+from tests.cli.wrong import Talm
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ import pytest
 from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.tools_env.sources.sandbox_walls import network_files
+from tests.cli.wrong import Talm
 
-Talm = Callable[..., tuple[int, str, str]]
 SECRET = "sk-do-not-print-me-0123456789"
 
 
@@ -101,7 +100,7 @@ def test_models_list_names_every_provider(talm: Talm) -> None:
     assert providers["openai-api"]["found"] == ["vllm"]
 
 
-def test_tools_list_and_show(talm: Talm) -> None:
+def test_tools_list_and_show(talm: Talm, tmp_path: Path) -> None:
     specs = json.loads(talm("tools", "list", "--json")[1])
     first = specs[0]
     code, out, err = talm("tools", "list", "--category", first["category"])
@@ -109,6 +108,10 @@ def test_tools_list_and_show(talm: Talm) -> None:
     assert first["name"] in out
     assert "1 category" in err
     assert {**json.loads(talm("tools", "show", first["name"])[1]), "source": "built-in"} == first
+    short = tmp_path / "short.json"
+    short.write_text(json.dumps([{"name": "a"}, {"name": "bc"}]), encoding="utf-8")
+    listed = talm("tools", "list", "--tools-from", str(short))[1]
+    assert [line.split()[0] for line in listed.splitlines()] == ["Tool", "a", "bc"], "the head of short names stays whole"
 
 
 def test_scenarios_list_and_show(talm: Talm) -> None:

@@ -1,10 +1,9 @@
-"""Two people judge 60 stored episodes of three tasks at a real terminal, by a key each; one of them is killed, and goes on."""
+"""Two people judge 40 stored episodes of two tasks at a real terminal, by a key each; one of them is killed, and goes on."""
 
 from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,25 +13,13 @@ import pytest
 from talm_sim.common.agreement import kappa
 from talm_sim.runs.people.ballot import choose_question, find_people, open_ballot
 from talm_sim.runs.stored_run import StoredRun, load_run
-from tests.cli.test_terminal import Terminal
+from tests.cli.test_terminal import at_terminal
+from tests.cli.wrong import Talm
 from tests.runs.people.judged import awareness_run, talm_run, when2call_run
 
-Talm = Callable[..., tuple[int, str, str]]
-RUNS = {"talm": talm_run, "aware": awareness_run, "choice": when2call_run}
+__all__ = ["at_terminal"]
+RUNS = {"talm": talm_run, "choice": when2call_run}
 UNDOES_AT, SKIPS_AT, NOTES_AT = 3, 5, 7
-
-
-@pytest.fixture
-def at_terminal() -> Iterator[Any]:
-    made: list[Terminal] = []
-
-    def start(*arguments: Any, **more: Any) -> Terminal:
-        made.append(Terminal(*arguments, **more))
-        return made[-1]
-
-    yield start
-    for terminal in made:
-        terminal.close()
 
 
 def keys_of(run: StoredRun, name: str) -> dict[str, str]:
@@ -57,6 +44,13 @@ def sit(terminal: Any, keys: dict[str, str], run: StoredRun, *, done: int = 0, s
         terminal.expect(prompt)
         terminal.type(key)
         terminal.expect(f"saved: {labels[key].replace('_', ' ')}")
+
+
+def press(terminal: Any, key: str, shown: str) -> None:
+    """Press a key once it is asked for, and wait for what that shows."""
+    terminal.expect("p pass, f fail >")
+    terminal.type(key)
+    terminal.expect(shown)
 
 
 @pytest.mark.parametrize("task", RUNS)
@@ -100,43 +94,25 @@ def test_undo_skip_note_and_stop_at_a_terminal(tmp_path: Path, at_terminal: Any)
     run = talm_run(tmp_path / "runs", 4)
     items = list(keys_of(run, "ann"))
     terminal = at_terminal(tmp_path, "judge", "talm", "--judge", "person", "--name", "ann")
-    terminal.expect("p pass, f fail >")
-    terminal.type("u")
-    terminal.expect("There is no decision to undo.")
-    terminal.expect("p pass, f fail >")
-    terminal.type("xP")
-    terminal.expect("Type one of p, f, s, u, q, m, #.")
+    press(terminal, "u", "There is no decision to undo.")
+    press(terminal, "xP", "Type one of p, f, s, u, q, m, #.")
     terminal.expect("p pass, f fail >")
     terminal.expect("2 of 4, 1 judged")
-    terminal.expect("p pass, f fail >")
-    terminal.type("u")
-    terminal.expect("1 of 4, 0 judged")
-    terminal.expect("p pass, f fail >")
-    terminal.type("s")
-    terminal.expect("2 of 4, 0 judged")
-    terminal.expect("p pass, f fail >")
-    terminal.type("#")
-    terminal.expect("note:")
+    press(terminal, "u", "1 of 4, 0 judged")
+    press(terminal, "s", "2 of 4, 0 judged")
+    press(terminal, "#", "note:")
     terminal.type("half right, \x1b[D\r")
-    terminal.expect("p pass, f fail >")
-    terminal.type("f")
-    terminal.expect("saved: fail (half right,")
+    press(terminal, "f", "saved: fail (half right,")
     terminal.expect("3 of 4, 1 judged")
-    terminal.expect("p pass, f fail >")
-    terminal.type("q")
-    terminal.expect("1 of 4 items judged")
+    press(terminal, "q", "1 of 4 items judged")
     terminal.expect("continue with: talm-sim judge talm --judge person --name ann")
     terminal.ends()
     assert labels_of(run, "ann") == {items[1]: "fail"}
     terminal = at_terminal(tmp_path, "judge", "talm", "--judge", "person", "--name", "ann")
-    for key in ("p", "p"):
-        terminal.expect("p pass, f fail >")
-        terminal.type(key)
-        terminal.expect("saved: pass")
+    for _ in range(2):
+        press(terminal, "p", "saved: pass")
     terminal.expect("4 of 4, 3 judged")
-    terminal.expect("p pass, f fail >")
-    terminal.type("\x03")
-    terminal.expect("interrupted; all verdicts are kept")
+    press(terminal, "\x03", "interrupted; all verdicts are kept")
     terminal.ends(130)
     assert len(labels_of(run, "ann")) == 3
 
@@ -149,23 +125,17 @@ def test_a_second_terminal_of_the_same_name_replaces_nothing(tmp_path: Path, at_
         terminal.expect("p pass, f fail >")
     first.type("p")
     first.expect("2 of 3, 1 judged")
-    first.expect("p pass, f fail >")
     second.type("f")
     second.expect("already judged elsewhere as ann: pass; that verdict stays")
     second.expect("2 of 3, 1 judged")
-    second.expect("p pass, f fail >")
-    second.type("f")
-    second.expect("3 of 3, 2 judged")
-    second.expect("p pass, f fail >")
-    second.type("q")
-    first.type("u")
-    first.expect("2 of 3, 1 judged")
+    press(second, "f", "3 of 3, 2 judged")
+    press(second, "q", "2 of 3 items judged")
+    press(first, "u", "2 of 3, 1 judged")
     first.expect("p pass, f fail >")
     assert labels_of(run, "ann") == {items[0]: "pass"}, "the last verdict is taken back, wherever it was given"
     first.type("p")
     first.expect("3 of 3, 2 judged")
-    first.expect("p pass, f fail >")
-    first.type("q")
+    press(first, "q", "2 of 3 items judged")
     for terminal in (first, second):
         terminal.ends()
     assert labels_of(run, "ann") == {items[0]: "pass", items[1]: "pass"}

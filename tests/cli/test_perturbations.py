@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from talm_sim.tools_env.perturbations import PERTURBATIONS
+from tests.cli.wrong import Talm
 from tests.offered import bring_along
 
-Talm = Callable[..., tuple[int, str, str]]
 BANNER = '''
 from pydantic import Field
 

@@ -7,8 +7,6 @@ import csv
 import io
 import json
 import re
-import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +15,13 @@ import pytest
 from talm_sim.cli import main
 from talm_sim.config import RunConfig
 from talm_sim.runs.api import run
-from talm_sim.runs.files.manifest import describe_run
-from talm_sim.runs.files.records import write_episode, write_verdict
-from talm_sim.runs.files.store import create_run
+from talm_sim.runs.files.records import write_verdict
 from talm_sim.types import Termination, Verdict
 from tests.cli.conftest import episode, scenario
 from tests.cli.parsing.shells import NAMES, SHELLS, needs, passed
+from tests.cli.wrong import Talm
 from tests.runs.crafting import changed
-
-Talm = Callable[..., tuple[int, str, str]]
+from tests.runs.stored import store
 
 
 def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path, talm: Talm) -> None:
@@ -52,10 +48,6 @@ def test_report_prints_rates_over_intervals_and_says_what_they_are(stored: Path,
         "underspecified: asking, by episodes: precision 1.00, recall 1.00, F1 1.00; 1.00 questions per episode",
     ):
         assert note in notes
-
-
-def test_report_takes_the_newest_run_by_default(stored: Path, talm: Talm) -> None:
-    assert talm("report")[1] == talm("report", str(stored))[1]
 
 
 def test_several_runs_share_what_is_said_of_all(stored: Path, talm: Talm) -> None:
@@ -119,10 +111,6 @@ def test_report_rows_go_with_data_and_with_a_page(stored: Path, talm: Talm) -> N
     assert out.startswith("run,episode,") and Path("page.html").exists()
 
 
-def test_report_forms_exclude_each_other(stored: Path, talm: Talm) -> None:
-    assert talm("report", "--json", "--csv")[0] == 2
-
-
 def test_an_empty_directory_says_how_to_begin(tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     code, out, err = talm("report")
@@ -141,12 +129,6 @@ def test_show_prints_an_episode(stored: Path, talm: Talm) -> None:
         assert "asks the human: Which country?" in out
         assert "reference: pass" in out
         assert not any(line.endswith(" ") for line in out.splitlines())
-
-
-def test_show_as_json(stored: Path, talm: Talm) -> None:
-    document = json.loads(talm("show", "a-run:lacking-0", "--json")[1])
-    assert document["episode"]["answer"] == "Paris."
-    assert document["verdicts"][0]["value"] is True
 
 
 def test_show_lists_a_runs_episodes(stored: Path, talm: Talm) -> None:
@@ -265,13 +247,9 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, list[st
     failed: dict[str, Any] = {"termination": Termination.INFRASTRUCTURE_ERROR, "error": "no route", "awareness": (), "answer": ""}
     found: list[tuple[str, list[str]]] = []
     for name in NAMES[::3]:
-
-        def fill(conn: sqlite3.Connection, name: str = name) -> None:
-            write_episode(conn, episode(scenario(name, "perfect"), **failed), 0)
-
-        config = RunConfig(model="agent/a", agent=name, tools="live", tools_from=(f"x=python:{name}",))
-        both = [scenario(name, "perfect"), scenario("b", "perfect")]
-        path = create_run(place, "r", describe_run(config, both), both, fill=fill).rename(place / name)
+        lost = episode(scenario(name, "perfect"), **failed)
+        config: dict[str, Any] = {"model": "agent/a", "agent": name, "tools": "live", "tools_from": (f"x=python:{name}",)}
+        path = store(place, "r", [scenario(name, "perfect"), scenario("b", "perfect")], [lost], **config).path.rename(place / name)
         with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
             assert main(["judge", str(path)]) == 1
         again = ["resume", str(path), "--agent", name, "--tools-from", f"x=python:{name}"]

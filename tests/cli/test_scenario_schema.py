@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from talm_sim.tasks.registry import TASKS
+from tests.cli.wrong import Talm
 from tests.offered import bring_along
 
-Talm = Callable[..., tuple[int, str, str]]
 RIDDLES = """
 from talm_sim import SingleStepTask, register_task
 
@@ -34,12 +33,6 @@ def test_the_schema_of_the_default_task_and_of_a_named_one(talm: Talm) -> None:
     code, out, _ = talm("scenarios", "schema", "--task", "refusal")
     assert code == 0
     assert json.loads(out)["required"] == ["id", "group", "turns", "task", "target"]
-
-
-def test_a_task_that_is_not_there_is_refused_in_a_line(talm: Talm) -> None:
-    code, out, err = talm("scenarios", "schema", "--task", "refusa")
-    assert (code, out) == (2, "")
-    assert "refusal" in err and err.count("\n") == 1
 
 
 def test_your_own_task_has_one(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

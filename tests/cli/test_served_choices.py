@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,11 @@ from talm_sim import load_run
 from talm_sim.agent.templates import load_template
 from talm_sim.tasks.when2call.published import row_of
 from talm_sim.types import Choice, Scenario
+from tests.cli.wrong import Talm
 from tests.models.loopback import Answer, chat_answer, loopback, text_answer
 from tests.models.test_served_scoring import echo
 from tests.tasks.when2call.choices import scenario
 
-Talm = Callable[..., tuple[int, str, str]]
 MODEL = "openai-api/my-server/m"
 
 
@@ -59,23 +58,21 @@ def test_a_scored_run_is_recorded_and_replayed_without_its_server(
     assert [row.values["accuracy"] for row in second.rows()] == [1]
 
 
-def test_a_server_that_scores_nothing_ends_the_run_in_a_line(rows: Path, tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    for answer in (text_answer("No."), chat_answer("No.")):
+def test_a_server_that_cannot_score_ends_the_run_in_a_line(rows: Path, tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = f"{MODEL}: the server gives no log-probabilities of the prompt"
+    refused = "echo is not supported; it cannot score given answers: use vLLM"
+    run = ("run", "--task", "when2call", "--scenarios", str(rows), "--model", MODEL, "--run-dir", str(tmp_path / "r"), "--display", "none")
+    for answer, said in (
+        (text_answer("No."), nothing),
+        (chat_answer("No."), nothing),
+        (Answer({"error": {"message": "echo is not supported"}}, 400), refused),
+    ):
         with loopback(answer) as server:
             monkeypatch.setenv("MY_SERVER_BASE_URL", f"{server.url}/v1")
-            code, _, told = talm("run", "--task", "when2call", "--scenarios", str(rows), "--model", MODEL, "--run-dir", str(tmp_path / "r"))
+            code, _, told = talm(*run)
         assert (code, len(server.seen)) == (2, 1)
-        assert f"{MODEL}: the server gives no log-probabilities of the prompt" in told
-
-
-def test_a_server_that_refuses_to_echo_ends_the_run_in_a_line(rows: Path, tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    with loopback(Answer({"error": {"message": "echo is not supported"}}, 400)) as server:
-        monkeypatch.setenv("MY_SERVER_BASE_URL", f"{server.url}/v1")
-        run = ("run", "--task", "when2call", "--scenarios", str(rows), "--model", MODEL, "--run-dir", str(tmp_path / "r"), "--display", "none")
-        code, _, told = talm(*run)
-    assert (code, len(server.seen)) == (2, 1)
-    (line,) = (one for one in told.splitlines() if "HTTP 400" in one)
-    assert MODEL in line and "echo is not supported; it cannot score given answers: use vLLM" in line
+        (line,) = (one for one in told.splitlines() if said in one)
+        assert MODEL in line
 
 
 def test_a_dry_run_counts_a_request_per_option(rows: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -146,6 +145,11 @@ class TestWithAModel:
         tiny(Path("tiny"), chat_template="{% for one in messages %}{{ one.content }}</s>{% endfor %}")
         write_rows(Path("rows.jsonl"), completions(2))
         check(talm(*train("--max-length", "8")), r"rows\.jsonl:1: row 'r0' has \d+ tokens and would be cut \(and so would 1 more; ")
+        Path("out").mkdir()
+        Path("out/mine").touch()
+        check(talm(*train("--max-length", "64")), r"--out out: exists and has no training; name another folder\.$")
+        Path("out/mine").unlink()
+        Path("out").rmdir()
         check(talm(*train("--max-length", "9999")), r"--max-length 9999: hf/tiny has a context of 512 tokens; write at most that\.$")
         asked = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
         write_rows(Path("rows.jsonl"), [{"id": "mine", "messages": asked, "tools": [{"type": "function", "function": {"name": "look_up"}}]}])
@@ -212,31 +216,3 @@ class TestWithAModel:
         assert card["base"] == "base" and card["base_digest"] != card["model_digest"] != ""
         losses = [json.loads(line)["loss"] for line in Path("second/losses.jsonl").read_text().splitlines()]
         assert losses[0] == pytest.approx(0.11094, abs=1e-4), "the reference is not the model as this stage began"
-
-    def test_a_folder_of_something_else_is_left_alone(self, talm: Talm, tiny: Callable[..., Path]) -> None:
-        tiny(Path("tiny"))
-        write_rows(Path("rows.jsonl"), completions(2))
-        Path("out").mkdir()
-        Path("out/mine").touch()
-        check(talm(*train("--max-length", "64")), r"--out out: exists and has no training; name another folder\.$")
-        assert [one.name for one in Path("out").iterdir()] == ["mine"]
-
-
-@pytest.mark.local
-@pytest.mark.timeout(300)
-def test_ctrl_c_says_how_to_continue(tmp_path: Path, tiny: Callable[..., Path]) -> None:
-    import signal
-
-    tiny(tmp_path / "tiny")
-    write_rows(tmp_path / "rows.jsonl", completions(400))
-    command = [sys.executable, "-m", "talm_sim", *train("--max-length", "64", "--batch", "1", "--epochs", "20", "--checkpoint", "0")]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    while "finished before" not in process.stderr.readline():
-        assert process.poll() is None
-    while not [*tmp_path.glob("out/checkpoints/checkpoint-3*/whole")]:
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, out) == (130, "")
-    assert err.strip() == "interrupted; checkpoints are kept in out; run the same command to continue"

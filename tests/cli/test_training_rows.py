@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from talm_sim.tasks.when2call.published import row_of
+from tests.cli.wrong import Talm
 from tests.tasks.when2call.choices import CALL, TOOL, mixture
-
-Talm = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture

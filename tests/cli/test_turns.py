@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from talm_sim.config import RunConfig
 from talm_sim.runs.forecast import forecast
 from talm_sim.tasks import TASKS
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
+from tests.cli.wrong import Talm
 from tests.offered import bring_along
 
 TOOLS = '''
@@ -34,8 +35,6 @@ BEFORE = [
     {"role": "assistant", "content": "Until six."},
 ]
 FACT = {"type": "facts", "required": [{"name": "price", "value": 4.5, "call": 1, "pointer": "/price"}]}
-
-Talm = Callable[..., tuple[int, str, str]]
 
 
 def scenario(**changes: Any) -> dict[str, Any]:

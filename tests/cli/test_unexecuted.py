@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
+from tests.cli.wrong import Talm
 from tests.runs.test_tool_sources import write_scenarios
 from tests.tools_env.sources.worlds import write_folder
 
-Talm = Callable[..., tuple[int, str, str]]
 walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
 pytestmark = pytest.mark.usefixtures("nothing_given")
 

@@ -11,19 +11,7 @@ from tests.cli.wrong import Talm
 from tests.models.loopback import Answer, chat_answer, loopback
 
 pytestmark = pytest.mark.usefixtures("nothing_given")
-LINE = (
-    "run",
-    "--model",
-    "openai-api/vllm/q",
-    "--split",
-    "no-tools",
-    "--limit",
-    "1",
-    "--run-id",
-    "it",
-    "--display",
-    "none",
-)
+LINE = ("run", "--model", "openai-api/vllm/q", "--split", "no-tools", "--limit", "1", "--run-id", "it", "--display", "none")
 
 REFUSED = [
     ("a wrong key", Answer({"error": {"message": "bad key"}}, 401), r"401.*VLLM_API_KEY"),

@@ -75,6 +75,8 @@ def loopback(*script: Answer) -> Iterator[Loopback]:
                 return
             self.reply(answer)
 
+        do_GET = do_POST
+
         def handle(self) -> None:
             # A client that gave up in the meantime is part of some tests.
             with suppress(ConnectionError):

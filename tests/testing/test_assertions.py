@@ -104,12 +104,15 @@ def test_an_agent_that_calls_before_it_asks_is_caught_with_its_transcript(play: 
 def test_an_agent_that_retries_for_ever_is_caught(play: Callable[..., Played]) -> None:
     played = play(retries_for_ever, "http-403")
     assert played.episodes[0].termination == "turn_limit"
+    played.did_not_call("find_holiday")
     with pytest.raises(AssertionError, match=re.escape("the agent gave no answer; it ended in turn_limit\n")):
         played.told_the_user_it_failed()
 
 
 def test_an_agent_that_hides_a_failure_is_caught_and_the_judge_model_has_the_last_word(play: Callable[..., Played]) -> None:
     played = play(hides_the_failure, "http-404")
+    with pytest.raises(AssertionError, match="the agent never asked a person"):
+        played.asked_before_acting()
     with pytest.raises(AssertionError, match="the answer does not say that convert_to_hijri failed"):
         played.told_the_user_it_failed()
     asked = []
@@ -120,11 +123,6 @@ def test_an_agent_that_hides_a_failure_is_caught_and_the_judge_model_has_the_las
 
     Played(played.stored, admitted).told_the_user_it_failed()
     assert "404" in asked[0][1] and asked[0][2].endswith("lovely month!")
-
-
-def test_an_agent_that_asks_nobody_is_caught(play: Callable[..., Played]) -> None:
-    with pytest.raises(AssertionError, match="the agent never asked a person"):
-        play(hides_the_failure).asked_before_acting()
 
 
 def raises_at_the_end(messages: Any, tools: Sequence[BaseTool]) -> str:
@@ -160,10 +158,6 @@ def test_nothing_holds_of_an_agent_that_failed(play: Callable[..., Played], agen
             holds()
         assert "\nError\n" in str(caught.value)
         assert ("\nTraceback\n" in str(caught.value)) == (agent is raises_at_the_end)
-
-
-def test_what_an_agent_did_not_do_until_a_limit_holds(play: Callable[..., Played]) -> None:
-    play(retries_for_ever, "http-403").did_not_call("find_holiday")
 
 
 def test_own_tools_are_called_without_a_recording_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -88,6 +88,14 @@ SCENARIO = {
 }
 
 
+def saying(message: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+    """An answer of a chat model."""
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+    reply = {"id": "c", "object": "chat.completion", "created": 1, "model": "small", "choices": [choice], "usage": usage}
+    return 200, {"content-type": "application/json"}, json.dumps(reply).encode()
+
+
 def answer(server: ModelServer, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
     """Call the tool until it answers, then say what it said."""
     server.asked.append(path)
@@ -96,10 +104,7 @@ def answer(server: ModelServer, path: str, body: dict[str, Any]) -> tuple[int, d
     if last["role"] == "user" or "error" in last["content"]:
         call = {"id": f"c{len(body['messages'])}", "type": "function", "function": {"name": "price", "arguments": '{"item": "tea"}'}}
         message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    choice = {"index": 0, "finish_reason": "stop", "message": message}
-    usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
-    reply = {"id": "c", "object": "chat.completion", "created": 1, "model": "small", "choices": [choice], "usage": usage}
-    return 200, {"content-type": "application/json"}, json.dumps(reply).encode()
+    return saying(message)
 
 
 def pytest_in(directory: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -161,9 +166,7 @@ def test_what_is_recorded_replays_with_the_server_and_the_tool_gone(tmp_path: Pa
 def test_a_judge_model_is_asked_where_the_words_say_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def judged(server: ModelServer, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
         server.asked.append(body["messages"][-1]["content"])
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Yes"}}
-        reply = {"id": "c", "object": "chat.completion", "created": 1, "model": "small", "choices": [choice]}
-        return 200, {"content-type": "application/json"}, json.dumps(reply).encode()
+        return saying({"role": "assistant", "content": "Yes"})
 
     (tmp_path / "test_judged.py").write_text(JUDGED, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\ntalm_judge_model = openai-api/stand/small\n", encoding="utf-8")

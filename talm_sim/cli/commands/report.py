@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -14,19 +14,24 @@ from talm_sim.cli.gating import Gating
 from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_csv, print_json, run_dir_option, warn_unclosed
 from talm_sim.cli.parsing.field_options import config_options
 from talm_sim.cli.parsing.lazy import prices_option
-from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, summary_records
+from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, summary_records, title_of
 from talm_sim.cli.report.files import check_page_name, write_file
-from talm_sim.cli.report.layout import Block
+from talm_sim.cli.report.layout import Block, merge_paper_rows
 from talm_sim.cli.report.markdown import markdown
-from talm_sim.cli.report.other_tables import By, blocks_by, records_by, spell_counts
 from talm_sim.cli.report.people_agreement import people_blocks
 from talm_sim.cli.report.power import power_options, print_power
 from talm_sim.cli.report.table import print_table
+from talm_sim.cli.terminal.text import count
+from talm_sim.runs.by_model import model_table
+from talm_sim.runs.by_tool import tool_table
 from talm_sim.runs.files.manifest import LATEST
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun, load_run
 
 __all__ = ["command"]
+
+By = Literal["model", "tool"]
+"""What a row of the table is about."""
 
 _FOR_CI = ("gate", "baseline", "junit", "summary")
 
@@ -107,7 +112,7 @@ def _print(stored: Sequence[StoredRun], by: By | None, given: Mapping[str, Any])
     against, quiet = given["against"], given["quiet"]
     if given["as_json"] or given["as_csv"] or given["rows"]:
         records = _records(stored, by, against, rows=given["rows"])
-        (print_json if given["as_json"] else print_csv)(records if given["as_json"] else [*map(spell_counts, records)])
+        (print_json if given["as_json"] else print_csv)(records if given["as_json"] else [*map(_spell_counts, records)])
         return
     blocks = _blocks(stored, by, against, given["prices"], on_screen=not (given["as_markdown"] or quiet))
     if given["as_markdown"]:
@@ -150,7 +155,7 @@ def _check_other_tables(given: Mapping[str, Any], by: By | None) -> None:
 def _records(runs: Sequence[StoredRun], by: By | None, against: str | None, *, rows: bool) -> list[dict[str, Any]]:
     """Return the table that is asked for as flat data."""
     if by is not None:
-        return records_by(by, runs, against)
+        return _records_by(by, runs, against)
     return [record for run in runs for record in run.to_records()] if rows else summary_records(runs, against)
 
 
@@ -159,8 +164,8 @@ def _blocks(
 ) -> list[Block]:
     """Return the blocks of the table that is asked for."""
     if by == "model":
-        return blocks_by(by, runs, against)
-    blocks = blocks_by(by, runs, against) if by else [block_of(one, against=against, on_screen=on_screen, prices=prices) for one in runs]
+        return _blocks_by(by, runs, against)
+    blocks = _blocks_by(by, runs, against) if by else [block_of(one, against=against, on_screen=on_screen, prices=prices) for one in runs]
     return [*_disambiguate(blocks, runs), *(people_blocks(runs) if by is None else ())]
 
 
@@ -182,3 +187,39 @@ def _disambiguate(blocks: Sequence[Block], runs: Sequence[StoredRun]) -> list[Bl
     return [
         replace(block, title=f"{block.title} [{run.id}]") if times[block.title] > 1 else block for block, run in zip(blocks, runs, strict=True)
     ]
+
+
+def _blocks_by(by: By, runs: Sequence[StoredRun], against: str | None) -> list[Block]:
+    """Return what is printed: one table of all runs by model, or one per run by tool; against the paper, its rows below those of models."""
+    if by == "tool":
+        tables = [(run, tool_table(run)) for run in runs]
+        return [
+            Block(title_of(run), one.summaries, list(one.notes()), run.config.model.startswith("sim/"), rows_are="tool") for run, one in tables
+        ]
+    table = model_table(runs)
+    notes, papers = list(table.notes()), table.papers() if against == "paper" else []
+    if against == "paper" and not papers:
+        notes.append("against paper: no published row is about these tasks and settings")
+    title = f"{count(len({row.model for row in table.rows}), 'model')}, {count(len(runs), 'run')}"
+    return [Block(title, table.summaries(), notes, papers=papers, rows_are="model")]
+
+
+def _records_by(by: By, runs: Sequence[StoredRun], against: str | None) -> list[dict[str, Any]]:
+    """Return the same as flat data; against the paper, followed by its rows, and each says where it is from."""
+    if by == "tool":
+        return [record for run in runs for record in tool_table(run).records(run)]
+    table = model_table(runs)
+    if against != "paper":
+        return table.records()
+    published = (record for one in merge_paper_rows(table.papers()) for record in one.records())
+    return [{"source": "run", **one} for one in table.records()] + [
+        {name: value for name, value in one.items() if name != "group"} for one in published
+    ]
+
+
+def _spell_counts(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record for a table of text: an object that counts names becomes `name 2, other 1`."""
+    return {
+        name: ", ".join(f"{key} {number}" for key, number in value.items()) if isinstance(value, dict) else value
+        for name, value in record.items()
+    }

@@ -13,8 +13,10 @@ from talm_sim.cli.pages.tables import block_data, paper_data, table_data
 from talm_sim.cli.pages.transcripts import transcript_data
 from talm_sim.cli.report.blocks import block_of, title_of
 from talm_sim.cli.report.layout import Block, definitions
-from talm_sim.cli.report.run_facts import run_facts
 from talm_sim.cli.report.run_usage import total_usage
+from talm_sim.cli.terminal.text import count
+from talm_sim.config import RunConfig, Scope
+from talm_sim.errors import format_names
 from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
@@ -73,7 +75,7 @@ def _run_data(run: StoredRun, texts: PageTexts, prices: Mapping[str, Price] | No
         "id": run.id,
         "title": title_of(run),
         "control": run.config.model.startswith("sim/"),
-        "facts": list(run_facts(run).items()),
+        "facts": list(_run_facts(run).items()),
         "usage": total_usage(run, prices).line(),
         "finished": len(episodes),
         "total": run.total,
@@ -107,3 +109,52 @@ def build_transcripts(run: StoredRun) -> dict[str, dict[str, Any]]:
             return read_transcript(run, one, scenarios.get(one.scenario_id), said.get(one.id, []), written.get(one.id, []))
 
         return {texts.text(one.id): transcript_data(read(one), texts) for one in run.episodes()}
+
+
+def _run_facts(stored: StoredRun) -> dict[str, str]:
+    """Return name, date, sources of tools, settings that are not the defaults, weights, judges, data, versions and command line, if known."""
+    manifest = stored.manifest
+    facts = {
+        "run": stored.id,
+        "made": manifest.created.replace("T", " ").removesuffix("Z") + " UTC" if manifest.created else "",
+        "task": f"{manifest.config.task}, split {_text_of(manifest.config.split)}",
+        "tools": ", ".join(getattr(stored.job.options, "tools_from", ())),
+        "settings": ", ".join(_settings_of(stored)),
+        "weights": ", ".join(f"{name} {text[:12]}" for name, text in manifest.weights.items()),
+        "judges": _judges_of(stored),
+        "data": f"{count(stored.total, 'episode')}, digest {manifest.dataset_digest}",
+        "shards": _shards_of(stored),
+        "versions": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
+        "command": manifest.command,
+    }
+    return {word: text for word, text in facts.items() if text}
+
+
+def _judges_of(stored: StoredRun) -> str:
+    """Return who judged the run, people by their names."""
+    names = sorted({verdict.judge for verdict in stored.verdicts_of_all()})
+    model = stored.config.judge_model
+    return ", ".join(names) + (f" (judge model {model})" if model else "")
+
+
+def _shards_of(stored: StoredRun) -> str:
+    """Return what a merged run was made from."""
+    shards = stored.shards
+    rows = [f"{one.name} ({one.part}, {count(one.rows, 'episode')}{', waiting' * (one.status == 'waiting')})" for one in shards]
+    return f"merged from {len(shards):,}: {format_names(rows, 4)}" if shards else ""
+
+
+def _settings_of(stored: StoredRun) -> list[str]:
+    """Return each option of the run and its judging that is not the default."""
+    job = stored.job
+    defaults: dict[str, Any] = {}
+    for model in (RunConfig, type(job.options)):
+        defaults |= {name: field.get_default(call_default_factory=True) for name, field in model.model_fields.items()}
+    values = {name: value for name, value in job.values(Scope.GENERATION, Scope.SCORING).items() if name not in ("task", "split")}
+    return [f"{name} {_text_of(value)}" for name, value in values.items() if _text_of(value) != _text_of(defaults[name])]
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key}={one}" for key, one in value.items())
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

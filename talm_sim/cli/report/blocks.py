@@ -8,8 +8,6 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from talm_sim.cli.parsing.arguments import short_name
-from talm_sim.cli.report.decision_notes import person_notes
-from talm_sim.cli.report.fault_notes import fault_notes
 from talm_sim.cli.report.layout import Block, merge_paper_rows
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count, one_line
@@ -20,11 +18,15 @@ from talm_sim.runs.people.alone import ALONE
 from talm_sim.runs.people.verdicts import is_of_people
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.tasks import AgentOptions
-from talm_sim.types import Summary
+from talm_sim.tasks import AgentOptions, PersonOptions
+from talm_sim.types import Episode, HumanEvent, Summary
 
 __all__ = ["block_of", "blocks_of", "judge_hint", "reading_together", "summary_records", "title_of"]
 
+_MOST_NAMES = 3
+_UNDECIDED = "undecided"
+_DECIDED = {"approve": "approved", "edit": "edited", "reject": "rejected", "respond": "answered in its place"}
+_NOUNS = {"question": "question", "approval": "call", "form": "form"}
 _ON_THIS_MACHINE = {
     "sim": "a script in this process, no language model",
     "hf": "transformers in this process",
@@ -56,8 +58,8 @@ def block_of(stored: StoredRun, *, against: str | None = None, on_screen: bool =
         *_exclusions(stored, summaries),
         *_resolution(stored, summaries),
         *_perturbation_notes(stored),
-        *fault_notes(stored, summaries),
-        *person_notes(stored),
+        *_fault_notes(stored, summaries),
+        *_person_notes(stored),
         *_unexecuted_notes(stored),
         *_judge_notes(stored),
         *_group_notes(summaries),
@@ -260,3 +262,95 @@ def _group_notes(summaries: Sequence[Summary]) -> Iterator[str]:
             groups_of.setdefault(note, []).append(summary.group)
     for note, groups in groups_of.items():
         yield note if groups == ["all"] else f"{', '.join(groups)}: {note}"
+
+
+def _person_notes(stored: StoredRun) -> Iterator[str]:
+    """Yield how calls that waited for a person were decided, and how much stayed without an answer."""
+    options = stored.job.options
+    if not isinstance(options, PersonOptions) or options.human == "none":
+        return
+    limited = options.ask_limit is not None or options.ask_limit_run is not None or options.answer_timeout is not None
+    if not (getattr(options, "approve", "") or limited or options.human == "recorded" or getattr(options, "agent", None)):
+        return
+    decided: Counter[str] = Counter()
+    silent: dict[str, list[tuple[str, str]]] = {"limit": [], "timeout": []}
+    for episode in stored.episodes():
+        decided.update(map(_decision_of, episode.human_events))
+        for event in episode.human_events:
+            if event.declined in silent:
+                silent[event.declined].append((episode.id, event.kind))
+    del decided[""]
+    if decided:
+        kinds = ", ".join(f"{decided[one]:,} {one}" for one in _DECIDED.values() if decided[one])
+        yield f"calls that waited for a person: {decided.total():,} ({kinds})"
+    if silent["limit"]:
+        yield f"not asked: {_format_silent(silent['limit'])}, as a limit was reached (ask_limit, ask_limit_run)"
+    if silent["timeout"]:
+        yield f"not answered in time (answer_timeout): {_format_silent(silent['timeout'])}"
+
+
+def _decision_of(event: HumanEvent) -> str:
+    """Return how a call was decided; empty for anything else, and where nobody decided."""
+    if event.kind != "approval" or event.decision is None or event.declined:
+        return ""
+    return _DECIDED.get(event.decision.action, "")
+
+
+def _format_silent(found: list[tuple[str, str]]) -> str:
+    """Count what stayed without an answer, by kind, and its episodes."""
+    kinds = Counter(kind for _, kind in found)
+    parts = [count(kinds[kind], noun) for kind, noun in _NOUNS.items() if kinds[kind]]
+    return f"{' and '.join(parts)} in {count(len({episode for episode, _ in found}), 'episode')}"
+
+
+def _fault_notes(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str]:
+    """Yield what the labels of the run's faults do not say."""
+    options = stored.job.options
+    if not isinstance(options, AgentOptions) or not (options.perturb or any(summary.matrices for summary in summaries)):
+        return
+    undecided = sum(map(_count_undecided, summaries))
+    if undecided:
+        yield (
+            f"undecided: {count(undecided, 'fault')}, as neither facts nor an undamaged answer are known; give the scenarios a target of facts "
+            "with their gold calls"
+        )
+    withheld: Counter[str] = Counter()
+    seen = passed_over = 0
+    for episode in stored.episodes():
+        withheld.update(event.name for event in episode.tool_events for log in event.perturbations if log.withheld)
+        seen += any(log.seen for log in episode.perturbations)
+        passed_over += _count_passed_over(episode)
+    if withheld:
+        yield (
+            f"not applicable without --writing: {count(withheld.total(), 'call')} of {format_names(sorted(withheld), _MOST_NAMES)}, which may "
+            "change data; a fault that lets a call through does not strike them"
+        )
+    if getattr(options, "agent", None):
+        yield from _notes_on_agent(seen, passed_over, takes_model=not stored.job.config.model.startswith("agent/"))
+
+
+def _notes_on_agent(seen: int, passed_over: int, *, takes_model: bool) -> Iterator[str]:
+    """Say what counts as seen by the user's own agent: what it thinks with need not be known."""
+    if seen and not takes_model:
+        yield "seen: what the agent's code was given, as its model's prompts are not known"
+    if passed_over and takes_model:
+        yield (
+            f"not seen: {count(passed_over, 'changed result')} that the agent's code was given, but that no prompt of the model it was handed "
+            "contains word for word"
+        )
+
+
+def _count_undecided(summary: Summary) -> int:
+    """Count the faults of a group that nobody can judge; a matrix of other things has no such column."""
+    if summary.derived:
+        return 0
+    found = [(one, one.columns.index(_UNDECIDED)) for one in summary.matrices if _UNDECIDED in one.columns]
+    return sum(row[place] for matrix, place in found for row in matrix.counts)
+
+
+def _count_passed_over(episode: Episode) -> int:
+    """Count the results that a fault changed and no prompt contained, though the agent went on."""
+    last = len(episode.model_turns) - 1
+    return sum(
+        event.turn < last and any(log.injected == event.result and not log.seen for log in event.perturbations) for event in episode.tool_events
+    )

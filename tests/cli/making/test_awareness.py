@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,12 @@ from talm_sim.tasks.awareness.making.manipulation import ManipulateOptions
 from talm_sim.tasks.awareness.making.packaged import from_talm
 from talm_sim.tasks.awareness.making.written import conversation_text
 from talm_sim.types import Scenario, ToolSpec
+from tests.cli.wrong import Talm
 from tests.in_process import DirectCaller, direct_caller
-from tests.models.loopback import Answer, chat_answer, loopback
+from tests.models.loopback import chat_answer, loopback
 from tests.tasks.awareness.making.made import Words
 from tests.tasks.awareness.making.test_written import answer, changed, scenario
 
-Talm = Callable[..., tuple[int, str, str]]
 GENERATE = ("scenarios", "generate", "--task", "awareness", "--out", "made")
 MODEL = ("--model", "openai-api/toy/m", "--from", "own.jsonl", "--cassettes", "tapes", "--temperature", "0")
 VAGUE = "Yes, some euros to savings."
@@ -137,14 +137,6 @@ def test_what_it_may_cost_is_said_and_nobody_is_asked(talm: Talm) -> None:
     assert " scenarios, model sim/writer: at most 0 requests, 0 tokens in, 0 out\n" in talm(*GENERATE, "--dry-run")[1]
 
 
-def test_attempts_are_bounded_and_the_scenario_is_given_up(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    with loopback(chat_answer("I'd rather not.")) as server:
-        monkeypatch.setenv("TOY_BASE_URL", f"{server.url}/v1")
-        code, _, err = talm(*GENERATE, *MODEL, "--live", "--manipulation", "removed", "--attempts", "2")
-        assert len(server.seen) == 2
-    assert code == 0 and "removed given up" in err and Path("made/items.jsonl").read_text() == ""
-
-
 def test_a_model_has_a_word_on_whether_what_is_shown_can_serve(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     others = scenario().model_dump(mode="json") | {"id": "bank-2"}
     others["shown_tools"] = [json.dumps({"name": "FindRecipe", "description": "Dishes by what they are made of."})]
@@ -158,18 +150,6 @@ def test_a_model_has_a_word_on_whether_what_is_shown_can_serve(talm: Talm, monke
         report = json.loads(out)
         assert report["manipulations"]["replaced"]["kept"] == made
         assert [one["check"] for one in report["to_read"]] == ([to_read] if to_read else [])
-
-
-def test_a_request_the_provider_fails_on_is_tried_again(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    others = scenario().model_dump(mode="json") | {"id": "bank-2"}
-    Path("own.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (scenario().model_dump(mode="json"), others)))
-    more = (*MODEL, "--live", "--manipulation", "removed", "--max-connections", "1")
-    with loopback(Answer({"error": {"message": "filtered"}}, status=400), chat_answer(answer(changed(VAGUE)))) as server:
-        monkeypatch.setenv("TOY_BASE_URL", f"{server.url}/v1")
-        code, _, err = talm(*GENERATE, *more)
-        assert code == 1 and "failed bank-1" in err
-        code, out, _ = talm(*GENERATE, *more, "--json")
-    assert code == 0 and json.loads(out)["rows"]["total"] == 4
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from talm_sim.tools_env.sources import sandbox
+from tests.cli.wrong import Talm
 from tests.models.loopback import Answer, Seen, chat_answer, loopback
 
-Talm = Callable[..., tuple[int, str, str]]
 pytestmark = pytest.mark.skipif(bool(sandbox.explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
 BUILD = ("tools", "build", "docs", "--out", "made", "--model", "openai-api/toy/m", "--trust", "--cassettes", "tapes")
 CODE = """

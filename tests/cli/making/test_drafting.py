@@ -82,26 +82,6 @@ def test_a_tool_is_called_twice_and_again_only_for_a_value_that_nothing_says() -
     assert goods.CALLS == ["chair", "chair"]
 
 
-def test_what_the_user_gave_is_not_replaced(capsys: pytest.CaptureFixture[str]) -> None:
-    import goods
-
-    Path("args.json").write_text('{"find_price": {"item": "lamp"}, "tell": {"item": "chair"}}', encoding="utf-8")
-    assert init("--arguments", "args.json", "--writing") == 0
-    assert goods.CALLS == ["lamp", "lamp"]
-    assert [line["id"] for line in lines()][:3] == ["find_price", "find_price.non-replaceable", "tell"]
-    said = capsys.readouterr().err
-    assert "left out: find_price: underspecified: given away by the description (lamp in the description of find_price)" in said
-    assert "underspecified: 1 of 2 kept. The descriptions gave the missing value away in 1: 1 are left out (give" in said
-
-
-def test_a_tool_that_may_change_something_is_called_with_what_the_user_gave_alone() -> None:
-    import goods
-
-    Path("args.json").write_text('{"find_price": {}}', encoding="utf-8")
-    assert init("--arguments", "args.json") == 0
-    assert goods.CALLS == ["lamp", "lamp"] and [line["group"] for line in lines()] == ["perfect", "non-replaceable"]
-
-
 def test_nothing_that_may_change_something_is_called_unasked(capsys: pytest.CaptureFixture[str]) -> None:
     assert init() == 2
     said = capsys.readouterr().err
@@ -172,12 +152,6 @@ def test_as_json_every_tool_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         "why_none": "",
     }
     assert told["no_use"]["scenarios"] == [] and told["no_use"]["made_up"] == ["item"] and "KeyError" in told["no_use"]["why_none"]
-
-
-def test_a_wrong_file_of_arguments_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("args.json").write_text('{"find_prize": {}}', encoding="utf-8")
-    assert init("--arguments", "args.json") == 2
-    assert capsys.readouterr().err == "talm-sim: error: --arguments args.json: there is no tool 'find_prize'. Did you mean 'find_price'?\n"
 
 
 def test_health_of_the_same_tools_fits_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-Talm = Callable[..., tuple[int, str, str]]
+from tests.cli.wrong import Talm
+
 TOOLS = """
 from talm_sim.tools_env.perturbations import Perturbation, PerturbationOptions, register_perturbation
 
@@ -125,13 +126,6 @@ def test_without_a_fault_every_one_of_tools_is_tried_and_the_rest_named(talm: Ta
     assert "not tried: banner: --perturb banner: " in err
 
 
-def test_orders_are_repeated_only_if_the_user_says_so(talm: Talm) -> None:
-    talm(*CHECK, "--perturb", "empty-result")
-    assert sys.modules["wares"].ORDERED == ["cup"]  # the gold call, which every check makes
-    talm(*CHECK, "--perturb", "empty-result", "--writing")
-    assert len(sys.modules["wares"].ORDERED) == 1 + 1 + 4
-
-
 def test_a_fault_changes_no_exit_code_and_a_broken_scenario_does(talm: Talm, tmp_path: Path) -> None:
     broken = PRICE | {"alternatives": {"find_price": [{"tool": "order", "arguments": {"item": "cup"}}], "list_prices": []}}
     write(tmp_path / "mine.jsonl", broken)
@@ -151,34 +145,20 @@ def test_a_fault_changes_no_exit_code_and_a_broken_scenario_does(talm: Talm, tmp
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--perturb", "timout"), "--perturb timout: unknown perturbation 'timout'. Did you mean 'timeout'?"),
-        (("--perturb", "http-500:tool=find"), "--perturb http-500:tool=find: no tool 'find'."),
-        (("--perturb", "http-500:p=2"), "--perturb http-500:p=2: "),
-        (("--perturb", "deaf"), "--perturb deaf: strikes the model, and there is no way out through tools; leave it out."),
+        ((*CHECK, "--perturb", "timout"), "--perturb timout: unknown perturbation 'timout'. Did you mean 'timeout'?"),
+        ((*CHECK, "--perturb", "http-500:tool=find"), "--perturb http-500:tool=find: no tool 'find'."),
+        ((*CHECK, "--perturb", "http-500:p=2"), "--perturb http-500:p=2: "),
+        ((*CHECK, "--perturb", "deaf"), "--perturb deaf: strikes the model, and there is no way out through tools; leave it out."),
+        ((*CHECK[:2], "--perturb", "http-500"), "--perturb: is an option of --faults; add --faults, or leave it out."),
+        ((*CHECK[:2], "--writing"), "--writing: is an option of --faults; add --faults, or leave it out."),
+        ((*CHECK[:2], "--faults", "--task", "when2call"), "--faults: the scenarios of task when2call call no tools; leave it out."),
+        ((*CHECK[:2], "--task", "when2call", "--split", "direct,nothing"), "unknown split '"),
     ],
 )
-def test_a_wrong_fault_is_one_line(talm: Talm, words: tuple[str, ...], said: str) -> None:
-    code, out, err = talm(*CHECK, *words)
+def test_what_cannot_be_tried_is_one_line(talm: Talm, words: tuple[str, ...], said: str) -> None:
+    code, out, err = talm(*words)
     assert (code, out) == (2, "")
     assert said in err and len(err.strip().splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--perturb", "http-500"), "--perturb: is an option of --faults; add --faults, or leave it out."),
-        (("--writing",), "--writing: is an option of --faults; add --faults, or leave it out."),
-        (("--faults", "--task", "when2call"), "--faults: the scenarios of task when2call call no tools; leave it out."),
-    ],
-)
-def test_options_that_do_nothing_are_refused(talm: Talm, words: tuple[str, ...], said: str) -> None:
-    code, _, err = talm("scenarios", "check", *words)
-    assert code == 2 and said in err
-
-
-def test_some_groups_can_be_checked(talm: Talm) -> None:
-    code, _, err = talm("scenarios", "check", "--task", "when2call", "--split", "direct,nothing")
-    assert (code, "unknown split 'direct'" in err or "unknown split 'nothing'" in err) == (2, True)
 
 
 def test_no_fault_is_tried_where_no_scenario_has_facts(talm: Talm, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from talm_sim.config import RunConfig
 from talm_sim.reasoning import read_form
 from talm_sim.tasks.reasoning import instruct, thought_text
 from talm_sim.tasks.registry import find_task, job_of
+from tests.cli.wrong import Talm
 from tests.models.loopback import Answer, chat_answer, loopback
 from tests.tasks.refusal.making.test_thoughts import CLOCK, FITS, FORM, NOTHING, REFUSING
 
-Talm = Callable[..., tuple[int, str, str]]
 GENERATE = ("scenarios", "generate", "--task", "refusal", "--out", "made")
 TEACHER = ("--model", "openai-api/toy/m", "--from", "own.jsonl", "--max-connections", "1", "--cassettes", "tapes")
 

@@ -6,8 +6,6 @@ import base64
 import hashlib
 import json
 import re
-import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,17 +14,12 @@ from hypothesis import strategies as st
 
 from talm_sim.cli.pages import render_page
 from talm_sim.cli.report.layout import Block
-from talm_sim.config import RunConfig
-from talm_sim.runs.files.manifest import describe_run
-from talm_sim.runs.files.records import write_episode
-from talm_sim.runs.files.sealing import insert_row
-from talm_sim.runs.files.store import create_run
 from talm_sim.types import Behaviour
 from tests.cli.choice_runs import choice_episode, choice_scenario
 from tests.cli.pages.written import Seen, page_of
 from tests.cli.summaries import HOSTILE, agents, choices, choices_block, many_classes, struck, wide
-
-Talm = Callable[..., tuple[int, str, str]]
+from tests.cli.wrong import Talm
+from tests.runs.stored import store
 
 
 def agents_block(title: str = "openai/x, standalone", group: str = "perfect") -> Block:
@@ -125,13 +118,8 @@ def choice_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The run `c-run` of task `when2call` in `runs/` of the working directory."""
     monkeypatch.chdir(tmp_path)
     rows = [choice_scenario(f"row-\x1b[31m<b>{n}", gold) for n, gold in enumerate((Behaviour.TOOL_CALL, Behaviour.REQUEST_FOR_INFO))]
-
-    def fill(conn: sqlite3.Connection) -> None:
-        for position, row in enumerate(rows):
-            write_episode(conn, choice_episode(row.id, Behaviour.TOOL_CALL), position)
-        insert_row(conn, "meta", "judges", json.dumps([]))
-
-    return create_run(Path("runs"), "c-run", describe_run(RunConfig(task="when2call", model="sim/<i>me</i>"), rows), rows, fill=fill)
+    played = [choice_episode(row.id, Behaviour.TOOL_CALL) for row in rows]
+    return store(Path("runs"), "c-run", rows, played, task="when2call", model="sim/<i>me</i>").path
 
 
 def page_in(file: str = "page.html") -> Seen:

@@ -15,6 +15,7 @@ from talm_sim.cli.person.replies import CLOSED, LATER, UNDO, Reply, Said
 from talm_sim.runs.questions import Question
 from talm_sim.types import Action, Approval, Decision, Form, HumanEvent, PersonRequest
 from tests.cli.person.test_prompt import text_on
+from tests.cli.person.typist import KEPT, Typist
 
 CALL = Approval(name="pay", arguments={"to": "Ada", "sum": 10, "now": True, "note": "a\nb", "of": {"a": 1}}, description="It costs money.")
 EVIL = "\x1b]52;c;eA==\x07\x9b2J\u2028\x00bad"
@@ -32,34 +33,6 @@ FORM = Form(
         "required": ["name", "age"],
     },
 )
-
-
-class Typist:
-    """A person who types these lines, and then leaves; `KEPT` takes what the line begins with."""
-
-    def __init__(self, *typed: str, interactive: bool = True, edited: bool = True) -> None:
-        self.interactive = interactive
-        self.edited = edited
-        self.prompts: list[tuple[str, str]] = []
-        self._typed = list(typed)
-
-    async def read(self, prompt: str, *, remember: bool = True, keys: str = "", begun: str = "") -> str | None:
-        self.prompts.append((prompt, begun))
-        line = self._typed.pop(0) if self._typed else None
-        return begun if line == KEPT else line
-
-    def clear(self) -> None:
-        """Nothing was typed before."""
-
-    async def drop(self) -> str:
-        """Nothing is half typed."""
-        return ""
-
-    def close(self) -> None:
-        """Hold nothing."""
-
-
-KEPT = "<kept>"
 
 
 def asked(request: PersonRequest, progress: list[dict[str, Any]] | None = None) -> Question:

@@ -25,9 +25,9 @@ from talm_sim.runs.people.ballot import choose_question, find_people, open_ballo
 from talm_sim.runs.people.sample import KEY
 from talm_sim.runs.stored_run import load_run
 from talm_sim.types import Verdict
+from tests.cli.wrong import Talm
 from tests.runs.people.judged import awareness_run, talm_run, when2call_run
 
-Talm = Callable[..., tuple[int, str, str]]
 PERSON = ("--judge", "person")
 
 

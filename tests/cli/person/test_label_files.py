@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -21,9 +20,9 @@ from talm_sim.runs.people.verdicts import PeopleVerdicts, verdict_of
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.tasks import pass_question
 from talm_sim.types import Scenario
+from tests.cli.wrong import Talm
 from tests.runs.people.judged import said, talm_run
 
-Talm = Callable[..., tuple[int, str, str]]
 QUESTION = pass_question()
 ITEMS = ("q-00.perfect", "q-01.underspecified", "=1+1", "-e")
 SHOWN = {item: f"x{number}" for number, item in enumerate(ITEMS)}

@@ -19,6 +19,7 @@ from talm_sim.runs.desk import Desk
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.questions import answered_episodes
 from talm_sim.runs.stored_run import load_run
+from tests.cli.person.typist import Typist
 from tests.runs.scripted import ScriptedRunner, new_run
 
 WAITING = 12
@@ -44,29 +45,6 @@ async def sit(run: Path, who: str, both: asyncio.Barrier, *, last_first: bool) -
     return sitting.answered
 
 
-class Silent:
-    """A person at a terminal who types one answer, and then nothing."""
-
-    interactive = edited = True
-
-    def __init__(self) -> None:
-        self.typed = ["1", "Paris"]
-        self.dropped = 0
-
-    async def read(self, prompt: str, *, remember: bool = True, keys: str = "", begun: str = "") -> str | None:
-        return self.typed.pop() if self.typed else await asyncio.get_running_loop().create_future()
-
-    def clear(self) -> None:
-        """Nothing was typed before."""
-
-    async def drop(self) -> str:
-        self.dropped += 1
-        return ""
-
-    def close(self) -> None:
-        """Hold nothing."""
-
-
 @pytest.fixture
 def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("talm_sim.cli.person.sitting._LOOK_SECONDS", 0.01)
@@ -76,7 +54,7 @@ def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_last_answer_goes_by_itself_after_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = new_run(tmp_path, 1, asks=1)
     monkeypatch.setattr("talm_sim.cli.person.sitting.HELD_SECONDS", 0.0)
-    lines, console = Silent(), Console(file=io.StringIO(), width=80)
+    lines, console = Typist("Paris", "1", stays=True), Console(file=io.StringIO(), width=80)
     async with RunStore.open(run) as store:
         await run_batch(store, ScriptedRunner(), store.progress())
         assert answered_episodes(store.reader) == []
@@ -89,7 +67,7 @@ async def test_the_last_answer_goes_by_itself_after_a_moment(tmp_path: Path, mon
 @pytest.mark.usefixtures("_looks_often")
 async def test_a_question_that_comes_up_meanwhile_is_put_and_the_answer_is_held_on(tmp_path: Path) -> None:
     run = new_run(tmp_path, 2, asks=2)
-    lines, console = Silent(), Console(file=io.StringIO(), width=80)
+    lines, console = Typist("Paris", "1", stays=True), Console(file=io.StringIO(), width=80)
     async with RunStore.open(run) as store:
         first, second = (PendingQuestion(f"ask-00{n}#1-1", 1, "Which?") for n in range(2))
         await store.pause(Waiting("ask-000", "ask-000", 1, 1, (first,), (), (), {"answers": []}))

@@ -52,12 +52,17 @@ def text_of(screen: Console) -> str:
     return screen.file.getvalue()
 
 
-def test_plain_prints_a_line_a_tenth_and_what_failed_or_waits() -> None:
+def printed(name: str, *events: RunEvent, **how: bool) -> list[str]:
+    """The lines that a display of this name shows of these events."""
     screen = console()
-    with open_display("plain", screen) as display:
-        for event in EVENTS:
+    with open_display(name, screen, **how) as display:
+        for event in events:
             display(event)
-    assert text_of(screen).splitlines() == [
+    return text_of(screen).splitlines()
+
+
+def test_plain_prints_a_line_a_tenth_and_what_failed_or_waits() -> None:
+    assert printed("plain", *EVENTS) == [
         "run-1: 3 episodes; openai/gpt (replay), tools replay, human terminal",
         "[1/3] 33 %: answered 1 · running 1 · tokens 1.2k in, 30 out",
         "tokens 1.2k in, 30 out · retried 1 · 1 retrying: HTTP 429, 12 s",
@@ -74,10 +79,7 @@ def test_plain_prints_a_line_a_tenth_and_what_failed_or_waits() -> None:
     ("models", "expected"), [("live", "live: openai (model openai/gpt)"), ("record", "live: openai (model openai/gpt, recorded)")]
 )
 def test_every_display_says_first_that_it_goes_live(name: str, models: str, expected: str) -> None:
-    screen = console()
-    with open_display(name, screen) as display:
-        display(started(models))
-    assert text_of(screen).splitlines()[0] == expected
+    assert printed(name, started(models))[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -90,28 +92,22 @@ def test_every_display_says_first_that_it_goes_live(name: str, models: str, expe
     ],
 )
 def test_the_model_that_plays_the_person_is_announced_too(traffic: str, expected: list[str]) -> None:
-    screen = console()
-    with open_display("none", screen) as display:
-        display(replace(started("replay"), person="deep/chat", person_traffic=traffic))
-    assert text_of(screen).splitlines() == expected
+    assert printed("none", replace(started("replay"), person="deep/chat", person_traffic=traffic)) == expected
 
 
 @pytest.mark.parametrize("name", ["full", "plain", "none"])
 def test_what_holds_of_every_cell_of_a_grid_is_said_once(name: str) -> None:
-    screen = console()
-    with open_display(name, screen) as display:
-        for notice in ("agent a:b: said", "agent a:b: said", "agent c:d: said"):
-            display(replace(started("live"), notices=(notice,)))
-    lines = [line for line in text_of(screen).splitlines() if line.startswith(("live", "agent"))]
-    assert lines == ["live: openai (model openai/gpt)", "agent a:b: said", "agent c:d: said"]
+    said = printed(name, *(replace(started("live"), notices=(notice,)) for notice in ("agent a:b: said", "agent a:b: said", "agent c:d: said")))
+    assert [line for line in said if line.startswith(("live", "agent"))] == [
+        "live: openai (model openai/gpt)",
+        "agent a:b: said",
+        "agent c:d: said",
+    ]
 
 
 @pytest.mark.parametrize("models", ["replay", "on this machine"])
 def test_nothing_is_called_live_that_is_not(models: str) -> None:
-    screen = console()
-    with open_display("none", screen) as display:
-        display(started(models))
-    assert text_of(screen) == ""
+    assert printed("none", started(models)) == []
 
 
 def test_json_is_one_object_a_line_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,23 +153,15 @@ def test_a_wait_is_counted_down_and_the_soonest_is_told(monkeypatch: pytest.Monk
 
 
 def test_the_share_of_a_small_run_is_the_true_one() -> None:
-    screen = console()
-    with open_display("plain", screen) as display:
-        display(RunStarted("run-1", "runs/run-1", 4, 0, 0, "openai/gpt", "replay", "replay", "none"))
-        for number in range(1, 5):
-            display(EpisodeFinished(f"e-{number}", "perfect", Termination.ANSWERED, "", 0.1, number, 4))
-    shares = [line.partition(" %")[0] for line in text_of(screen).splitlines()[1:]]
-    assert shares == ["[1/4] 25", "[2/4] 50", "[3/4] 75", "[4/4] 100"]
+    begun = RunStarted("run-1", "runs/run-1", 4, 0, 0, "openai/gpt", "replay", "replay", "none")
+    ended = (EpisodeFinished(f"e-{number}", "perfect", Termination.ANSWERED, "", 0.1, number, 4) for number in range(1, 5))
+    assert [line.partition(" %")[0] for line in printed("plain", begun, *ended)[1:]] == ["[1/4] 25", "[2/4] 50", "[3/4] 75", "[4/4] 100"]
 
 
 def test_a_long_run_is_ten_lines_in_a_file_and_a_failure_is_told_once() -> None:
-    screen = console()
-    with open_display("full", screen) as display:
-        display(RunStarted("run-1", "runs/run-1", 288, 40, 0, "openai/gpt", "replay", "replay", "none", again=8))
-        for number in range(41, 289):
-            end = (Termination.INFRASTRUCTURE_ERROR, "HTTP 500: no") if number % 2 else (Termination.ANSWERED, "")
-            display(EpisodeFinished(f"e-{number}", "perfect", *end, 0.1, number, 288))
-    lines = text_of(screen).splitlines()
+    ends = (Termination.ANSWERED, ""), (Termination.INFRASTRUCTURE_ERROR, "HTTP 500: no")
+    begun = RunStarted("run-1", "runs/run-1", 288, 40, 0, "openai/gpt", "replay", "replay", "none", again=8)
+    lines = printed("full", begun, *(EpisodeFinished(f"e-{n}", "perfect", *ends[n % 2], 0.1, n, 288) for n in range(41, 289)))
     assert lines[0] == "run-1: 288 episodes, 40 finished before, 8 tried again; openai/gpt (replay), tools replay, human none"
     assert lines[1] == "failed: e-41 infrastructure_error: HTTP 500: no"
     assert [line.partition("%")[0] for line in lines[2:]] == [f"[{-(-288 * n // 10):>3}/288] {10 * n} " for n in range(2, 11)]
@@ -181,11 +169,7 @@ def test_a_long_run_is_ten_lines_in_a_file_and_a_failure_is_told_once() -> None:
 
 
 def test_what_is_logged_is_not_said_twice() -> None:
-    screen = console()
-    with open_display("plain", screen, logged=True) as display:
-        display(started())
-        display(EVENTS[6])
-    assert "failed:" not in text_of(screen)
+    assert not any("failed:" in line for line in printed("plain", started(), EVENTS[6], logged=True))
 
 
 def test_full_keeps_still_while_a_person_is_asked() -> None:
@@ -218,11 +202,8 @@ def test_plain_says_nothing_between_a_question_and_its_answer() -> None:
 
 @pytest.mark.parametrize("name", ["plain", "full", "json", "none"])
 def test_tools_that_died_are_told_whatever_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    screen, why = console(), "killed by SIGKILL"
-    with open_display(name, screen) as display:
-        display(started())
-        display(ToolsRestarted(why))
-    shown = text_of(screen).splitlines()
+    why = "killed by SIGKILL"
+    shown = printed(name, started(), ToolsRestarted(why))
     assert f"the tool service died ({why}): it was restarted, which happens once per command; unanswered calls are sent again" in shown
     out = [json.loads(one) for one in capsys.readouterr().out.splitlines()[1:]]
     told = [{"event": "tools_restarted", "reason": why}]
@@ -233,15 +214,10 @@ def test_tools_that_died_are_told_whatever_is_shown(name: str, capsys: pytest.Ca
 def test_a_server_that_is_left_out_is_said_whatever_is_shown_and_that_it_is_back_to_who_listens(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    screen = console()
     left_out = ServersChanged("openai-api/vllm/m", "h:8000", "HTTP 500: [bold]no\x1b[2J\nroom", 30.0, 2, 3)
-    with open_display(name, screen) as display:
-        display(started())
-        display(left_out)
-        display(ServersChanged("openai-api/vllm/m", "h:8000", "", 0.0, 3, 3))
+    shown = printed(name, started(), left_out, ServersChanged("openai-api/vllm/m", "h:8000", "", 0.0, 3, 3))
     line = "left out: openai-api/vllm/m at h:8000: HTTP 500: [bold]no room; 2 of 3 servers in use, tried again in 30 s"
     back = "openai-api/vllm/m at h:8000 answers again: 3 of 3 servers in use"
-    shown = text_of(screen).splitlines()
     assert (line in shown, back in shown) == (True, name in ("plain", "full"))
     events = [json.loads(one) for one in capsys.readouterr().out.splitlines()[1:]]
     assert events == ([{"event": "servers_changed", **asdict(left_out)}, {**events[1]}] if name == "json" else [])

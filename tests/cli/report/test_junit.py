@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -15,15 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.cli.report.junit import _clean, junit_xml
-from talm_sim.config import RunConfig
-from talm_sim.runs.files.manifest import describe_run
-from talm_sim.runs.files.records import write_episode, write_verdict
-from talm_sim.runs.files.sealing import insert_row
-from talm_sim.runs.files.store import create_run
 from talm_sim.runs.gates import GateResult
-from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.types import Episode, ModelTurn, Termination, Verdict
 from tests.cli.conftest import episode, scenario
+from tests.runs.stored import store
 
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 \x00\u2028]]> <!DOCTYPE x [<!ENTITY a 'b'>]>&a; \ufffe \u202eend "
 
@@ -40,16 +34,10 @@ def test_any_text_is_made_one_that_xml_can_hold(text: str) -> None:
 def made(path: Path, episodes: list[Episode], *, epochs: int = 1, passed: str = "") -> StoredRun:
     """A run of group `perfect` with these episodes, of which one passed."""
     scenarios = [scenario(name, "perfect") for name in dict.fromkeys(one.scenario_id for one in episodes)]
-
-    def fill(conn: sqlite3.Connection) -> None:
-        for position, one in enumerate(episodes):
-            write_episode(conn, one, position)
-            if one.termination is Termination.ANSWERED:
-                write_verdict(conn, Verdict(episode_id=one.id, judge="reference", value=one.id == passed, explanation=f"said {HOSTILE}"))
-        insert_row(conn, "meta", "judges", json.dumps([("reference", "")]))
-
-    config = RunConfig(split="perfect", model="openai/some", models="replay", tools="replay", epochs=epochs, options={"human": "recorded"})
-    return load_run(create_run(path, "a-run", describe_run(config, scenarios), scenarios, fill=fill))
+    judged = [one for one in episodes if one.termination is Termination.ANSWERED]
+    verdicts = [Verdict(episode_id=one.id, judge="reference", value=one.id == passed, explanation=f"said {HOSTILE}") for one in judged]
+    config: dict[str, Any] = {"split": "perfect", "model": "openai/some", "models": "replay", "tools": "replay", "epochs": epochs}
+    return store(path, "a-run", scenarios, episodes, verdicts, **config, options={"human": "recorded"})
 
 
 def played(name: str, **more: Any) -> Episode:

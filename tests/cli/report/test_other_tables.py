@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,9 @@ import pytest
 from talm_sim.types import Calls, Episode, GoldCall, Scenario, Termination, ToolEvent, Turn
 from tests.cli.pages.written import Seen
 from tests.cli.summaries import HOSTILE
+from tests.cli.wrong import Talm
 from tests.runs.stored import store
 from tests.tasks.refusal.crafted import answered, calls, case, said
-
-Talm = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture

@@ -2,43 +2,33 @@ from __future__ import annotations
 
 import csv
 import json
-import sqlite3
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from talm_sim.config import RunConfig
-from talm_sim.runs.files.manifest import describe_run
-from talm_sim.runs.files.records import write_episode, write_verdict
-from talm_sim.runs.files.sealing import insert_row
-from talm_sim.runs.files.store import create_run
 from talm_sim.types import Verdict, episode_id
 from tests.cli.conftest import episode, scenario
+from tests.cli.wrong import Talm
+from tests.runs.stored import store
 
-Talm = Callable[..., tuple[int, str, str]]
+pytestmark = pytest.mark.usefixtures("nothing_given")
 NOTE = "one epoch: single runs of equal agents lie 2.2 to 6.0 points apart (arXiv 2602.07150)"
 
 
 def judged(name: str, epochs: int = 1, **options: str) -> None:
     """A run of 50 scenarios, 30 of which pass in the first epoch, and one fewer in each further one."""
     made = [scenario(f"perfect-{n}", "perfect") for n in range(50)]
-
-    def fill(conn: sqlite3.Connection) -> None:
-        for place, one in enumerate(made):
-            for epoch in range(1, epochs + 1):
-                played = episode(one).model_copy(update={"id": episode_id(one.id, epoch), "epoch": epoch})
-                write_episode(conn, played, place)
-                write_verdict(conn, Verdict(episode_id=played.id, judge="reference", value=place < 31 - epoch))
-        insert_row(conn, "meta", "judges", json.dumps([("reference", "")]))
-
-    config = RunConfig(**{"model": "openai/some", "models": "live", "tools": "live", "split": "perfect", "epochs": epochs, **options})
-    create_run(Path("runs"), name, describe_run(config, made), made, fill=fill)
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+    played = [
+        episode(one).model_copy(update={"id": episode_id(one.id, epoch), "epoch": epoch}) for one in made for epoch in range(1, epochs + 1)
+    ]
+    verdicts = [
+        Verdict(episode_id=episode_id(one.id, epoch), judge="reference", value=place < 31 - epoch)
+        for place, one in enumerate(made)
+        for epoch in range(1, epochs + 1)
+    ]
+    config: dict[str, Any] = {"model": "openai/some", "models": "live", "tools": "live", "split": "perfect", "epochs": epochs, **options}
+    store(Path("runs"), name, made, played, verdicts, **config)
 
 
 def words(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +13,8 @@ from talm_sim.cli.report.run_usage import RunUsage, total_usage
 from talm_sim.config import RunConfig
 from talm_sim.runs.prices import Price
 from talm_sim.types import Episode, ModelTurn, Termination, Usage
+from tests.cli.wrong import Talm
 
-Talm = Callable[..., tuple[int, str, str]]
 PRICES = {"openai/gpt-4o": Price(2.5, 10, "USD")}
 
 

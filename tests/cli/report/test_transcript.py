@@ -79,11 +79,15 @@ VERDICTS = [
 
 
 def page(
-    episode: Episode = EPISODE, scenario: Scenario | None = SCENARIO, verdicts: list[Verdict] | None = None, added: list[Section] | None = None
+    episode: Episode = EPISODE,
+    scenario: Scenario | None = SCENARIO,
+    verdicts: list[Verdict] | None = None,
+    added: list[Section] | None = None,
+    **how: bool,
 ) -> str:
     console = Console(file=io.StringIO(), width=80, markup=False, highlight=False)
     found = added if added is not None else list(sections(episode, scenario)) if scenario else []
-    console.print(transcript(episode, scenario, VERDICTS if verdicts is None else verdicts, found))
+    console.print(transcript(episode, scenario, VERDICTS if verdicts is None else verdicts, found, **how))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -143,9 +147,7 @@ def test_turns_that_are_alike_are_printed_once_unless_all_is_asked_for() -> None
         "Turn 64, the answer",
     ]
     assert text.count("→ f(x=1)") == 3
-    console = Console(file=io.StringIO(), width=80)
-    console.print(transcript(episode, SCENARIO, VERDICTS, full=True))
-    assert isinstance(console.file, io.StringIO) and console.file.getvalue().count("→ f(x=1)") == 63
+    assert page(episode, full=True).count("→ f(x=1)") == 63
 
 
 def test_calls_of_one_turn_that_are_alike_are_printed_once_as_well() -> None:
@@ -160,9 +162,7 @@ def test_a_call_that_an_earlier_turn_made_names_it_in_place_of_the_result() -> N
     text = page(episode)
     assert text.count("a result") == 1 and "→ f(x=1)  the same call as in turn 1, with the same result\n" in text
     assert text.count("another") == text.count("a third") == 1, "the same call with another result is shown whole"
-    console = Console(file=io.StringIO(), width=80)
-    console.print(transcript(episode, SCENARIO, VERDICTS, full=True))
-    assert isinstance(console.file, io.StringIO) and console.file.getvalue().count("a result") == 2
+    assert page(episode, full=True).count("a result") == 2
 
 
 def test_an_answer_that_is_not_the_last_turn_is_printed_once() -> None:
@@ -195,9 +195,7 @@ def test_the_likeliest_first_tokens_are_shown_in_brief_or_whole() -> None:
     brief = " ".join(page(episode).split())
     assert r"first token: ' Yes' 1.000, '\x1b[31mNo' 0.368, '\n' 0.135, 'a' 0.050, 'b' 0.018" in brief
     assert "'c'" not in brief and "\x1b" not in brief
-    console = Console(file=io.StringIO(), width=80)
-    console.print(transcript(episode, SCENARIO, VERDICTS, full=True))
-    assert isinstance(console.file, io.StringIO) and "'c' 0.007" in console.file.getvalue()
+    assert "'c' 0.007" in page(episode, full=True)
     assert "first token" not in page()
 
 
@@ -254,10 +252,7 @@ def test_what_the_user_says_later_stands_where_it_came() -> None:
 
 
 def test_a_dialogue_that_is_asked_about_at_once_has_its_last_words_for_a_query() -> None:
-    console = Console(file=io.StringIO(), width=80, markup=False, highlight=False)
-    console.print(transcript(EPISODE, LATER, VERDICTS, led=False))
-    assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
+    text = "\n".join(line.rstrip() for line in page(scenario=LATER, led=False).splitlines())
     assert "Query\n  And in Spain?" in text
     assert "The user" not in text
 

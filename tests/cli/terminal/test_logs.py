@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,8 @@ from rich.console import Console
 
 from talm_sim.cli.terminal.logs import logging_to
 from tests.cli.outages import Host, options, refused
+from tests.cli.wrong import Talm
 
-Talm = Callable[..., tuple[int, str, str]]
 KEY = "key-of-a-person-123"
 
 

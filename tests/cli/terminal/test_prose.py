@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import io
-import sqlite3
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console, Group
 
 from talm_sim.cli.terminal.prose import indent, prose
-from talm_sim.config import RunConfig
-from talm_sim.runs.files.manifest import describe_run
-from talm_sim.runs.files.records import write_episode
-from talm_sim.runs.files.store import create_run
 from talm_sim.types import ModelTurn
 from tests.cli.conftest import episode, scenario
+from tests.cli.wrong import Talm
 from tests.growth import TIMES, check_growth
+from tests.runs.stored import store
 
 LONG = 25_000
 
@@ -49,16 +46,12 @@ def test_words_of_a_long_text_are_not_torn() -> None:
 def long_run(directory: Path, text: str) -> None:
     asked = scenario("long", "perfect")
     kept = episode(asked, answer=text, model_turns=(ModelTurn(text=text),))
-    config = RunConfig(split="all", model="openai/some", models="replay", tools="replay", options={"human": "none"})
-
-    def fill(conn: sqlite3.Connection) -> None:
-        write_episode(conn, kept, 0)
-
-    create_run(directory / "runs", "a-run", describe_run(config, [asked]), [asked], fill=fill)
+    config: dict[str, Any] = {"split": "all", "model": "openai/some", "models": "replay", "tools": "replay", "options": {"human": "none"}}
+    store(directory / "runs", "a-run", [asked], [kept], **config)
 
 
 def test_an_answer_of_many_lines_is_shown_in_a_time_in_step_with_its_length(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, talm: Callable[..., tuple[int, str, str]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, talm: Talm
 ) -> None:
     lines = 96_000
     for number in (lines // TIMES, lines):

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +19,11 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import run
 from talm_sim.runs.events import EpisodeFinished, RunEvent
 from talm_sim.runs.stored_run import load_run
-from tests.cli.test_terminal import Terminal
+from tests.cli.test_terminal import REPLAYED, at_terminal
 from tests.models.loopback import Answer, chat_answer, loopback
 from tests.warm import warm_python
 
+__all__ = ["at_terminal"]
 RUN = ["run", "--model", "sim/oracle", "--replay", "--human", "none", "--split", "all", "--epochs", "200", "--run-id", "first"]
 
 
@@ -158,34 +160,23 @@ def test_making_items_says_that_the_same_command_goes_on(tmp_path: Path) -> None
     assert (code, said.rstrip().endswith("finished work is kept in made; run the same command to continue")) == (143, True), said
 
 
-def test_a_person_who_is_asked_is_told_how_to_go_on(tmp_path: Path) -> None:
-    asked = ["run", "--model", "sim/asker", "--human", "terminal", "--replay", "--split", "underspecified", "--limit", "3"]
-    terminal = Terminal(tmp_path, *asked, "--run-id", "first")
-    try:
-        terminal.expect_prompt()
-        terminal.type("half a li")
-        terminal.expect("half a li")
-        terminal.process.send_signal(signal.SIGTERM)
-        terminal.expect("Continue with: talm-sim resume first")
-        terminal.ends(143)
-        assert len(load_run(tmp_path / "runs" / "first").pending()) == 3
-    finally:
-        terminal.close()
-
-
-def test_a_terminal_that_goes_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
-    asked = ["run", "--model", "sim/asker", "--human", "terminal", "--replay", "--split", "underspecified", "--limit", "3"]
-    terminal = Terminal(tmp_path, *asked, "--run-id", "first")
-    try:
-        terminal.expect_prompt()
-        os.close(terminal.screen)
-        os.close(terminal._keyboard)
-        terminal.screen, terminal._keyboard = os.pipe()
-        assert terminal.process.wait(30) == 129
-        stored = load_run(tmp_path / "runs" / "first")
-        assert (len(stored.pending()), stored.owner) == (3, None)
-    finally:
-        terminal.close()
+def test_a_person_who_is_asked_is_told_how_to_go_on_and_a_terminal_that_goes_leaves_a_run(tmp_path: Path, at_terminal: Any) -> None:
+    terminal = at_terminal(tmp_path, "run", *REPLAYED, "--run-id", "first")
+    terminal.expect_prompt()
+    terminal.type("half a li")
+    terminal.expect("half a li")
+    terminal.process.send_signal(signal.SIGTERM)
+    terminal.expect("Continue with: talm-sim resume first")
+    terminal.ends(143)
+    assert len(load_run(tmp_path / "runs" / "first").pending()) == 3
+    terminal = at_terminal(tmp_path, "resume", "first")
+    terminal.expect_prompt()
+    os.close(terminal.screen)
+    os.close(terminal._keyboard)
+    terminal.screen, terminal._keyboard = os.pipe()
+    assert terminal.process.wait(30) == 129
+    stored = load_run(tmp_path / "runs" / "first")
+    assert (len(stored.pending()), stored.owner) == (3, None)
 
 
 def test_an_interrupt_while_a_module_makes_its_classes_gives_the_exit_code(tmp_path: Path) -> None:
