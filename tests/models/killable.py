@@ -15,11 +15,13 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from tests.models.loopback import QuietHandler, running
 
 __all__ = ["Killable", "Served", "serving"]
 
@@ -40,8 +42,7 @@ class Served(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(QuietHandler):
     server: Served
 
     def do_GET(self) -> None:
@@ -56,22 +57,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(_answer(json.loads(raw)), killed=number == self.server.last)
 
     def _send(self, body: bytes, *, killed: bool = False) -> None:
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
+        self.send_head(200, {"content-type": "application/json", "content-length": str(len(body))})
         self.wfile.write(body[: len(body) // 2])
         self.wfile.flush()
         if killed:
             os.kill(os.getpid(), signal.SIGKILL)
         self.wfile.write(body[len(body) // 2 :])
-
-    def handle(self) -> None:
-        with suppress(ConnectionError):
-            super().handle()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
 
 
 def _answer(body: dict[str, Any]) -> bytes:
@@ -95,18 +86,9 @@ def _calling(tool: str, arguments: dict[str, str]) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": [{"id": "call", "type": "function", "function": function}]}
 
 
-@contextmanager
-def serving(hold: Callable[[], object] = lambda: None) -> Iterator[Served]:
+def serving(hold: Callable[[], object] = lambda: None) -> AbstractContextManager[Served]:
     """Serve in this process until the block ends."""
-    server = Served(hold=hold)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return running(Served(hold=hold))
 
 
 class Killable:

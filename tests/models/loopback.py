@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["Answer", "Loopback", "anthropic_answer", "chat_answer", "loopback", "text_answer"]
+__all__ = ["Answer", "Loopback", "QuietHandler", "anthropic_answer", "chat_answer", "loopback", "running", "text_answer"]
+
+S = TypeVar("S", bound=ThreadingHTTPServer)
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,47 @@ class Loopback:
         return self.script.pop(0) if len(self.script) > 1 else self.script[0]
 
 
+class QuietHandler(BaseHTTPRequestHandler):
+    """Keeps connections alive, prints nothing, and minds no client that gave up."""
+
+    protocol_version = "HTTP/1.1"
+
+    def send_head(self, status: int, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def send_whole(self, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        self.send_head(status, {"content-length": str(len(body)), "content-type": "application/json", **(headers or {})})
+        self.wfile.write(body)
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):
+            super().handle()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def running(server: S) -> Iterator[S]:
+    """Serve from a thread until the block ends."""
+    server.daemon_threads = True
+    server.block_on_close = False
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
 @contextmanager
 def loopback(*script: Answer) -> Iterator[Loopback]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers.get("content-length", 0)))
             with state.lock:
@@ -73,40 +111,18 @@ def loopback(*script: Answer) -> Iterator[Loopback]:
             if answer.hang_up:
                 self.close_connection = True
                 return
-            self.reply(answer)
+            body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+            self.send_whole(body, answer.status, answer.headers)
 
         do_GET = do_POST
 
-        def handle(self) -> None:
-            # A client that gave up in the meantime is part of some tests.
-            with suppress(ConnectionError):
-                super().handle()
-
-        def reply(self, answer: Answer) -> None:
-            body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
-            self.send_response(answer.status)
-            self.send_header("content-length", str(len(body)))
-            for name, value in {"content-type": "application/json", **answer.headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Keep test output clean."""
-
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.block_on_close = False
     state = Loopback(f"http://127.0.0.1:{server.server_address[1]}", list(script))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield state
-    finally:
-        state.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with running(server):
+        try:
+            yield state
+        finally:
+            state.closing.set()
 
 
 def chat_answer(content: str | None = "hello", *, finish: str = "stop", **message: Any) -> Answer:

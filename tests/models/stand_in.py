@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from http.server import ThreadingHTTPServer
 from typing import Any, Literal
+
+from tests.models.loopback import QuietHandler, running
 
 __all__ = ["Policy", "StandIn", "serving"]
 
@@ -22,9 +23,6 @@ Call = tuple[str, dict[str, Any]]
 
 class StandIn(ThreadingHTTPServer):
     """The server; `requests` are the bodies it was sent, and without `usage` it says nothing of tokens."""
-
-    daemon_threads = True
-    block_on_close = False
 
     def __init__(self, policy: Policy, *, usage: bool = True) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -74,8 +72,7 @@ def _value(schema: Mapping[str, Any], told: str) -> Any:
     return dates[-1] if dates else "2019-05-17"
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(QuietHandler):
     server: StandIn
 
     def do_POST(self) -> None:
@@ -87,19 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
         answer = (_to_anthropic if anthropic else _to_openai)(self.server.act(messages, tools), number)
         if not self.server.usage:
             del answer["usage"]
-        raw = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def handle(self) -> None:
-        with suppress(ConnectionError):
-            super().handle()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Keep test output clean."""
+        self.send_whole(json.dumps(answer).encode())
 
 
 def _of_openai(body: Mapping[str, Any]) -> tuple[list[tuple[str, str]], dict[str, Any]]:
@@ -159,15 +144,6 @@ def _to_anthropic(done: str | list[Call], number: int) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def serving(policy: Policy, *, usage: bool = True) -> Iterator[StandIn]:
+def serving(policy: Policy, *, usage: bool = True) -> AbstractContextManager[StandIn]:
     """A stand-in that is served until the end."""
-    server = StandIn(policy, usage=usage)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return running(StandIn(policy, usage=usage))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
+
+from tests.models.loopback import QuietHandler, running
 
 
 @dataclass
@@ -81,23 +82,16 @@ class _Http(ThreadingHTTPServer):
     state: ModelServer
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(QuietHandler):
     server: _Http
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         status, headers, data = self.server.state.reply(self.path, body)
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
         if "event-stream" not in headers.get("content-type", ""):
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            self.send_whole(data, status, headers)
             return
-        self.send_header("transfer-encoding", "chunked")
-        self.end_headers()
+        self.send_head(status, {**headers, "transfer-encoding": "chunked"})
         for start in range(0, len(data), 50):
             piece = data[start : start + 50]
             self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
@@ -107,20 +101,11 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.wfile.write(b"0\r\n\r\n")
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
 
 @contextmanager
 def model_server() -> Iterator[ModelServer]:
     """Run a server as long as the block."""
     http = _Http(("127.0.0.1", 0), _Handler)
     http.state = ModelServer(url=f"http://127.0.0.1:{http.server_port}")
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with running(http):
         yield http.state
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()
