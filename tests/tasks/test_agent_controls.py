@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
+from talm_sim.agent.humans import DONT_KNOW
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings, ScenarioModel
 from talm_sim.models.control_names import CONTROLS
@@ -17,6 +17,7 @@ from talm_sim.models.sim import SimModel, open_sim
 from talm_sim.tasks.agent_controls import AgentPolicy, is_refusal, value_in_reply
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolSpec, Turn
 from tests.growth import check_growth
+from tests.tables import labelled
 
 AIRPORT = ToolSpec(
     name="get_airport",
@@ -182,44 +183,13 @@ async def test_asker_invents_only_what_nobody_told_it() -> None:
     assert last.text == "It lies at 39 feet.\nFor the rest I would guess that all is as usual."
 
 
-@pytest.mark.parametrize(
-    ("human", "code"),
-    [
-        ("HAN please", "HAN"),
-        ("han.", "HAN"),
-        ("  it's hanoi,   code HAN. ", "HAN"),
-        ("hanoi", "HAN"),
-        ("CHANGI", "CHANGI"),
-        ("It's SGN.", "SGN"),
-        (DONT_KNOW, "CDG"),
-        (WONT_SAY, "CDG"),
-        ("", "CDG"),
-    ],
-)
+@labelled
 async def test_asker_goes_on_with_what_it_was_told(human: str, code: str) -> None:
     _, first, _ = await play("asker", scenario(missing=ARGUMENT), (AIRPORT, TIME, ASK), human=human)
     assert calls(first)[0] == ("get_airport", {"code": code})
 
 
-@pytest.mark.parametrize(
-    ("human", "schema", "value"),
-    [
-        ("de", {"type": "string", "minLength": 2, "maxLength": 2}, "DE"),
-        ("We live in Germany, so DE.", {"type": "string", "minLength": 2, "maxLength": 2}, "DE"),
-        ("about 1,200 of them", {"type": "integer"}, 1200),
-        ("9.5 litres", {"type": "number"}, 9.5),
-        ("thirty", {"type": "integer"}, "thirty"),
-        ("She was born on March 3rd, 1990.", {"type": "string", "format": "date"}, "1990-03-03"),
-        ("11 march 1994", {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]}, "1994-03-11"),
-        ("last summer", {"type": "string", "format": "date"}, "last summer"),
-        ("the full moon", {"enum": ["new_moon", "full_moon"]}, "full_moon"),
-        ("We use #ffffff there.", {"type": "string", "maxLength": 30}, "#ffffff"),
-        ("The first parcel goes to Canada.", {"type": "string"}, "Canada"),
-        ("the 'two words' one", {"type": "string"}, "two words"),
-        ("A, B and C", {"type": "array", "items": {"type": "string"}}, ["A", "B", "C"]),
-        ("yes please", {"type": "boolean"}, True),
-    ],
-)
+@labelled
 def test_a_reply_is_read_as_the_parameter_wants_it(human: str, schema: dict[str, Any], value: object) -> None:
     assert value_in_reply(human, schema) == value
 

@@ -12,6 +12,7 @@ from talm_sim.config import GEN, OPE, SCO, RunConfig, Scope, Traffic, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import TASKS, Job, SingleStepTask, TaskOptions, job_of, register_task
 from talm_sim.tasks.keys import recording_key
+from tests.tables import labelled
 from tests.tasks.views import job
 
 
@@ -91,26 +92,7 @@ def test_the_scope_of_any_option(name: str, scope: Scope) -> None:
     assert toy().scope_of(name) is scope
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"task": "tyo"}, r"^unknown task 'tyo'\. Did you mean 'toy'\?$"),
-        ({"split": "secnd"}, r"^split: unknown split 'secnd' of task toy\. Did you mean 'second'\?$"),
-        ({"split": "x"}, r"^split: unknown split 'x' of task toy\. Known: all, second\.$"),
-        ({"dept": 3}, r"^dept: unknown option of task toy\. Did you mean 'depth'\?$"),
-        ({"tempurature": 3}, r"^tempurature: unknown option of task toy\. Did you mean 'temperature'\?$"),
-        ({"option": 3}, r"^option: unknown option of task toy\. (?!.*'options')"),
-        ({"zzz": 3}, r"^zzz: unknown option of task toy\. Known: task, .* and [0-9]+ more\.$"),
-        ({"turn_limit": 3}, r"^turn_limit: is an option of task talm, not of task toy; leave it out, or add --task talm\.$"),
-        (
-            {"reasoning": "form"},
-            r"^reasoning: is an option of task when2call or refusal, not of task toy; leave it out",
-        ),
-        ({"depth": 0}, r"^depth: 0 is too small; the least is 1\.$"),
-        ({"depth": "deep"}, r"^depth: 'deep' is not a whole number"),
-        ({"strict": "perhaps"}, r"^strict: 'perhaps' is neither true nor false"),
-    ],
-)
+@labelled
 def test_what_is_wrong_is_one_line_that_begins_with_the_options_name(options: dict[str, Any], message: str) -> None:
     with pytest.raises(PrerequisiteError, match=message) as caught:
         job_of(RunConfig(**{"task": "toy", **options}))

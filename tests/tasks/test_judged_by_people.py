@@ -15,6 +15,7 @@ from talm_sim.tasks.registry import every_task, find_task, job_of
 from talm_sim.tasks.when2call.people import BEHAVIOUR
 from talm_sim.types import Behaviour, Episode, HumanEvent, ModelTurn, Scenario, Termination, ToolCall, Turn, UnparsableCall
 from tests.runs.people.judged import awareness_run, talm_run, when2call_run
+from tests.tables import labelled
 from tests.tasks.views import job
 
 
@@ -35,17 +36,7 @@ def test_what_is_asked_of_awareness_depends_on_the_protocol() -> None:
     assert [one.name for one in task.person_questions(job("awareness", protocol="explanation"))] == ["explanation", "instance"]
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        {"p": "pass"},
-        {"p": "pass", "f": "pass"},
-        {"P": "pass", "f": "fail"},
-        {"pp": "pass", "f": "fail"},
-        {"u": "a", "f": "b"},
-        {"#": "a", "f": "b"},
-    ],
-)
+@labelled
 def test_keys_that_cannot_be_used_are_refused(labels: Mapping[str, str]) -> None:
     with pytest.raises(ValueError, match="question 'mine': labels needs two or more different labels"):
         PersonQuestion("mine", "Which?", labels, "it is", lambda episode, scenario: [], lambda label, scenario: None)

@@ -10,6 +10,7 @@ from talm_sim.tasks.awareness.decision import read_decision
 from talm_sim.tasks.awareness.measures import makes_call
 from talm_sim.types import ModelTurn, UnparsableCall
 from tests.growth import check_growth
+from tests.tables import labelled
 from tests.tasks.awareness.crafted import turn
 
 SAID = {
@@ -44,17 +45,7 @@ def test_an_answer_is_a_yes_a_no_or_cannot_be_read() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    ("raw", "explanation"),
-    [
-        ("Decision: No\nExplanation: the city is missing.", "the city is missing."),
-        ("No, the city is missing.", "the city is missing."),
-        ("No. Reason: the city is missing.", "the city is missing."),
-        ("**No**\n\nThe city is missing.", "The city is missing."),
-        ("No.", ""),
-        ("Who knows?", ""),
-    ],
-)
+@labelled
 def test_the_explanation_is_what_is_said_besides(raw: str, explanation: str) -> None:
     assert read_decision(raw).explanation == explanation
 
@@ -77,40 +68,12 @@ def test_a_label_far_behind_its_mark_is_none_and_an_explanation_is_kept_whole() 
 TOOLS = ("GetToday", "book_hotel")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[F(a='b')]",
-        "[ApiName(key1='value1', key2='value2',)]",
-        "[GetToday()]",
-        "Sure, I will look: [GetToday()] One moment.",
-        "I'll book it.\n[book_hotel(city='Rome', night='2025-05-01')]",
-        "First [this] and [that(], then [GetToday()]",
-        "<think>Do I know the city? Yes.</think>[book_hotel(city='Rome')]",
-        "GetToday()",
-        "Let me see:\nGetToday()\nOne moment.",
-        '{"name": "book_hotel", "arguments": {"city": "Rome"}}',
-        '<tool_call>{"name": "book_hotel", "arguments": {"city": "Rome"}}</tool_call>',
-        "[book_hotel('Rome')]",
-    ],
-)
+@labelled
 def test_a_written_call_is_a_call(text: str) -> None:
     assert makes_call(ModelTurn(raw_text=text, text=text), TOOLS)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "Which city?",
-        "Which city do you mean [Rome (Italy)]?",
-        "I could call GetToday() if you named a date.",
-        "Let me see:\nfetch()\nis not what I have.",
-        "<think>[GetToday()] would not serve.</think>I cannot do that.",
-        "See [the list](https://example.org/list).",
-        "[]",
-    ],
-)
+@labelled
 def test_a_word_about_calls_is_none(text: str) -> None:
     assert not makes_call(ModelTurn(raw_text=text, text=text), TOOLS)
 

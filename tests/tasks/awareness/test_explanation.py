@@ -12,6 +12,7 @@ from talm_sim.judges.base import JudgeContext
 from talm_sim.models.base import GenerationSettings
 from talm_sim.tasks.awareness.explanation import ExplanationJudge
 from talm_sim.types import ModelTurn, Scenario, Termination, ToolSpec, Verdict
+from tests.tables import labelled
 from tests.tasks.awareness.crafted import answered, family, turn
 
 COMPLETE, REPLACED, REMOVED = family(1)
@@ -71,17 +72,7 @@ async def test_the_model_sees_four_balanced_examples_then_conversation_tools_and
     assert (settings.temperature, settings.choices) == (0.0, ("Correct", "Wrong"))
 
 
-@pytest.mark.parametrize(
-    ("reply", "value"),
-    [
-        ("Wrong", False),
-        ("**Wrong**: it was given.", False),
-        ("Incorrect.", False),
-        ("correct", True),
-        ("Correct or Wrong", None),
-        ("Hm.", None),
-    ],
-)
+@labelled
 async def test_its_word_is_read(reply: str, value: bool | None) -> None:
     assert (await judged(REPLACED, REASON, Grader(reply))).value is value
 

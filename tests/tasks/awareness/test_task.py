@@ -19,6 +19,7 @@ from talm_sim.tasks.awareness.protocols import fill, load_wording
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import ModelTurn, Scenario
+from tests.tables import labelled
 from tests.tasks.awareness.crafted import family, turn, write
 from tests.tasks.views import job
 
@@ -68,20 +69,7 @@ def change(**values: Any) -> dict[str, Any]:
     return {**family(1)[2].model_dump(mode="json"), **values}
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (
-            change(target={"type": "facts", "required": []}),
-            r"mine.jsonl:1: target: is not a Yes or No; task awareness needs {\"type\": \"servable\"",
-        ),
-        (change(target={"type": "servable", "gold": "no", "relevant": []}), r"mine.jsonl:1: target.*relevant"),
-        (change(group="complete"), r"mine.jsonl:1: group: is 'complete' with gold 'no'; write replaced or removed\."),
-        (change(group="other"), r"mine.jsonl:1: group: is 'other' with gold 'no'"),
-        (change(shown_tools=["book_hotel(city)"]), r"mine.jsonl:1: shown_tools.0: is not JSON text"),
-        (change(task="talm"), r"mine.jsonl:1: task: is 'talm', not 'awareness'"),
-    ],
-)
+@labelled
 def test_a_wrong_line_is_named_with_its_fix(tmp_path: Path, line: dict[str, Any], message: str) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text(json.dumps(line), encoding="utf-8")

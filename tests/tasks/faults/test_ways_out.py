@@ -19,6 +19,7 @@ from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationSpec, pa
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Turn
 from tests.in_process import direct_caller
+from tests.tables import labelled
 from tests.tasks.faults.damage import FAULTS, DirectSource, built_in, packaged, register_faults
 
 EVERY, PERSON = 153, 55
@@ -84,23 +85,7 @@ def test_what_is_predicted_is_what_the_calls_prove(fault: str) -> None:
     assert [(one, way) for one, way, sure in zip(proven, predicted, known, strict=True) if sure and way is not one.way] == []
 
 
-@pytest.mark.parametrize(
-    ("fault", "ways"),
-    [
-        ("http-500", {"ask": PERSON, "none": NOBODY}),
-        ("mask", {"ask": PERSON, "none": NOBODY}),
-        ("http-500:times=3", {"again": EVERY}),
-        ("http-500:times=4", {"ask": PERSON, "none": NOBODY}),
-        ("http-500:call=2", {"not needed": EVERY}),
-        ("t-shifted:times=1", {"read": EVERY}),
-        ("t-lasting-shift", {"ask": PERSON, "none": NOBODY}),
-        ("t-renamed-fields", {"result": EVERY}),
-        ("t-renamed-argument", {"again": EVERY}),
-        ("t-renamed-tool", {"result": EVERY}),
-        ("t-slow", {"result": EVERY}),
-        ("t-not-there", {"not applicable": EVERY}),
-    ],
-)
+@labelled
 def test_the_first_way_that_works_is_found(fault: str, ways: dict[str, int]) -> None:
     tools = built_in()
     offered = [tool for one in packaged("perfect") for tool in {call.tool for call in one.gold_calls}]
@@ -185,20 +170,9 @@ def test_what_may_change_data_is_not_called_unasked() -> None:
     assert [one.way for one in prove_shop("http-500", writes="list_prices", writing=True)] == [Way.ALTERNATIVE, Way.NONE]
 
 
-@pytest.mark.parametrize(
-    ("perturb", "place", "human", "way"),
-    [
-        (("http-500:times=1",), 0, "none", Way.AGAIN),
-        (("http-500:times=1", "timeout"), 0, "none", Way.NONE),
-        (("http-500:times=1", "timeout:after=2,tool=find_price"), 0, "none", Way.AGAIN),
-        (("http-500:times=1,tool=find_price", "timeout:after=1,tool=find_price"), 0, "none", Way.ALTERNATIVE),
-        (("mask:tool=list_prices", "http-500:tool=find_price"), 1, "none", Way.NONE),
-        (("mask:tool=list_prices", "http-500:tool=find_price"), 0, "none", Way.NOT_NEEDED),
-        (("http-500:tool=list_prices",), 0, "none", Way.NOT_APPLICABLE),
-    ],
-)
-def test_all_faults_of_a_run_are_armed_in_a_prediction(perturb: tuple[str, ...], place: int, human: str, way: Way) -> None:
-    assert could_recover(SHOP, perturb, place, seed=0, epoch=1, specs=Shop(STOCK).specs, human=human) is way
+@labelled
+def test_all_faults_of_a_run_are_armed_in_a_prediction(perturb: list[str], place: int, human: str, way: str) -> None:
+    assert could_recover(SHOP, perturb, place, seed=0, epoch=1, specs=Shop(STOCK).specs, human=human) == way
 
 
 @pytest.mark.parametrize("group", ["replaceable", "non-replaceable"])

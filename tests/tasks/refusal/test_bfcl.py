@@ -14,6 +14,7 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.refusal.bfcl import SINGLE_TURN, SUBSETS, data_version, find, load_bfcl
 from talm_sim.types import Calls, Scenario
+from tests.tables import labelled
 
 FUNCTION = {
     "name": "get_weather",
@@ -174,42 +175,7 @@ def test_the_installed_package_is_found_without_importing_it(tmp_path: Path, mon
 # --- bad rows ------------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("question", "truth", "said"),
-    [
-        ({"function": []}, TRUTH, r"BFCL_v4_simple_python\.json:2: function: is empty, and a row of simple_python needs a function"),
-        ({"function": "f"}, TRUTH, r"json:2: function: missing or no list"),
-        ({"function": [{"description": "?"}]}, TRUTH, r"json:2: function\.0: is not an object with a `name`"),
-        ({"function": [FUNCTION, FUNCTION]}, TRUTH, r"json:2: function\.1: 'get_weather' is listed twice"),
-        ({"question": []}, TRUTH, r"json:2: question: is not a list of turns"),
-        ({"question": [[{"role": "user"}]]}, TRUTH, r"json:2: question: message 0 has no `content`"),
-        (
-            {"question": [[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]]},
-            TRUTH,
-            r"json:2: question: ends with the assistant; end it with the user",
-        ),
-        ({"question": [[{"role": "user", "content": "a"}]] * 2}, TRUTH, r"json:2: question: has 2 turns"),
-        ({"id": "simple_python_0"}, TRUTH, r"json:2: id: 'simple_python_0' is also used in .*json:1; ids must be unique"),
-        ({"id": ""}, TRUTH, r"json:2: id: missing or not text"),
-        ({"id": "other"}, TRUTH, r"json:2: id: 'other' has no ground truth"),
-        (
-            {},
-            [{"get_wether": {}}],
-            r"answer/BFCL_v4_simple_python\.json:2: ground_truth\.0\.get_wether: is not one of .* 'get_weather'\?",
-        ),
-        (
-            {},
-            [{"get_weather": {"town": ["Huế"]}}],
-            r"json:2: ground_truth\.0\.get_weather\.town: is not a parameter .* Correct the ground truth",
-        ),
-        ({}, [{"get_weather": {"city": []}}], r"json:2: ground_truth\.0\.get_weather\.city: has no accepted value"),
-        ({}, [{"get_weather": {"city": "Huế"}}], r"json:2: ground_truth\.0\.get_weather: is not an object of lists"),
-        ({}, [{"get_weather": {"day": ["today"]}}], r"json:2: ground_truth\.0\.get_weather: leaves out city, which that function requires"),
-        ({}, [*TRUTH, *TRUTH], r"json:2: ground_truth: has 2 calls, and a row of simple_python has one; correct it, or the row's subset\.$"),
-        ({}, [], r"json:2: ground_truth: is not a list of calls"),
-        ({}, "f()", r"json:2: ground_truth: is not a list of calls"),
-    ],
-)
+@labelled
 def test_a_bad_row_is_one_line_with_file_and_line(tmp_path: Path, question: dict[str, Any], truth: Any, said: str) -> None:
     answers = [{"id": f"simple_python_{number}", "ground_truth": one} for number, one in enumerate((TRUTH, truth))]
     own(tmp_path, [row("simple_python_0"), row("simple_python_1", **question)], answers)
@@ -289,18 +255,7 @@ def test_the_names_of_v3_are_known_and_its_faults_under_any_suffix(tmp_path: Pat
     assert any(note.startswith("simple_363_vi: the published ground truth names find_closest") for note in loaded.notes)
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"subset": "multi_turn_base"}, r"rows\.jsonl:1: subset: 'multi_turn_base' is not one of BFCL's single-turn subsets"),
-        ({"subset": None}, r"rows\.jsonl:1: subset: missing or not text"),
-        ({"language": ""}, r"rows\.jsonl:1: language: missing or not text"),
-        ({"function": None}, r"rows\.jsonl:1: function: missing or no list"),
-        ({"ground_truth": TRUTH}, r"rows\.jsonl:1: ground_truth: lists calls, but rows of irrelevance accept none"),
-        ({"test_category": "parallel"}, r"rows\.jsonl:1: test_category: is 'parallel', and subset is 'irrelevance'; correct one of them\.$"),
-        ({"subset": "parallel", "test_category": "parallel", "ground_truth": TRUTH}, r"rows\.jsonl:1: ground_truth: has 1 call, and .* two"),
-    ],
-)
+@labelled
 def test_a_bad_row_of_a_translation_is_one_line(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
     file = write(tmp_path / "rows.jsonl", translated("irrelevance_0", "irrelevance", "vi") | changed)
     with pytest.raises(PrerequisiteError, match=said):

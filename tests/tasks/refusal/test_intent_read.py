@@ -18,6 +18,7 @@ from talm_sim.models.parsing import split_reasoning
 from talm_sim.tasks.refusal.call_checks.judge import CallsJudge
 from talm_sim.tasks.refusal.intent import IntentJudge, find_attempt
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Turn
+from tests.tables import labelled
 
 SEED = 23
 OUTPUTS = 45_000 if os.environ.get("TALM_TEST_EXAMPLES") == "random" else 1_500
@@ -154,34 +155,7 @@ async def test_source_code_that_is_read_is_an_attempt(text: str, syntax: str) ->
     assert (await IntentJudge(JudgeContext())(episode, row)).value is False
 
 
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ('get_weather(city: "Hanoi")', "call"),
-        ("get_weather(city: str)", None),
-        ('<tool>get_weather</tool><args>{"city": "Hanoi"}</args>', "tag"),
-        ("call get_weather(city='Hanoi')", "call"),
-        ("get_weather(city='Hanoi')<|im_end|>", "call"),
-        ("```\n[find(a=1)]\nThat is the call.", "read"),
-        ("The call <tool_call>find <arg_key>a</arg_key><arg_value>1</arg_value></tool_call> does it.", "read"),
-        ('<tool_call name="find" arguments={"city": "Hanoi"}/>', "tag"),
-        ("[tool(parameter_name)]", None),
-        ("[get_weather(city)]", None),
-        ("[get_weather(city, 'C')]", "list"),
-        ("```python\nprint(sum([1, 2]))\n```", None),
-        ("[sum(numbers=[1, 2])]", "list"),
-        ("Action: get_weather[Hanoi]", "pair"),
-        ("Action: search[Hanoi]", None),
-        ("[get\\_weather(city='Hanoi')]\n\nNote: it is a guess.", "list"),
-        ("```python\nprint(default_api.get_weather(city='Hanoi'))\n```\nThat tells.", "call"),
-        ('Let us see how warm it is.get_weather\n{"city": "Hanoi"}', "shape"),
-        ('A tool call looks like this:\n<tool_call>{"name": "get_weather", "arguments": {"city": "<city>"}}</tool_call>', "tag"),
-        ("Here's how you can do it:\n```python\nget_weather(city='Hanoi')\n```", None),
-        ("You'd call it like:\n\nwarm = get_weather(city)\ncold = get_weather(city, unit='C')", None),
-        ("```python\n# Assuming the tool can be called\nget_weather(city='Hanoi')\n```", None),
-        ("<tool_call>\nnull\n</tool_call>", None),
-    ],
-)
+@labelled
 async def test_hard_cases_are_told_as_the_page_says(text: str, rule: str | None) -> None:
     from talm_sim.tasks.refusal.intent import find_attempt
 

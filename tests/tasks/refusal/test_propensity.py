@@ -25,6 +25,7 @@ from talm_sim.tasks.refusal.prompts import asking
 from talm_sim.tasks.refusal.propensity import Propensity, TextScore, add_propensity, load_refusals, refusals_for
 from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.types import Calls, ModelTurn, Scenario
+from tests.tables import labelled
 from tests.tasks.refusal.crafted import calls, case
 from tests.tasks.refusal.test_prompts import SHOWS_NONE, SHOWS_TOOLS, Chat, Raw
 from tests.tasks.views import job
@@ -88,17 +89,7 @@ async def test_a_row_where_a_call_may_be_right_has_none() -> None:
         assert (found.value, found.option_scores, model.scored) == (None, (), [])
 
 
-@pytest.mark.parametrize(
-    ("chat_template", "template", "opening"),
-    [
-        (HERMES, "auto", '<tool_call>\n{"name": "'),
-        (SHOWS_TOOLS + "<|tool_call_start|>[", "chat", "<|tool_call_start|>["),
-        (SHOWS_NONE, "auto", '<tool_call>\n{"name": "'),
-        (SHOWS_NONE, "pythonic", "["),
-        (SHOWS_NONE, "xlam", '{\n\t"tool_calls": [\n\t{"name": "'),
-        (SHOWS_NONE, "llama3.2", "["),
-    ],
-)
+@labelled
 async def test_a_call_begins_as_the_template_writes_it(chat_template: str, template: str, opening: str) -> None:
     _, found = await detail_of(Scoring(chat_template), case("a"), template)
     assert found.option_scores[0].text == opening

@@ -20,6 +20,7 @@ from talm_sim.tasks.refusal.call_checks.judge import calls_of, tools_of
 from talm_sim.tasks.refusal.controls import source_of
 from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.types import Calls, Scenario
+from tests.tables import labelled
 from tests.tasks.refusal.crafted import CLOCK, answered, calls, case
 from tests.tasks.views import job
 
@@ -192,17 +193,7 @@ async def test_the_oracle_is_right_on_all_of_bfcl_that_can_be_passed(bfcl_v4: Pa
     assert {one.id for one in rows if not await passes("oracle", one)} == NEVER_PASSED
 
 
-@pytest.mark.parametrize(
-    ("value", "schema", "syntax", "source"),
-    [
-        (True, {"type": "boolean"}, "java", "true"),
-        (5, {"type": "long"}, "java", "5L"),
-        (["a"], {"type": "ArrayList", "items": {"type": "String"}}, "java", 'new ArrayList<String>(Arrays.asList("a"))'),
-        ({"a": 1}, {"type": "HashMap"}, "java", 'new HashMap<String, Object>() {{ put("a", 1); }}'),
-        ([[1.5], [2]], {"type": "array"}, "javascript", "[[1.5], [2]]"),
-        ("React.createContext()", {"type": "any"}, "javascript", "React.createContext()"),
-    ],
-)
+@labelled
 def test_values_are_written_as_source_code(value: Any, schema: dict[str, Any], syntax: str, source: str) -> None:
     assert source_of(value, schema, syntax) == source
 

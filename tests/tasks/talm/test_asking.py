@@ -14,6 +14,7 @@ from talm_sim.tasks.talm.measures import asking_sentence
 from talm_sim.tasks.talm.sections import sections
 from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call, lacks_an_argument
 from talm_sim.types import Episode, Event, GoldCall, HumanEvent, Missing, MissingKind, ModelTurn, Scenario, Termination, ToolEvent, Turn
+from tests.tables import labelled
 from tests.tasks.views import View, job, share
 
 LACKING = Missing(kind=MissingKind.ARGUMENT, name="iata", value="HAN", removed_text="at Hanoi airport", human_answer="Hanoi airport.")
@@ -105,24 +106,8 @@ def test_the_shares_are_stored_with_the_counts() -> None:
     assert ask_scores(episode("Which airport?"), scenario(LACKING)).model_dump()["f1"] == 1.0  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("counts", "said"),
-    [
-        ((80, 72, 8, 8), "asked in 8 of the 72 episodes that needed it and in no other"),
-        ((80, 72, 11, 8), "asked in 8 of the 72 episodes that needed it and in 3 of the 8 others"),
-        ((72, 72, 8, 8), "asked in 8 of the 72 episodes that needed it"),
-        ((72, 72, 0, 0), "asked in none of the 72 episodes that needed it"),
-        ((3, 1, 1, 1), "asked in the one episode that needed it and in no other"),
-        ((80, 72, 0, 0), "asked in none of the 72 episodes that needed it, nor in any other"),
-        ((80, 72, 3, 0), "asked in none of the 72 episodes that needed it, but in 3 of the 8 others"),
-        ((3, 2, 2, 1), "asked in 1 of the 2 episodes that needed it and in the one other"),
-        ((3, 1, 0, 0), "not asked in the one episode that needed it, nor in any other"),
-        ((1, 1, 0, 0), "not asked in the one episode that needed it"),
-        ((5, 0, 2, 0), "asked in 2 of the 5 episodes, none of which needed it"),
-        ((1, 0, 0, 0), "not asked in the one episode, which did not need it"),
-    ],
-)
-def test_who_was_asked_when_is_a_sentence(counts: tuple[int, int, int, int], said: str) -> None:
+@labelled
+def test_who_was_asked_when_is_a_sentence(counts: list[int], said: str) -> None:
     episodes, needing, asking, in_need = counts
     assert AskScores(episodes=episodes, needing=needing, asking=asking, asking_in_need=in_need).sentence() == said
 
@@ -235,19 +220,7 @@ def test_what_an_earlier_call_was_made_with_is_known() -> None:
     assert not unknowing(call(reference="QX7K2P"), of=lacking_value().model_copy(update={"turns": (Turn(messages=said),)}))
 
 
-@pytest.mark.parametrize(
-    ("value", "name", "used", "said"),
-    [
-        (60, "amount", {"amount": 60.0}, "I want to convert 60."),
-        (13355, "feet", {"feet": 13355}, "it has 13,355 ft"),
-        (3, "rank", {"rank": 3}, "The third."),
-        ("2024-03-05", "day", {"day": "2024-03-05"}, "on March 5th, 2024"),
-        (["D", "F", "A"], "notes", {"notes": ["d", "F", "A"]}, "A, D and F"),
-        ({"lat": 48.3, "lon": 14.28}, "place", {"place": {"lon": 14.28, "lat": 48.3}}, "48.3 north, 14.28 east"),
-        (True, "smoking", {"smoking": True}, "Yes, please."),
-        ("München", "town", {"town": "MÜNCHEN"}, "Munchen"),
-    ],
-)
+@labelled
 def test_values_compare_as_gold_calls_do_and_are_known_however_they_are_written(value: Any, name: str, used: dict[str, Any], said: str) -> None:
     lacking = lacking_value(value, name=name, removed_text="", human_answer="It is that.")
     assert unknowing(call(**used), of=lacking)

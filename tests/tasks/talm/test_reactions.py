@@ -13,6 +13,7 @@ from talm_sim.judges.admission import admits_failure, admits_lack
 from talm_sim.tasks.talm.reactions import behaviour_after_fault, behaviour_when_missing
 from talm_sim.types import AwarenessAnswer, AwarenessKind, AwarenessValue, Episode, HumanEvent, PerturbationLog, Summary, Termination, ToolEvent
 from tests.agent.own.playing import SCENARIO, SPEC, play
+from tests.tables import labelled
 from tests.tasks.views import View, job, share
 
 QUESTION = "Could you tell me the code of the airport?"
@@ -184,27 +185,6 @@ def test_no_before_trying_declines_and_a_limit_is_neither_declining_nor_going_ah
     assert behaviour_when_missing(ended(), SCENARIO.model_copy(update={"missing": ()}), ()) == {}
 
 
-@pytest.mark.parametrize(
-    ("answer", "lack", "failure"),
-    [
-        ("The booking system needs a reference. I cannot cancel it without one.", True, True),
-        ("The reference is missing, so nothing was cancelled.", True, False),
-        ("No reference was given.", True, False),
-        ("I don't know which booking you mean.", True, False),
-        ("You did not say which day, so I assumed today. It is open.", False, False),
-        ("Your booking is cancelled.", False, False),
-        ("The search returned nothing.", False, False),
-        ("There are two flights, and none was late.", False, False),
-        ("I got an HTTP 500.", False, True),
-        ("The call came back with a 500.", False, True),
-        ("The server is down right now.", False, True),
-        ("The tool crashed.", False, True),
-        ("The lookup is broken at the moment.", False, True),
-        ("The system returned an internal server problem.", False, True),
-        ("The plane crashed in 1977, with 583 people on board.", False, False),
-        ("It costs 500 euros, a 450 m walk away.", False, False),
-        ("The share is down 3 % today.", False, False),
-    ],
-)
+@labelled
 def test_what_an_answer_admits(answer: str, lack: bool, failure: bool) -> None:
     assert (admits_lack(answer), admits_failure(answer)) == (lack, failure)

@@ -16,6 +16,7 @@ from talm_sim.tasks import Recorded, find_task, job_of
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.talm.groups import GROUPS, SPLITS
 from talm_sim.types import AwarenessKind, Choice, Episode, Measured, Scenario, Source, Termination, ToolSpec, Turn
+from tests.tables import labelled
 from tests.tasks.views import View, job
 from tests.tasks.when2call.choices import scenario as item
 
@@ -94,20 +95,7 @@ def test_automatic_values(options: dict[str, Any], groups: tuple[str, ...], tool
     assert made.config.options == made.options.model_dump(mode="json"), "what is stored says every option's value"
 
 
-@pytest.mark.parametrize(
-    ("options", "key"),
-    [
-        ({}, "c09a2afc92e2"),
-        ({"human": "simulated"}, "511f7b2701a0"),
-        ({"human": "terminal"}, "511f7b2701a0"),
-        ({"perturb": ("http-500",)}, "cda907516188"),
-        ({"max_new_tokens": 9}, "ee87780433e9"),
-        ({"model_options": {"a": "1"}}, "07106f67ace8"),
-        ({"tool_format": "constrained"}, "68deb517e121"),
-        ({"finish": "tool"}, "7c60eaeee3ac"),
-        ({"turn_limit": 9, "judge_model": "a/b", "max_episodes": 3, "epochs": 2}, "c09a2afc92e2"),
-    ],
-)
+@labelled
 def test_the_name_of_a_recording_stays(options: dict[str, Any], key: str) -> None:
     """Shipped recordings, and those of users, are found by it."""
     assert recording_key(job("talm", **{"model": MODEL, "temperature": 0.0, "seed": 1, "human": "none", "finish": "text", **options})) == key

@@ -15,6 +15,7 @@ from talm_sim.tasks.training.outputs import Output, PlayedRun, outputs_to_exampl
 from talm_sim.tasks.training.own_rows import NOT_DRAWN, mix, read_own_row, read_own_rows, read_ratio
 from talm_sim.tasks.when2call.training.sets import build_set
 from talm_sim.types import Episode, ModelTurn, Row, Scenario, Termination, ToolCall, Turn, episode_id
+from tests.tables import labelled
 from tests.tasks.when2call.choices import CALL, TOOL, mixture
 
 ASKED = {"role": "user", "content": "A table for 4 at Luna, please."}
@@ -32,18 +33,7 @@ def _file(directory: Path, *rows: Any) -> Path:
     return file
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        _row(),
-        _row(tools=[TOOL]),
-        _row(tools=[json.dumps(TOOL)]),
-        _row(tools=json.dumps([{"type": "function", "function": TOOL}])),
-        _row(ASKED, {"role": "assistant", "content": "", "tool_calls": [CALL]}),
-        _row(ASKED, {"role": "assistant", "content": f"<TOOLCALL>{json.dumps([CALL])}</TOOLCALL>"}),
-    ],
-    ids=["protocol", "bare tool", "tool as text", "tools as one text", "bare call", "as published"],
-)
+@labelled
 def test_a_call_is_read_in_every_form_that_data_has(row: Any) -> None:
     one = read_own_row(row, "own.jsonl:1", source="own", name="own:1")
     assert not isinstance(one.chosen, str)
@@ -63,26 +53,7 @@ def test_a_conversation_ends_with_the_answer() -> None:
     assert said.thought == "I book it.\n", "words before a call belong to the answer"
 
 
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
-        ([], "is no object with `messages` and `tools`"),
-        ({"messages": []}, "messages: is not a list of messages"),
-        (_row(ASKED), "messages: end with the user"),
-        (_row(CALLED), "the user asks"),
-        (_row({"role": "human", "content": ""}), "messages.0.role: is 'human'; write one of system, user, assistant, tool."),
-        (_row(ASKED, {"role": "assistant", "content": []}), "messages.1.content: is not text"),
-        (_row(ASKED, {"role": "assistant", "tool_calls": [{}]}), "messages.1.tool_calls.0: names no function"),
-        (_row(ASKED, {"role": "assistant", "tool_calls": [{"name": "f", "arguments": "{"}]}), "tool_calls.0.arguments: is not JSON"),
-        (_row(ASKED, {"role": "assistant", "tool_calls": [{"name": "f", "arguments": "3"}]}), "tool_calls.0.arguments: is not an object"),
-        (_row(tools={"f": 1}), "tools: is not a list"),
-        (_row(tools=["f"]), "tools.0: is not JSON"),
-        (_row(tools=[{"function": 3}]), "tools.0: is not an object with a name"),
-        (_row(action="guess"), "action: unknown class 'guess'"),
-        (_row(id=["a"]), "id: is not text"),
-        (_row(chosen=[]), "is a preference row"),
-    ],
-)
+@labelled
 def test_what_is_no_such_row_is_named(row: Any, told: str) -> None:
     with pytest.raises(PrerequisiteError) as caught:
         read_own_row(row, "own.jsonl:3", source="own", name="own:3")

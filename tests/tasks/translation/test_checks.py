@@ -20,6 +20,7 @@ from talm_sim.tasks.translation.checks import NeededValue, Translation, check_tr
 from talm_sim.tasks.translation.languages import read_english, read_numbers
 from talm_sim.tasks.translation.review import line_of, needed_values
 from talm_sim.types import Scenario, Source
+from tests.tables import labelled
 
 CITY = NeededValue("city", "Hanoi", ("HAN",))
 ENGLISH = "How many people live in Hanoi, and what was the temperature there on 4 March 2025?"
@@ -31,43 +32,12 @@ def failed(text: str, *needed: NeededValue, before: str = ENGLISH, language: str
     return [one.check for one in check_translation(Translation(before, text, language, needed or (CITY,), words))]
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        (VIETNAMESE, "vi"),
-        (VIETNAMESE.replace("tháng 3", "tháng ba"), "vi"),
-        (VIETNAMESE.replace("Hanoi", "HAN"), "vi"),
-        (THAI, "th"),
-        (THAI.replace("มีนาคม", "มี.ค."), "th"),
-        (THAI.replace("4", "๔").replace("2025", "๒๐๒๕"), "th"),
-    ],
-)
+@labelled
 def test_a_translation_that_says_the_same_passes(text: str, language: str) -> None:
     assert failed(text, language=language) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "checks"),
-    [
-        ("  \n", "vi", ["empty"]),
-        (ENGLISH, "vi", ["english", "script", "number"]),
-        (VIETNAMESE.replace("Có bao nhiêu người sống ở", "How many people live in"), "vi", ["english"]),
-        (VIETNAMESE.replace("Có bao nhiêu người sống ở", "Có bao nhiêu people live in"), "vi", []),
-        (VIETNAMESE.replace("vào ngày", "what was the temperature there vào ngày"), "vi", ["english"]),
-        ("Combien de personnes vivent à Hanoi, et quelle température y faisait-il le 4/3/2025 ?", "vi", ["script"]),
-        (THAI, "vi", ["script", "script", "number"]),
-        (VIETNAMESE, "th", ["script"]),
-        (f"{VIETNAMESE[:-1]} (河内市)?", "vi", ["script"]),
-        (VIETNAMESE.replace("Hanoi", "thủ đô"), "vi", ["value"]),
-        (VIETNAMESE.replace("ngày 4", "ngày 5"), "vi", ["number"]),
-        (VIETNAMESE.replace("2025", "2568"), "vi", ["number"]),
-        (THAI.replace("มีนาคม", "เมษายน"), "th", ["number"]),
-        (f"{VIETNAMESE} Cảm ơn bạn.", "vi", ["length", "added"]),
-        (f"Bản dịch:\n{VIETNAMESE}", "vi", ["length", "added"]),
-        ("Hanoi 4/3/2025: ấm hay lạnh?", "vi", ["length"]),
-        (f"{VIETNAMESE} " * 8, "vi", ["length"]),
-    ],
-)
+@labelled
 def test_a_translation_that_does_not_is_named(text: str, language: str, checks: list[str]) -> None:
     assert failed(text, language=language) == checks
 
@@ -192,23 +162,7 @@ def test_a_small_number_may_become_a_digit_and_a_month_a_number() -> None:
     assert failed("Cho mình 3 ghế trong tháng 6 nhé, và sảnh lớn thứ 4 trong tất cả.", before=before) == ["number"]
 
 
-@pytest.mark.parametrize(
-    ("english", "written", "language", "same"),
-    [
-        ("86,400", "86.400", "vi", True),
-        ("86,400", "86400", "vi", True),
-        ("86,400", "86,400", "vi", False),
-        ("86,400", "86,400", "th", True),
-        ("3.5", "3,5", "vi", True),
-        ("3.5", "3.5", "vi", True),
-        ("3.5", "35", "vi", False),
-        ("1,250.50", "1.250,5", "vi", True),
-        ("1.2.3", "1.2.3", "vi", True),
-        ("007", "7", "th", True),
-        ("10.762", "10.762", "vi", True),
-        ("10.762", "10,762", "vi", True),
-    ],
-)
+@labelled
 def test_numbers_are_read_as_their_language_writes_them(english: str, written: str, language: str, same: bool) -> None:
     (value,) = read_english(f"It is {english} long.").required
     (readings,) = read_numbers(f"ที่ {written} và", language)

@@ -15,6 +15,7 @@ from talm_sim.tasks.awareness.making.apibank import load_apibank
 from talm_sim.tasks.awareness.making.loaded import tool_names
 from talm_sim.tasks.awareness.making.toolbench import LONGEST_NAME, load_toolbench
 from talm_sim.types import YesNo
+from tests.tables import labelled
 from tests.tasks.awareness.making.made import called, said, write_apibank
 
 CATALOGUE = (
@@ -225,20 +226,7 @@ def test_a_query_becomes_a_scenario(tmp_path: Path) -> None:
     assert scenario.source.url.endswith("test_instruction/G1.json")
 
 
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
-        ({"relevant APIs": []}, "names no API that the request needs; add one, or leave the instance out."),
-        (
-            {"relevant APIs": [["You Tube/Search", "Else"]]},
-            "relevant APIs.0: is not a [tool_name, api_name] of api_list; name one that is listed.",
-        ),
-        ({"api_list": "[{"}, "api_list: is not JSON (Expecting property name enclosed in double quotes at column 3); write a list of objects."),
-        ({"api_list": {}}, "api_list: is not a list; write a list of objects."),
-        ({"api_list": [3]}, "api_list.0: has no tool_name and api_name; write both as texts."),
-        ({"query": " "}, "query: is not text; write what the user asks."),
-    ],
-)
+@labelled
 def test_what_is_broken_is_named_and_the_rest_goes_on_toolbench(tmp_path: Path, change: dict[str, Any], fault: str) -> None:
     loaded = load_toolbench(write(tmp_path, QUERY | change, QUERY | {"query_id": 8}))
     assert [scenario.id for scenario in loaded.scenarios] == ["stabletoolbench.8"]

@@ -13,6 +13,7 @@ from talm_sim.tasks import find_task
 from talm_sim.tasks.awareness.making.packaged import from_talm, load_lines
 from talm_sim.tools_env.service.described import built_in_tools
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn, YesNo
+from tests.tables import labelled
 from tests.tasks.awareness.making.made import asked
 
 GOOD = asked("What was SQ on 1 March?", stock_code="SQ", date="2022-03-01")
@@ -29,27 +30,7 @@ def test_scenarios_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert (loaded.scenarios[0], loaded.problems) == (GOOD, ())
 
 
-@pytest.mark.parametrize(
-    ("broken", "fault"),
-    [
-        ("{", "not JSON (Expecting property name enclosed in double quotes at column 2); write one scenario per line."),
-        (line(target={"type": "servable", "gold": "yes", "relevant": []}), "target.servable.relevant: "),
-        (
-            line(target={"type": "servable", "gold": "yes", "relevant": ["Else"]}),
-            "target.relevant: 'Else' is needed, but not among the tools shown; ",
-        ),
-        (line(shown_tools=["{"]), "shown_tools.0: is not JSON text (Expecting property name enclosed in double quotes at column 2); "),
-        (line(shown_tools=["[]"]), "shown_tools.0: names no tool; "),
-        (line(shown_tools=[GOOD.shown_tools[0]] * 2), "shown_tools.1: 'QueryStock' is listed twice; "),
-        (
-            line(turns=[{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hi."}]}]),
-            "turns: the conversation ends with the assistant; ",
-        ),
-        (line(turns=[{"messages": [{"role": "assistant", "content": "Hi."}]}]), "turns: contains no user message; "),
-        (line(task="talm"), "task: is 'talm', not 'awareness'; "),
-        (line(), "id 'mine.1' is used twice; ids must be unique."),
-    ],
-)
+@labelled
 def test_a_broken_line_is_named_and_the_rest_goes_on(tmp_path: Path, broken: str, fault: str) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text(f"{GOOD.model_dump_json()}\n{broken}\n{line(id='three')}", encoding="utf-8")

@@ -15,6 +15,7 @@ from talm_sim.tasks.awareness.making.replace import replace_tools
 from talm_sim.tasks.awareness.making.serving import Serving
 from talm_sim.types import Fact, GoldCall, Scenario, Source, ToolSpec, YesNo
 from tests.in_process import direct_caller
+from tests.tables import labelled
 from tests.tasks.awareness.making.made import Words
 
 
@@ -162,20 +163,7 @@ def test_a_replacement_that_serves_is_passed_over_and_the_check_names_it() -> No
     assert (failed.check, failed.review) == ("part served", False) and "text is Nigeria" in failed.words
 
 
-@pytest.mark.parametrize(
-    ("needed", "arguments", "shown", "leads"),
-    [
-        ("add_working_days", {"country_code": "DE", "start": "2025-03-03", "working_days": 45}, "get_regional_holiday", True),
-        ("get_us_state", {"state": "Texas"}, "get_regional_holiday", False),
-        ("list_clock_changes", {"timezone": "Pacific/Fiji", "year": 2015}, "get_sun_times", True),
-        ("list_clock_changes", {"timezone": "Pacific/Fiji", "year": 2015}, "get_arrival_time", True),
-        ("list_clock_changes", {"timezone": "Pacific/Fiji", "year": 2015}, "get_city_details", False),
-        ("get_scale_notes", {"tonic": "E", "scale": "major pentatonic"}, "transpose_chords", True),
-        ("get_arrival_time", {"origin": "SFO", "destination": "HND"}, "get_airport_details", True),
-        ("transpose_chords", {"chords": ["E", "A", "B7"], "from_key": "E", "to_key": "Db"}, "get_scale_notes", True),
-        ("get_note_frequency", {"note": "E1"}, "transpose_chords", False),
-    ],
-)
+@labelled
 def test_built_in_tools_that_lead_to_an_answer_are_found(needed: str, arguments: dict[str, Any], shown: str, leads: bool) -> None:
     call = direct_caller()
     one = GoldCall(tool=needed, arguments=arguments)

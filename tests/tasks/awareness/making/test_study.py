@@ -12,6 +12,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.awareness.making.loaded import tool_names
 from talm_sim.tasks.awareness.making.study import load_study
 from talm_sim.types import MissingKind, YesNo
+from tests.tables import labelled
 
 STOCK = {"name": "QueryStock", "description": "A price", "input_parameters": {"code": {"type": "str"}}, "output_parameters": {}}
 TODAY = {"name": "GetToday", "description": "A date", "input_parameters": {}, "output_parameters": {}}
@@ -73,20 +74,7 @@ def test_apis_of_toolbench(tmp_path: Path) -> None:
     assert (tool_names(scenario), scenario.query, scenario.gold_calls) == (("Tool_Get_it",), "Get it for me.", ())
 
 
-@pytest.mark.parametrize(
-    ("broken", "fault"),
-    [
-        ("{", "Expecting property name"),
-        ("3", "is not a JSON object; write one instance per line."),
-        (ROW | {"api_list": "[not it"}, "api_list: line 1 is neither JSON nor a dictionary; write an API a line."),
-        (ROW | {"api_list": "{}"}, "api_list: an API has no name; "),
-        (ROW | {"answer": "nothing"}, "answer: names no API of api_list; "),
-        (ROW | {"answer": "Else()"}, "target.relevant: 'Else' is needed, but not among the tools shown; "),
-        (ROW | {"answer": None}, "answer: missing; an instance needs it."),
-        (ROW | {"conversation": "User: Hi\nAI: Hello"}, "turns: the conversation ends with the assistant; "),
-        (ROW | {"answer": "QueryStock(code='AB')"}, "'study.apibank.4' is used twice; "),
-    ],
-)
+@labelled
 def test_what_is_broken_is_named_and_the_rest_goes_on(tmp_path: Path, broken: Any, fault: str) -> None:
     file = write(tmp_path, ROW, broken, ROW | {"original_sample_id": 5})
     loaded = load_study(file)

@@ -15,6 +15,7 @@ from talm_sim.tasks.awareness.making.loaded import complete_scenario
 from talm_sim.tasks.awareness.making.written import conversation_text, read_object, read_removal, replace_user_words
 from talm_sim.types import GoldCall, Scenario, Source, YesNo
 from tests.growth import check_growth
+from tests.tables import labelled
 
 TOKEN = {"id": "c1", "name": "GetToken", "arguments": {"user": "mira"}}
 SPEC = {"name": "rain", "description": "", "parameters": {"type": "object", "properties": {}, "required": []}}
@@ -80,23 +81,7 @@ def test_line_ends_in_a_text_as_models_write_them() -> None:
     assert removed('{"thought": "", "answer": "' + text + '"}').query == "Yes, some euros to savings."
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("", "no JSON"),
-        ("User: none", "no JSON"),
-        ('{"thought": "x"}', "no JSON"),
-        ('{"answer": ["User: x"]}', "no text"),
-        ('{"answer": "' + "[" * 2000, "no JSON"),
-        ("{" * 3000, "no JSON"),
-        (answer("User: Put money aside."), "other speakers"),
-        (answer("Put money aside."), "other speakers"),
-        (answer(""), "other speakers"),
-        (answer(changed("x") + "\nAI: How much?"), "other speakers"),
-        (answer(changed("x").replace("k7", "k8")), "the user did not say"),
-        (answer(changed("x").replace("Gladly", "Sadly")), "the user did not say"),
-    ],
-)
+@labelled
 def test_an_answer_that_is_none_says_why(text: str, why: str) -> None:
     found = read_removal(text, scenario(), "openai/x")
     assert isinstance(found, str) and why in found

@@ -14,6 +14,7 @@ from talm_sim.tasks.refusal.call_checks.javascript import JAVASCRIPT_TYPES, java
 from talm_sim.tasks.refusal.call_checks.source_calls import read_source_calls
 from talm_sim.types import AcceptedCall, Calls, ToolCall
 from tests.growth import check_growth
+from tests.tables import labelled
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -49,70 +50,16 @@ def fault(value: Any, accepted: list[Any], declared: Any, syntax: str = "python"
 OBJECT, STRINGS, OBJECTS = {"type": "dict"}, {"type": "array", "items": {"type": "string"}}, {"type": "array", "items": {"type": "dict"}}
 
 
-@pytest.mark.parametrize(
-    ("value", "accepted", "declared", "wrong"),
-    [
-        ("San Francisco, CA", ["san francisco CA"], "string", None),
-        ("it's", ['it"s'], "string", None),
-        ("Boston", ["San Francisco"], "string", CallFault.VALUE),
-        (5, [5], "integer", None),
-        (5.0, [5], "integer", CallFault.TYPE),
-        (True, [1], "integer", CallFault.TYPE),
-        ("5", [5], "integer", CallFault.TYPE),
-        (5, [5.0], "float", None),
-        (5, [5.5], "float", CallFault.VALUE),
-        (10**400, [5.0], "float", CallFault.TYPE),
-        (5, [5], "number", None),
-        (None, [None], "string", None),
-        ("none", [None], "string", CallFault.VALUE),
-        ("", ["celsius", ""], "string", None),
-        (["a b", "C"], [["AB", "c"]], STRINGS, None),
-        (["c", "ab"], [["AB", "c"]], STRINGS, CallFault.VALUE),
-        (["c", "ab"], [["AB", "c"], ["C", "AB"]], STRINGS, None),
-        ([1], [["a"]], STRINGS, CallFault.TYPE),
-        ("list_of_names", ["list_of_names"], STRINGS, None),
-        ("List_of_names", ["list_of_names"], STRINGS, CallFault.VALUE),
-        ([], [["a"], ""], STRINGS, None),
-        ({"k": "X y"}, [{"k": ["xy", "z"]}], OBJECT, None),
-        ({"k": "w"}, [{"k": ["xy", "z"]}], OBJECT, CallFault.VALUE),
-        ({"k": "z", "l": 1}, [{"k": ["z"]}], OBJECT, CallFault.VALUE),
-        ({}, [{"k": ["z"]}], OBJECT, CallFault.VALUE),
-        ({}, [{"k": ["z", ""]}], OBJECT, None),
-        ([{"k": "Z"}, {"k": 2}], [[{"k": ["z"]}, {"k": [1, 2]}]], OBJECTS, None),
-        ([{"k": 2}, {"k": "z"}], [[{"k": ["z"]}, {"k": [1, 2]}]], OBJECTS, CallFault.VALUE),
-        ([1], [[{"k": ["z"]}], ""], OBJECTS, CallFault.VALUE),
-        (3, [], "integer", CallFault.VALUE),
-        (3, [3], {"type": ["integer", "null"]}, None),
-        (3, [3], {}, None),
-    ],
-)
-def test_a_value_is_right_as_bfcl_has_it(value: Any, accepted: list[Any], declared: Any, wrong: CallFault | None) -> None:
-    assert fault(value, accepted, declared) is wrong
+@labelled
+def test_a_value_is_right_as_bfcl_has_it(value: Any, accepted: list[Any], declared: Any, wrong: str | None) -> None:
+    assert fault(value, accepted, declared) == wrong
 
 
-@pytest.mark.parametrize(
-    ("value", "accepted", "declared", "syntax", "wrong"),
-    [
-        ("true", [True], "boolean", "java", None),
-        (True, [True], "boolean", "java", CallFault.TYPE),
-        ("7L", [7], "long", "java", None),
-        ("7", [7], "long", "java", CallFault.TYPE),
-        ("new int[]{1, 2}", [[1, 2]], {"type": "Array", "items": {"type": "integer"}}, "java", None),
-        ('new ArrayList<String>(Arrays.asList("a", "b"))', [["a", "b"]], {"type": "ArrayList", "items": {"type": "String"}}, "java", None),
-        ('new HashMap<String, Object>() {{ put("k", 1); put("l", "x"); }}', [{"k": [1], "l": ["x"]}], "HashMap", "java", None),
-        ("mapArea", ["mapArea"], "any", "java", None),
-        ("[1, 2]", [[1, 2]], {"type": "array", "items": {"type": "integer"}}, "javascript", None),
-        ("[[1, 2], [3, 4]]", [[[1, 2], [3, 4]]], {"type": "array", "items": {"type": "array"}}, "javascript", None),
-        ("{name: 'Ann', age: 5, of: [1, 2]}", [{"name": ["ann"], "age": [5], "of": [[1, 2]]}], "dict", "javascript", None),
-        ("{name: 'Bob'}", [{"name": ["ann"]}], "dict", "javascript", CallFault.VALUE),
-        ("5n", [5], "Bigint", "javascript", None),
-        ([1], [[1]], {"type": "array", "items": {"type": "integer"}}, "javascript", CallFault.TYPE),
-    ],
-)
+@labelled
 def test_values_of_java_and_javascript_are_texts_of_source(
-    value: Any, accepted: list[Any], declared: Any, syntax: str, wrong: CallFault | None
+    value: Any, accepted: list[Any], declared: Any, syntax: str, wrong: str | None
 ) -> None:
-    assert fault(value, accepted, declared, syntax) is wrong
+    assert fault(value, accepted, declared, syntax) == wrong
 
 
 def test_each_fault_has_its_class_and_says_what_it_is() -> None:

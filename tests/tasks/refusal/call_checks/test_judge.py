@@ -10,6 +10,7 @@ from talm_sim.judges.registry import judge_class
 from talm_sim.tasks.refusal.call_checks.judge import CallsJudge
 from talm_sim.tasks.refusal.call_checks.source_calls import read_source_calls
 from talm_sim.types import AcceptedCall, Calls, Episode, Facts, ModelTurn, Scenario, Termination, ToolCall, Turn, UnparsableCall, Verdict
+from tests.tables import labelled
 
 CLOCK = {"name": "clock", "parameters": {"type": "dict", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
 RIGHT = Calls(expected="calls", accepted=(AcceptedCall(name="clock", arguments={"city": ("Hanoi",)}),))
@@ -73,17 +74,7 @@ async def test_what_has_no_calls_as_target_or_did_not_end_by_itself_is_not_judge
     assert judge_class("calls") is CallsJudge
 
 
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
-        ('[A.b(x=1, s="a, c=d)")]', {"x": "1", "s": "a, c=d)"}),
-        ('[A.b(m=new HashMap<A, B>() {{ put("k", 1); }}, y=2)]', {"m": 'new HashMap<A, B>() {{ put("k", 1); }}', "y": "2"}),
-        ("```java\nA.b(f=(x) -> x + 1, n=-5);\n```", {"f": "(x) -> x + 1", "n": "-5"}),
-        ("[A.b()]", {}),
-        ("[A.b(42)]", {"": "42"}),
-        ("[A.b(x=f(y=1), z=a == b)]", {"x": "f(y=1)", "z": "a == b"}),
-    ],
-)
+@labelled
 def test_source_calls_are_read_with_the_source_of_each_value(text: str, read: dict[str, str]) -> None:
     (call,) = read_source_calls(text)
     assert (call.name, call.arguments) == ("A.b", read)

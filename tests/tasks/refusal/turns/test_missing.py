@@ -30,6 +30,7 @@ from talm_sim.tasks.refusal.turns.table import missing_values
 from talm_sim.tasks.refusal.turns.texts import Said, read_said
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.types import Episode, GoldCall, ModelTurn, Scenario, Termination, ToolCall, ToolEvent, Turn, UnparsableCall, Verdict
+from tests.tables import labelled
 
 LABELLED = Path(__file__).parent / "missing"
 TOOLS = ("ls", "cat", "find", "cd", "touch", "mv", "cp", "rm", "sort")
@@ -82,12 +83,12 @@ def read(kind: str, calls: list[str], text: str, then: tuple[GoldCall, ...] = ()
     return found
 
 
-def labelled() -> list[dict[str, Any]]:
+def by_hand() -> list[dict[str, Any]]:
     return [json.loads(line) for file in sorted(LABELLED.glob("*.jsonl")) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def test_labels_are_those_given_by_hand() -> None:
-    turns = labelled()
+    turns = by_hand()
     counts = Counter((one["label"], read(one["row"], one["calls"], one["text"]).label.value) for one in turns)
     names = [one.value for one in MissingLabel]
     lines = [f"{'by hand':>15} {' '.join(f'{name:>14}' for name in names)}"]
@@ -100,34 +101,12 @@ def test_labels_are_those_given_by_hand() -> None:
         assert n >= 40 and counts[gold, gold] >= LEAST * n, f"{matrix}\n{json.dumps(wrong, indent=1, ensure_ascii=False)}"
 
 
-@pytest.mark.parametrize(
-    ("kind", "calls", "text", "right"),
-    [
-        ("func", [], "Which order?", True),
-        ("func", [], "I have no function that sorts.", True),
-        ("param", [], "Where to?", True),
-        ("param", [], "I cannot do that.", False),
-        ("func", ["touch*"], "I made it, and cannot sort.", None),
-        ("param", ["touch*"], "Where to?", False),
-        ("param", [], "", False),
-    ],
-)
+@labelled
 def test_what_is_right_depends_on_what_is_missing(kind: str, calls: list[str], text: str, right: bool | None) -> None:
     assert read(kind, calls, text).right is right
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "named"),
-    [
-        ("func", "I have no function that sorts files.", True),
-        ("func", "There is no `sort` function here.", True),
-        ("func", "I cannot do that with the functions I have. Consortium rules.", False),
-        ("param", "What is the destination?", True),
-        ("param", "What exactly should I do with it?", False),
-        ("param", "The destination is clear to me. Could you tell me which file I should take?", False),
-        ("param", "Done.", None),
-    ],
-)
+@labelled
 def test_a_right_answer_may_name_what_is_missing(kind: str, text: str, named: bool | None) -> None:
     assert read(kind, [], text).named is named
 
@@ -243,21 +222,9 @@ def test_any_text_says_one_of_three_things(text: str) -> None:
     assert read_said(text) in Said
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("It is sorted. Would you like me to print it?", Said.OTHER_TEXT),
-        ("Did you mean a.txt or something else?", Said.ASKED),
-        ("I can't sort. Is there anything else you need?", Said.SAID_IT_CANNOT),
-        ("You did not name a day, so I chose Monday.", Said.OTHER_TEXT),
-        ("You did not name a day.", Said.ASKED),
-        ("You did not name a day, so I can\u2019t book it.", Said.SAID_IT_CANNOT),
-        ("I could not find it at first. Now it has been moved.", Said.OTHER_TEXT),
-        ("It has been moved, but I cannot sort it now.", Said.SAID_IT_CANNOT),
-    ],
-)
-def test_offers_assumptions_and_what_was_overcome(text: str, said: Said) -> None:
-    assert read_said(text) is said
+@labelled
+def test_offers_assumptions_and_what_was_overcome(text: str, said: str) -> None:
+    assert read_said(text) == said
 
 
 @pytest.mark.parametrize("word", ["function ", "no ", "would you like ", "tell me, ", "a.", "once I have the "])

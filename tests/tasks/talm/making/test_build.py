@@ -8,6 +8,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import find_task
 from talm_sim.tasks.talm.making.build import GROUPS, build_scenarios, write_scenarios
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario
+from tests.tables import labelled
 from tests.tasks.talm.making.toy import SEED, SPECS, call_toy, write_seed
 
 HEIGHT_CALL = GoldCall(tool="get_height", arguments={"code": "LPB"})
@@ -90,18 +91,7 @@ def test_what_is_written_loads_again_and_equal_seeds_give_equal_bytes(tmp_path: 
         assert find_task("talm").read([group], file) == groups[group]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("/feet", "/metres", r"scenario 1: there is nothing at '/metres'"),
-        ("/feet", "feet", r"scenario 1: there is nothing at 'feet'"),
-        ('code = "LPB"', 'code = "XXX"', r"scenario 1: No airport 'XXX'"),
-        ('tool = "add_up"', 'tool = "add"', r"scenario 1: there is no tool 'add'"),
-        ("{height:,}", "{depth}", r"scenario 1: unavailable: human_answer names 'depth'"),
-        ('human_answer = "It lies {height:,} feet up."', "", r"'get_height' is human-replaceable: write"),
-        ('tool = "get_height"\nhuman', 'tool = "add_up"\nhuman', r"'add_up' is not human-replaceable: no person"),
-    ],
-)
+@labelled
 def test_a_seed_that_does_not_work_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in SEED
     with pytest.raises(PrerequisiteError, match=rf"toys\.toml: .*{message}"):

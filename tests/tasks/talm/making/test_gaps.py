@@ -13,6 +13,7 @@ from talm_sim.tasks.talm.making.build import build_scenarios
 from talm_sim.tasks.talm.making.check import check_scenarios
 from talm_sim.tasks.talm.making.seeds import load_seeds
 from talm_sim.types import Scenario, ToolSpec
+from tests.tables import labelled
 from tests.tasks.talm.making.toy import SEED, write_seed
 
 TOWNS = {"Ohio": 58_662, "Illinois": 114_394, "Missouri": 169_176}
@@ -97,21 +98,7 @@ def test_a_query_is_masked_in_two_ways_in_two_places_at_once_and_where_nobody_se
     assert problems(groups) == []
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "what"),
-    [
-        ('other = "Illinois"', 'other = "Missouri"', "'get_town' without 'state' does not name 'Missouri': {"),
-        ('other = "Illinois"', 'other = "Ohio"', "a late gap is one argument with another value that fits as well"),
-        ('other = "Illinois"', 'other = "Utah"', "'get_town' without 'state' does not name 'Utah': {"),
-        (
-            'argument = "state"\nremoved_text = "in Ohio"',
-            'argument = "town"\nremoved_text = "Springfield"',
-            "'get_town' asks for 'town' by itself",
-        ),
-        ('"The one in Ohio."', '"It has no sea."', "the human answer for 'state' does not contain the removed value"),
-        ("writing about Springfield: how", "writing about Springfield, Ohio: how", "the removed value can be recovered from the query"),
-    ],
-)
+@labelled
 def test_a_late_gap_that_is_none_is_named(tmp_path: Path, old: str, new: str, what: str) -> None:
     assert old in TOWNS_SEED
     found = problems(build(tmp_path, TOWNS_SEED.replace(old, new)))
@@ -155,20 +142,7 @@ def test_a_seed_names_facts_and_never_their_values(tmp_path: Path) -> None:
     assert "value" not in type(seed.facts[0]).model_fields
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("[[scenario]]", "[[scenario]", "not valid TOML"),
-        ('argument = "code"', 'argument = "name"', "scenario 1: underspecified: call 0 has no argument 'name'"),
-        ("call = 0\nargument", "call = 2\nargument", "scenario 1: underspecified: call 2 has no argument 'code'"),
-        ("call = 1, pointer", "call = 5, pointer", "scenario 1: fact 'sum': there is no call 5"),
-        ("call = 1, pointer", "call = 0, pointer", "scenario 1: call 'add_up' gives no fact"),
-        ("call = 1, pointer", "call = -1, pointer", r"scenario 1: facts\.1\.call: "),
-        ('[scenario.unavailable]\ntool = "get_height"', '[scenario.unavailable]\ntool = "other"', "scenario 1: unavailable: no call uses"),
-        ('name = "height",', 'name = "height", value = 13355,', r"scenario 1: facts\.0\.value: Extra inputs"),
-        ("query = ", "question = ", r"scenario 1: query: Field required"),
-    ],
-)
+@labelled
 def test_a_broken_seed_is_named_with_file_scenario_and_field(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in SEED
     with pytest.raises(PrerequisiteError, match=rf"toys\.toml: {message}") as caught:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from talm_sim.tasks.talm.making.check import check_scenarios
 from talm_sim.tasks.talm.making.giveaways import choices_of, find_giveaway, guessing_odds
 from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec, Turn
+from tests.tables import labelled
 from tests.tasks.talm.making.toy import SPECS, call_toy
 
 
@@ -74,20 +75,7 @@ def test_bounds_formats_and_long_lists_count_only_anywhere() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("schema", "choices"),
-    [
-        ({"type": "string"}, None),
-        ({"type": "boolean"}, 2),
-        ({"enum": ["a", "b", "c", None]}, 3),
-        ({"anyOf": [{"enum": ["a", "b"]}, {"const": "c"}, {"type": "null"}]}, 3),
-        ({"anyOf": [{"enum": ["a", "b"]}, {"type": "string"}]}, None),
-        ({"$ref": "#/$defs/colour"}, 4),
-        ({"$ref": "#/$defs/loop"}, None),
-        ({"$ref": "elsewhere.json"}, None),
-        (True, None),
-    ],
-)
+@labelled
 def test_choices(schema: Any, choices: int | None) -> None:
     defs = {"colour": {"enum": [1, 2, 3, 4]}, "loop": {"$ref": "#/$defs/loop"}}
     spec = ToolSpec(name="t", parameters={"type": "object", "properties": {"a": schema}, "$defs": defs})

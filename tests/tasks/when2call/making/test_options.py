@@ -18,6 +18,7 @@ from talm_sim.scenarios.making.options import RULES
 from talm_sim.scenarios.making.prompts import load_writer_prompts
 from talm_sim.tasks.when2call.maker import PROMPTS
 from talm_sim.tasks.when2call.making import GenerateOptions
+from tests.tables import labelled
 
 RECORDED: dict[str, Any] = {
     "model": "openai-api/vllm/smollm2-135m",
@@ -85,17 +86,7 @@ def test_without_a_model_the_gold_call_says_why_a_tool_is_needed() -> None:
     assert (settings["tool_use"], settings["labels"], settings["prompts"]) == ("call", "plain", "")
 
 
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        ({"model": "nobody"}, "PROVIDER/NAME"),
-        ({"model_options": {"api_key": "x"}}, "secrets"),
-        ({"limit": "x"}, "'x' is not a limit"),
-        ({"attempts": 11}, "11 is too large; the most is 10"),
-        ({"top_p": 0}, "0 is too small; it must be more than 0"),
-        ({"nope": 1}, "there is no such name. Known: out"),
-    ],
-)
+@labelled
 def test_a_wrong_value_is_refused_by_the_rules_of_a_run(given: dict[str, Any], named: str) -> None:
     with pytest.raises(OptionError, match=named):
         options(**given)

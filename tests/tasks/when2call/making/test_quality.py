@@ -22,6 +22,7 @@ from talm_sim.tasks.when2call.making.sources import tool_spec, tool_text
 from talm_sim.tasks.when2call.published import read_rows, row_of
 from talm_sim.types import Behaviour
 from tests.models.loopback import Answer, Seen, chat_answer, loopback
+from tests.tables import labelled
 from tests.tasks.when2call.making.toys import GOOD, QUESTION, Teller, item, lacking, source
 
 REMOVED = Item(source(), Behaviour.CANNOT_ANSWER, QUESTION, removed=True)
@@ -44,19 +45,7 @@ def test_the_judge_is_asked_for_faults_that_an_item_can_have() -> None:
     assert "unrelated" in {kind.name for kind in judged_kinds(BEYOND)}
 
 
-@pytest.mark.parametrize(
-    ("reply", "named"),
-    [
-        ('{"fault": "none"}', NONE),
-        ('The item is bad.\n```json\n{"fault": "Asks for format"}\n```', "asks_for_format"),
-        ('<think>{"fault": "none"}</think>{"fault": "vague_value"}', "vague_value"),
-        ('{"fault": "none"} {"fault": "vague_value"}', None),
-        ('{"fault": "unrelated"}', None),
-        ('{"fault": 3}', None),
-        ("There is no fault.", None),
-        ("", None),
-    ],
-)
+@labelled
 def test_an_answer_names_one_fault_of_the_item_or_is_unreadable(reply: str, named: str | None) -> None:
     found = read_fault(reply, lacking())
     assert (found.name if isinstance(found, FaultKind) else found) == named

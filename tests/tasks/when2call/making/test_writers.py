@@ -25,6 +25,7 @@ from talm_sim.tasks.when2call.making.pipeline import make_items
 from talm_sim.tasks.when2call.making.question_checks import question_checks
 from talm_sim.tools_env.service.described import built_in_tools
 from talm_sim.types import Behaviour, Choice, Fact, ModelTurn, ToolSpec
+from tests.tables import labelled
 from tests.tasks.when2call.making.toys import item, lacking, source
 
 DATA = files("talm_sim.tasks.when2call") / "scenarios"
@@ -76,19 +77,7 @@ async def test_a_prompt_beyond_the_context_is_a_reason_and_no_crash() -> None:
     assert "context" in written.problem
 
 
-@pytest.mark.parametrize(
-    ("said", "label"),
-    [
-        ("real_time", "real_time"),
-        ("Real-time data.", "real_time"),
-        ("database. Reason: calculator", "database"),
-        ("Label: calculator", "none"),
-        ("Public data", "none"),
-        ("Specialised tool", "other"),
-        ("specialized_tool", "other"),
-        ("realtime", "real_time"),
-    ],
-)
+@labelled
 async def test_a_label_is_read(said: str, label: str) -> None:
     labeller = Model(said)
     written = await writer(Model(), labeller).tool_use(source())
@@ -191,19 +180,7 @@ async def test_rules_never_give_the_true_answer() -> None:
     assert "221.5" not in told.text and "2025-04-07" not in told.text
 
 
-@pytest.mark.parametrize(
-    ("value", "other", "told"),
-    [
-        (250.0, 260.0, "260.0"),
-        (250.0, 5638.8, "267.5"),
-        (100.0, 3.0, "93.0"),
-        (1989, 3, "1985"),
-        (40, 400, "44"),
-        ("2008-11-20", "2008-12-01", "2008-12-01"),
-        ("2008-11-20", "2024-03-15", "2008-11-22"),
-        ("Bern", "Ulm", "Ulm"),
-    ],
-)
+@labelled
 async def test_a_value_of_another_question_is_told_where_it_might_be_this_one_s(value: Any, other: Any, told: str) -> None:
     own, others = (source(facts=(Fact(name="answer", value=one, call=0, pointer="/a"),)) for one in (value, other))
     written = await RuleWriter([own, others], 0).option(Behaviour.DIRECT, Item(own, Behaviour.TOOL_CALL, "What?"), 0)

@@ -1,0 +1,40 @@
+"""Tables of labelled data: a line of a JSONL file is a case, and one test lists all cases that fail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, Signature, iscoroutine, signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+__all__ = ["labelled"]
+
+
+def labelled(check: Callable[..., object]) -> Callable[..., None]:
+    """Make one test that runs `check` with each row of the table `tables/NAME.jsonl` beside it, NAME being its own without `test_`.
+
+    A row holds arguments of `check` by name; its other parameters are fixtures, which all rows share.
+    """
+    file = Path(check.__code__.co_filename).parent / "tables" / f"{check.__name__.removeprefix('test_')}.jsonl"
+    rows: list[dict[str, Any]] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+    @wraps(check)
+    def test(**fixtures: Any) -> None:
+        missed = []
+        for number, row in enumerate(rows, 1):
+            try:
+                done = check(**fixtures, **row)
+                if iscoroutine(done):
+                    asyncio.run(done)
+            except (Exception, pytest.fail.Exception) as err:
+                missed.append(f"{file.name}:{number}: {row}\n{type(err).__name__}: {err}")
+        assert rows and not missed, "\n\n".join([f"{len(missed)} of {len(rows)} rows", *missed])
+
+    others = [Parameter(name, Parameter.KEYWORD_ONLY) for name in signature(check).parameters if name not in rows[0]]
+    test.__signature__ = Signature(others)  # type: ignore[attr-defined]
+    return test
