@@ -41,7 +41,8 @@ def _listed() -> Iterator[Reader]:
         name, *texts = json.loads(line)
         module, _, names = name.partition(": ")
         module = f"talm_sim.{module}"
-        yield Reader(name, module, more.pop(name, None) or _each(module, names.split(", ")), tuple(texts))
+        read = more.pop(name) if name in more else _each(module, names.split(", "))
+        yield Reader(name, module, read, tuple(texts))
     if more:
         raise LookupError(f"no line of texts.jsonl for {', '.join(more)}")
 

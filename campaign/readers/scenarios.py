@@ -19,7 +19,6 @@ from talm_sim.tasks.refusal.bfcl.rows import read_line
 from talm_sim.tasks.refusal.making import thoughts
 from talm_sim.tasks.training import damage, own_rows
 from talm_sim.tasks.translation.checks import NeededValue, Translation, check_translation
-from talm_sim.tasks.when2call import published as when2call
 from talm_sim.tasks.when2call.making import splitting
 from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
 from talm_sim.tasks.when2call.making.items import Item
@@ -144,9 +143,6 @@ READ: Final[Reading] = {
     "tasks.when2call.making.splitting: split_query": _split_query,
     "tasks.when2call.making.splitting: tidy": lambda text: splitting.tidy_request(text, capital=True),
     "tasks.when2call.making.checks: options' checks": _checked,
-    "tasks.when2call.published: When2Call's answers": also_in(
-        {"name": "TEXT", "arguments": {}}, lambda text: (when2call.behaviour_of(text), when2call.tool_name(text))
-    ),
     "tasks.refusal.bfcl.rows: BFCL's lines": also_in(
         {"id": "TEXT", "question": [[{"role": "user", "content": "TEXT"}]], "function": []}, lambda text: read_line("a.json:1", text)
     ),

@@ -83,7 +83,7 @@ def page(
     scenario: Scenario | None = SCENARIO,
     verdicts: list[Verdict] | None = None,
     added: list[Section] | None = None,
-    **how: bool,
+    **how: Any,
 ) -> str:
     console = Console(file=io.StringIO(), width=80, markup=False, highlight=False)
     found = added if added is not None else list(sections(episode, scenario)) if scenario else []
