@@ -163,19 +163,6 @@ def _recorded(question: str) -> Callable[[Scenario, int], RecordedResponder]:
     return lambda scenario, epoch: RecordedResponder(scenario.id, [answer])
 
 
-async def test_a_recorded_human_repeats_the_answer_to_the_same_question() -> None:
-    model = Script(_ask("Which  airport?"), ANSWER)
-    episode = await _episode(model, human="recorded", saver=memory_saver(), responder=_recorded("Which airport?"))
-    assert [event.answer for event in episode.human_events] == ["It is HAN."]
-
-
-async def test_another_question_is_a_miss() -> None:
-    model = Script(_ask("Which city?"), ANSWER)
-    episode = await _episode(model, human="recorded", saver=memory_saver(), responder=_recorded("Which airport?"))
-    assert episode.termination is Termination.REPLAY_MISS
-    assert "not the recorded one" in episode.error
-
-
 async def test_a_question_without_a_text_is_the_models_mistake() -> None:
     model = Script(_ask(" "), ANSWER)
     episode = await _episode(model, human="recorded", saver=memory_saver(), responder=_recorded("x"))

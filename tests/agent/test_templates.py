@@ -248,10 +248,6 @@ def test_a_users_file_adds_a_style(tmp_path: Path) -> None:
         (PLAIN_CHATML, "default"),
         (PLAIN_CHATML + "the word tools, and {{ messages[0].tools }} {{ 'tools' }}", "default"),
         (QWEN_LIKE, "chat"),
-        (HERMES_LIKE, "chat"),
-        (LLAMA_LIKE, "chat"),
-        (QWEN_LIKE + "<function=f>\n<parameter=a>", "chat"),
-        ("<extra_id_0>System\n{{ messages[0].content }}", "default"),
         ("[BEGIN OF TASK INSTRUCTION]{{ enable_thinking }}", "default"),
         ("[AVAILABLE_TOOLS]{% if tools is not none %}{{ tools }}{% endif %}", "chat"),
         ("{% generation %}{% if tools %}{% break %}", "chat"),
@@ -320,19 +316,8 @@ SMALL = '{"name": "f", "arguments": {"a": "x", "n": 1}}'
         (PLAIN_CHATML, SMALL),
         (QWEN_LIKE, f"<tool_call>\n{SMALL}\n</tool_call>"),
         (LLAMA_LIKE, '{"name": "f", "parameters": {"a": "x", "n": 1}}'),
-        (
-            "<tool_call><function=f><parameter=a>",
-            "<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n<parameter=n>\n1\n</parameter>\n</function>\n</tool_call>",
-        ),
         ("<function=f>", '<function=f>{"a": "x", "n": 1}</function>'),
-        (
-            "<tool_call>{{ name }}\n<arg_key>",
-            "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>x</arg_value>\n<arg_key>n</arg_key>\n<arg_value>1</arg_value>\n</tool_call>",
-        ),
         ("<|tool_call_start|>[{{ calls }}]", '<|tool_call_start|>[f(a="x", n=1)]<|tool_call_end|>'),
-        ("<toolcall>", f"<toolcall> {SMALL} </toolcall>"),
-        ("<TOOLCALL>", f"<TOOLCALL>[{SMALL}]</TOOLCALL>"),
-        ("[TOOL_CALLS]{{ name }}[ARGS]", '[TOOL_CALLS]f[ARGS]{"a": "x", "n": 1}'),
         ("[TOOL_CALLS] [", f"[TOOL_CALLS] [{SMALL}]"),
         ("[TOOL_CALLS]", f"[TOOL_CALLS][{SMALL}]"),
         ("Write [func_name1(params_name1=params_value1)]", '[f(a="x", n=1)]'),
@@ -366,24 +351,3 @@ def test_xlam_writes_the_users_message_of_a_chat() -> None:
         f"<|im_start|>user\n{bare}<|im_end|>\n<|im_start|>assistant\n"
     )
     assert load_template("default", FakeModel(PLAIN_CHATML)).prompt(QUESTION, []) == load_template("default", None).prompt(QUESTION, [])
-
-
-@pytest.mark.bench_data
-def test_every_style_writes_every_published_row(bench_data: Path) -> None:
-    file = bench_data / "when2call" / "when2call_sample.jsonl"
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    assert len(rows) == 151
-    chats = [load_template("chat", FakeModel(source)) for source in (QWEN_LIKE, PLAIN_CHATML)]
-    for row in rows:
-        call = json.loads(row["answers"]["tool_call"])
-        for name, template in TEMPLATES.items():
-            prompt = template.prompt(row["question"], row["tools"])
-            assert row["question"] in prompt
-            assert all(tool in prompt for tool in row["tools"])
-            text = template.option(option(row["answers"]["tool_call"]))
-            if name != "llama3.2" or all(key.isidentifier() and not keyword.iskeyword(key) for key in call["arguments"]):
-                assert read_back(text) == call
-            assert template.option(option(row["answers"]["direct"], Behaviour.DIRECT)) == row["answers"]["direct"]
-        for chat in chats:
-            assert row["question"] in chat.prompt(row["question"], row["tools"])
-            assert chat.option(option(row["answers"]["tool_call"]))

@@ -142,11 +142,6 @@ async def test_an_earlier_conversation_is_shown_whole_and_in_its_order() -> None
     ]
 
 
-async def test_an_earlier_answer_stands_in_the_history_as_its_action() -> None:
-    _, request = await act(written({"action": "answer", "text": "x"}), [*MESSAGES, AIMessage("39 ft"), HumanMessage("Sure?")], ())
-    assert [message["content"] for message in request.body["messages"]][2:] == ['{"action":"answer","text":"39 ft"}', "Sure?"]
-
-
 async def test_a_call_and_a_question_are_calls() -> None:
     turn, _ = await act(written({"action": "airport", "arguments": {"code": "HAN"}}))
     assert turn.tool_calls == (ToolCall(id="call-0-0", name="airport", arguments={"code": "HAN"}),)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from contextlib import aclosing
 from typing import Any
@@ -97,11 +96,6 @@ def test_the_option_is_a_number(value: str) -> None:
         open_model(MODEL, options={"alternatives": value}, replay=True)
 
 
-async def test_a_server_that_ignores_the_field_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn, _ = await ask(chat_answer("Yes"), monkeypatch)
-    assert (turn.text, turn.first_tokens) == ("Yes", ())
-
-
 REFUSALS = [
     Answer({"error": {"message": "Unsupported parameter: 'logprobs' is not supported with this model.", "code": "unsupported_parameter"}}, 400),
     Answer({"error": {"message": "You are not allowed to request logprobs from this model.", "type": "invalid_request_error"}}, 403),
@@ -132,15 +126,11 @@ ODD: list[Any] = [
     {},
     "Yes",
     None,
-    7,
     [None],
-    ["Yes"],
     tokens("NaN"),
     tokens(math.nan),
-    tokens(math.inf),
     tokens(-math.inf),
     tokens(0.5),
-    tokens(10**400),
     tokens(-(10**400)),
     tokens(None),
     tokens(True),
@@ -184,13 +174,6 @@ async def test_a_million_of_them_cost_their_own_episode_nothing_else(monkeypatch
     assert (turn.text, turn.first_tokens) == ("Yes", ())
     with pytest.raises(ProviderError, match="larger than 8 MiB"):
         await ask(Answer(many.body + b" " * 2**23), monkeypatch)
-
-
-async def test_nan_on_the_line_leaves_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    body = json.dumps(with_top([{"token": "Yes", "logprob": math.nan}]).body).encode()
-    assert b"NaN" in body
-    turn, _ = await ask(Answer(body), monkeypatch)
-    assert (turn.text, turn.first_tokens) == ("Yes", ())
 
 
 async def test_a_continued_prompt_has_them_too(monkeypatch: pytest.MonkeyPatch) -> None:

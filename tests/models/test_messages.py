@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import json
-
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in, openai_messages, openai_tools, text_of
-from talm_sim.types import ToolSpec
+from talm_sim.models.messages import anthropic_messages, model_turns_in, openai_messages, text_of
 
 CONVERSATION: list[BaseMessage] = [
     SystemMessage("Help."),
@@ -19,7 +16,6 @@ CONVERSATION: list[BaseMessage] = [
     ToolMessage('{"elevation_ft":39}', tool_call_id="a", name="airport"),
     ToolMessage('{"error":"unreadable"}', tool_call_id="b", name="distance", status="error"),
 ]
-TOOL = ToolSpec(name="airport", description="Look one up.", parameters={"type": "object", "properties": {"code": {"type": "string"}}})
 
 
 def test_openai_messages_answer_every_call_even_an_unparsable_one() -> None:
@@ -72,33 +68,6 @@ def test_anthropic_leaves_out_empty_texts_and_merges_what_they_parted() -> None:
     system, turns = anthropic_messages([SystemMessage(""), HumanMessage("a"), AIMessage("  "), HumanMessage("b")])
     assert system == ""
     assert turns == [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]
-
-
-def test_what_the_system_says_later_stays_where_it_came() -> None:
-    """The protocol of Anthropic has one system text, which stands before all else."""
-    said = [SystemMessage("Ours."), SystemMessage("Theirs."), HumanMessage("a"), AIMessage("b"), SystemMessage("Be brief."), HumanMessage("c")]
-    system, turns = anthropic_messages(said)
-    assert system == "Ours.\n\nTheirs."
-    assert [(turn["role"], [block["text"] for block in turn["content"]]) for turn in turns] == [
-        ("user", ["a"]),
-        ("assistant", ["b"]),
-        ("user", ["Be brief.", "c"]),
-    ]
-    assert [message["role"] for message in openai_messages(said)] == ["system", "system", "user", "assistant", "system", "user"]
-
-
-def test_converting_twice_gives_the_same_and_leaves_the_messages_alone() -> None:
-    before = [message.model_copy(deep=True) for message in CONVERSATION]
-    assert json.dumps(anthropic_messages(CONVERSATION)) == json.dumps(anthropic_messages(CONVERSATION))
-    assert json.dumps(openai_messages(CONVERSATION)) == json.dumps(openai_messages(CONVERSATION))
-    assert before == CONVERSATION
-
-
-def test_tools_in_both_formats() -> None:
-    assert openai_tools([TOOL]) == [
-        {"type": "function", "function": {"name": "airport", "description": "Look one up.", "parameters": TOOL.parameters}}
-    ]
-    assert anthropic_tools([TOOL]) == [{"name": "airport", "description": "Look one up.", "input_schema": TOOL.parameters}]
 
 
 def test_text_is_read_from_blocks_and_turns_are_counted() -> None:

@@ -115,11 +115,6 @@ async def test_an_answer_from_a_recording_counts_nothing(meter: Meter, monkeypat
     assert meter.counts[WHERE].requests == 1
 
 
-async def test_nothing_is_counted_without_a_meter(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert current_meter.get() is None
-    assert len(await ask(monkeypatch, chat_answer())) == 1
-
-
 async def test_a_model_that_may_not_be_asked_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(model: str) -> None:
         raise PrerequisiteError(f"no {model}")

@@ -42,11 +42,6 @@ async def test_the_request_of_a_compatible_server() -> None:
     )
 
 
-async def test_what_is_not_given_is_not_sent() -> None:
-    _, request = await ask(chat_answer())
-    assert list(request.body) == ["model", "messages", "temperature", "max_tokens"]
-
-
 async def test_organization_and_key_of_openai_stay_at_openai(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         monkeypatch.setenv(name, "private")

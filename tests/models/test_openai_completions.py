@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from talm_sim.config import Traffic
-from talm_sim.errors import CassetteMissError, ContextOverflowError, PrerequisiteError, ProviderError, RefusedError
+from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, RefusedError
 from talm_sim.models.base import CompletionModel, GenerationSettings, TextModel
 from talm_sim.models.registry import open_model
 from talm_sim.recordings import Player, RecordingTransport, Tape, current_player
@@ -101,17 +101,6 @@ async def test_whatever_comes_is_a_turn_or_a_line(answer: Answer, words: str, mo
     with pytest.raises(ProviderError) as caught:
         await complete(monkeypatch, answer)
     assert words in str(caught.value) and "\n" not in str(caught.value)
-
-
-async def test_a_passing_failure_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    busy = Answer({"error": "busy"}, 429, {"retry-after": "0"})
-    turn, server = await complete(monkeypatch, busy, text_answer("Yes"), max_retries=2)
-    assert (turn.text, len(server.seen)) == ("Yes", 2)
-
-
-async def test_a_prompt_that_is_too_long_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ContextOverflowError):
-        await complete(monkeypatch, Answer({"error": {"message": "This model's maximum context length is 8 tokens."}}, 400))
 
 
 @pytest.mark.parametrize("said", [{"error": {"message": "This is a chat model."}}, {"detail": "Not Found"}])

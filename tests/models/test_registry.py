@@ -13,7 +13,6 @@ from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.registry import PROVIDERS, cannot_score, in_process, list_providers, open_model, provider
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import ModelTurn, ToolSpec
-from tests.models.loopback import chat_answer, loopback
 from tests.offered import bring_along
 
 
@@ -37,16 +36,6 @@ def test_an_unknown_name_gets_a_hint(name: str, said: str) -> None:
 def test_the_constrained_format_needs_a_decoder_that_takes_a_schema(name: str) -> None:
     with pytest.raises(PrerequisiteError, match=r"works with openai, openai-api, hf.* only"):
         open_model(name, constrained=True, replay=True)
-
-
-async def test_a_model_opened_by_name_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    with loopback(chat_answer("hello")) as server:
-        monkeypatch.setenv("LOCAL_BASE_URL", f"{server.url}/v1")
-        model = open_model("openai-api/local/m", options={"top_p": "0.5"}, max_connections=1, timeout=5)
-        turn = await model.generate([HumanMessage("hi")], (), GenerationSettings())
-        await model.aclose()
-    assert (model.name, turn.text) == ("openai-api/local/m", "hello")
-    assert server.seen[0].body["top_p"] == 0.5
 
 
 class _Echo:

@@ -80,16 +80,6 @@ def test_an_answer_brings_it_back_unless_it_was_asked_for_before() -> None:
     assert (said[-1].reason, said[-1].pause_s) == ("HTTP 500: again", 30), "the pauses begin anew"
 
 
-def test_a_test_that_was_broken_off_is_left_to_the_next_request() -> None:
-    servers, clock, _ = made()
-    servers.leave_out(taken(servers), "gone")
-    clock.time += 30
-    (test,) = (turn for turn in (taken(servers) for _ in URLS) if turn.is_test)
-    assert not any(taken(servers).is_test for _ in URLS)
-    servers.release(test)
-    assert any(taken(servers).is_test for _ in URLS)
-
-
 def test_where_all_are_left_out_any_is_asked() -> None:
     servers, _, said = made()
     for _ in URLS:

@@ -20,25 +20,19 @@ YES, NO, IDK, UNPARSED = AwarenessValue.YES, AwarenessValue.NO, AwarenessValue.I
         ("**Yes**. Both tools fit.", YES),
         ('"Yes", because', YES),
         ("Answer: Yes", YES),
-        ("My answer is: **Yes**", YES),
         ("Yes, no further information is needed.", YES),
         ("<think>No, wait. No.</think>\n\nYes, I can.", YES),
         ("No, the tool for this is missing.", NO),
-        ("NO", NO),
         ("> No - nothing here gives prices", NO),
         ("No I cannot do that", NO),
         ("no\nThe airport is not named.", NO),
         ("IDK, the city is not named", IDK),
         ("I don't know whether", IDK),
-        ("I do not know.", IDK),
         ("I’m not sure, but I will try.", IDK),
         ('{"answer": "IDK", "reason": "x"}', IDK),
         ("Yes/No", UNPARSED),
         ("Yes, No, or IDK", UNPARSED),
-        ("no, yes?", UNPARSED),
         ("No further information is needed.", UNPARSED),
-        ("No problem, let me look.", UNPARSED),
-        ("Not all of it.", UNPARSED),
         ("Yesterday's price is missing", UNPARSED),
         ("Sure, I can help.", UNPARSED),
         ("<think>Yes", UNPARSED),
@@ -84,33 +78,23 @@ YES_SPELLINGS = [
     "\nYes",
     "ĊYes",
     "**Yes",
-    '"Yes',
     "“Yes",
-    "_Yes_",
     "`yes`",
-    "Yes.",
     "Yes,",
     "(Yes",
 ]
 NEITHER = [
     "Y",
     "N",
-    "Ye",
     "Not",
-    "None",
-    "Nothing",
     "Yesterday",
     "yes/no",
-    "Yes, no",
     "know",
     "ño",
-    "nope",
-    "yesno",
     "No1",
     "",
     " ",
     "\ufffd",
-    "I",
 ]
 
 
@@ -125,10 +109,6 @@ def test_spellings_of_yes_and_no(token: str) -> None:
 def test_what_is_no_spelling(token: str) -> None:
     assert yes_no_chances(chances(**{token: 0.5})) == (0.0, 0.0)
     assert yes_probability(chances(**{token: 0.5})) is None
-
-
-def test_neither_is_no_probability() -> None:
-    assert yes_probability([]) is None
 
 
 SPELT = st.sampled_from(YES_SPELLINGS)

@@ -9,7 +9,7 @@ import pytest
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
-from talm_sim.recordings import CassetteLibrary, RecordedAnswer, current_player, library, model_folder, pack, shipped_cassettes
+from talm_sim.recordings import CassetteLibrary, RecordedAnswer, current_player, library, pack, shipped_cassettes
 from talm_sim.types import Route, ToolSpec
 from tests.recordings.exchanges import answer, get
 
@@ -105,26 +105,6 @@ def test_episodes_that_record_one_scenario_share_the_tape(tmp_path: Path) -> Non
     assert [again.lookup(get(f"/{number}")) for number in range(2)] == [ANSWER, ANSWER]
 
 
-def test_two_libraries_that_record_one_scenario_merge(tmp_path: Path) -> None:
-    players = [CassetteLibrary(tmp_path).open_tools("s", "perfect", Traffic.RECORD) for _ in range(2)]
-    for number, player in enumerate(players):
-        player.record(get(f"/{number}"), ANSWER)
-        player.save()
-    again = CassetteLibrary(tmp_path).open_tools("s", "perfect", Traffic.REPLAY)
-    assert [again.lookup(get(f"/{number}")) for number in range(2)] == [ANSWER, ANSWER]
-
-
-async def test_many_tasks_read_one_zip(packed: Path) -> None:
-    found = CassetteLibrary(packed)
-
-    async def read() -> object:
-        await asyncio.sleep(0)
-        return await asyncio.to_thread(lambda: CassetteLibrary(packed).open_tools("s-1", "perfect", Traffic.REPLAY).lookup(get()))
-
-    assert set(await asyncio.gather(*(read() for _ in range(20)))) == {ANSWER}
-    assert found.open_tools("s-1", "perfect", Traffic.REPLAY).lookup(get()) == ANSWER
-
-
 def test_only_the_last_tool_tapes_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "_TAPES_KEPT", 3)
     found = CassetteLibrary(tmp_path)
@@ -165,10 +145,6 @@ def test_ids_that_differ_are_recorded_apart(tmp_path: Path) -> None:
         assert player.lookup(get()) is None
         player.record(get(), ANSWER)
         player.save()
-
-
-def test_model_names_become_folder_names() -> None:
-    assert model_folder("openai-api/vllm/a b") == "openai-api--vllm--a_b"
 
 
 @pytest.mark.parametrize("text", ["[{}]", "{", "3", "[3]", "[" * 100_000])

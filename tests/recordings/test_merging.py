@@ -16,7 +16,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer, Tape, pack
 from talm_sim.recordings.merging import merge_recordings
 from talm_sim.types import Route, ToolSpec
-from tests.recordings.exchanges import answer, get, recorded, reopen
+from tests.recordings.exchanges import answer, get, recorded
 
 ANSWER = RecordedAnswer(ask=1, question_digest="d", question="Where?", answer="Here.", responder="simulated")
 
@@ -148,11 +148,3 @@ def tape_of(name: str, pairs: Sequence[tuple[str, int]]) -> Tape:
         key = made.append(get(f"/{path}"), answer(str(said)), played)
         played[key] = played.get(key, 0) + 1
     return made
-
-
-def test_a_merged_file_is_played(tmp_path: Path) -> None:
-    for name, path in (("a", "/1"), ("b", "/2")):
-        recorded(tmp_path / name / "tools" / "g" / "s.json", (get(path), answer(path)), (get("/both"), answer()))
-    merge_recordings([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
-    player = reopen(tmp_path / "out" / "tools" / "g" / "s.json")
-    assert [player.lookup(get(path)) for path in ("/1", "/2", "/both")] == [answer("/1"), answer("/2"), answer()]

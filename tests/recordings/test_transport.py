@@ -12,7 +12,6 @@ import pytest
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError
-from talm_sim.models.endpoint import LOGICAL_URL
 from talm_sim.recordings import Player, RecordingTransport, Tape, current_player
 from tests.recordings.model_server import ModelServer, model_server
 
@@ -103,13 +102,6 @@ async def test_without_a_player_requests_pass_straight_through(server: ModelServ
     assert len(server.asked) == 1
 
 
-async def test_a_given_inner_transport_carries_what_is_live() -> None:
-    inner = httpx2.MockTransport(lambda request: httpx2.Response(200, json={"host": request.url.host}))
-    current_player.set(None)
-    async with httpx2.AsyncClient(transport=RecordingTransport(inner)) as http:
-        assert (await http.post("https://api.example/v1")).json() == {"host": "api.example"}
-
-
 async def test_a_redirect_is_recorded_without_the_servers_address() -> None:
     tape = Tape("t")
 
@@ -125,20 +117,6 @@ async def test_a_redirect_is_recorded_without_the_servers_address() -> None:
         assert await ask(http, GONE) == "echo hi"
     assert "127.0.0.1" not in tape.text()
     assert [item["response"]["status"]["code"] for item in json.loads(tape.text())["interactions"]] == [307, 200]
-
-
-async def test_a_request_is_filed_under_its_logical_url(server: ModelServer) -> None:
-    tape = Tape("t")
-
-    async def name(request: httpx2.Request) -> None:
-        request.extensions[LOGICAL_URL] = "http://model.invalid/v1/chat/completions"
-
-    current_player.set(Player(tape, Traffic.RECORD))
-    async with httpx2.AsyncClient(transport=RecordingTransport(), event_hooks={"request": [name]}) as http:
-        await _openai(http, server.url, "/some/service/v1").chat.completions.create(model="x", messages=[{"role": "user", "content": "hi"}])
-    assert server.asked == ["/some/service/v1/chat/completions"]
-    async with _client(tape, Traffic.REPLAY) as http:
-        assert await _ask_openai(http, GONE, "hi") == "echo hi"
 
 
 @pytest.mark.parametrize(

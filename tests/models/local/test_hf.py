@@ -37,7 +37,6 @@ pytest.importorskip("transformers", reason="transformers is not installed (the e
 REAL = os.environ.get("TALM_SIM_TEST_MODEL", "")
 needs_model = pytest.mark.skipif(not REAL, reason="TALM_SIM_TEST_MODEL names no model directory")
 OPTIONS = (" the answer is here", " no", ' {"name": "f", "arguments": {"a": 1}} and more', " Which one? ")
-PROMPTS = ("What is the time?", "x", "There are tools: " + "one, two, " * 12 + "Question: which?\nAnswer:", "ends in a space ", "Why? " * 7)
 CODE = {"type": "object", "properties": {"code": {"type": "string", "maxLength": 4}}, "required": ["code"]}
 TOOL = ToolSpec(name="get_airport", description="Get an airport by its code.", parameters=CODE)
 MESSAGES: list[BaseMessage] = [SystemMessage("Use the tools."), HumanMessage("How high does HAN lie?")]
@@ -51,11 +50,6 @@ LATER: list[BaseMessage] = [
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny(tmp_path_factory.mktemp("tiny"))
-
-
-@pytest.fixture(scope="module")
-def sliding(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_tiny(tmp_path_factory.mktemp("sliding"), sliding=True, opening=False)
 
 
 @pytest.fixture
@@ -81,27 +75,6 @@ def _naive(model: HFModel, prompt: str, options: Sequence[str]) -> list[float]:
             logits = engine.model(torch.tensor([question.prompt + option])).logits[0, len(question.prompt) - 1 : -1]
         sums.append(float(logits.log_softmax(-1).gather(-1, torch.tensor(option)[:, None]).sum()))
     return sums
-
-
-@pytest.mark.parametrize("kind", ["tiny", "sliding"])
-@pytest.mark.parametrize("batch_size", ["1", "3", "8"])
-async def test_a_shared_cache_gives_what_full_passes_give_for_any_batch_size(
-    kind: str, batch_size: str, request: pytest.FixtureRequest
-) -> None:
-    model = _open(request.getfixturevalue(kind), batch_size=batch_size)
-    asked = [(prompt, OPTIONS[: 2 + number % 3]) for number, prompt in enumerate(PROMPTS)]
-    found = await asyncio.gather(*(model.score(*one) for one in asked))
-    full_passes = [_naive(model, prompt, options) for prompt, options in asked]
-    await model.aclose()
-    for scores, expected in zip(found, full_passes, strict=True):
-        assert [score.logprob for score in scores] == pytest.approx(expected, abs=1e-4, rel=1e-5)
-        assert max(range(len(scores)), key=lambda at: scores[at].logprob) == max(range(len(scores)), key=expected.__getitem__)
-
-
-async def test_a_single_question_is_exact(model: HFModel) -> None:
-    for prompt in PROMPTS:
-        scores = await model.score(prompt, OPTIONS)
-        assert [score.logprob for score in scores] == pytest.approx(_naive(model, prompt, OPTIONS), abs=1e-5, rel=1e-6)
 
 
 async def test_prompts_that_begin_alike_are_read_on_and_stay_exact(model: HFModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,7 +357,7 @@ async def test_a_template_that_hides_the_tools_is_said(tmp_path: Path) -> None:
     await model.aclose()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 async def test_even_a_random_model_is_held_to_the_schema(seed: int, tiny: Path) -> None:
     pytest.importorskip("llguidance", reason="llguidance is not installed (the extra local)")
     model = _open(tiny, constrained=True, answer_chars="20")

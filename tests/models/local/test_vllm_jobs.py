@@ -69,7 +69,3 @@ def test_one_cache_for_all_would_lose_logprobs() -> None:
 
 def test_equal_options_do_not_share_a_block_of_their_own() -> None:
     assert plan_cache(5, [[1, 2, 3], [1, 2, 3], [9]], block=4) == CachePlan(4, (0, 1, 0))
-
-
-def test_common_length_stops_where_the_shorter_ends() -> None:
-    assert [common_prefix_length([1, 2], [1, 2, 3]), common_prefix_length([], [1]), common_prefix_length([2], [1])] == [2, 0, 0]

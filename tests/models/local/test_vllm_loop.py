@@ -130,11 +130,6 @@ async def test_an_engine_that_is_still_loading_is_not_waited_for() -> None:
     await until(lambda: engine.closed)
 
 
-async def test_outputs_come_back_in_the_order_they_were_asked_for() -> None:
-    async with loop_over(Toy()) as loop:
-        assert await loop.run(job(3, 1, 2, 1)) == [3, 1, 2, 1]
-
-
 async def test_a_job_can_ask_again_with_what_it_learned() -> None:
     async with loop_over(Toy()) as loop:
         assert await loop.run(job(2, 1, then=[3])) == [2, 1, 5]

@@ -54,10 +54,6 @@ def test_our_own_options_need_no_vllm() -> None:
         ({"top_p": "much"}, "-M top_p: 'much' is not a number"),
         ({"top_k": "true"}, "-M top_k: 'true' is not a whole number"),
         ({"tool_parser": "hermes"}, r"-M tool_parser: is a server's option, and vllm/m runs in this process; .*openai-api/vllm/NAME"),
-        ({"tool_choice": "required"}, "-M tool_choice: is a server's option"),
-        ({"reasoning_parser": "qwen3"}, "-M reasoning_parser: is a server's option"),
-        ({"served_name": "m"}, "-M served_name: is a server's option"),
-        ({"start_timeout": "9"}, "-M start_timeout: is a server's option"),
     ],
 )
 def test_a_wrong_option_is_named_in_one_line(option: dict[str, str], said: str) -> None:
