@@ -12,7 +12,13 @@ from typing import Any
 
 import pytest
 
-__all__ = ["labelled"]
+__all__ = ["labelled", "read_table"]
+
+
+def read_table(test_file: str, name: str) -> list[dict[str, Any]]:
+    """Rows of the table `tables/NAME.jsonl` beside a test file."""
+    text = (Path(test_file).parent / "tables" / f"{name}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def labelled(check: Callable[..., object]) -> Callable[..., None]:
@@ -20,8 +26,8 @@ def labelled(check: Callable[..., object]) -> Callable[..., None]:
 
     A row holds arguments of `check` by name; its other parameters are fixtures, which all rows share.
     """
-    file = Path(check.__code__.co_filename).parent / "tables" / f"{check.__name__.removeprefix('test_')}.jsonl"
-    rows: list[dict[str, Any]] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    name = check.__name__.removeprefix("test_")
+    rows = read_table(check.__code__.co_filename, name)
 
     @wraps(check)
     def test(**fixtures: Any) -> None:
@@ -32,7 +38,7 @@ def labelled(check: Callable[..., object]) -> Callable[..., None]:
                 if iscoroutine(done):
                     asyncio.run(done)
             except (Exception, pytest.fail.Exception) as err:
-                missed.append(f"{file.name}:{number}: {row}\n{type(err).__name__}: {err}")
+                missed.append(f"{name}.jsonl:{number}: {row}\n{type(err).__name__}: {err}")
         assert rows and not missed, "\n\n".join([f"{len(missed)} of {len(rows)} rows", *missed])
 
     others = [Parameter(name, Parameter.KEYWORD_ONLY) for name in signature(check).parameters if name not in rows[0]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,37 +13,15 @@ from talm_sim.scenarios.missing import replaceable_tools
 from talm_sim.tasks.way_search import Search, Way, error_in, gives_fact, is_said, question_for
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, ToolSpec, Turn
 from tests.growth import check_growth
+from tests.tables import labelled
 
 DAYS = Fact(name="working_days", value=59, call=0, pointer="/result/working_days")
 NAME = Fact(name="holiday", value="Zumbi", call=0, pointer="/holidays/2/name")
 
 
-@pytest.mark.parametrize(
-    ("result", "fact", "own", "gives"),
-    [
-        ({"result": {"working_days": 59}}, DAYS, True, True),
-        ({"result": {"working_days": 59.0}}, DAYS, True, True),
-        ({"result": {"working_days": "59"}}, DAYS, True, True),
-        ({"result": {"working_days": [59]}}, DAYS, True, True),
-        ({"result": [{"working_days": 59}]}, DAYS, True, True),
-        ({"result": {"new_working_days": 59}}, DAYS, True, True),
-        ({"result": {"workingDays": 59}}, DAYS, True, True),
-        ({"result": {"working_days": 60}, "working_days": 59}, DAYS, True, False),
-        ({"result": {"working_days": 60}, "working_days": 59}, DAYS, False, True),
-        ({"result": {"working_days": None}, "minutes": 59}, DAYS, True, False),
-        ({"result": {"working_days": None}}, DAYS, True, False),
-        ({"result": {"working_days": True}}, DAYS, True, False),
-        ({"minutes": 59}, DAYS, False, False),
-        ({"title": "zumbi"}, NAME, False, True),
-        ({"holidays": []}, NAME, True, False),
-        ({"error": "59"}, DAYS, True, False),
-        ({}, DAYS, True, False),
-        ([], DAYS, True, False),
-        (59, DAYS, True, False),
-    ],
-)
-def test_a_result_gives_a_fact_at_its_place_or_in_a_field_that_can_be_told(result: Any, fact: Fact, own: bool, gives: bool) -> None:
-    assert gives_fact(json.dumps(result), fact, own=own) is gives
+@labelled
+def test_a_result_gives_a_fact_at_its_place_or_in_a_field_that_can_be_told(result: Any, fact: str, own: bool, gives: bool) -> None:
+    assert gives_fact(json.dumps(result), DAYS if fact == DAYS.name else NAME, own=own) is gives
 
 
 def test_what_is_no_json_gives_nothing() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,46 +22,9 @@ def place(value: Any, spec: ToolSpec, *, anywhere: bool = False) -> str:
     return find_giveaway(value, "reference", [spec], [spec], anywhere=anywhere)
 
 
-NESTED = {"type": "object", "properties": {"by": {"anyOf": [{"type": "null"}, {"type": "string", "description": "e.g. QX7K2P"}]}}}
-
-
-@pytest.mark.parametrize(
-    ("value", "spec", "found"),
-    [
-        ("QX7K2P", tool("Cancel a booking (e.g. qx7k2p)."), "the description of cancel"),
-        ("QX7K2P", tool(name="cancel_qx7k2p"), "the name of cancel_qx7k2p"),
-        ("qx7k2p", tool(name="cancelQX7K2P"), ""),
-        ("Hanoi", tool(name="cancelHanoi"), "the name of cancelHanoi"),
-        ("QX7K2P", tool(reference={"type": "string", "examples": ["A", "QX7K2P"]}), "the examples of reference of cancel"),
-        ("QX7K2P", tool(reference={"type": "string", "default": "QX7K2P"}), "the default of reference of cancel"),
-        ("QX7K2P", tool(other={"const": "QX7K2P"}), "the const of other of cancel"),
-        ("QX7K2P", tool(other={"enum": ["QX7K2P", "A"]}), "the values of other of cancel"),
-        ("QX7K2P", tool(other=NESTED), "the description of by of cancel"),
-        ("QX7K2P", tool(other={"type": "array", "items": NESTED}), "the description of by of cancel"),
-        ("QX7K2P", tool(other={"$defs": {"x": {"title": "QX7K2P"}}}), "the title of x of cancel"),
-        ("lunar new year", tool(other={"example": {"name": "Lunar  New Year"}}), "the example of other of cancel"),
-        ("São Paulo", tool("Weather of Sao Paulo"), "the description of cancel"),
-        ("full_moon", tool("The next full moon."), "the description of cancel"),
-        ("2024-03-05", tool("Such as 5 March 2024."), "the description of cancel"),
-        (1000, tool("Up to 1,000 of them."), "the description of cancel"),
-        (2.5, tool(other={"default": 2.5}), "the default of other of cancel"),
-        (3, tool("On 2024-03-05."), ""),
-        (3, tool("Two-letter code, 13 of them, 3.5 each."), ""),
-        ("QX7K2", tool("e.g. QX7K2P"), ""),
-        ("13", tool("about 13.5"), ""),
-        ("C", tool("such as C8H10"), ""),
-        (["D", "F"], tool(reference={"examples": [["D", "F"]]}), "the examples of reference of cancel"),
-        (["D", "F"], tool(reference={"examples": [["D", "A"], "F"]}), ""),
-        ("x", tool(reference={"type": "string", "enum": ["x", "y"]}), "the only 2 values of reference of cancel"),
-        ("x", tool(reference={"const": "x"}), "the only value of reference of cancel"),
-        (True, tool(reference={"type": ["boolean", "null"]}), "the only 2 values of reference of cancel"),
-        ("x", tool(reference={"type": "string", "enum": ["x", "y", "z"]}), ""),
-        (True, tool("It is true."), ""),
-        (None, tool("None"), ""),
-    ],
-)
-def test_the_place_is_named(value: Any, spec: ToolSpec, found: str) -> None:
-    assert place(value, spec) == found
+@labelled
+def test_the_place_is_named(value: Any, description: str, name: str, parameters: dict[str, Any], found: str) -> None:
+    assert place(value, tool(description, name, **parameters)) == found
 
 
 def test_bounds_formats_and_long_lists_count_only_anywhere() -> None:

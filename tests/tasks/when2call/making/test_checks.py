@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,88 +10,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.tasks.when2call.making import checks, question_checks
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, differs, failures
-from talm_sim.tasks.when2call.making.items import Item, tool_call_text
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, differs, failures
+from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS, refers_to_nothing_unsaid
 from talm_sim.tasks.when2call.making.wording import find_placeholder
 from talm_sim.types import Behaviour, GoldCall
 from tests.growth import check_growth
-from tests.tasks.when2call.making.toys import GOOD, MISSING, QUESTION, REWRITTEN, item, lacking, source, spec
+from tests.tables import labelled, read_table
+from tests.tasks.when2call.making.toys import GOOD, MISSING, QUESTION, item, lacking, source, spec
 
 PLAIN, LACKING = item(), lacking()
 BEYOND = item(Behaviour.CANNOT_ANSWER, GOOD["unanswerable"])
-LONG = "well " * 60
-CALL = tool_call_text(source())
-
-OPTIONS: list[tuple[Check, Item, str, str]] = [
-    (checks.says_something, PLAIN, "Yes.", " \n"),
-    (checks.is_the_text_alone, PLAIN, "You get 230 francs.", "Sure, here is the answer: 230 francs."),
-    (checks.is_the_text_alone, PLAIN, "It is this: 230 francs.", "Follow-up: which one?"),
-    (checks.is_the_text_alone, PLAIN, "I have one question: which?", "How much? A related request it cannot serve: How much?"),
-    (checks.is_in_english, PLAIN, "You get 230 francs for it.", "Сколько это стоит сегодня в банке?"),
-    (checks.is_in_english, PLAIN, "One two.", "Wieviel Franken bekommt man heute dafür bei einer Bank?"),
-    (checks.speaks_of_no_tool, PLAIN, "Which currency do you mean?", "Which value should the API take?"),
-    (checks.speaks_of_no_tool, PLAIN, "I can't do that.", "I can't, as convert_money is down."),
-    (checks.speaks_of_no_tool, PLAIN, "I can't do that.", "Which of the parameters is it?"),
-    (checks.direct_has_no_label, PLAIN, "Sure, here it is: 230 francs.", "Answer: 230 francs."),
-    (checks.direct_is_short, PLAIN, "You get 230 francs.", LONG),
-    (checks.follow_up_is_short, PLAIN, "Which currency?", LONG),
-    (checks.refusal_is_short, PLAIN, "I can't.", "well " * 41),
-    (checks.direct_asks_nothing, PLAIN, "You get 230 francs. Would you like them now?", "You get 230 francs. What is your bank?"),
-    (checks.direct_asks_nothing, PLAIN, "You get 230 francs.", "Please provide the amount."),
-    (checks.direct_has_no_disclaimer, PLAIN, "You get 230 francs.", "About 230 francs, but that may not be accurate."),
-    (checks.direct_has_no_disclaimer, PLAIN, "You get 230 francs.", "As an AI I have no access to rates."),
-    (checks.direct_has_no_disclaimer, PLAIN, "You get 230 francs.", "It is not possible to determine that."),
-    (checks.direct_has_no_disclaimer, PLAIN, "You get 230 francs.", "There is no way to know this."),
-    (checks.is_in_words, PLAIN, "You get {about} 230 <, or 231>.", 'You get {"name": "f", "arguments": {}}'),
-    (checks.is_in_words, PLAIN, "You get 230 francs.", "<tool_call>convert</tool_call>"),
-    (checks.refusal_asks_nothing, PLAIN, "I can't do that.", "I can't do that. Which city do you mean?"),
-    (checks.direct_is_no_echo, PLAIN, "You get 230 francs.", "how much are 250 dollars in francs"),
-    (checks.follow_up_is_a_question, LACKING, "Which currency would you like?", "The currency is the franc."),
-    (checks.follow_up_asks_for_the_missing, LACKING, "Which currency should I convert it to?", "How old are you?"),
-    (checks.follow_up_confirms_nothing, LACKING, "Which currency do you mean?", "You said 250 dollars, is that correct?"),
-    (
-        checks.follow_up_confirms_nothing,
-        LACKING,
-        "Into which currency should I convert the 250 dollars?",
-        "Please confirm that you mean dollars.",
-    ),
-    (checks.refusal_declines, PLAIN, "Sorry, I'm unable to do that.", "The rate is 0.9."),
-    (checks.refusal_stays_with_the_question, PLAIN, "I can't convert 250 dollars.", "I can't reach the Bundesbank."),
-    (checks.refusal_stays_with_the_question, PLAIN, "I can't. Sorry about that.", "I can't know the rate of 2024."),
-    (checks.call_is_complete, PLAIN, CALL, json.dumps({"name": "convert_money", "arguments": {"amount": 250}})),
-    (checks.call_is_complete, PLAIN, CALL, json.dumps({"name": "get_rate", "arguments": {}})),
-    (checks.call_is_complete, PLAIN, CALL, "convert_money(250)"),
-]
-QUESTIONS: list[tuple[Check, Item, str, str]] = [
-    (question_checks.asks_something, BEYOND, REWRITTEN, "Dollars are nice."),
-    (question_checks.is_changed, LACKING, REWRITTEN, QUESTION.upper()),
-    (question_checks.is_not_long, LACKING, REWRITTEN, LONG),
-    (question_checks.leaks_nothing, LACKING, REWRITTEN, "How much are 250 dollars in Francs, please?"),
-    (question_checks.hides_the_gap, LACKING, REWRITTEN, "How much are 250 dollars in a currency not provided?"),
-    (question_checks.hides_the_gap, LACKING, REWRITTEN, "How much are 250 dollars in [currency]?"),
-    (question_checks.keeps_the_rest, LACKING, REWRITTEN, "How much are some dollars at home?"),
-    (question_checks.puts_nothing_in_its_place, LACKING, REWRITTEN, "How much are 250 dollars in Yen?"),
-    (question_checks.puts_nothing_in_its_place, LACKING, REWRITTEN, "How much are 250 dollars on day 17?"),
-    (question_checks.stays_on_topic, BEYOND, "Who prints the paper money of Norway?", "Why is the sky blue?"),
-    (question_checks.is_out_of_reach, BEYOND, "Who prints the paper money of Norway?", "How much in francs are 250 dollars?"),
-    (question_checks.is_not_vague, BEYOND, "Who prints the paper money of Norway?", "Tell me something about money."),
-    (question_checks.refers_to_nothing_unsaid, BEYOND, "Who prints the paper money of Norway?", "Who prints it?"),
-    (question_checks.refers_to_nothing_unsaid, BEYOND, "Did the clerk say that money is safe?", "How safe is the money in that vault?"),
-    (question_checks.refers_to_nothing_unsaid, BEYOND, "How busy are the banks in Oslo this week?", "Is this bank safe for my money?"),
-]
+ITEMS = {"PLAIN": PLAIN, "LACKING": LACKING, "BEYOND": BEYOND}
 
 
-@pytest.mark.parametrize(("check", "item", "good", "bad"), OPTIONS + QUESTIONS, ids=lambda value: getattr(value, "__name__", None))
-def test_a_check_tells_a_good_text_from_a_bad_one(check: Check, item: Item, good: str, bad: str) -> None:
-    assert check(good, item) == ""
-    reason = check(bad, item)
+@labelled
+def test_a_check_tells_a_good_text_from_a_bad_one(check: str, item: str, good: str, bad: str) -> None:
+    tells = getattr(checks if hasattr(checks, check) else question_checks, check)
+    assert tells(good, ITEMS[item]) == ""
+    reason = tells(bad, ITEMS[item])
     assert reason and "\n" not in reason
 
 
 def test_every_check_in_use_is_shown_both_sides_above() -> None:
-    shown = {check for check, *_ in OPTIONS + QUESTIONS}
-    used = {check for table in (OPTION_CHECKS, QUESTION_CHECKS) for row in table.values() for check in row}
+    shown = {row["check"] for row in read_table(__file__, "a_check_tells_a_good_text_from_a_bad_one")}
+    used = {check.__name__ for table in (OPTION_CHECKS, QUESTION_CHECKS) for row in table.values() for check in row}
     assert used == shown
 
 
