@@ -1,8 +1,4 @@
-"""Code that came with data, run in a sandbox: a process of its own for each call or each episode, which bubblewrap shuts in.
-
-A network is the one wall that the user can take away. The other walls do not change then: the code still sees no file but those by which names
-are resolved and certificates are checked.
-"""
+"""Code that came with data, run in a sandbox: a process of its own for each call or each episode, which bubblewrap shuts in."""
 
 from __future__ import annotations
 
@@ -15,10 +11,11 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.recordings import HttpResponse
@@ -37,13 +34,10 @@ _NOT_STARTED = "The sandbox could not be started: "
 
 
 def check_sandbox(folders: Iterable[Path]) -> None:
-    """Check that code can be sandboxed here.
-
-    Args:
-        folders: Those of the code.
+    """Check that the code in folders can be sandboxed here.
 
     Raises:
-        PrerequisiteError: It cannot, for the reason given, or a folder cannot be shown by itself; nothing is run without a sandbox.
+        PrerequisiteError: It cannot; nothing is run without a sandbox.
     """
     for folder in folders:
         if str(folder) in ("/", "/tmp", *SITES):
@@ -61,35 +55,19 @@ def explain_no_sandbox() -> str:
         return f"no system call filter is known for {os.uname().machine}"
     with ThreadPoolExecutor(1) as apart:  # from the event loop of the caller
         try:
-            tried = apart.submit(asyncio.run, call_in_sandbox(_CHILD, "_write", {"said": ""})).result()
+            tried = apart.submit(asyncio.run, call_in_sandbox(_CHILD, "_text_of", {"err": ""})).result()
         except ProviderError as err:
             return f"{str(err).removeprefix(_NOT_STARTED)}; bubblewrap needs user namespaces"
     return "" if tried.status == 200 else tried.body.decode()
 
 
-async def call_in_sandbox(
-    code: Path,
-    function: str,
-    arguments: Mapping[str, object],
-    *,
-    seconds: float = SECONDS,
-    network: bool = False,
-    readable: Iterable[Path] = (),
-) -> HttpResponse:
-    """Call a function of a file, shut in. What it raises, which wall it ran into, and what is no answer, is the tool's failure.
-
-    Args:
-        code: The file; the code sees only its folder, the Python installation and the packages it imports, and nothing that it writes is kept.
-        function: The function's name.
-        arguments: The arguments, by name.
-        seconds: How long it may take.
-        network: Whether it reaches this machine's network; all other walls are the same.
-        readable: Further folders that it sees.
+async def call_in_sandbox(code: Path, function: str, arguments: Mapping[str, object], **options: Any) -> HttpResponse:
+    """Call a function once; the arguments are those of a session. Whatever goes wrong within is the tool's failure.
 
     Raises:
         ProviderError: The sandbox could not be started.
     """
-    session = SandboxSession(code, function, arguments, seconds=seconds, network=network, readable=readable, stays=False)
+    session = SandboxSession(code, function, arguments, **options, stays=False)
     try:
         return await session.begin()
     finally:
@@ -99,7 +77,14 @@ async def call_in_sandbox(
 class SandboxSession:
     """Code in a sandbox that stays for several calls: what it keeps between them ends with it.
 
-    The function of the file that is called first returns another one, which answers the calls. Arguments are those of `call_in_sandbox`.
+    Args:
+        code: The file; it sees only its folder, the Python installation and the packages it imports, and nothing that it writes is kept.
+        function: What is called first; it returns the function that answers the calls.
+        arguments: Its arguments, by name.
+        seconds: How long each call may take.
+        network: Whether it reaches this machine's network; all other walls are the same.
+        readable: Further folders that it sees.
+        stays: Whether there are calls after the first.
     """
 
     def __init__(
@@ -120,19 +105,14 @@ class SandboxSession:
         self._heard, self._init, self._begun = bytearray(), "", failure(500, "it was not begun")
 
     async def call(self, arguments: Mapping[str, object]) -> HttpResponse:
-        """Make a call, the first of which starts the sandbox; calls are made one after the other.
-
-        Once a call was stopped, all later ones are failures.
+        """Make a call, one after the other; the first starts the sandbox, and all after one that was stopped are failures.
 
         Raises:
             ProviderError: The sandbox could not be started.
         """
         if self._process is None:
             self._begun = await self.begin()
-        if self._begun.status != 200:
-            return self._begun
-        self._say(arguments)
-        return await self._answer()
+        return await self._answer(arguments) if self._begun.status == 200 else self._begun
 
     async def begin(self) -> HttpResponse:
         """Start the sandbox, and return what the function answers.
@@ -142,7 +122,8 @@ class SandboxSession:
         """
         try:
             modules = imported_anywhere(self._code)  # not in a thread: Python 3.11 parses one text at a time
-            await self._start(await asyncio.to_thread(self._walls, modules))
+            walls = await asyncio.to_thread(wall_arguments, self._code, modules, self._readable, network=self._network)
+            await self._start("\0".join(walls).encode())
             self._say(self._order)
             why = await self._hear(b"\0", _TO_START_S)
         except (OSError, _StoppedError) as err:
@@ -165,22 +146,15 @@ class SandboxSession:
             await process.wait()
         self._opened.close()
 
-    def _walls(self, modules: Collection[str]) -> bytes:
-        return "\0".join(wall_arguments(self._code, modules, self._readable, network=self._network)).encode()
-
     async def _start(self, walls: bytes) -> None:
         hearing, saying = os.pipe()
         hears, self._reader = self._opened.enter_context(os.fdopen(hearing, "rb")), asyncio.StreamReader()
         inherited = [saying, *map(_memory_file, (system_call_filter(), walls))]
         fds = [word for pair in zip(("--info-fd", "--seccomp", "--args"), map(str, inherited), strict=True) for word in pair]
+        command = (str(shutil.which("bwrap")), *fds, "--", PROGRAM, "-I", str(_CHILD))
         try:
             self._process = await asyncio.create_subprocess_exec(
-                *(str(shutil.which("bwrap")), *fds, "--", PROGRAM, "-I", str(_CHILD)),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=saying,
-                stderr=saying,
-                pass_fds=inherited,
-                env={},
+                *command, stdin=asyncio.subprocess.PIPE, stdout=saying, stderr=saying, pass_fds=inherited, env={}
             )
         finally:
             for one in inherited:
@@ -199,32 +173,23 @@ class SandboxSession:
         Raises:
             _StoppedError: It takes too long or too much.
         """
-        ends, looked = time.monotonic() + seconds, time.monotonic()
-        while end not in self._heard:
-            now = time.monotonic()
-            if now > looked + _LOOK_S:
-                looked = now
-                self._look()
-            more = b""
+        ends = time.monotonic() + seconds
+        while end not in self._heard and not self._reader.at_eof():
+            self._look()
+            now, more = time.monotonic(), b""
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(0, min(ends - now, _LOOK_S))):
                     more = await self._reader.read(1 << 16)
             self._heard += more
             if len(self._heard) > _MOST_ANSWER:
                 raise _StoppedError(f"its answer is longer than {_MOST_ANSWER >> 10:,} KiB")
-            if self._reader.at_eof():
-                break
-            if not more and now > ends:
+            if now > ends and not more and not self._reader.at_eof():
                 raise _StoppedError(f"it ran longer than {seconds:g} s")
         said, found, self._heard = self._heard.partition(end)
         return bytes(said + found)
 
     def _look(self) -> None:
-        """Look at what no limit holds for root.
-
-        Raises:
-            _StoppedError: It is too much.
-        """
+        """Look at what no limit holds for root."""
         with contextlib.suppress(OSError):
             tmp = os.statvfs(f"/proc/{self._init}/root/tmp")
             if tmp.f_files - tmp.f_ffree > _MOST_FILES:
@@ -233,7 +198,9 @@ class SandboxSession:
                 if len(os.listdir(f"/proc/{process}/task")) > _MOST_THREADS:
                     raise _StoppedError(f"it started more than {_MOST_THREADS} threads")
 
-    async def _answer(self) -> HttpResponse:
+    async def _answer(self, arguments: Mapping[str, object] | None = None) -> HttpResponse:
+        if arguments is not None:
+            self._say(arguments)
         try:
             said = await self._hear(b"\n", self._seconds)
             why = "" if said else "it ran into a limit of memory, time or processes, or ended itself"
@@ -258,12 +225,12 @@ def _memory_file(content: bytes) -> int:
 def _read(said: bytes) -> HttpResponse:
     error = "its answer cannot be read"
     with contextlib.suppress(ValueError, RecursionError):
-        found = json.loads(said)
-        if isinstance(found, dict) and isinstance(found.get("error"), str):
-            error = found["error"]
-        elif isinstance(found, dict) and "value" in found:
-            try:
-                return answer(found["value"])
-            except (ValueError, RecursionError) as err:
-                error = f"{type(err).__name__}: {err}"
+        match json.loads(said):
+            case {"error": str(why)}:
+                error = why
+            case {"value": value}:
+                try:
+                    return answer(value)
+                except (ValueError, RecursionError) as err:
+                    error = f"{type(err).__name__}: {err}"
     return failure(500, error[:_LONGEST_MESSAGE].encode(errors="backslashreplace").decode())

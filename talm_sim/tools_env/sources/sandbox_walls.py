@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 import zoneinfo
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from glob import glob
 from importlib import metadata
@@ -27,16 +27,14 @@ _LIBRARY = os.path.dirname(os.path.realpath(os.__file__))
 _WALLS = """--unshare-all --unshare-user --die-with-parent --new-session --cap-drop ALL --clearenv --setenv PATH /usr/bin:/bin
 --setenv LANG C.UTF-8 --setenv PYTHONDONTWRITEBYTECODE 1 --setenv HOME /tmp --setenv TMPDIR /tmp
 --dev-bind /dev/null /dev/null --dev-bind /dev/urandom /dev/urandom"""
-_FOR_NAMES = "/etc/resolv.conf /etc/hosts /etc/nsswitch.conf /etc/host.conf /etc/gai.conf /etc/services /etc/protocols"
-_CERTIFICATES = """/etc/ssl/certs /etc/ssl/cert.pem /etc/ca-certificates/extracted /etc/pki/tls/certs /etc/pki/tls/cert.pem
-/etc/pki/ca-trust/extracted"""
-"""Where distributions keep the certificates of authorities; private keys are elsewhere."""
+_FOR_NETWORK = """/etc/resolv.conf /etc/hosts /etc/nsswitch.conf /etc/host.conf /etc/gai.conf /etc/services /etc/protocols
+/etc/ssl/certs /etc/ssl/cert.pem /etc/ca-certificates/extracted /etc/pki/tls/certs /etc/pki/tls/cert.pem /etc/pki/ca-trust/extracted"""
+"""Files of names, and where distributions keep the certificates of authorities; private keys are elsewhere."""
 _OPENED_LATER = ("libgcc_s.so.1", "libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2")
 """Libraries that the C library opens when it needs them, so that nothing is linked against them."""
-_HIDDEN = ("site-packages", "dist-packages", "pip.conf", "npmrc")
-_MARKS = ("pyvenv.cfg", "conda-meta")
-"""By one of these a folder is known as an environment."""
+_HIDDEN, _MARKS = ("site-packages", "dist-packages", "pip.conf", "npmrc"), ("pyvenv.cfg", "conda-meta")
 _OF_ENVIRONMENT = ("bin", "etc", "include", "lib", "lib64", "share")
+"""What is hidden besides in an environment, which is known by one of the marks."""
 NUMBERS = {
     "x86_64": (0xC000003E, 56, 41, 53, "57 58 29 64 68 319 248 249 250 101 310 311 312 298 272 188 189 190", "90 91 268 280 235 132 261"),
     "aarch64": (0xC00000B7, 220, 198, 199, "194 190 186 279 217 218 219 117 270 271 272 241 97 5 6 7", "52 53 88"),
@@ -50,8 +48,8 @@ _FAMILIES, _SOCK_STREAM, _SOCK_TYPE, _CLONE_THREAD = (2, 10, 16), 1, 0xF, 0x1000
 """Sockets may be of IPv4, IPv6 and netlink, by which Python looks up the network's devices."""
 
 
-def wall_arguments(code: Path, modules: Collection[str], readable: Iterable[Path], *, network: bool) -> Iterator[str]:
-    """Yield the arguments that put up the walls; all that is seen is read-only but `/tmp`.
+def wall_arguments(code: Path, modules: Collection[str], readable: Iterable[Path], *, network: bool) -> list[str]:
+    """Return the arguments that put up the walls; all that is seen is read-only but `/tmp`.
 
     Args:
         code: The file. The user's own parts of its folder are hidden.
@@ -61,26 +59,26 @@ def wall_arguments(code: Path, modules: Collection[str], readable: Iterable[Path
     """
     paths = ssl.get_default_verify_paths()  # those that Python was built with lead to the others
     followed = (*network_files(), paths.openssl_cafile, paths.openssl_capath) if network else ()
-    yield from (*_WALLS.split(), *(("--share-net",) if network else ()), *_no_namespaces())
     shown: dict[str, tuple[str, ...]] = {place: ("--ro-bind-try", place, place) for place in (*_python(), *_packages(modules), *followed)}
     hidden = {place for place in (*SITES, f"{_LIBRARY}/site-packages", f"{_LIBRARY}/dist-packages") if os.path.isdir(place)}
     for place in map(str, (code.parent, *readable)):
         pieces = _pieces(place) if os.path.isdir(place) else None
-        hidden |= {place} if pieces is not None else set()
+        hidden |= set() if pieces is None else {place}
         for piece in (place,) if pieces is None else pieces:
             is_link = piece != place and os.path.islink(piece)
             shown[piece] = ("--symlink", os.readlink(piece), piece) if is_link else ("--ro-bind-try", piece, piece)
     shown |= {place: ("--tmpfs", place) for place in hidden} | {"/tmp": ("--size", str(64 << 20), "--tmpfs", "/tmp")}
+    found = [*_WALLS.split(), *["--share-net"] * network, *["--disable-userns"] * _can_disable_namespaces()]
     for place in sorted(shown):  # a folder comes before what lies in it: the interpreter may lie in the code's, and both of them below /tmp
-        yield from shown[place]
+        found += shown[place]
     for place in (*sorted(hidden), "/"):
-        yield from ("--remount-ro", place)
-    yield from ("--chdir", str(code.parent))
+        found += ("--remount-ro", place)
+    return [*found, "--chdir", str(code.parent)]
 
 
 def network_files() -> list[str]:
     """Return the files here by which names are resolved and certificates are checked: code with a network sees them."""
-    return [place for place in (*_FOR_NAMES.split(), *_CERTIFICATES.split()) if os.path.exists(place)]
+    return [place for place in _FOR_NETWORK.split() if os.path.exists(place)]
 
 
 def missing_modules(modules: Collection[str]) -> set[str]:
@@ -89,9 +87,9 @@ def missing_modules(modules: Collection[str]) -> set[str]:
 
 
 @lru_cache(maxsize=1)
-def _no_namespaces() -> tuple[str, ...]:
-    said = subprocess.run([str(shutil.which("bwrap")), "--help"], capture_output=True, text=True, check=False).stdout
-    return ("--disable-userns",) if "--disable-userns" in said else ()
+def _can_disable_namespaces() -> bool:
+    command = [str(shutil.which("bwrap")), "--help"]
+    return b"--disable-userns" in subprocess.run(command, capture_output=True, check=False).stdout
 
 
 @lru_cache(maxsize=1)
@@ -117,11 +115,9 @@ def _installed() -> dict[str, tuple[str, set[str], set[str]]]:
     for one in metadata.distributions(path=SITES):
         top, record = str(one.locate_file("")), one.read_text("RECORD") or one.read_text("top_level.txt") or ""
         names = {re.split("[,/]", line)[0] for line in record.splitlines()} - {"__pycache__"}  # which has everybody's
-        entries = {
-            f"{name}{end}" for name in names for end in ("", ".py") if name[:1] not in (".", "") and os.path.lexists(f"{top}/{name}{end}")
-        }
+        candidates = {f"{name}{end}" for name in names for end in ("", ".py") if name[:1] not in (".", "")}
         needs = {_plain(re.split(r"[^\w.-]", need)[0]) for need in one.requires or () if not re.search(r";.*\bextra\b", need)}
-        found.setdefault(_plain(one.name or ""), (top, entries, needs))
+        found.setdefault(_plain(one.name or ""), (top, {entry for entry in candidates if os.path.lexists(f"{top}/{entry}")}, needs))
     return found
 
 
@@ -149,10 +145,7 @@ def _entries(name: str) -> set[str]:
 
 
 def _pieces(folder: str) -> list[str] | None:
-    """Return what is shown of a folder, each piece as large as possible, as nothing can be taken out of a whole; None for all of it.
-
-    There is no environment, no run, no folder of runs, and only folders and files.
-    """
+    """Return what is shown of a folder: files and folders but environments and runs, each as large as possible; None for all of it."""
     is_environment = folder in (sys.prefix, sys.base_prefix) or any(os.path.lexists(f"{folder}/{mark}") for mark in _MARKS)
     unseen = (*_HIDDEN, *_MARKS, *_OF_ENVIRONMENT) if is_environment else _HIDDEN
     whole, pieces = True, list[str]()
@@ -173,17 +166,15 @@ def system_call_filter() -> bytes:
     """Return the filter: nothing but threads is started, and nothing reaches other programs but by sockets of the network."""
     processor, clone, socket, socketpair, refused, not_made = NUMBERS[os.uname().machine]
     load, equal, at_least, any_of, mask, end = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
-    allow, kill, nothing, refuse, unknown = 0x7FFF0000, 0x80000000, 0x00050000, 0x00050001, 0x00050026
+    allow, kill, nothing, refuse, unknown = ((end, 0, 0, said) for said in (0x7FFF0000, 0x80000000, 0x00050000, 0x00050001, 0x00050026))
     first_argument, second_argument = (load, 0, 0, 16), (load, 0, 0, 24)
-    steps = [(load, 0, 0, 4), (equal, 1, 0, processor), (end, 0, 0, kill), (load, 0, 0, 0)]
-    steps += [(at_least, 0, 1, 0x40000000), (end, 0, 0, kill), (equal, 0, 1, _CLONE3), (end, 0, 0, unknown)]
+    steps = [(load, 0, 0, 4), (equal, 1, 0, processor), kill, (load, 0, 0, 0)]
+    steps += [(at_least, 0, 1, 0x40000000), kill, (equal, 0, 1, _CLONE3), unknown]
     for said, calls in ((refuse, f"{refused} {_REFUSED}"), (nothing, f"{not_made} {_NOT_MADE}")):
-        for call in map(int, calls.split()):
-            steps += [(equal, 0, 1, call), (end, 0, 0, said)]
+        steps += [step for call in calls.split() for step in ((equal, 0, 1, int(call)), said)]
     # A pair of datagram sockets could send to any program here that listens under an abstract name.
-    steps += [(equal, 0, 5, socketpair), second_argument, (mask, 0, 0, _SOCK_TYPE)]
-    steps += [(equal, 0, 1, _SOCK_STREAM), (end, 0, 0, allow), (end, 0, 0, refuse)]
-    steps += [(equal, 0, 3, clone), first_argument, (any_of, 1, 0, _CLONE_THREAD), (end, 0, 0, refuse)]
+    steps += [(equal, 0, 5, socketpair), second_argument, (mask, 0, 0, _SOCK_TYPE), (equal, 0, 1, _SOCK_STREAM), allow, refuse]
+    steps += [(equal, 0, 3, clone), first_argument, (any_of, 1, 0, _CLONE_THREAD), refuse]
     families = [(equal, len(_FAMILIES) - number, 0, family) for number, family in enumerate(_FAMILIES)]
-    steps += [(load, 0, 0, 0), (equal, 0, len(families) + 2, socket), first_argument, *families, (end, 0, 0, refuse), (end, 0, 0, allow)]
+    steps += [(load, 0, 0, 0), (equal, 0, len(families) + 2, socket), first_argument, *families, refuse, allow]
     return b"".join(struct.pack("HBBI", *step) for step in steps)

@@ -93,23 +93,6 @@ def by_link(target: str) -> str:
     return read(link)
 
 
-def by_hard_link(target: str) -> str:
-    os.link(target, "/tmp/hard")
-    return read("/tmp/hard")
-
-
-def upwards() -> str:
-    os.chdir("/")
-    for _ in range(20):
-        os.chdir("..")
-    return read("etc/passwd")
-
-
-def shown() -> str:
-    """What of the user's is seen in the folder."""
-    return ", ".join(sorted(set(os.listdir(given["folder"])) & {".env", ".git", ".venv", "venv", "runs", "old-run", "pipe"}))
-
-
 def descriptors() -> list[int]:
     """Open files beside those of every program, and the answer's."""
     found = []
@@ -147,20 +130,11 @@ def group() -> bool:
     return os.getpgid(0) != os.getpid() or os.getsid(0) != os.getpid() or os.getpid() == 1
 
 
-def join_group() -> bool:
-    os.setpgid(0, 1)
-    return True
-
-
 def memory_of_first(name: str) -> bool:
     room = ctypes.create_string_buffer(64)
     vector = (ctypes.c_ulong * 2)(ctypes.addressof(room), 64)
     there = (ctypes.c_ulong * 2)(ctypes.addressof(room), 64)  # forked from it: the same addresses
     return system(name, 1, ctypes.byref(vector), 1, ctypes.byref(there), 1, 0) > 0
-
-
-def descriptor_of_first() -> bool:
-    return system("pidfd_getfd", system("pidfd_open", 1, 0), 1, 0) >= 0
 
 
 def perf_of_first() -> bool:
@@ -193,12 +167,6 @@ def made(family: int, kind: int = socket.SOCK_STREAM) -> str:
         return f"a socket of family {one.family}"
 
 
-def abstract(name: str) -> bool:
-    """By a pair, as no such socket can be made."""
-    here, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    return here.sendto(b"out", f"\0{name}") > 0
-
-
 def fill() -> str:
     with open("/tmp/large", "wb") as file:
         while file.tell() < 60 << 20:
@@ -213,40 +181,6 @@ def fill() -> str:
 def larger_limit(kind: int) -> bool:
     now, most = resource.getrlimit(kind)
     resource.setrlimit(kind, (now * 2, most * 2))
-    return True
-
-
-def larger_by_prlimit() -> bool:
-    resource.prlimit(0, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    return True
-
-
-def greedy_with_others() -> bool:
-    held = [mmap.mmap(-1, 300 << 20) for _ in range(5)]
-    return bool(held)
-
-
-def as_program() -> bool:
-    return subprocess.run(["/bin/true"], check=False).returncode == 0
-
-
-def in_other_process() -> bool:
-    other = multiprocessing.get_context("fork").Process(target=print)
-    other.start()
-    return True
-
-
-def by_shell() -> bool:
-    return os.system("true") == 0
-
-
-def device() -> str:
-    os.mknod("/tmp/disk", stat.S_IFBLK | 0o600, given["disk"])
-    return read("/tmp/disk")
-
-
-def capabilities() -> bool:
-    libc("capset", (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(*[0xFFFFFFFF] * 6))
     return True
 
 
@@ -280,7 +214,7 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "read /etc/shadow": lambda: read("/etc/shadow"),
     "read a file beside the folder": lambda: read(given["secret"]),
     "read a file by ..": lambda: read(f"../{os.path.basename(given['secret'])}"),
-    "read above the root": upwards,
+    "read above the root": lambda: os.chdir("/" + "../" * 20) or read("etc/passwd"),
     "read the home": lambda: set(os.listdir(given["home"])) & set(given["in_home"]),
     "read all homes": lambda: [one for one in glob.glob("/home/*/.[a-z]*")],
     "read .env": lambda: read(in_folder(".env")),
@@ -291,18 +225,18 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "read .env further down": lambda: read(in_folder("parts", ".env")),
     "read a run": lambda: read(in_folder("old-run", "run.db")),
     "read the runs": lambda: os.listdir(in_folder("runs")),
-    "see any of these": shown,
+    "see any of these": lambda: set(os.listdir(given["folder"])) & {".env", ".git", ".venv", "venv", "runs", "old-run", "pipe"},
     "open a pipe in the folder": lambda: os.open(in_folder("pipe"), os.O_RDWR | os.O_NONBLOCK),
     "read /tmp": lambda: set(os.listdir("/tmp")) & set(given["in_tmp"]),
     "read by a link there is": lambda: read(in_folder("leads-out")),
     "read by a link made": lambda: by_link(given["secret"]),
     "read by a link to /proc": lambda: by_link("/proc/1/root/etc/passwd"),
-    "read by a hard link": lambda: by_hard_link(given["secret"]),
+    "read by a hard link": lambda: os.link(given["secret"], "/tmp/hard") or read("/tmp/hard"),
     "read /run": lambda: os.listdir("/run"),
     "read /var": lambda: os.listdir("/var"),
     "read /sys": lambda: os.listdir("/sys"),
     "read a disk": lambda: read("/dev/vda") or read("/dev/sda"),
-    "read a disk made": device,
+    "read a disk made": lambda: os.mknod("/tmp/disk", stat.S_IFBLK | 0o600, given["disk"]) or read("/tmp/disk"),
     "read memory": lambda: read("/dev/mem"),
     "read the kernel's log": lambda: read("/dev/kmsg"),
     "other devices": lambda: set(os.listdir("/dev")) - {"null", "urandom"} - {given["folder"].split("/")[2]},
@@ -365,7 +299,7 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "a signal to all": lambda: os.kill(-1, signal.SIGKILL) or "sent",
     "a signal to the parent's group": lambda: os.killpg(1, signal.SIGKILL) or "sent",
     "the parent's group": group,
-    "into the parent's group": join_group,
+    "into the parent's group": lambda: os.setpgid(0, 1) or True,
     # namespaces and mounts
     "unshare user": lambda: libc("unshare", NEW_USER),
     "unshare mount": lambda: libc("unshare", NEW_MOUNT),
@@ -388,7 +322,7 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "seize the parent": lambda: system("ptrace", 0x4206, 1, 0, 0) == 0,
     "read the parent's memory": lambda: memory_of_first("process_vm_readv"),
     "write the parent's memory": lambda: memory_of_first("process_vm_writev"),
-    "the parent's output": descriptor_of_first,
+    "the parent's output": lambda: system("pidfd_getfd", system("pidfd_open", 1, 0), 1, 0) >= 0,
     "compare with the parent": lambda: system("kcmp", os.getpid(), 1, 0, 0, 0) >= 0,
     "watch the parent": perf_of_first,
     # keys
@@ -408,7 +342,9 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "a packet socket": lambda: made(17, socket.SOCK_RAW),
     "a unix socket": lambda: made(socket.AF_UNIX),
     "an abstract socket outside": lambda: reach(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{given['abstract']}"),
-    "a datagram to it by a pair": lambda: abstract(f"{given['abstract']}-datagram"),
+    "a datagram to it by a pair": lambda: (
+        socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b"out", f"\0{given['abstract']}-datagram") > 0
+    ),
     "a vsock": lambda: made(40),
     "a crypto socket": lambda: made(38, socket.SOCK_SEQPACKET),
     "a bluetooth socket": lambda: made(31, socket.SOCK_RAW),
@@ -418,7 +354,7 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "a ring's files": lambda: system("io_uring_register", -1, 0, 0, 0) >= 0,
     # memory
     "10 GB": lambda: len(bytearray(10 << 30)),
-    "much shared memory": greedy_with_others,
+    "much shared memory": lambda: [mmap.mmap(-1, 300 << 20) for _ in range(5)],
     "memory of no process": lambda: system("memfd_create", b"x", 0) >= 0,
     "queues of System V": lambda: libc_number("msgget", 0, 0o1600) >= 0,
     "semaphores of System V": lambda: libc_number("semget", 0, 32000, 0o1600) >= 0,
@@ -427,20 +363,20 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "more than 64 MiB in /tmp": fill,
     "a larger limit of memory": lambda: larger_limit(resource.RLIMIT_AS),
     "a larger limit of time": lambda: larger_limit(resource.RLIMIT_CPU),
-    "no limit by prlimit": larger_by_prlimit,
+    "no limit by prlimit": lambda: resource.prlimit(0, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)) or True,
     # processes
     "fork": lambda: os.fork() or os._exit(0),
     "vfork": lambda: started("clone", 0x4000 | 0x100 | SIGCHLD, 0, 0, 0, 0) if os.uname().machine == "x86_64" else os.fork() or os._exit(0),
     "clone": lambda: started("clone", SIGCHLD, 0, 0, 0, 0),
     "clone3": lambda: started("clone3", (ctypes.c_uint64 * 11)(0, 0, 0, 0, SIGCHLD), ctypes.c_size_t(88)),
-    "a program": as_program,
-    "a shell": by_shell,
+    "a program": lambda: subprocess.run(["/bin/true"], check=False).returncode == 0,
+    "a shell": lambda: os.system("true") == 0,
     "posix_spawn": lambda: os.posix_spawn("/bin/true", ["true"], {}),
-    "multiprocessing": in_other_process,
+    "multiprocessing": lambda: multiprocessing.get_context("fork").Process(target=print).start() or True,
     "fork in a thread": lambda: in_thread(lambda: os.fork() or os._exit(0)),
     "double fork": lambda: os.fork() or os.fork() or os._exit(0),
     # privileges and the machine
-    "capabilities": capabilities,
+    "capabilities": lambda: libc("capset", (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(*[0xFFFFFFFF] * 6)),
     "another user": lambda: os.setuid(7) or "done",
     "another group": lambda: os.setgroups([0]) or "changed",
     "the host's name": lambda: socket.sethostname("attempt") or "changed",

@@ -38,9 +38,6 @@ def itself():
     found.append(found)
     return found
 
-def generated():
-    yield 1
-
 class Evil(Exception):
     def __str__(self):
         raise ValueError("no text")
@@ -74,16 +71,6 @@ def endless():
 def greedy():
     return len(bytearray(10 << 30))
 
-def greedy_by_many():
-    held = []
-    for _ in range(20):
-        if os.fork() == 0:
-            held.append(bytearray(900 << 20))
-    return len(held)
-
-def greedy_in_files():
-    return os.memfd_create("x")
-
 def start():
     subprocess.run(["/bin/true"])
 
@@ -93,9 +80,6 @@ def thread():
     one.start()
     one.join()
     return said
-
-def environment():
-    return dict(os.environ)
 
 def write(place):
     with open(place, "w") as file:
@@ -120,16 +104,6 @@ def pair(kind):
     one, other = socket.socketpair(type=kind)
     one.send(b"heard")
     return other.recv(5).decode()
-
-def break_out():
-    os.mkdir("/tmp/inner")
-    os.chroot("/tmp/inner")
-
-def end():
-    os._exit(0)
-
-def long():
-    return "x" * (5 << 20)
 
 def counter(start):
     count = [start]
@@ -162,8 +136,6 @@ UNREADABLE = "its answer cannot be read"
 TOO_LONG = "it was stopped: its answer is longer than 1,024 KiB"
 VALUES = {
     "None": None,
-    "True": True,
-    "''": "",
     "0.1": 0.1,
     "-0.0": -0.0,
     "2 ** 62": 2**62,
@@ -172,28 +144,21 @@ VALUES = {
     "{1: 2, None: 3}": {"1": 2, "null": 3},
     "(1, 2)": [1, 2],
     "nested(100)": ...,
-    "nested(100, dict)": ...,
     "'x' * 1_000_000": "x" * 1_000_000,
 }
 FAILURES = {
     "float('nan')": "ValueError: its result holds NaN, which is no JSON value",
     "[{'a': float('inf')}]": "ValueError: its result holds Infinity, which is no JSON value",
-    "-float('inf')": "ValueError: its result holds -Infinity, which is no JSON value",
     "'\\ud83d'": "PydanticSerializationError: .*surrogates not allowed",
     "{'\\udcff': 1}": "PydanticSerializationError: .*|UnicodeEncodeError: .*",
-    "['x', '\\udfff' * 9]": "PydanticSerializationError: .*surrogates not allowed",
     "nested(400)": "PydanticSerializationError: .*depth exceeded",
-    "nested(400, dict)": "PydanticSerializationError: .*depth exceeded",
     "nested(50_000)": "RecursionError: .*",
     "itself()": "ValueError: Circular reference detected",
-    "generated()": "TypeError: Object of type generator is not JSON serializable",
     "{1, 2}": "TypeError: Object of type set is not JSON serializable",
-    "b'x'": "TypeError: Object of type bytes is not JSON serializable",
     "Odd(a=1)": "KeyError: 'no items'",
     "10 ** 5_000": "ValueError: Exceeds the limit .*",
     "{(1, 2): 3}": "TypeError: keys must be .*",
     "'x' * 1_048_576": TOO_LONG,
-    "'x' * 30_000_000": TOO_LONG,
     "raised(Evil())": "Evil: its text cannot be had",
     "raised(Worse())": STOPPED,
     "raised(ValueError('\\ud83d'))": r"ValueError: \\ud83d",
@@ -201,44 +166,27 @@ FAILURES = {
     "raised(ValueError('\\x00 \\n\\n b'))": "ValueError: \x00 b",
     "raised(SystemExit(3))": "SystemExit: 3",
     "raised(KeyboardInterrupt())": "KeyboardInterrupt: ",
-    "raised(GeneratorExit())": "GeneratorExit: ",
-    "sys.exit()": "SystemExit: ",
-    "os._exit(9)": STOPPED,
     "os.abort()": STOPPED,
     "os.close(3)": STOPPED,
     "print('{\"value\": 1}') or os._exit(0)": STOPPED,
-    "os.write(2, b'out') and os._exit(0)": STOPPED,
-    "raised(MemoryError())": "MemoryError: it wanted more than 1,024 MiB",
     "(lambda f: f(f))(lambda f: f(f))": "RecursionError: .*",
     "threading.Thread(target=os._exit, args=(0,)).start() or time.sleep(9)": STOPPED,
     "raw(b'')": STOPPED,
     "raw(b'5')": UNREADABLE,
     "raw(b'{}')": UNREADABLE,
-    "raw(b'[]')": UNREADABLE,
-    "raw(b'null')": UNREADABLE,
-    "raw(b'\"value\"')": UNREADABLE,
-    "raw(b'\"walls\"')": UNREADABLE,
-    'raw(b\'{"walls": "no namespaces"}\')': UNREADABLE,
-    "raw(b'no namespaces')": UNREADABLE,
-    "raw(b'\\x00')": UNREADABLE,
     "raw(b'\\x00{\"value\": 1}')": UNREADABLE,
     'raw(b\'{"value": 1}{"value": 2}\')': UNREADABLE,
     "raw(b'{\"value\": 1')": UNREADABLE,
     "raw(b'\\xff\\xfe\\xfd')": UNREADABLE,
     "raw(b'[' * 200_000)": UNREADABLE,
-    "raw(b'{\"value\":' * 100_000)": UNREADABLE,
     "raw(b'{\"value\": ', b'[' * 900, b']' * 900, b'}')": "PydanticSerializationError: .*depth exceeded|" + UNREADABLE,
     "raw(b'{\"value\": ', b'9' * 5_000, b'}')": UNREADABLE,
     "raw(b'{\"value\": 1e999}')": "ValueError: its result holds Infinity.*",
-    "raw(b'{\"value\": NaN}')": "ValueError: its result holds NaN.*",
     'raw(b\'{"value": "\\\\ud800"}\')': "PydanticSerializationError: .*surrogates not allowed",
     'raw(b\'{"error": "\\\\ud800"}\')': r"\\ud800",
     "raw(b'{\"error\": 5}')": UNREADABLE,
-    "raw(b'{\"error\": [[[]]]}')": UNREADABLE,
     "raw(b'{\"error\": \"', b'x' * 900_000, b'\"}')": "x{500}",
     "raw(b'x' * 1_048_577)": TOO_LONG,
-    "raw(*[b'{\"value\": 1}'] * 200_000)": TOO_LONG,
-    "raw(b'[' + b'[],' * 340_000 + b'[]]')": UNREADABLE,
 }
 
 
@@ -374,12 +322,11 @@ async def test_it_reaches_a_network_and_what_this_needs_only_where_the_user_says
 
 
 @walled
-@pytest.mark.parametrize("network", [False, True])
-async def test_no_pair_of_sockets_reaches_another_program_by_its_abstract_name(network: bool, tmp_path: Path) -> None:
+async def test_no_pair_of_sockets_reaches_another_program_by_its_abstract_name(tmp_path: Path) -> None:
     """Such names belong to the network. A datagram socket could send to any of them, also where it is one of a pair."""
-    assert await _called(tmp_path, "pair", network=network, kind=socket.SOCK_STREAM) == "heard"
-    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK):
-        assert await _called(tmp_path, "pair", network=network, kind=kind) == "PermissionError: [Errno 1] Operation not permitted"
+    kinds = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+    said = [await _called(tmp_path, "pair", network=True, kind=kind) for kind in kinds]
+    assert said == ["heard", *["PermissionError: [Errno 1] Operation not permitted"] * 4]
 
 
 async def test_code_runs_only_where_it_is_trusted_and_shut_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -481,18 +428,21 @@ def code(tmp_path: Path) -> Path:
 
 
 @walled
-async def test_calls_share_a_state_and_a_failure_ends_nothing(code: Path) -> None:
-    session = SandboxSession(code, "counter", {"start": 5})
-    found = [await session.call({}), await session.call({"do": "raise"}), await session.call({"do": "connect"}), await session.call({})]
-    assert [one.status for one in found] == [200, 500, 500, 200]
+async def test_calls_share_a_state_that_is_their_sessions_and_a_failure_ends_nothing(code: Path) -> None:
+    session, other = SandboxSession(code, "counter", {"start": 5}), SandboxSession(code, "counter", {"start": 0})
+    found = [await session.call({"do": do}) for do in ("add", "raise", "connect", "add", "two")]
+    assert [one.status for one in found[:4]] == [200, 500, 500, 200]
     assert [json.loads(found[place].body) for place in (0, 3)] == [6, 7]
     assert json.loads(found[1].body) == {"detail": "ValueError: no"} and "refused" in found[2].body.decode()
-    await session.aclose()
-    await session.aclose()
+    assert json.loads((await other.call({})).body) == 1, "an answer of the code's own harms nobody else"
+    for one in (session, session, other):
+        await one.aclose()
 
 
 @walled
-@pytest.mark.parametrize(("do", "why"), [("sleep", "it ran longer than 0.5 s"), ("much", "its answer is longer than 1,024 KiB")])
+@pytest.mark.parametrize(
+    ("do", "why"), [("sleep", "it ran longer than 0.5 s"), ("much", "its answer is longer than 1,024 KiB"), ("exit", "ended itself")]
+)
 async def test_each_call_is_limited_and_a_stopped_one_ends_the_sandbox(code: Path, do: str, why: str) -> None:
     session = SandboxSession(code, "counter", {"start": 0}, seconds=0.5)
     for _ in range(2):
@@ -504,31 +454,7 @@ async def test_each_call_is_limited_and_a_stopped_one_ends_the_sandbox(code: Pat
 
 
 @walled
-async def test_code_that_ends_itself_or_does_not_begin_is_a_failure(code: Path) -> None:
-    session = SandboxSession(code, "counter", {"start": 0})
-    assert (await session.call({"do": "exit"})).status == 500
-    assert (await session.call({})).status == 500
-    await session.aclose()
+async def test_code_that_does_not_begin_is_a_failure(code: Path) -> None:
     never = SandboxSession(code, "broken", {})
     assert [(await never.call({})).body for _ in range(2)] == [b'{"detail": "KeyError: \'nothing\'"}'] * 2
     await never.aclose()
-
-
-@walled
-async def test_code_that_writes_an_answer_of_its_own_harms_only_its_own_episode(code: Path) -> None:
-    session, other = SandboxSession(code, "counter", {"start": 0}), SandboxSession(code, "counter", {"start": 0})
-    await session.call({"do": "two"})
-    assert json.loads((await other.call({})).body) == 1
-    await session.aclose()
-    await other.aclose()
-
-
-@walled
-async def test_nothing_is_left_behind(code: Path) -> None:
-    session = SandboxSession(code, "counter", {"start": 0})
-    await session.call({})
-    process = session._process
-    assert process is not None
-    await session.aclose()
-    with pytest.raises(ProcessLookupError):
-        os.kill(process.pid, 0)
