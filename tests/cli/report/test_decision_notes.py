@@ -61,7 +61,7 @@ def test_decisions_are_counted(tmp_path: Path) -> None:
 
 def test_questions_that_nobody_was_asked_are_counted(tmp_path: Path) -> None:
     run = _run(tmp_path, "a", model="sim/asker", human="simulated", ask_limit_run=1)
-    assert "not asked: 2 questions in 2 episodes, as a limit was reached (--ask-limit, --ask-limit-run)" in _notes(run)
+    assert "not asked: 2 questions in 2 episodes, as a limit was reached (ask_limit, ask_limit_run)" in _notes(run)
     assert [event.declined for episode in run.episodes() for event in episode.questions] == ["", "limit", "limit"]
     spammed = _run(tmp_path, "b", model="sim/spammer", human="simulated", ask_limit=2)
     assert "not asked: 9 questions in 3 episodes" in _notes(spammed)
@@ -69,7 +69,7 @@ def test_questions_that_nobody_was_asked_are_counted(tmp_path: Path) -> None:
 
 def test_questions_that_nobody_answered_in_time_are_counted(tmp_path: Path) -> None:
     run = _run(tmp_path, "a", model="sim/asker", human="terminal", approve="send", answer_timeout=0.3)
-    assert "not answered in time (--answer-timeout): 3 questions and 3 calls in 3 episodes" in _notes(run)
+    assert "not answered in time (answer_timeout): 3 questions and 3 calls in 3 episodes" in _notes(run)
     assert "people answered" not in _notes(run)
     (row,) = run.summary()
     assert row.n == 3
@@ -87,7 +87,7 @@ def test_it_is_said_where_no_tool_waits_for_anybody(tmp_path: Path) -> None:
         said.extend(event.notices if isinstance(event, RunStarted) else ())
 
     _run(tmp_path, "a", [look, _reading_send()], model="sim/oracle", human="simulated", approve="writing", on_event=listen)
-    assert "--approve writing: every tool of this run is declared read-only, so that no call waits for a person" in said
+    assert "approve writing: every tool of this run is declared read-only, so that no call waits for a person" in said
 
 
 def _reading_send() -> Any:
@@ -103,7 +103,7 @@ def _reading_send() -> Any:
     ("event", "shown"),
     [
         ({"decision": Decision(action="approve"), "answer": "approve"}, "a person (at the terminal): approve"),
-        ({"declined": "timeout", "responder": "nobody", "answer": "x"}, "nobody: no answer in time (--answer-timeout)"),
+        ({"declined": "timeout", "responder": "nobody", "answer": "x"}, "nobody: no answer in time (answer_timeout)"),
         ({"declined": "limit", "responder": "nobody", "answer": "x"}, "nobody: not asked (a limit of questions was reached)"),
         ({"answer": "No\x1b[31m.", "responder": "refusing"}, "the simulated person, who allows nothing: No."),
     ],
