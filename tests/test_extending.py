@@ -73,7 +73,7 @@ class Beside:
 
     def complete(self, line: str) -> list[str]:
         """What bash is offered for the last word of a line."""
-        offered = self.run("", COMP_LINE=line, COMP_WORD=line.rsplit(maxsplit=1)[-1], _TALM_SIM_COMPLETE="bash_complete")
+        offered = self.run("", COMP_WORDS=line, COMP_CWORD=str(len(line.split()) - 1), _TALM_SIM_COMPLETE="bash_complete")
         return offered.replace("plain,", "").split()
 
 

@@ -79,8 +79,8 @@ def stranger(request: pytest.FixtureRequest, tmp_path: Path) -> Stranger:
 
 
 @pytest.mark.timeout(300)
-def test_a_foreign_acting_task_is_recorded_replayed_and_read(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
+def test_a_foreign_acting_task_is_recorded_replayed_and_read(stranger: Stranger) -> None:
+    stranger.environ["TALM_SIM_MAX_RETRIES"] = "0"
     with serving("asks") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
         told = stranger.run("--dry-run", "--live")
@@ -109,8 +109,8 @@ def test_a_foreign_acting_task_is_recorded_replayed_and_read(stranger: Stranger,
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("stranger", ["careful2"], indirect=True)
 def test_a_foreign_run_that_was_killed_goes_on_where_it_was(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
-    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "1")
+    stranger.environ["TALM_SIM_MAX_RETRIES"] = "0"
+    stranger.environ["TALM_SIM_MAX_EPISODES"] = "1"
     with serving("guesses") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
         stranger.run("--live", "--run-id", "whole")
@@ -146,8 +146,8 @@ def test_a_foreign_run_that_was_killed_goes_on_where_it_was(stranger: Stranger, 
 
 
 @pytest.mark.parametrize("stranger", ["careful"], indirect=True)
-def test_judged_again_it_asks_nobody(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
+def test_judged_again_it_asks_nobody(stranger: Stranger) -> None:
+    stranger.environ["TALM_SIM_MAX_RETRIES"] = "0"
     with serving("guesses") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
         stranger.run("--live", "--run-id", "one")
@@ -163,8 +163,8 @@ print(len({{cell.run.id for cell in done.cells}}), [sorted({{one.judge for one i
         assert len(server.requests) == 2 * asked, "four cells have the episodes of one"
 
 
-def test_a_perturbation_of_one_tool_fires_on_it_alone(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
+def test_a_perturbation_of_one_tool_fires_on_it_alone(stranger: Stranger) -> None:
+    stranger.environ["TALM_SIM_MAX_RETRIES"] = "0"
     name, watched = {"careful": ("locked", 8), "careful2": ("kept", 4)}[stranger.task]
     with serving("guesses") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
@@ -185,12 +185,12 @@ def test_what_it_cannot_do_is_refused(stranger: Stranger) -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("stranger", ["careful2"], indirect=True)
-def test_a_foreign_task_has_gates_files_and_baselines(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
-    monkeypatch.setenv("TALM_SIM_JUNIT", "a.xml")
+def test_a_foreign_task_has_gates_files_and_baselines(stranger: Stranger) -> None:
+    stranger.environ["TALM_SIM_MAX_RETRIES"] = "0"
+    stranger.environ["TALM_SIM_JUNIT"] = "a.xml"
     with serving("asks") as server:
         stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
-        live = "--live"
+        live = ("--live",)
         assert "there is no group 'vgue'. Did you mean 'vague'?" in stranger.run(*live, "--gate", "vgue.careful>=0.5", code=2)
         assert not (stranger.directory / "runs").exists()
         said = stranger.run(*live, "--run-id", "a", "--gate", "vague.careful>=0.5", "--gate", "needless<=0.5", code=1)
@@ -206,8 +206,8 @@ def test_a_foreign_task_has_gates_files_and_baselines(stranger: Stranger, monkey
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("stranger", ["careful"], indirect=True)
-def test_two_foreign_runs_are_compared_with_a_judges_column(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "0")
+def test_two_foreign_runs_are_compared_with_a_judges_column(stranger: Stranger) -> None:
+    stranger.environ["TALM_SIM_MAX_RETRIES"] = "0"
     acts: dict[str, Literal["asks", "guesses"]] = {"first": "asks", "second": "guesses"}
     for name, act in acts.items():
         with serving(act) as server:

@@ -181,6 +181,7 @@ def test_a_grid_ends_where_its_model_is_refused(host: Host, talm: Talm, tmp_path
     assert "talm-sim: error: cell temperature=0: openai-api/host/m at " in err and "talm-sim resume runs/ablation-" in err
     monkeypatch.setenv("TALM_SIM_FAIL_FAST", "false")
     assert talm(*grid)[0] == 1, "a cell that was started continues as the grid is called now"
+    monkeypatch.delenv("TALM_SIM_FAIL_FAST")
     left = 1
 
     def once(number: int) -> Fault | None:
