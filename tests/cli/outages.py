@@ -120,6 +120,10 @@ def _handler_of(host: Host) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+SETTINGS = {"TALM_SIM_TOOLS": "replay", "TALM_SIM_MODELS": "live", "TALM_SIM_MAX_RETRIES": "0"}
+"""Options of these runs that have no flag."""
+
+
 def options(directory: Path, number: int) -> list[str]:
     """The options of a run of `number` queries, whose tools were recorded, by the host's model."""
     world = make_world(directory)

@@ -12,7 +12,7 @@ import pytest
 from talm_sim.runs.listing import list_runs
 from talm_sim.runs.stored_run import load_run
 from talm_sim.types import Termination
-from tests.cli.outages import Fault, Host, options, refused
+from tests.cli.outages import SETTINGS, Fault, Host, options, refused
 
 Talm = Callable[..., tuple[int, str, str]]
 
@@ -21,7 +21,8 @@ Talm = Callable[..., tuple[int, str, str]]
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     monkeypatch.chdir(tmp_path)
     with Host().serving() as serving:
-        monkeypatch.setenv("HOST_BASE_URL", serving.url)
+        for name, text in {"HOST_BASE_URL": serving.url, **SETTINGS}.items():
+            monkeypatch.setenv(name, text)
         yield serving
 
 
