@@ -52,10 +52,11 @@ def same(run: StoredRun, alone: StoredRun) -> None:
 
 def begin(folder: Path, world: dict[str, Any]) -> subprocess.Popen[str]:
     """Start the command in a process of its own number, and let it start others that are warm."""
-    text = "--tools replay --human none --split all --epochs 4 --max-episodes 2 -M latency=.2 --run-id r --on local:2 --model sim/oracle"
+    text = "--replay --human none --split all --epochs 4 -M latency=.2 --run-id r --on local:2 --model sim/oracle"
     words = ["run", *text.split(), "--scenarios", str(world["scenarios"]), "--cassettes", str(world["cassettes"])]
     text = f"import sys; sys.executable = {warm_python()!r}; from talm_sim.cli import main; sys.exit(main({words!r}))"
-    return subprocess.Popen([PYTHON, "-c", text], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environ = {**os.environ, "TALM_SIM_MAX_EPISODES": "2"}
+    return subprocess.Popen([PYTHON, "-c", text], cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def shards_of(place: Path) -> list[StoredRun]:
