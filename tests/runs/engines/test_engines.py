@@ -157,19 +157,19 @@ def test_nothing_is_continued_with_other_options(tmp_path: Path) -> None:
 
 def test_code_of_the_users_is_named_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stored run starts no code by itself: not the agent, not a plugin, not the tools."""
-    (tmp_path / "mine.py").write_text("async def agent(messages, tools):\n    return 'Yes'\n", encoding="utf-8")
+    (tmp_path / "agent_of_shards.py").write_text("async def agent(messages, tools):\n    return 'Yes'\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     options = {**OPTIONS, "run_dir": tmp_path, "run_id": "many", "on": "here"}
     del options["model"]
     with engine(lambda order: replace(order, until=1.0)), pytest.raises(OutOfBudgetError) as stopped:
-        talm_sim.run(**options, agent="mine:agent", plugin=("mine",), budget="minutes=5")
-    command = f"talm-sim resume {tmp_path / 'many'} --plugin mine --agent mine:agent"
+        talm_sim.run(**options, agent="agent_of_shards:agent", plugin=("agent_of_shards",), budget="minutes=5")
+    command = f"talm-sim resume {tmp_path / 'many'} --plugin agent_of_shards --agent agent_of_shards:agent"
     assert str(stopped.value).endswith(f"{command} --budget minutes=5")
     with engine() as here:
         with pytest.raises(PrerequisiteError, match=f"continue with: {command}$"):
-            talm_sim.resume("many", run_dir=tmp_path, agent="mine:agent")
-        assert talm_sim.resume("many", run_dir=tmp_path, agent="mine:agent", plugin=("mine",)).finished == 6
-    assert all(json.loads(order.config)["options"]["agent"] == "mine:agent" for order in here.orders if order.name)
+            talm_sim.resume("many", run_dir=tmp_path, agent="agent_of_shards:agent")
+        assert talm_sim.resume("many", run_dir=tmp_path, agent="agent_of_shards:agent", plugin=("agent_of_shards",)).finished == 6
+    assert all(json.loads(order.config)["options"]["agent"] == "agent_of_shards:agent" for order in here.orders if order.name)
 
 
 def test_a_run_that_exists_is_not_played_again_and_a_new_name_is_free(tmp_path: Path) -> None:
