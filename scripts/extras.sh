@@ -1,7 +1,7 @@
 #!/bin/sh
-# Make .venv-extras, or bring it up to date: the development environment with all beyond it but vLLM, which is every other extra, what models in
-# process need, a browser's driver, the generator of the site, what measures are compared with, and the frameworks of
-# the agents in examples/. It is apart from .venv, where the default installation is tested.
+# Make .venv-extras, or bring it up to date: the development environment with all beyond it that needs no model, which is the extras mcp, pandas and
+# ray, a browser's driver, the generator of the site, and the frameworks of the agents in examples/. It is apart from .venv, where the default
+# installation is tested.
 #
 #     sh scripts/extras.sh [VENV]           default VENV: .venv-extras
 #
@@ -9,5 +9,4 @@
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
-environment "${1:-.venv-extras}" scripts/extras.sh --editable '.[mcp,pandas,ray,train]' --group dev --group agents --group beside --group browser \
-    --group docs
+environment "${1:-.venv-extras}" scripts/extras.sh --editable '.[mcp,pandas,ray]' --group dev --group agents --group browser --group docs
