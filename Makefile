@@ -54,7 +54,7 @@ training: ## Repeat the experiment of docs/training.md, hours on two cores (make
 build: setup ## Build the wheel into dist/
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
-ci: ## Run all that a change must pass, the slow tiers in their short forms (about 45 minutes)
+ci: ## Run all that a change must pass, the slow tiers in their short forms (about half an hour)
 	@.ci/run
 
 ci-full: ## The same with the slow tiers whole (about an hour and a half)
