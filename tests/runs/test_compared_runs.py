@@ -15,6 +15,9 @@ from talm_sim.runs.compare import Comparison, compare
 from talm_sim.runs.divergences import find_divergences
 from talm_sim.runs.sides import COSTS, Side
 from talm_sim.types import Measure, Row
+from tests.runs.draws import few_draws
+
+__all__ = ["few_draws"]
 
 TASKS: dict[str, dict[str, Any]] = {
     "talm": {"limit": "6"},
@@ -50,7 +53,6 @@ def mean_in(rows: list[Row], group: str, name: str) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", TASKS)
 def test_every_column_that_is_no_mean_has_a_figure_with_the_value_of_the_table(
     name: str, played: dict[str, tuple[StoredRun, StoredRun]]
@@ -71,7 +73,6 @@ def test_every_column_that_is_no_mean_has_a_figure_with_the_value_of_the_table(
     assert figures
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", TASKS)
 def test_nothing_is_printed_without_an_interval(name: str, played: dict[str, tuple[StoredRun, StoredRun]]) -> None:
     first, second = played[name]

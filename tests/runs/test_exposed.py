@@ -9,6 +9,9 @@ import talm_sim
 from talm_sim.cli.report.comparison import comparison_lines
 from talm_sim.runs.compare import SELECTED, Comparison
 from talm_sim.runs.stored_run import StoredRun
+from tests.runs.draws import few_draws
+
+__all__ = ["few_draws"]
 
 SEEN = "a fault was seen"
 

@@ -64,10 +64,10 @@ def play_now(perturb: Sequence[str], calls: Calls, **options: Any) -> list[ToolE
     return asyncio.run(play(perturb, calls, **options))
 
 
-def test_a_thousand_pairs_of_arms_meet_the_same_faults() -> None:
+def test_pairs_of_arms_meet_the_same_faults() -> None:
     async def compare() -> Counter[str]:
         counts: Counter[str] = Counter()
-        for number in range(1000):
+        for number in range(250):
             draw = random.Random(number)
             first, second = arms(draw)
             kind, low = draw.choice(KINDS), draw.choice((0.1, 0.4, 0.5, 0.8))
@@ -84,9 +84,9 @@ def test_a_thousand_pairs_of_arms_meet_the_same_faults() -> None:
         return counts
 
     counts = asyncio.run(compare())
-    assert counts["calls"] > 3000
+    assert counts["calls"] > 750
     assert 0.3 < counts["fired"] / counts["calls"] < 0.6
-    assert all(counts[kind] > 30 for kind in KINDS)
+    assert all(counts[kind] > 5 for kind in KINDS)
 
 
 def test_firings_at_a_lower_chance_are_among_those_at_a_higher_one() -> None:
