@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from talm_sim.tasks.sections import missing_section, shorten
+from talm_sim.tasks.talm.reactions import find_uninformed_call
 from talm_sim.tasks.talm.recovered import NOTHING_REMOVED
-from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call
 from talm_sim.types import AwarenessKind, Episode, Line, Missing, Scenario, Section
 
 __all__ = ["sections"]

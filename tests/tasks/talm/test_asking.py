@@ -11,8 +11,8 @@ from talm_sim import run
 from talm_sim.tasks.talm.asking import AskScores, ask_scores, needs_help, total_ask_scores
 from talm_sim.tasks.talm.blockers import BlockerScores
 from talm_sim.tasks.talm.measures import asking_sentence
+from talm_sim.tasks.talm.reactions import find_uninformed_call, lacks_an_argument
 from talm_sim.tasks.talm.sections import sections
-from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call, lacks_an_argument
 from talm_sim.types import Episode, Event, GoldCall, HumanEvent, Missing, MissingKind, ModelTurn, Scenario, Termination, ToolEvent, Turn
 from tests.tables import labelled
 from tests.tasks.views import View, job, share
