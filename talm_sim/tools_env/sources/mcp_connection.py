@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import shlex
@@ -34,9 +33,6 @@ RESTART_S = 25.0
 STOP_S = 10.0
 MOST_LISTED = limits.MOST_BYTES
 """Largest size in bytes of all pages of the list of tools."""
-_PAGES = 1_000
-_ASIDE_S = 5.0
-"""Seconds for requests that no agent is offered."""
 _PERSON_S = 30 * 24 * 3600.0
 """Seconds for which the answer to a call is awaited over HTTP while a person may be asked; the time of the call itself is limited elsewhere."""
 _QUIET = logging.NullHandler()
@@ -55,8 +51,6 @@ class Connection:
         self.client: Any = None
         self.tools: list[tuple[Any, str]] = []
         """The tools, as the server describes them, each with the reason why the client refuses it, if any."""
-        self.has: list[str] = []
-        """What else the server has."""
         self._place, self._given, self._hide, self._seconds = request.place, given, hide, seconds
         self._person = request.person
         self.elicitation = Elicitation(request.name, hide)
@@ -145,7 +139,7 @@ class Connection:
     async def _list(self, client: Client) -> None:
         cursor: str | None = None
         size = 0
-        for _ in range(_PAGES):
+        while True:
             page = await client.list_tools(cursor=cursor, cache_mode="bypass")
             taken = {tool.name for tool in page.tools}
             listed, self._wall.listed = self._wall.listed, []
@@ -159,13 +153,7 @@ class Connection:
                 raise PrerequisiteError(f"it has more than {MOST_TOOLS:,} tools")
             cursor = page.next_cursor
             if not cursor or not listed:
-                break
-        else:
-            raise PrerequisiteError(f"its list of tools has more than {_PAGES:,} pages")
-        for what, ask in (("resources", client.list_resources), ("prompts", client.list_prompts)):
-            with contextlib.suppress(Exception):  # most servers have none and say so in their own way
-                async with asyncio.timeout(_ASIDE_S):
-                    self.has += [what] if getattr(await ask(), what) else []
+                return
 
 
 class Server:
