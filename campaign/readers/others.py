@@ -17,8 +17,7 @@ from talm_sim.cli.making.reviewing import page_of
 from talm_sim.cli.person.judging import shown_text
 from talm_sim.cli.person.label_files import parse_labels
 from talm_sim.cli.report.transcript import call_text
-from talm_sim.cli.terminal import prose, screen
-from talm_sim.cli.terminal import text as printed
+from talm_sim.cli.terminal import screen
 from talm_sim.common.credentials import credentials_in_headers, credentials_in_url, is_distinctive, names_credential
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
@@ -144,7 +143,6 @@ READ: Final[Reading] = {
     ),
     "recordings.tape: recorded misses": lambda text: tape.explain_miss(_posted(text), [_posted(text[: len(text) // 2] + "x")], hider().text),
     "tools_env.examples: given_away, examples": _described,
-    "cli.terminal.prose: prose": lambda text: _print(prose.indent(prose.prose(printed.strip_control(text)))),
     "cli.terminal.screen: screen": lambda text: (screen.fit_line(text, 60), list(screen.wrap(text, 60))),
     "cli.report.transcript: call_text": lambda text: call_text(ToolCall(id="1", name=text, arguments={text: text})),
     "cli.making.reviewing: reviewed texts": _review,
