@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any, Final
@@ -51,7 +50,7 @@ def _values_said(text: str) -> None:
 
 def _own_error(text: str) -> None:
     error = RuntimeError(text)
-    asyncio.run(failure_of(error, hider().text, frozenset()))
+    failure_of(error, hider().text, frozenset())
 
 
 def _interrupt(text: str) -> None:

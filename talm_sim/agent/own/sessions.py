@@ -30,7 +30,7 @@ from talm_sim.foreign import threads
 from talm_sim.foreign.code import in_foreign_code
 from talm_sim.foreign.error_text import MOST_READ, kind_of, text_of
 from talm_sim.foreign.loop import LoopGivenUp, abandon_loop_of, on_foreign_loop
-from talm_sim.foreign.threads import call_briefly, working_for
+from talm_sim.foreign.threads import working_for
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.metering import current_meter
 from talm_sim.tools_env.perturbations import ModelRequestError
@@ -161,7 +161,7 @@ class Sessions:
         except KeyboardInterrupt:  # on the caller's own loop: of Ctrl-C or of the agent, which cannot be distinguished
             raise
         except Exception as err:  # an interrupt that the agent raised on its own loop comes as another error
-            _fail(session, await failure_of(err, session.text, _OURS))
+            _fail(session, failure_of(err, session.text, _OURS))
         else:
             if isinstance(end, str):
                 session.finish(end)
@@ -177,7 +177,7 @@ class Sessions:
             raise
         except BaseException as err:
             # If this task itself is cancelled, the episode has already ended, and its first termination counts.
-            return "" if session.ended else await failure_of(err, session.text, _OURS)
+            return "" if session.ended else failure_of(err, session.text, _OURS)
         finally:
             with suppress(RuntimeError):  # the run may be over
                 session.loop.call_soon_threadsafe(session.gone.set)
@@ -204,17 +204,15 @@ class _AgentFailure:
     injected: str = ""
 
 
-async def failure_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> _AgentFailure:
-    """Say how an agent failed. The error is inspected in its own thread, for at most a second, as its class may do anything then.
+def failure_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> _AgentFailure:
+    """Say how an agent failed.
 
     Args:
         error: What the agent raised.
         hide: Removes secrets from a text; it receives more than is kept, as half a secret is not recognised.
         ours: Files whose frames called the agent; they are left out.
     """
-    fault = _injected_in(error)
-    otherwise = _AgentFailure(f"{kind_of(error)}, whose text takes too long", "", fault)
-    return await call_briefly(lambda: _AgentFailure(_line_of(error, hide, ours), _traceback_of(error, hide, ours), fault), otherwise)
+    return _AgentFailure(_line_of(error, hide, ours), _traceback_of(error, hide, ours), _injected_in(error))
 
 
 def _injected_in(error: BaseException) -> str:
