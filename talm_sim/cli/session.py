@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 
 from talm_sim.cli.parsing.arguments import OUT_OF_BUDGET, command_line, short_name
-from talm_sim.cli.person.responder import TerminalResponder
+from talm_sim.cli.person.sitting import TerminalResponder
 from talm_sim.cli.progress.budget_lines import left_over
 from talm_sim.cli.progress.display import Display, JsonDisplay, open_display
 from talm_sim.cli.report.blocks import judge_hint, summary_records

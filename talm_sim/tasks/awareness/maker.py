@@ -18,9 +18,8 @@ from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.hub import local_file
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.scenarios.load import read_scenario
-from talm_sim.scenarios.making.asking import ASKED_AGAIN
 from talm_sim.scenarios.making.outcome import DroppedSource, count_sources
-from talm_sim.scenarios.making.prompts import WriterPrompts, load_writer_prompts
+from talm_sim.scenarios.making.prompts import ASKED_AGAIN, WriterPrompts, load_writer_prompts
 from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.tasks.awareness.making.apibank import load_apibank

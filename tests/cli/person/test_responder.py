@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from talm_sim.cli.person.responder import TerminalResponder
+from talm_sim.cli.person.sitting import TerminalResponder
 from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.cli.progress.display import Display
 from talm_sim.runs.batch import BatchCounts, run_batch

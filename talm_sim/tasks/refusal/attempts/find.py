@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from talm_sim.models.formats import read_calls
 from talm_sim.models.parsing import split_reasoning
-from talm_sim.tasks.refusal.attempts.answer import SENTENCE_ENDS, Attempt, ShownAnswer, is_placeholder
+from talm_sim.tasks.refusal.attempts.answer import NO_TOOLS, SENTENCE_ENDS, Attempt, Parameters, ShownAnswer, ShownTools, is_placeholder
 from talm_sim.tasks.refusal.attempts.calls import find_call
 from talm_sim.tasks.refusal.attempts.objects import find_object
-from talm_sim.tasks.refusal.attempts.shown import NO_TOOLS, Parameters, ShownTools
 from talm_sim.types import JsonObject
 
 __all__ = ["find_attempt", "find_in"]

@@ -13,9 +13,8 @@ from talm_sim.config import GEN, OPE, is_constrained, option
 from talm_sim.models.base import Model
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.models.registry import in_process
-from talm_sim.scenarios.making.asking import WrittenText, ask
 from talm_sim.scenarios.making.options import MakingOptions
-from talm_sim.scenarios.making.prompts import WriterPrompts
+from talm_sim.scenarios.making.prompts import WriterPrompts, WrittenText, ask
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.quality import judge_choices, judged_kinds
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text

@@ -14,9 +14,9 @@ from talm_sim import scenarios
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.runs.making import make_scenarios
-from talm_sim.scenarios.making.asking import WrittenText
 from talm_sim.scenarios.making.options import RULES
 from talm_sim.scenarios.making.outcome import DroppedSource, Outcome
+from talm_sim.scenarios.making.prompts import WrittenText
 from talm_sim.scenarios.making.state import STATE
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import OpenModel
