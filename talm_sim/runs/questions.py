@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -72,7 +72,6 @@ Key = tuple[str, int, str]
 MARKS: dict[bool | None, str] = {True: "1", False: "0", None: ""}
 """A person's mark of a question, to how it is stored."""
 _MARKS = {stored: mark for mark, stored in MARKS.items()}
-_T = TypeVar("_T")
 
 # Values of `questions.current`; 0: no longer asked. The indexes of the table are about those asked, and about those with an answer.
 ASKED, TAKEN_UP, HELD, ANSWERED = 1, 2, 3, 4

@@ -81,7 +81,7 @@ class Session:
 
 @pytest.fixture(autouse=True)
 def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("cli.person.responder._LOOK", "cli.person.sitting._LOOK", "runs.batch._POLL"):
+    for module in ("cli.person.sitting._LOOK", "runs.batch._POLL"):
         monkeypatch.setattr(f"talm_sim.{module}_SECONDS", 0.02)
 
 

@@ -23,7 +23,6 @@ from talm_sim.types import Behaviour, Missing
 __all__ = ["TOOL_USES", "GenerateOptions", "ModelWriter", "Writer", "tool_use_of_call"]
 
 
-_FROM = "Scenarios with gold calls, or rows of When2Call, BFCL or xLAM-60k. Default: packaged."
 _TOOL_USE = "Who decides whether a request needs a tool: the model, or the gold call (which every request has)."
 _ORDER = ("model", "model_options", "tool_use", "labels", "prompts", "seed", "temperature", "top_p", "max_new_tokens", "attempts", "judge")
 """Of the settings, as the reports have them."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from scripts.build_scenarios import build_scenarios, load_seeds
 from talm_sim.errors import PrerequisiteError, ToolError
-from talm_sim.tasks.talm.making.build import build_scenarios, load_seeds
 from talm_sim.tasks.talm.making.check import check_scenarios
 from talm_sim.types import Scenario, ToolSpec
 from tests.tables import labelled
