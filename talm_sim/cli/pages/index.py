@@ -1,35 +1,45 @@
-"""All of a page but the transcripts, as JSON-able data: episodes as lines, and what can be counted over them without a new rate."""
+"""All of a page but the transcripts, as JSON-able data: episodes as lines, and what can be counted over them without a new rate.
+
+Of several runs, each is compared with each as the baseline, by `compare`'s own figures, and the pairs of episodes with the first step that
+differs.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any, Final
 
 from talm_sim.cli.pages.cleaning import PageTexts
-from talm_sim.cli.pages.pairs import Compared, compare_each, compared_data
-from talm_sim.cli.pages.tables import block_data, paper_data, table_data
+from talm_sim.cli.pages.tables import block_data, paper_data, section_data, table_data
 from talm_sim.cli.pages.transcripts import transcript_data
 from talm_sim.cli.report.blocks import block_of, title_of
+from talm_sim.cli.report.comparison import comparison_section, excerpts
 from talm_sim.cli.report.layout import Block, PageTable, definitions
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count
 from talm_sim.config import RunConfig, Scope
-from talm_sim.errors import format_names
+from talm_sim.errors import NotComparableError, PrerequisiteError, format_names
 from talm_sim.judges.person import PEOPLE, person_of
+from talm_sim.runs.compare import Comparison, compare
+from talm_sim.runs.divergences import find_divergences
 from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.prices import Price
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.transcripts import Transcript, event_part, read_transcript
 from talm_sim.types import Episode, Row, Verdict
+from talm_sim.types.steps import Divergence
 
 __all__ = [
+    "Compared",
     "asked_of",
     "breakdowns",
     "build_index",
     "build_transcript",
     "build_transcripts",
+    "compare_each",
     "ends_table",
     "episode_lines",
     "verdicts_by_episode",
@@ -44,6 +54,9 @@ _MOST_ASKED: Final = 300
 """Questions that are listed; the transcripts have all."""
 _WORDS: Final = {True: "pass", False: "fail", None: "no verdict"}
 _OUTCOMES: Final = {True: "succeeded", False: "failed", None: "no outcome"}
+_MOST: Final = 4
+"""Runs each of which can be the baseline; of more, only the first."""
+KINDS: Final = ("improved", "regressed", "both_failed", "both_passed", "as_often")
 
 
 def build_index(
@@ -83,7 +96,7 @@ def build_index(
         return {
             **texts.value(head),
             "runs": [_run_data(run, texts, prices, transcripts) for run in runs],
-            "compared": [compared_data(one, runs, texts) for one in compared],
+            "compared": [_compared_data(one, runs, texts) for one in compared],
         }
 
 
@@ -299,3 +312,68 @@ def asked_of(episodes: Sequence[Episode], texts: PageTexts) -> dict[str, Any]:
         "items": lines,
         "more": max(0, len(asked) - _MOST_ASKED),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A comparison with its places on the page.
+
+    Attributes:
+        names: What the two sides are called, the baseline first.
+        places: The runs' places among those of the page; None for a baseline's file or a group.
+        found: The comparison; None if the two cannot be compared.
+        reason: Why they cannot.
+    """
+
+    names: tuple[str, str]
+    places: tuple[int, int] | None
+    found: Comparison | None
+    reason: str = ""
+
+
+def compare_each(runs: Sequence[StoredRun], how: Callable[[StoredRun, StoredRun], Comparison] = compare) -> list[Compared]:
+    """Compare each run with each other one; of many runs, each with the first alone."""
+    found = []
+    for first in range(len(runs) if len(runs) <= _MOST else 1):
+        for second in range(len(runs)):
+            if first == second:
+                continue
+            names = (runs[first].id, runs[second].id)
+            try:
+                found.append(Compared(names, (first, second), how(runs[first], runs[second])))
+            except (NotComparableError, PrerequisiteError) as err:
+                found.append(Compared(names, (first, second), None, str(err)))
+    return found
+
+
+def _compared_data(one: Compared, runs: Sequence[StoredRun], texts: PageTexts) -> dict[str, Any]:
+    """Return a comparison as data of a page."""
+    data: dict[str, Any] = {"names": list(one.names), "places": one.places, "reason": one.reason}
+    if one.found is None:
+        return {**texts.value(data), "pairs": []}
+    data |= section_data(comparison_section(one.found))
+    return {**texts.value(data), "pairs": _pairs(one.found, runs[one.places[0]], runs[one.places[1]], texts) if one.places else []}
+
+
+def _pairs(found: Comparison, first: StoredRun, second: StoredRun, texts: PageTexts) -> list[dict[str, Any]]:
+    """Return each pair of scenarios with an outcome in both: what became of it, and where its transcripts part."""
+    kinds = {name: (flips.group, kind) for flips in found.flips for kind in KINDS for name in getattr(flips, kind)}
+    parted = find_divergences(first, second, kinds, found.translated)
+    played = [_ids(run.episodes()) for run in (first, second)]
+    pairs = []
+    for name, (group, kind) in kinds.items():
+        divergence = parted.get(name)
+        epoch = 1 if divergence is None else divergence.epoch
+        ids = [of.get((one, epoch), "") for of, one in zip(played, (name, found.translated.get(name, name)), strict=True)]
+        if all(ids):
+            pairs.append({"scenario": name, "group": group, "kind": kind.replace("_", " "), "episodes": ids, **_parting(divergence)})
+    return [texts.value(pair) for pair in pairs]
+
+
+def _ids(episodes: Any) -> Mapping[tuple[str, int], str]:
+    every: Sequence[Episode] = list(episodes)
+    return {(one.scenario_id, one.epoch): one.id for one in every}
+
+
+def _parting(divergence: Divergence | None) -> dict[str, Any]:
+    return {} if divergence is None else {"step": divergence.number, "excerpts": excerpts(divergence)}
