@@ -12,9 +12,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
-from talm_sim.cli.pages.cleaning import PageTexts
 from talm_sim.cli.pages.tables import block_data, paper_data, section_data, table_data
-from talm_sim.cli.pages.transcripts import transcript_data
+from talm_sim.cli.pages.transcripts import PageTexts, transcript_data
 from talm_sim.cli.report.blocks import block_of, title_of
 from talm_sim.cli.report.comparison import comparison_section, excerpts
 from talm_sim.cli.report.layout import Block, PageTable, definitions

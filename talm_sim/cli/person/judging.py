@@ -13,8 +13,8 @@ from rich.text import Text
 
 from talm_sim.cli.parsing.arguments import INTERRUPTED, command_line, print_json, short_name
 from talm_sim.cli.person.by_key import Keyboard, Step, go_through
-from talm_sim.cli.person.fitted_page import FittedPage
 from talm_sim.cli.person.label_files import labels_csv, read_labels
+from talm_sim.cli.person.page import FittedPage
 from talm_sim.cli.report.files import write_file
 from talm_sim.cli.terminal.console import stderr
 from talm_sim.cli.terminal.text import clip, count, one_line, strip_control
