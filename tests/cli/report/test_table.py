@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from talm_sim.cli.report.layout import Block
-from talm_sim.cli.report.shades import contrast, shade
 from talm_sim.cli.report.table import table_lines
+from talm_sim.cli.report.table_details import contrast, shade
 from talm_sim.judges.stats import wilson
 from talm_sim.types import Matrix, Measure, Summary
 from tests.cli.summaries import COUNTS, HOSTILE, agents, choices, choices_block, many_classes, struck, wide

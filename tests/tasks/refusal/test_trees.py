@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from talm_sim.judges.stats import wilson
-from talm_sim.tasks.refusal.trees import STUDY, TREES, Node, Reach, Shape, TreeVersion, evaluate, score_tree, tree_lines
+from talm_sim.tasks.refusal.trees import TREES, Node, Reach, Shape, TreeVersion, score_tree, tree_lines
 from talm_sim.types import Rate
 
 ROWS = {
@@ -123,7 +123,6 @@ def test_the_scores_are_those_the_package_prints(
         tree = {node.name: node for node in nodes(score_tree(version, rates))}
         for name, column in columns.items():
             assert is_printed(tree[name], printed[column]), (seed, name)
-        assert is_printed(evaluate(STUDY[1], rates), printed["live: AST Summary"])
 
 
 def test_v2_is_the_mean_of_ten_by_hand() -> None:
@@ -185,16 +184,6 @@ def test_weights_stand_at_the_nodes() -> None:
         ("agentic", 40),
     ]
     assert "live_relevance" not in subsets(TREES["v4"])
-
-
-def test_the_studys_sums_count_rows() -> None:
-    rates = {name: wilson(n // 3, n) for name, n in ROWS.items()} | {"live_irrelevance": wilson(610, 884), "live_relevance": wilson(15, 16)}
-    ast, live_ast, hallucination = (evaluate(shape, rates) for shape in STUDY)
-    assert ast.rate and live_ast.rate and hallucination.rate
-    assert (ast.rate.n, live_ast.rate.n, hallucination.rate.n) == (2501, 1351, 900)
-    assert hallucination.rate == wilson(625, 900) and f"{100 * (hallucination.value or 0):.2f}" == "69.44"
-    del rates["live_relevance"]
-    assert evaluate(STUDY[2], rates).value is None and evaluate(STUDY[1], rates).value is not None
 
 
 def test_what_a_score_is_made_of_stands_below_it_and_further_in() -> None:

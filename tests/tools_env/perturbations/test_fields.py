@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.tools_env.perturbations.fields import change_fields, lacks_field, short_name
+from talm_sim.tools_env.perturbations.drift import change_fields, lacks_field, short_name
 from tests.in_process import direct_caller
 
 _JSON = st.recursive(

@@ -148,8 +148,6 @@ async def test_over_http_it_is_shown_the_credential_that_was_named_and_tells_nob
     assert "Oslo: rain" in weather.body.decode()
     assert [tuple(one) for one in tools.not_taken()["w"]] == [
         ("get weather now", "the name 'get_weather_now' is used twice."),
-        ("resources", "an agent is offered only tools."),
-        ("prompts", "an agent is offered only tools."),
     ]
 
 
@@ -233,8 +231,7 @@ async def test_an_mcp_server_that_never_answers_is_ended(monkeypatch: pytest.Mon
             os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-async def test_a_server_of_which_no_tool_can_be_taken_names_the_first_reason(fresh: Callable[[str], str]) -> None:
+async def test_a_server_without_tools_is_one_line(fresh: Callable[[str], str]) -> None:
     resource = '@server.resource("note://one")\ndef note() -> str:\n    return "a note"\n\n'
-    prompt = '@server.prompt()\ndef ask() -> str:\n    return "a prompt"\n\n'
-    with pytest.raises(PrerequisiteError, match=r"has no usable tool: resources: an agent is offered only tools\.$"):
-        await open_source(fresh(HEAD + resource + prompt + "server.run()\n"))
+    with pytest.raises(PrerequisiteError, match=r"has no usable tool\.$"):
+        await open_source(fresh(HEAD + resource + "server.run()\n"))
