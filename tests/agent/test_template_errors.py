@@ -116,6 +116,12 @@ _NESTED = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% 
         (_NESTED, "its loops and calls take more than 200,000 turns"),
         ("{% for a in range(99999) %}{% set _ = range(99999) | list %}{% endfor %}", "its loops and calls take more than"),
         ("{% for a in range(99999) %}{{ question * 100 }}{% endfor %}", "it writes more than 4,194,304 characters"),
+        ("{{ question * 99999999999 }}", "'*' gives more than 4,194,304 characters"),
+        ("{{ 9 ** 99999999 }}", "'**' gives more than 4,194,304 characters"),
+        ("{{ '%1500000000d' % 1 }}", "'%' gives more than 4,194,304 characters"),
+        ("{{ '%*d' % (1500000000, 1) }}", "'%' gives more than 4,194,304 characters"),
+        ("{{ '{:1500000000}'.format(1) }}", "'format' gives more than 4,194,304 characters"),
+        ("{{ question.center(1500000000) }}", "'center' gives more than 4,194,304 characters"),
         ("{{ lipsum(n=1000000) }}", "'lipsum' is undefined"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ _MOST_TURNS = 200_000
 """Turns of loops, and calls, that a template may take."""
 _MOST_SECONDS = 5.0
 """Processor seconds a template may take: a single turn may do a lot."""
+_WIDTH = re.compile(r"[%{][^A-Za-z{}]*?(\d{5,})")
 
 
 class _Spending:
@@ -61,6 +63,8 @@ def _spend(*, text: int = 0, turns: int = 0) -> None:
 
 
 class _Bounded(ImmutableSandboxedEnvironment):
+    intercepted_binops = frozenset({"*", "**", "%"})
+
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
         for loop in tree.find_all(nodes.For):
@@ -69,7 +73,20 @@ class _Bounded(ImmutableSandboxedEnvironment):
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # as Jinja has it
         _spend(turns=1)
+        method = getattr(__obj, "__wrapped__", __obj)
+        if isinstance(text := getattr(method, "__self__", None), str):
+            _check_size(method.__name__, max(_numbers((text, *args, *kwargs.values())), default=0))
         return super().call(__context, __obj, *args, **kwargs)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**":
+            size = (left.bit_length() if isinstance(left, int) else 1) * (right if isinstance(right, int) else 1)
+        elif operator == "%":
+            size = max(_numbers((left, right)), default=0) if isinstance(left, str) else 0
+        else:
+            size = max((len(one) * n for one, n in ((left, right), (right, left)) if hasattr(one, "__len__") and isinstance(n, int)), default=0)
+        _check_size(operator, size)
+        return super().call_binop(context, operator, left, right)
 
     @staticmethod
     def concat(pieces: Iterable[str]) -> str:
@@ -78,6 +95,22 @@ class _Bounded(ImmutableSandboxedEnvironment):
         if sum(map(len, written)) > _MOST_TEXT:
             raise RuntimeError(f"it writes more than {_MOST_TEXT:,} characters")
         return "".join(written)
+
+
+def _check_size(what: str, size: int) -> None:
+    if size > _MOST_TEXT:
+        raise RuntimeError(f"'{what}' gives more than {_MOST_TEXT:,} characters")
+
+
+def _numbers(values: Iterable[Any]) -> Iterator[int]:
+    """Yield numbers that may be widths: given ones, and those at the beginning of a format, as in `%9d` and `{:9}`."""
+    for value in values:
+        if isinstance(value, int):
+            yield value
+        elif isinstance(value, str):
+            yield from (int(digits[:20]) for digits in _WIDTH.findall(value))
+        elif isinstance(value, tuple | list):
+            yield from (one for one in value if isinstance(one, int))
 
 
 @pass_context
