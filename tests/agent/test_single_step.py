@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypedDict
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
-from langgraph.graph import END, START, StateGraph
 
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.episode import Agent, run_episode
@@ -110,16 +108,3 @@ async def test_a_control_plays_by_the_policy_of_the_task() -> None:
     assert len(named) == 1, "a real model acts for itself"
     with pytest.raises(ProviderError, match="the task brings no policy"):
         await run_episode(replace(agent, control=None), item())
-
-
-async def test_a_graph_of_ones_own_needs_only_an_end() -> None:
-    class Bare(TypedDict, total=False):
-        termination: Termination
-
-    async def stop(state: Bare) -> Bare:
-        return {"termination": Termination.ANSWERED}
-
-    graph = StateGraph(Bare, EpisodeContext).add_node("stop", stop).add_edge(START, "stop").add_edge("stop", END).compile()
-    episode = await run_episode(Agent(model=Chat(ModelTurn()), graph=graph), item(), epoch=2)
-    assert isinstance(episode, Episode)
-    assert (episode.id, episode.termination, episode.answer, episode.model_turns, episode.error) == ("w-1@2", Termination.ANSWERED, "", (), "")
