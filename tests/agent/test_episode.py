@@ -144,30 +144,6 @@ async def test_a_question_without_a_text_is_the_models_mistake() -> None:
     assert episode.tool_events[0].error == "unknown_tool"
 
 
-async def test_the_logs_of_a_call_and_its_number_outlive_a_pause(tmp_path: Path) -> None:
-    """Everything in a checkpoint is of an allowed type, and nothing comes back as a plain mapping."""
-    look_and_ask = Script(_calls(("airport_info", {"code": "HAN"})), _calls(("ask_human", {"question": "A?"})))
-    perturb = ("empty-result:times=1", "malformed-body:times=1")
-    async with durable_saver(tmp_path / "c.db") as saver:
-        waiting = await run_episode(_agent(look_and_ask, human="terminal", saver=saver, perturb=perturb), SCENARIO)
-    assert isinstance(waiting, Waiting)
-    kept = json.loads(json.dumps(waiting.state))
-    async with durable_saver(tmp_path / "c.db") as saver:
-        agent = _agent(Script(LOOK, ANSWER), human="terminal", saver=saver, perturb=perturb)
-        replies = {waiting.questions[0].interrupt_id: HumanReply("a", "terminal")}
-        episode = await run_episode(agent, SCENARIO, resume=replies, state=kept)
-    assert isinstance(episode, Episode)
-    first, second = episode.tool_events
-    clean, empty, broken = '{"path":"http://tools.invalid/t/HAN"}', "{}", first.result
-    assert first.perturbations == (
-        PerturbationLog(name=perturb[0], armed=1, fired=1, seen=1, injected=empty, replaced=clean),
-        PerturbationLog(name=perturb[1], armed=1, fired=1, seen=1, place=1, injected=broken, replaced=empty),
-    )
-    assert second.perturbations == tuple(PerturbationLog(name=name, armed=1, place=place) for place, name in enumerate(perturb))
-    totals = tuple(PerturbationLog(name=name, armed=2, fired=1, seen=1, place=place) for place, name in enumerate(perturb))
-    assert episode.perturbations == totals
-
-
 @pytest.mark.parametrize("number", [2**64, -(2**63) - 1])
 async def test_a_number_that_no_checkpoint_keeps_is_refused_and_the_episode_can_wait(number: int, tmp_path: Path) -> None:
     model = Script(_calls(("airport_info", {"code": [number]}), ("ask_human", {"question": "A?"})), ANSWER)

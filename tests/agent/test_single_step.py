@@ -13,7 +13,7 @@ from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.episode import Agent, run_episode
 from talm_sim.agent.shown_tools import tool_specs
 from talm_sim.agent.single_step import respond_graph
-from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
+from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.sim import SimModel
 from talm_sim.types import Episode, ModelTurn, Scenario, Termination, ToolCall, ToolSpec, Turn
@@ -59,25 +59,6 @@ async def test_an_answer_is_its_text_and_then_its_calls() -> None:
     text, *calls = episode.answer.split("\n")
     assert (text, episode.model_turns, episode.termination) == ("I look.", (turn,), Termination.ANSWERED)
     assert [json.loads(one) for one in calls] == [{"name": "weather_now", "arguments": {"city": "Rome"}}] * 2
-
-
-@pytest.mark.parametrize(
-    ("error", "ended"),
-    [
-        (ContextOverflowError("5,000 tokens, 4,096 fit"), Termination.CONTEXT_OVERFLOW),
-        (ProviderError("out of memory"), Termination.INFRASTRUCTURE_ERROR),
-    ],
-)
-async def test_a_foreseen_failure_keeps_the_turns_before_it(error: Exception, ended: Termination) -> None:
-    async def ask_twice(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
-        if turns:
-            raise error
-        return await ask_once(context, turns)
-
-    episode = await run_episode(Agent(model=Chat(ModelTurn(text="a")), graph=respond_graph(ask_twice)), item())
-    assert isinstance(episode, Episode)
-    assert (episode.termination, episode.error, episode.answer) == (ended, str(error), "")
-    assert [turn.text for turn in episode.model_turns] == ["a"]
 
 
 def test_shown_tools_become_specifications_a_provider_takes() -> None:

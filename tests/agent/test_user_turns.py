@@ -129,24 +129,6 @@ async def test_the_steps_of_each_turn_are_limited_apart() -> None:
     assert (episode.termination, [turn.user_turn for turn in episode.model_turns]) == (Termination.TURN_LIMIT, [0, 0, 0, 1, 1, 1])
 
 
-async def test_a_turn_keeps_what_it_added_to_the_prompt_history_and_calls_included() -> None:
-    model = Script(_called("HAN"), _said("16 m."), _said("25 m."))
-    first, second, third = (turn.raw_prompt for turn in (await _play(model)).model_turns)
-    assert first == "\n\n".join(
-        (
-            f"[system] {OURS}",
-            "[system] Speak of metres.",
-            "[human] How high is VIE?",
-            '[ai] Let me look.\n[call] airport_info({"code": "VIE"})',
-            '[tool] {"m": 183}',
-            "[ai] 183 m.",
-            "[human] And HAN?",
-        )
-    )
-    assert second.startswith("[tool] ")
-    assert third == "[system] Be brief.\n\n[human] And LHR?"
-
-
 async def test_a_turn_that_was_answered_in_between_is_told_with_the_next_one() -> None:
     between = LONG.model_copy(update={"turns": (LONG.turns[1], Turn(messages=BEFORE), LONG.turns[2])})
     model = Script(_said("16 m."), _said("25 m."))

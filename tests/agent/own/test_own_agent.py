@@ -55,17 +55,6 @@ async def test_a_tool_message_says_whether_the_tool_failed() -> None:
     assert (await play(act, perturb=("http-500",))).answer == "error"
 
 
-async def test_a_plain_function_runs_beside_the_loop_and_may_ask() -> None:
-    def act(messages: Any, tools: Sequence[BaseTool]) -> Any:
-        assert threading.current_thread() is not threading.main_thread()
-        by_name = {one.name: one for one in tools}
-        said = by_name["ask_human"].invoke({"question": "What is the code of the airport?"})
-        return [*messages, {"role": "assistant", "content": said + by_name["airport_info"].invoke({"code": "HAN"})}]
-
-    episode = await play(act, human="simulated")
-    assert episode.answer.startswith("It is HAN.{") and len(episode.events) == 2
-
-
 async def test_a_compiled_graph_calls_our_tools_in_place_of_its_own_and_its_own_question_is_put() -> None:
     @tool
     def airport_info(code: str) -> str:
