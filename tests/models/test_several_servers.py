@@ -191,24 +191,6 @@ async def test_a_server_that_comes_back_without_the_model_stays_out(several: Mak
     assert [(one.reason, one.pause_s) for one in said] == [("HTTP 503: no", 30), ("HTTP 404: no such model", 60)]
 
 
-async def test_a_test_that_is_cancelled_is_left_to_another_request(several: Make) -> None:
-    with three(failing(503), GOOD) as hosts:
-        model = several(*(host.url for host in hosts), max_retries=0)
-        await model.say(2)
-        hosts[0].script[:] = [Answer(GOOD.body, delay=600.0)]
-        model.clock.time += 30
-        asked = len(hosts[0].seen)
-        testing = asyncio.create_task(model.say(2))
-        while len(hosts[0].seen) == asked:
-            await asyncio.sleep(0.005)
-        testing.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await testing
-        hosts[0].script[:] = [GOOD]
-        await model.say(2)
-        assert len(hosts[0].seen) == asked + 2
-
-
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "openai-api/my"])
 async def test_each_server_gets_its_own_password_and_none_is_shown(
     provider: str, said: list[ServersChange], monkeypatch: pytest.MonkeyPatch
