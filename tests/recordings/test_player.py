@@ -51,19 +51,6 @@ def test_counts_carry_a_paused_episode_over(tmp_path: Path) -> None:
         after.lookup(get())
 
 
-def test_record_mode_plays_what_is_there_and_adds_the_rest(tmp_path: Path) -> None:
-    path = recorded(tmp_path / "t.json", (get(), answer("1")))
-    tape = Tape(str(path), path.read_text(), path=path)
-    one, two = Player(tape, Traffic.RECORD), Player(tape, Traffic.RECORD)
-    assert one.lookup(get()) == two.lookup(get()) == answer("1")
-    for player, name in ((one, "/b"), (two, "/c")):
-        assert player.lookup(get(name)) is None
-        player.record(get(name), answer(name))
-    one.save()
-    player = reopen(path)
-    assert [player.lookup(get(name)) for name in ("/b", "/c")] == [answer("/b"), answer("/c")]
-
-
 def test_what_an_episode_has_just_recorded_is_not_played_to_it_again() -> None:
     player = Player(Tape("t"), Traffic.RECORD)
     player.record(get(), answer("1"))
