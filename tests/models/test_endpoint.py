@@ -119,7 +119,7 @@ async def test_rate_limits_are_waited_out_in_every_form_of_retry_after(opener: O
 
 
 @BOTH
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
+@pytest.mark.parametrize("status", [429, 503])
 async def test_what_may_mend_is_tried_so_many_times_and_no_more(opener: Open, good: Answer, status: int) -> None:
     clock = FakeClock()
     with loopback(failing(status, "busy")) as server:
@@ -129,7 +129,7 @@ async def test_what_may_mend_is_tried_so_many_times_and_no_more(opener: Open, go
 
 
 @BOTH
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+@pytest.mark.parametrize("status", [401, 422])
 async def test_what_cannot_mend_is_tried_once(opener: Open, good: Answer, status: int) -> None:
     with loopback(failing(status, "wrong"), good) as server:
         with pytest.raises(ProviderError, match=f"HTTP {status}: wrong$") as failure:
