@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 import talm_sim
-from talm_sim.agent.humans import HumanReply, Responder
-from talm_sim.agent.responders import RESPONDERS, ResponderContext, responder
 from talm_sim.common.budgets import read_budget
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import GenerationSettings
-from talm_sim.models.registry import open_model
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.budget import Spending
 from talm_sim.runs.events import BudgetReached, BudgetSpent, RunEvent, RunStarted
@@ -29,7 +24,6 @@ from talm_sim.runs.stored_run import StoredRun
 from tests.models.stand_in import Call, StandIn, serving
 from tests.runs.recorded_world import TOWNS, make_world
 from tests.runs.scripted import ScriptedRunner, new_run
-from tests.runs.test_own_agent import build
 
 MODEL, JUDGE = "openai-api/stand/small", "openai-api/stand/judge"
 PER_EPISODE = 4
@@ -206,46 +200,7 @@ def test_a_grid_has_one_budget_and_continues(server: StandIn, world: dict[str, A
     assert len(server.requests) == 12 * PER_EPISODE
 
 
-def test_a_cell_that_continues_needs_its_price_before_another_cell_runs(
-    server: StandIn, world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = {name: value for name, value in world.items() if name not in {"epochs", "progress", "model"}}
-    grid: dict[str, Any] = {"over": {"model": [MODEL, JUDGE]}}
-    ran(talm_sim.ablate, over={"model": [JUDGE]}, **options, budget="requests=3")
-    asked = len(server.requests)
-    (tmp_path / "p.toml").write_text(f'"{MODEL}" = {{input = 1, output = 1}}', encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match=f"cell model={JUDGE}: .*no price for {JUDGE}"):
-        talm_sim.ablate(**grid, **options, budget="cost=1", prices=tmp_path / "p.toml")
-    assert len(server.requests) == asked
-
-
 # --- people and agents of one's own ---------------------------------------------------------------------------------------------------
-
-
-def test_a_person_whose_answers_come_from_a_model_is_counted(
-    server: StandIn, world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for store in ("_registered", "_modules"):
-        monkeypatch.setattr(RESPONDERS, store, {})
-
-    @responder("asks-a-model")
-    def make(context: ResponderContext) -> Responder:
-        async def reply(question: str, ask: int) -> HumanReply:
-            async with aclosing(open_model(JUDGE)) as model:
-                await model.generate([HumanMessage("Which town?")], (), GenerationSettings(max_new_tokens=9))
-            return HumanReply(context.scenario.id.partition("-")[2].partition(".")[0], "asks-a-model")
-
-        return reply
-
-    options = {**world, "split": "underspecified", "human": "asks-a-model", "epochs": 1}
-    _, heard = ran(talm_sim.run, **options, budget="requests=1000")
-    assert {(one.part, one.model): one.requests for one in heard.spent.parts}[("person", JUDGE)] == 4
-    assert heard.spent.spent["requests"] == len(server.requests)
-    asked = len(server.requests)
-    (tmp_path / "p.toml").write_text(f'"{MODEL}" = {{input = 1, output = 1}}', encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match=f"no price for {JUDGE}"):
-        talm_sim.run(**options, budget="cost=1", prices=tmp_path / "p.toml")
-    assert "judge" not in [body["model"] for body in server.requests[asked:]], "nothing is asked of a model without a price"
 
 
 class Brought(BaseChatModel):
@@ -278,12 +233,6 @@ def test_the_models_that_an_agent_brings_are_counted_where_they_are_langchains(w
     assert "budget: of the models that your agent brings, only LangChain's are counted" in started.notices
 
 
-def test_an_agent_that_takes_our_model_is_counted_once(server: StandIn, world: dict[str, Any]) -> None:
-    _, heard = ran(talm_sim.run, **world, agent=build, budget="requests=1000")
-    (part,) = heard.spent.parts
-    assert (part.model, part.requests, part.bounded) == (MODEL, len(server.requests), 0) and len(server.requests) == 2 * 12
-
-
 # --- the batch ------------------------------------------------------------------------------------------------------------------------
 
 
@@ -308,14 +257,6 @@ async def batch(run: Path, limit: str, heard: Heard, **options: Any) -> tuple[Co
         counts = await run_batch(store, runner, store.progress(), spending=spending, on_event=heard.append, **options)
     heard.append(spending.report())
     return runner, counts
-
-
-@pytest.mark.parametrize("at_once", [1, 2, 5])
-async def test_no_episode_starts_after_the_limit_and_those_in_flight_end(tmp_path: Path, at_once: int) -> None:
-    heard = Heard()
-    runner, counts = await batch(new_run(tmp_path, 20), "requests=7", heard, max_episodes=at_once)
-    assert 7 <= len(runner.calls) == counts.finished <= 7 + at_once - 1
-    assert heard.spent.left == {"episodes": 20 - counts.finished}
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
