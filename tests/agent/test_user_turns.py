@@ -88,20 +88,6 @@ async def _play(model: Model, scenario: Scenario = LONG, **rules: Any) -> Episod
     return result
 
 
-async def test_each_turn_follows_the_answer_to_the_one_before() -> None:
-    model = Script(_called("HAN"), _said("16 m."), _said("25 m."))
-    episode = await _play(model)
-    first, after_call, last = model.seen
-    assert first[0] == SystemMessage(OURS)
-    assert as_dicts(first[1:]) == [*BEFORE, *FIRST]
-    assert len(after_call) == len(first) + 2
-    assert last[: len(after_call)] == after_call
-    assert as_dicts(last[len(after_call) :]) == [{"role": "assistant", "content": "16 m."}, *LAST]
-    assert (episode.termination, episode.answer) == (Termination.ANSWERED, "25 m.")
-    assert [turn.user_turn for turn in episode.model_turns] == [0, 0, 1]
-    assert [event.turn for event in episode.tool_events] == [0]
-
-
 async def test_a_tool_that_a_later_turn_adds_is_shown_from_then_on_and_runs_before_if_it_is_called_by_name() -> None:
     class Shown(Script):
         shown: list[list[str]]

@@ -94,23 +94,6 @@ async def test_a_question_in_words_is_answered_and_the_agent_goes_on(agent: Any)
     assert last.text == episode.answer
 
 
-async def test_a_graph_goes_on_with_the_new_message_alone_and_keeps_its_state() -> None:
-    seen: list[int] = []
-
-    class Counting(MessagesState):
-        asked: int
-
-    def build(tools: Sequence[BaseTool]) -> Any:
-        async def think(state: Counting) -> dict[str, Any]:
-            seen.append(len(state["messages"]))
-            return {"messages": [AIMessage(f"Which code ({state.get('asked', 0)})?")], "asked": state.get("asked", 0) + 1}
-
-        return StateGraph(Counting).add_node("think", think).add_edge(START, "think").compile()
-
-    episode = await play(build, human="simulated", rounds=2)
-    assert seen == [1, 3, 5] and episode.answer == "Which code (2)?"
-
-
 async def test_an_agent_is_built_once_for_an_episode() -> None:
     made = []
 

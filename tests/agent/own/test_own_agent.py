@@ -44,17 +44,6 @@ async def test_a_graph_on_the_model_it_is_handed_leaves_the_same_events_as_ours(
     assert episode.usage == Usage(input_tokens=205, output_tokens=25)
 
 
-async def test_a_tool_message_says_whether_the_tool_failed() -> None:
-    """What an agent is handed for a call is what LangChain's own tools return: a loop that looks at `status` works with ours."""
-    call = {"name": "airport_info", "args": {"code": "HAN"}, "id": "y", "type": "tool_call"}
-
-    async def act(messages: Any, tools: Sequence[BaseTool]) -> Any:
-        return f"{(await tools[0].ainvoke(call)).status}"
-
-    assert (await play(act)).answer == "success"
-    assert (await play(act, perturb=("http-500",))).answer == "error"
-
-
 async def test_a_compiled_graph_calls_our_tools_in_place_of_its_own_and_its_own_question_is_put() -> None:
     @tool
     def airport_info(code: str) -> str:
