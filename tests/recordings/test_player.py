@@ -55,15 +55,3 @@ def test_what_an_episode_has_just_recorded_is_not_played_to_it_again() -> None:
     player = Player(Tape("t"), Traffic.RECORD)
     player.record(get(), answer("1"))
     assert player.lookup(get()) is None
-
-
-def test_the_same_call_of_two_episodes_at_once_is_recorded_once() -> None:
-    tape = Tape("t")
-    players = [Player(tape, Traffic.RECORD) for _ in range(3)]
-    for player in players:
-        assert player.lookup(get()) is None
-    for player in players:
-        player.record(get(), answer("1"))
-    assert len(json.loads(tape.text())["interactions"]) == 1
-    players[0].record(get(), answer("1"))
-    assert len(json.loads(tape.text())["interactions"]) == 2
