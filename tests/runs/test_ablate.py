@@ -17,18 +17,6 @@ def world(tmp_path: Path) -> dict[str, Any]:
     return {**make_world(tmp_path), "split": "underspecified"}
 
 
-def test_a_grid_is_one_tidy_table(world: dict[str, Any]) -> None:
-    grid: dict[str, list[Any]] = {"model": ["sim/asker", "sim/cautious"], "epochs": [1, 2]}
-    rows = ablate(over=grid, human="simulated", **world).to_records()
-    assert [(row["model"], row["epochs"], row["pass_rate"], row["skip"], row["n"]) for row in rows] == [
-        ("sim/asker", 1, 1.0, 0.0, 4),
-        ("sim/asker", 2, 1.0, 0.0, 8),
-        ("sim/cautious", 1, 0.0, 1.0, 4),
-        ("sim/cautious", 2, 0.0, 1.0, 8),
-    ]
-    assert len({row["run"] for row in rows}) == 4
-
-
 def test_a_large_cell_runs_where_it_is_meant(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("talm_sim.runs.api.MANY", 4)
     grid = {"epochs": [1, 2]}

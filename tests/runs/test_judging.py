@@ -199,21 +199,6 @@ def test_a_judge_that_lacks_its_model_is_known_before_anything_runs(tmp_path: Pa
     assert not (tmp_path / "runs").exists()
 
 
-async def test_what_judges_measure_is_stored_with_the_run(tmp_path: Path, mine: type[Judge]) -> None:
-    stored = await judge_async(await paired_run(tmp_path), judge=("reference", "mine"))
-    JUDGES._registered.clear()
-    assert stored.measures() == {
-        "reference": Measured(
-            name="reference", head="Ref", about="the answer contains every required fact, and every gold call was made", better="higher"
-        ),
-        "mine": mine.measure,
-    }
-    assert [verdict.judge for verdict in stored.verdicts()] == ["reference"] * 2 + ["mine"] * 2
-    assert stored.summary_records() and stored.to_records()[0]["mine"] is True
-    with pytest.raises(PrerequisiteError, match=r"^judge: unknown judge 'mine'\.[^\n]+$"):
-        await judge_async(stored.path)
-
-
 def test_judges_are_checked_by_name_and_wording(tmp_path: Path) -> None:
     check_judges(job_of(RunConfig(judge=("reference", "llm"), judge_model="a/b")))
     file = tmp_path / "prompts.toml"
