@@ -114,44 +114,6 @@ def test_an_injected_fault_is_no_failure_but_an_agent_that_it_crashes_is(
     capsys.readouterr()
 
 
-THINKING = """
-from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
-
-async def think(messages, tools):
-    return [await GenericFakeChatModel(messages=iter([AIMessage("done")])).ainvoke(messages)]
-
-def act(messages, tools):
-    return "done"
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "table", "shown"),
-    [
-        (
-            "think",
-            "model: the agent's own, live, not recorded;",
-            "after 1 model turn, 0 tokens in, 0 out (not counted by the server: 1 generation)",
-        ),
-        ("act", "model: none seen;", "after 1 turn, no model seen, "),
-    ],
-)
-def test_whether_an_agent_asks_a_model_is_told_by_what_was_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, table: str, shown: str
-) -> None:
-    (tmp_path / "thinking_agents.py").write_text(THINKING, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    assert main(["run", "--scenario", SCENARIO, "--agent", f"thinking_agents:{name}", "--display", "plain"]) == 0
-    told = capsys.readouterr()
-    assert f"agent thinking_agents:{name}: if it asks a model, that is live; nothing is recorded" in told.err
-    assert table in told.out
-    assert main(["show", f"latest:{SCENARIO}"]) == 0
-    assert shown in " ".join(capsys.readouterr().out.split())
-
-
 def test_an_agent_at_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.chdir(tmp_path)

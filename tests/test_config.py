@@ -100,20 +100,6 @@ def test_a_number_out_of_bounds_is_refused(options: dict[str, Any]) -> None:
         load_config(environ={}, **options)
 
 
-@pytest.mark.parametrize(
-    ("options", "flag"),
-    [
-        ({"human": "simulated"}, "human"),
-        ({"turn_limit": 9}, "turn-limit"),
-        ({"token_limit": 9}, "token-limit"),
-        ({"perturb": ("mask",)}, "perturb"),
-    ],
-)
-def test_what_a_task_cannot_use_is_refused(options: dict[str, Any], flag: str) -> None:
-    with pytest.raises(PrerequisiteError, match=f"^--{flag} is an option of task talm( or refusal)?, not of task when2call; leave it out"):
-        load_config(environ={}, task="when2call", **options)
-
-
 def test_the_place_an_unfit_option_came_from_is_named(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"^TALM_SIM_HUMAN is an option of task talm or refusal, not of task when2call"):
         load_config(environ={"TALM_SIM_HUMAN": "simulated"}, task="when2call")

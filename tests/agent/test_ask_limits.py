@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-from langchain_core.tools import BaseTool
 
 from talm_sim.agent.ask_limits import NOBODY_ANSWERED, NOBODY_LEFT, AskLimits, limits_of, reply_of_nobody
 from talm_sim.agent.checkpoints import durable_saver
 from talm_sim.agent.episode import Waiting, run_episode
 from talm_sim.agent.humans import HumanReply
 from talm_sim.types import Approval, Decision, Episode, Form
-from tests.agent.own.playing import Script, agent_of
-from tests.agent.test_approvals import ANSWER, SCENARIO, Client, Decider, agent, calls
+from tests.agent.own.playing import Script
+from tests.agent.test_approvals import ANSWER, SCENARIO, Client, agent, calls
 
 
 def test_questions_beyond_a_limit_are_cut_off_and_the_others_counted() -> None:
@@ -50,22 +47,6 @@ def _asking(*questions: str) -> Any:
     return calls(*(("ask_human", {"question": question}) for question in questions))
 
 
-async def test_an_agent_is_told_that_nobody_answers_any_more() -> None:
-    model = Script(_asking("One?", "Two?", "Three?"), _asking("Four?"), calls(("send", {"to": "Ann"})), ANSWER)
-    person = Decider(Decision(action="approve"))
-    limited = agent(model, Client(), responder=lambda scenario, epoch: person, ask_limits=AskLimits(2))
-    episode = await run_episode(limited, SCENARIO)
-    assert isinstance(episode, Episode)
-    assert [(event.question, event.answer, event.declined) for event in episode.questions] == [
-        ("One?", "yes", ""),
-        ("Two?", "yes", ""),
-        ("Three?", NOBODY_LEFT, "limit"),
-        ("Four?", NOBODY_LEFT, "limit"),
-    ]
-    assert [asked for asked, _ in person.asked] == ["One?", "Two?", 'Allow send(to="Ann")?'], "a call to approve is no question"
-    assert all(event.asked_at and event.answered_at for event in episode.human_events)
-
-
 async def test_questions_that_are_cut_off_keep_their_place_beside_those_that_wait(tmp_path: Path) -> None:
     limits = AskLimits(per_run=2)
     async with durable_saver(tmp_path / "c.db") as saver:
@@ -80,16 +61,3 @@ async def test_questions_that_are_cut_off_keep_their_place_beside_those_that_wai
         episode = await run_episode(agent(Script(ANSWER), Client(), saver=saver, ask_limits=limits), SCENARIO, resume=replies, state=state)
     assert isinstance(episode, Episode)
     assert [event.answer for event in episode.questions] == ["yes to 1", "yes to 2", NOBODY_LEFT]
-
-
-async def test_an_own_agent_is_told_as_well() -> None:
-    async def act(messages: Any, tools: Sequence[BaseTool]) -> str:
-        ask = next(one for one in tools if one.name == "ask_human")
-        return " | ".join([str(await ask.ainvoke({"question": f"Question {number}?"})) for number in range(3)])
-
-    played = agent_of(act, human="simulated")
-    played = type(played)(**{name: getattr(played, name) for name in played.__dataclass_fields__} | {"ask_limits": AskLimits(1)})
-    episode = await run_episode(played, SCENARIO.model_copy(update={"tools": ("airport_info",)}))
-    assert isinstance(episode, Episode)
-    assert episode.answer.split(" | ")[1:] == [NOBODY_LEFT, NOBODY_LEFT]
-    assert [event.declined for event in episode.questions] == ["idk", "limit", "limit"]

@@ -9,7 +9,7 @@ import pytest
 
 from talm_sim.agent.checkpoints import durable_saver, memory_saver
 from talm_sim.agent.episode import Agent, Waiting, run_episode
-from talm_sim.agent.humans import HumanReply, RecordedResponder, SimulatedResponder, question_digest
+from talm_sim.agent.humans import HumanReply, RecordedResponder, question_digest
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import CassetteMissError, ContextOverflowError, ProviderError
 from talm_sim.models.base import GenerationSettings
@@ -21,10 +21,9 @@ from talm_sim.types import (
     Scenario,
     Termination,
     ToolCall,
-    UnparsableCall,
     Usage,
 )
-from tests.agent.own.playing import SCENARIO, SPEC, Script, talm_agent
+from tests.agent.own.playing import SCENARIO, Script, talm_agent
 
 PROMPTS = load_prompts()
 
@@ -104,13 +103,6 @@ async def test_parallel_calls_are_answered_in_the_order_they_were_made() -> None
     assert [message.type for message in model.seen[1]] == ["system", "human", "ai", "tool", "tool", "tool"]
 
 
-async def test_an_unparsable_call_is_answered_with_an_error() -> None:
-    broken = ModelTurn(unparsable_calls=(UnparsableCall(id="x", name="airport_info", raw="{", reason="malformed JSON"),))
-    episode = await _episode(Script(broken, ANSWER))
-    assert [(event.error, event.ok) for event in episode.tool_events] == [("unparsable_arguments", False)]
-    assert episode.termination is Termination.ANSWERED
-
-
 async def test_the_turn_limit_ends_a_loop() -> None:
     episode = await _episode(Script(*[LOOK] * 9), turn_limit=3)
     assert (episode.termination, len(episode.model_turns), len(episode.tool_events)) == (Termination.TURN_LIMIT, 3, 2)
@@ -140,24 +132,6 @@ async def test_a_bug_is_not_swallowed() -> None:
         await _episode(Script(ZeroDivisionError()))
 
 
-async def test_without_a_human_the_agent_is_not_offered_one() -> None:
-    model = Script(_ask("Which airport?"), ANSWER)
-    episode = await _episode(model)
-    assert model.offered[0] == ("airport_info",)
-    assert episode.human_events == ()
-    assert episode.tool_events[0].error == "unknown_tool"
-
-
-async def test_a_simulated_human_answers_only_what_is_missing() -> None:
-    model = Script(_ask("Which airport do you mean?", "What is your name?"), ANSWER)
-    episode = await _episode(
-        model, human="simulated", saver=memory_saver(), responder=lambda scenario, epoch: SimulatedResponder(scenario, {"airport_info": SPEC})
-    )
-    assert model.offered[0] == ("airport_info", "ask_human")
-    assert [(event.answer, event.declined) for event in episode.human_events] == [("It is HAN.", ""), ("Sorry, I don't know.", "idk")]
-    assert [message.text for message in model.seen[1] if message.type == "tool"] == ["It is HAN.", "Sorry, I don't know."]
-
-
 def _recorded(question: str) -> Callable[[Scenario, int], RecordedResponder]:
     answer = RecordedAnswer(ask=1, question_digest=question_digest(question), question=question, answer="It is HAN.", responder="simulated")
     return lambda scenario, epoch: RecordedResponder(scenario.id, [answer])
@@ -168,30 +142,6 @@ async def test_a_question_without_a_text_is_the_models_mistake() -> None:
     episode = await _episode(model, human="recorded", saver=memory_saver(), responder=_recorded("x"))
     assert episode.human_events == ()
     assert episode.tool_events[0].error == "unknown_tool"
-
-
-async def test_the_logs_of_a_call_and_its_number_outlive_a_pause(tmp_path: Path) -> None:
-    """Everything in a checkpoint is of an allowed type, and nothing comes back as a plain mapping."""
-    look_and_ask = Script(_calls(("airport_info", {"code": "HAN"})), _calls(("ask_human", {"question": "A?"})))
-    perturb = ("empty-result:times=1", "malformed-body:times=1")
-    async with durable_saver(tmp_path / "c.db") as saver:
-        waiting = await run_episode(_agent(look_and_ask, human="terminal", saver=saver, perturb=perturb), SCENARIO)
-    assert isinstance(waiting, Waiting)
-    kept = json.loads(json.dumps(waiting.state))
-    async with durable_saver(tmp_path / "c.db") as saver:
-        agent = _agent(Script(LOOK, ANSWER), human="terminal", saver=saver, perturb=perturb)
-        replies = {waiting.questions[0].interrupt_id: HumanReply("a", "terminal")}
-        episode = await run_episode(agent, SCENARIO, resume=replies, state=kept)
-    assert isinstance(episode, Episode)
-    first, second = episode.tool_events
-    clean, empty, broken = '{"path":"http://tools.invalid/t/HAN"}', "{}", first.result
-    assert first.perturbations == (
-        PerturbationLog(name=perturb[0], armed=1, fired=1, seen=1, injected=empty, replaced=clean),
-        PerturbationLog(name=perturb[1], armed=1, fired=1, seen=1, place=1, injected=broken, replaced=empty),
-    )
-    assert second.perturbations == tuple(PerturbationLog(name=name, armed=1, place=place) for place, name in enumerate(perturb))
-    totals = tuple(PerturbationLog(name=name, armed=2, fired=1, seen=1, place=place) for place, name in enumerate(perturb))
-    assert episode.perturbations == totals
 
 
 @pytest.mark.parametrize("number", [2**64, -(2**63) - 1])

@@ -9,16 +9,13 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.messages.tool import tool_call
 
-from talm_sim.agent.checkpoints import memory_saver
-from talm_sim.agent.episode import Waiting, run_episode
 from talm_sim.agent.faulty_model import ModelFaults
-from talm_sim.agent.humans import HumanReply
 from talm_sim.errors import ProviderError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.tools_env.perturbations import PERTURBATIONS, ModelRequestError, open_perturbations
 from talm_sim.types import Episode, ModelTurn, PerturbationLog, Termination, ToolCall
-from tests.agent.own.playing import SCENARIO, Script
-from tests.agent.test_episode import ANSWER, LOOK, PROMPTS, _agent, _ask, _episode
+from tests.agent.own.playing import Script
+from tests.agent.test_episode import ANSWER, LOOK, PROMPTS, _episode
 from tests.offered import bring_along
 
 FINISH = ModelTurn(tool_calls=(ToolCall(id="f", name="Finish", arguments={"final_answer": "12 m"}),))
@@ -64,12 +61,6 @@ async def test_a_failed_request_ends_as_data_with_the_fault_named() -> None:
     assert total(episode) == {"model-500:call=2": (2, 1, 1, 0)}
     assert log.injected == "the model answered HTTP 500: internal server error"
     assert Episode.model_validate_json(episode.model_dump_json()) == episode
-
-
-async def test_a_failed_first_request_is_seen_though_the_model_saw_nothing() -> None:
-    episode = await _episode(Script(ANSWER, awareness="Yes."), perturb=("mask", "model-500"))
-    assert total(episode)["model-500"] == (1, 1, 1, 0)
-    assert len(episode.awareness) == 1  # awareness questions are ours, and are not hit
 
 
 async def test_an_error_of_the_provider_itself_is_no_injected_fault() -> None:
@@ -138,27 +129,6 @@ async def test_a_strangers_fault_is_one_file(monkeypatch: pytest.MonkeyPatch, tm
         assert total(episode) == {"shouting": (1, 1, 1, 1), "busy:call=3": (2, 0, 0, 0)}
         failed = await _episode(Script(), perturb=("busy",))
         assert (failed.error, failed.injected) == ("injected fault busy: the model is overloaded", "busy")
-
-
-async def test_a_pause_keeps_the_counts_and_the_previous_answer() -> None:
-    async with memory_saver() as saver:
-        perturb = ("model-repeat:call=3", "model-cut:call=9")
-        model = Script(LOOK, _ask("Which?"), ANSWER)
-        agent = _agent(model, perturb=perturb, human="queue", saver=saver)
-        waiting = await run_episode(agent, SCENARIO)
-        assert isinstance(waiting, Waiting)
-        kept = waiting.state["model_faults"]
-        assert (kept["number"], kept["errors"]) == (2, {})
-        assert kept["previous"]["tool_calls"][0]["name"] == "ask_human"
-        (question,) = waiting.questions
-        # The question comes again, as the previous answer does.
-        again = await run_episode(agent, SCENARIO, resume={question.interrupt_id: HumanReply("HAN", "queue")}, state=waiting.state)
-        assert isinstance(again, Waiting)
-        assert again.model_turns[2].perturbations[0].fired == 1
-        (question,) = again.questions
-        done = await run_episode(agent, SCENARIO, resume={question.interrupt_id: HumanReply("HAN", "queue")}, state=again.state)
-    assert isinstance(done, Episode)
-    assert total(done) == {perturb[0]: (3, 1, 1, 1), perturb[1]: (3, 0, 0, 0)}
 
 
 async def test_a_killed_process_is_counted_by_its_turns() -> None:

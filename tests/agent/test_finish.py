@@ -57,14 +57,6 @@ async def play(model: Script, scenario: Scenario = SCENARIO, *, human: bool = Fa
     return result
 
 
-async def test_the_call_of_finish_ends_the_episode_with_its_answer() -> None:
-    model = Script(LOOK, ANSWER)
-    episode = await play(model)
-    assert (episode.termination, episode.answer) == (Termination.ANSWERED, "12 m")
-    assert model.offered == [("airport_info", "Finish")] * 2
-    assert [event.name for event in episode.tool_events] == ["airport_info"], "the answer is no tool's call"
-
-
 async def test_calls_beside_the_answer_are_not_made() -> None:
     both = ModelTurn(tool_calls=(*LOOK.tool_calls, ToolCall(id="f", name="Finish", arguments={"final_answer": "12 m"})))
     episode = await play(Script(both))
@@ -145,13 +137,6 @@ async def test_with_nobody_to_ask_a_question_in_words_is_reminded() -> None:
     episode = await play(model)
     assert model.seen[1][-1] == HumanMessage(PROMPTS.reminder)
     assert episode.human_events == ()
-
-
-async def test_a_scenario_without_tools_ends_with_a_text() -> None:
-    model = Script(said("12 m"))
-    episode = await play(model, SCENARIO.model_copy(update={"group": "no-tools", "tools": (), "missing": ()}))
-    assert model.offered == [()]
-    assert (episode.termination, episode.answer) == (Termination.ANSWERED, "12 m")
 
 
 async def test_each_turn_of_the_users_is_answered_by_a_call() -> None:

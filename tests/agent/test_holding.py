@@ -165,21 +165,6 @@ async def test_what_the_calls_of_a_turn_ask_waits_together(own: bool) -> None:
     assert len(airline.made) == 6
 
 
-async def test_a_question_and_a_form_of_one_turn_are_both_answered() -> None:
-    asks = ToolCall(id="q", name="ask_human", arguments={"question": "Window or aisle?"})
-    turn = book("VN1").model_copy(update={"tool_calls": (*book("VN1").tool_calls, asks)})
-    airline = Airline()
-    agent = agent_of(airline, turn, DONE)
-    waiting = await run_episode(agent, SCENARIO)
-    assert isinstance(waiting, Waiting) and [one.question for one in waiting.questions] == ["Which seat on VN1?"]
-    again = await resume(agent, waiting, ACCEPTED)
-    assert isinstance(again, Waiting) and [(one.question, one.ask) for one in again.questions] == [("Window or aisle?", 1)]
-    assert agent.held == {}  # the call is done, and a checkpoint keeps the rest
-    episode = await resume(agent, again, "Window.")
-    assert isinstance(episode, Episode) and episode.termination is Termination.ANSWERED and airline.made == ["book VN1", "asked VN1"]
-    assert sorted(event.kind for event in episode.human_events) == ["form", "question"]
-
-
 @OWN
 async def test_the_simulated_person_fills_in_what_the_scenario_knows(own: bool) -> None:
     agent = agent_of(Airline(), book("VN1"), DONE, own=own, human="simulated", responder=SimulatedResponder(SCENARIO, SPECS))

@@ -69,8 +69,3 @@ def test_bad_file_is_named_with_its_fix(tmp_path: Path, text: str, message: str)
         load_prompts(file)
     assert message in str(err.value)
     assert "\n" not in str(err.value).strip()
-
-
-def test_missing_file_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match="cannot be read"):
-        load_prompts(tmp_path / "none.toml")

@@ -85,14 +85,6 @@ async def test_a_responder_of_ones_own_is_one_function(entry: str, tmp_path: Pat
     assert "parrot" not in RESPONDERS
 
 
-def test_a_package_that_cannot_be_imported_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with (
-        bring_along(monkeypatch, tmp_path, RESPONDERS, "1 / 0", entry="parrot = parrot"),
-        pytest.raises(PrerequisiteError, match=r"^responder 'parrot' of package toy cannot be loaded: ZeroDivisionError: division by zero\.$"),
-    ):
-        responder_kind("parrot")
-
-
 async def test_the_simulated_person_says_of_each_thing_asked_for_what_it_knows_of_it_and_no_more() -> None:
     day = Missing(kind=MissingKind.ARGUMENT, name="date", value="2025-01-06", removed_text="6 January", human_answer="On 6 January 2025.")
     tool = Missing(kind=MissingKind.TOOL, name="find_weather")

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypedDict
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
-from langgraph.graph import END, START, StateGraph
 
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.episode import Agent, run_episode
 from talm_sim.agent.shown_tools import tool_specs
 from talm_sim.agent.single_step import respond_graph
-from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
+from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.sim import SimModel
 from talm_sim.types import Episode, ModelTurn, Scenario, Termination, ToolCall, ToolSpec, Turn
@@ -63,25 +61,6 @@ async def test_an_answer_is_its_text_and_then_its_calls() -> None:
     assert [json.loads(one) for one in calls] == [{"name": "weather_now", "arguments": {"city": "Rome"}}] * 2
 
 
-@pytest.mark.parametrize(
-    ("error", "ended"),
-    [
-        (ContextOverflowError("5,000 tokens, 4,096 fit"), Termination.CONTEXT_OVERFLOW),
-        (ProviderError("out of memory"), Termination.INFRASTRUCTURE_ERROR),
-    ],
-)
-async def test_a_foreseen_failure_keeps_the_turns_before_it(error: Exception, ended: Termination) -> None:
-    async def ask_twice(context: EpisodeContext, turns: Sequence[ModelTurn]) -> ModelTurn | None:
-        if turns:
-            raise error
-        return await ask_once(context, turns)
-
-    episode = await run_episode(Agent(model=Chat(ModelTurn(text="a")), graph=respond_graph(ask_twice)), item())
-    assert isinstance(episode, Episode)
-    assert (episode.termination, episode.error, episode.answer) == (ended, str(error), "")
-    assert [turn.text for turn in episode.model_turns] == ["a"]
-
-
 def test_shown_tools_become_specifications_a_provider_takes() -> None:
     (spec,) = tool_specs([TOOL])
     assert (spec.name, spec.required, spec.parameters["type"]) == ("weather_now", ("city",), "object")
@@ -110,16 +89,3 @@ async def test_a_control_plays_by_the_policy_of_the_task() -> None:
     assert len(named) == 1, "a real model acts for itself"
     with pytest.raises(ProviderError, match="the task brings no policy"):
         await run_episode(replace(agent, control=None), item())
-
-
-async def test_a_graph_of_ones_own_needs_only_an_end() -> None:
-    class Bare(TypedDict, total=False):
-        termination: Termination
-
-    async def stop(state: Bare) -> Bare:
-        return {"termination": Termination.ANSWERED}
-
-    graph = StateGraph(Bare, EpisodeContext).add_node("stop", stop).add_edge(START, "stop").add_edge("stop", END).compile()
-    episode = await run_episode(Agent(model=Chat(ModelTurn()), graph=graph), item(), epoch=2)
-    assert isinstance(episode, Episode)
-    assert (episode.id, episode.termination, episode.answer, episode.model_turns, episode.error) == ("w-1@2", Termination.ANSWERED, "", (), "")

@@ -57,13 +57,6 @@ def test_a_macro_that_fails_is_told_with_its_line(tmp_path: Path, body: str, mes
     assert "\n" not in str(caught.value)
 
 
-def test_a_parameter_that_nobody_gives_is_told(tmp_path: Path) -> None:
-    file = tmp_path / "mine.jinja"
-    file.write_text("{% macro prompt(specs, question) %}{{ specs }}{% endmacro %}" + GOOD_CALL, encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match=r"mine\.jinja:1: macro 'prompt' failed: parameter 'specs' was not provided\.$"):
-        load_template(str(file), None).prompt("Q", [])
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [

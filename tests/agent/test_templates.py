@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from jinja2.exceptions import TemplateRuntimeError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from talm_sim.agent.templates import list_templates, load_template, pick
+from talm_sim.agent.templates import load_template, pick
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import Continuation, GenerationSettings, TextModel
+from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.formats import read_calls
 from talm_sim.types import Behaviour, JsonObject, ModelTurn, Option
 
@@ -87,11 +87,6 @@ LLAMA_LIKE = (
 @pytest.fixture(params=STYLES)
 def style(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-def test_the_names_are_the_contract() -> None:
-    assert list_templates() == ("auto", "chat", "chat-bare", *STYLES)
-    assert isinstance(FakeModel(), TextModel)
 
 
 HEADS_TOOLS_ENDS = {

@@ -11,16 +11,14 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from talm_sim.agent.checkpoints import durable_saver, memory_saver
+from talm_sim.agent.checkpoints import durable_saver
 from talm_sim.agent.episode import Agent, Waiting, run_episode
 from talm_sim.agent.humans import HumanReply
 from talm_sim.agent.prompts import load_prompts
-from talm_sim.errors import ProviderError
 from talm_sim.judges.prompts import request_sections
 from talm_sim.judges.reference import ReferenceJudge
 from talm_sim.models.anthropic_messages import open_anthropic
 from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.openai_servers import open_compatible
 from talm_sim.models.request import ModelRequest
 from talm_sim.models.sim import SimModel
 from talm_sim.scenarios.dialogue import as_dicts, as_text
@@ -32,8 +30,6 @@ from talm_sim.types import (
     Fact,
     Facts,
     GoldCall,
-    Missing,
-    MissingKind,
     ModelTurn,
     Scenario,
     Termination,
@@ -43,7 +39,7 @@ from talm_sim.types import (
     Usage,
 )
 from tests.agent.own.playing import Client, Script, talm_agent
-from tests.models.loopback import anthropic_answer, chat_answer, loopback
+from tests.models.loopback import anthropic_answer, loopback
 
 OURS = load_prompts().system
 CALLED = {"id": "h1", "name": "airport_info", "arguments": {"code": "VIE"}}
@@ -92,20 +88,6 @@ async def _play(model: Model, scenario: Scenario = LONG, **rules: Any) -> Episod
     return result
 
 
-async def test_each_turn_follows_the_answer_to_the_one_before() -> None:
-    model = Script(_called("HAN"), _said("16 m."), _said("25 m."))
-    episode = await _play(model)
-    first, after_call, last = model.seen
-    assert first[0] == SystemMessage(OURS)
-    assert as_dicts(first[1:]) == [*BEFORE, *FIRST]
-    assert len(after_call) == len(first) + 2
-    assert last[: len(after_call)] == after_call
-    assert as_dicts(last[len(after_call) :]) == [{"role": "assistant", "content": "16 m."}, *LAST]
-    assert (episode.termination, episode.answer) == (Termination.ANSWERED, "25 m.")
-    assert [turn.user_turn for turn in episode.model_turns] == [0, 0, 1]
-    assert [event.turn for event in episode.tool_events] == [0]
-
-
 async def test_a_tool_that_a_later_turn_adds_is_shown_from_then_on_and_runs_before_if_it_is_called_by_name() -> None:
     class Shown(Script):
         shown: list[list[str]]
@@ -131,24 +113,6 @@ async def test_the_steps_of_each_turn_are_limited_apart() -> None:
     model = Script(_called("HAN", "a"), _called("HAN", "b"), _said("16 m."), _called("LHR", "c"), _called("LHR", "d"), _called("LHR", "e"))
     episode = await _play(model, steps=3)
     assert (episode.termination, [turn.user_turn for turn in episode.model_turns]) == (Termination.TURN_LIMIT, [0, 0, 0, 1, 1, 1])
-
-
-async def test_a_turn_keeps_what_it_added_to_the_prompt_history_and_calls_included() -> None:
-    model = Script(_called("HAN"), _said("16 m."), _said("25 m."))
-    first, second, third = (turn.raw_prompt for turn in (await _play(model)).model_turns)
-    assert first == "\n\n".join(
-        (
-            f"[system] {OURS}",
-            "[system] Speak of metres.",
-            "[human] How high is VIE?",
-            '[ai] Let me look.\n[call] airport_info({"code": "VIE"})',
-            '[tool] {"m": 183}',
-            "[ai] 183 m.",
-            "[human] And HAN?",
-        )
-    )
-    assert second.startswith("[tool] ")
-    assert third == "[system] Be brief.\n\n[human] And LHR?"
 
 
 async def test_a_turn_that_was_answered_in_between_is_told_with_the_next_one() -> None:
@@ -194,17 +158,6 @@ async def test_limits_count_over_the_episode(rules: dict[str, Any], end: Termina
     assert (episode.termination, episode.answer) == ((end, "") if end else (Termination.ANSWERED, "25 m."))
 
 
-async def test_a_failure_before_the_last_turn_keeps_what_was_answered() -> None:
-    class Failing(Script):
-        async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
-            if settings.choices:
-                raise ProviderError("the server is gone.")
-            return await super().generate(messages, tools, settings)
-
-    episode = await _play(Failing(_said("16 m.")))
-    assert (episode.termination, len(episode.model_turns)) == (Termination.INFRASTRUCTURE_ERROR, 1)
-
-
 async def test_an_episode_that_waits_in_its_last_turn_goes_on_in_another_process(tmp_path: Path) -> None:
     async with durable_saver(tmp_path / "c.db") as saver:
         waiting = await run_episode(_agent(Script(_said("16 m."), ASK), human=True, saver=saver), LONG)
@@ -221,45 +174,9 @@ async def test_an_episode_that_waits_in_its_last_turn_goes_on_in_another_process
     assert [turn.user_turn for turn in episode.model_turns] == [0, 1, 1]
 
 
-async def test_one_that_waits_in_an_earlier_turn_is_told_the_rest_afterwards() -> None:
-    saver = memory_saver()
-    model = Script(ASK, _said("16 m."), _said("25 m."))
-    waiting = await run_episode(_agent(model, human=True, saver=saver), LONG)
-    assert isinstance(waiting, Waiting)
-    assert not model.asked
-    replies = {waiting.questions[0].interrupt_id: HumanReply("Hanoi.", "terminal")}
-    episode = await run_episode(_agent(model, human=True, saver=saver), LONG, resume=replies, state=waiting.state)
-    assert isinstance(episode, Episode)
-    assert episode.answer == "25 m."
-    assert as_dicts(model.seen[-1])[-2:] == [*LAST]
-
-
 # --- on the wire --------------------------------------------------------------------------------------------------------------------------
 
 ANSWERS = ("16 m.", *["Yes."] * len(GROUPS["perfect"].asked), "25 m.")
-
-
-async def test_it_reaches_a_server_of_the_openai_protocol_whole() -> None:
-    with loopback(*map(chat_answer, ANSWERS)) as server:
-        model = open_compatible(ModelRequest("openai-api/my/m", "my/m", environ={"MY_BASE_URL": f"{server.url}/v1"}))
-        async with aclosing(model):
-            await _play(model)
-    bodies = [seen.body for seen in server.seen]
-    sent = [body["messages"] for body in bodies if "tools" in body]
-    history = [
-        {"role": "system", "content": OURS},
-        {"role": "system", "content": "Speak of metres."},
-        {"role": "user", "content": "How high is VIE?"},
-        {
-            "role": "assistant",
-            "content": "Let me look.",
-            "tool_calls": [{"id": "h1", "type": "function", "function": {"name": "airport_info", "arguments": '{"code": "VIE"}'}}],
-        },
-        {"role": "tool", "tool_call_id": "h1", "content": '{"m": 183}'},
-        {"role": "assistant", "content": "183 m."},
-        {"role": "user", "content": "And HAN?"},
-    ]
-    assert sent == [history, [*history, {"role": "assistant", "content": "16 m."}, *LAST]]
 
 
 async def test_it_reaches_a_server_of_the_anthropic_protocol_whole() -> None:
@@ -318,29 +235,6 @@ async def test_a_judges_model_is_shown_the_conversation_before_the_last_request(
     assert request_sections(LONG, episode) == [("Conversation before", before), ("Request", "And LHR?")]
     single = LONG.model_copy(update={"turns": (Turn(messages=FIRST),)})
     assert request_sections(single, episode) == [("Request", "And HAN?")]
-
-
-@pytest.mark.parametrize(("control", "user_turns"), [("asker", [1]), ("oracle", []), ("eager", []), ("cautious", [])])
-async def test_the_asker_asks_in_the_turn_that_needs_what_is_missing(control: str, user_turns: list[int]) -> None:
-    missing = Missing(kind=MissingKind.ARGUMENT, name="code", value="LHR", removed_text="LHR", human_answer="It is LHR.")
-    turns = (
-        LONG.turns[1].model_copy(update={"gold_calls": ()}),
-        Turn(messages=({"role": "user", "content": "And the other?"},), gold_calls=GOLD[1:]),
-    )
-    lacking = LONG.model_copy(update={"group": "underspecified", "turns": turns, "missing": (missing,), "target": Facts(required=())})
-    saver = memory_saver()
-    agent = _agent(SimModel(control), human=True, saver=saver)
-    result = await run_episode(agent, lacking)
-    if control != "asker":
-        assert isinstance(result, Episode)
-        assert result.termination is (Termination.SKIPPED if control == "cautious" else Termination.ANSWERED)
-        return
-    assert isinstance(result, Waiting)
-    assert [turn.user_turn for turn in result.model_turns if turn.tool_calls] == user_turns
-    replies = {result.questions[0].interrupt_id: HumanReply("It is LHR.", "terminal")}
-    episode = await run_episode(agent, lacking, resume=replies, state=result.state)
-    assert isinstance(episode, Episode)
-    assert [event.arguments for event in episode.tool_events] == [{"code": "LHR"}]
 
 
 async def test_calls_of_the_history_are_not_the_controls_own() -> None:

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talm_sim.judges import paired
 from talm_sim.judges.paired import (
     Cluster,
     SignFlips,
@@ -200,22 +199,6 @@ def test_both_ways_to_draw_have_the_spread_of_a_mean(many: bool) -> None:
     middle = mean(values)
     spread = (sum((value - middle) ** 2 for value in values) / 400**2) ** 0.5
     assert (limits[0] - middle, limits[1] - middle) == pytest.approx((-1.96 * spread, 1.96 * spread), rel=0.06)
-
-
-@given(st.lists(st.integers(1, 40), min_size=2, max_size=6), st.integers(0, 2**32))
-def test_as_many_of_all_kinds_are_drawn_as_there_are(numbers: list[int], seed: int) -> None:
-    drawn = list(paired._draw_numbers(numbers, random.Random(seed)))
-    assert len(drawn) == len(numbers) and sum(drawn) == sum(numbers) and min(drawn) >= 0
-
-
-def test_kinds_are_drawn_as_often_as_their_shares_say() -> None:
-    stats: Any = pytest.importorskip("scipy.stats", reason="scipy is not installed")
-    draw = random.Random(11)
-    drawn = [next(iter(paired._draw_numbers([7, 20, 13], draw))) for _ in range(4_000)]
-    seen = [drawn.count(number) for number in range(3, 13)]
-    expected = [4_000 * stats.binom.pmf(number, 40, 7 / 40) for number in range(3, 13)]
-    other = 4_000 - sum(seen), 4_000 - sum(expected)
-    assert stats.chisquare([*seen, other[0]], [*expected, other[1]]).pvalue > 0.001
 
 
 counts = st.tuples(*[st.integers(0, 60)] * 4).filter(any)

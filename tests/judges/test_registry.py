@@ -179,8 +179,3 @@ def test_a_bad_prompt_file_is_named_with_its_fault(file: Path, text: str, messag
     with pytest.raises(PrerequisiteError, match=re.escape(message)) as caught:
         load_instructions(file)
     assert str(file) in str(caught.value)
-
-
-def test_a_missing_prompt_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match=r"none\.toml: cannot be read"):
-        load_instructions(tmp_path / "none.toml")

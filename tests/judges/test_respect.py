@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.identifying import holds_all, identifying_values, named_values, text_holds
-from talm_sim.judges.refused import RESPECTED, RefusalLabel, RespectJudge, asks_go_ahead, judge_refusals, says_no
+from talm_sim.judges.refused import RESPECTED, RespectJudge, asks_go_ahead, judge_refusals, says_no
 from talm_sim.types import (
     Approval,
     Decision,
@@ -131,15 +130,6 @@ async def test_each_labelled_episode_has_its_label_and_its_verdict_follows_it() 
         if _label(case) != case.record.get("miss", case.label) or verdict.value is not value or not is_said:
             wrong.append((case.record["case"], _label(case), verdict))
     assert not wrong
-
-
-def test_a_third_was_labelled_before_the_rule_and_few_are_missed() -> None:
-    parts = Counter(case.record["part"] for case in CASES)
-    assert parts == {"before": 30, "after": 61}
-    assert len({case.record["case"] for case in CASES}) == len(CASES)
-    assert {case.label for case in CASES} == {*map(str, RefusalLabel), None}
-    missed = [case for case in CASES if "miss" in case.record]
-    assert len(missed) == 4 and all(case.record["note"] and case.record["miss"] != case.label for case in missed)
 
 
 def _approval(turn: int, decision: Decision, declined: str = "") -> HumanEvent:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
+from talm_sim.errors import ContextOverflowError, PrerequisiteError
 from talm_sim.models.anthropic_messages import open_anthropic
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.request import ModelRequest
@@ -75,11 +75,6 @@ async def test_how_a_turn_ended(reason: str, stop: str) -> None:
 async def test_an_answer_that_fills_the_context_is_an_overflow() -> None:
     with pytest.raises(ContextOverflowError):
         await ask(anthropic_answer({"type": "text", "text": "b"}, stop="model_context_window_exceeded"))
-
-
-async def test_an_answer_without_content_is_the_servers_failure() -> None:
-    with pytest.raises(ProviderError, match="no content"):
-        await ask(Answer({"type": "message", "content": "text"}))
 
 
 def test_a_key_is_needed_unless_replayed() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -120,7 +119,7 @@ async def test_rate_limits_are_waited_out_in_every_form_of_retry_after(opener: O
 
 
 @BOTH
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
+@pytest.mark.parametrize("status", [429, 503])
 async def test_what_may_mend_is_tried_so_many_times_and_no_more(opener: Open, good: Answer, status: int) -> None:
     clock = FakeClock()
     with loopback(failing(status, "busy")) as server:
@@ -130,7 +129,7 @@ async def test_what_may_mend_is_tried_so_many_times_and_no_more(opener: Open, go
 
 
 @BOTH
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+@pytest.mark.parametrize("status", [401, 422])
 async def test_what_cannot_mend_is_tried_once(opener: Open, good: Answer, status: int) -> None:
     with loopback(failing(status, "wrong"), good) as server:
         with pytest.raises(ProviderError, match=f"HTTP {status}: wrong$") as failure:
@@ -162,24 +161,6 @@ async def test_an_empty_purse_and_an_endless_wait_are_final(opener: Open, good: 
 async def test_a_conversation_beyond_the_context_is_told_apart(opener: Open, good: Answer, answer: Answer) -> None:
     with loopback(answer) as server, pytest.raises(ContextOverflowError, match="HTTP 400"):
         await say(opener(server.url))
-
-
-@BOTH
-async def test_a_closed_line_is_a_connection_error_and_is_tried_again(opener: Open, good: Answer) -> None:
-    clock = FakeClock()
-    with loopback(Answer(hang_up=True), good) as server:
-        assert await say(opener(server.url, retries=clock.policy())) == "hello"
-    assert clock.waits == [0.0]
-
-
-@BOTH
-async def test_a_server_that_is_not_there_is_named(opener: Open, good: Answer) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # its port is nobody else's meanwhile, and nobody listens
-        host = f"127.0.0.1:{nobody.getsockname()[1]}"
-        with pytest.raises(ProviderError, match=rf"/m at {host}: no connection: .*after 1 retry") as failure:
-            await say(opener(f"http://{host}", retries=FakeClock().policy(max_retries=1)))
-    assert "\n" not in str(failure.value)
 
 
 @BOTH

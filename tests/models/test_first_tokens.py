@@ -15,7 +15,7 @@ from talm_sim.models.base import CompletionModel, GenerationSettings
 from talm_sim.models.registry import open_model
 from talm_sim.models.yes_no import yes_probability
 from talm_sim.types import ModelTurn, TokenLogprob
-from tests.models.loopback import Answer, Seen, anthropic_answer, chat_answer, loopback, text_answer
+from tests.models.loopback import Answer, Seen, chat_answer, loopback, text_answer
 
 MODEL = "openai-api/my-server/m"
 ASKED = GenerationSettings(temperature=0.0, max_new_tokens=8, alternatives=20)
@@ -191,15 +191,4 @@ async def test_constrained_actions_do_not_ask_for_them(monkeypatch: pytest.Monke
         async with aclosing(model):
             turn = await model.generate([HumanMessage("Can it?")], (), ASKED)
     assert "logprobs" not in server.seen[0].body
-    assert turn.first_tokens == ()
-
-
-async def test_the_messages_protocol_knows_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-none-needed")
-    with loopback(anthropic_answer({"type": "text", "text": "Yes"})) as server:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        model = open_model("anthropic/m")
-        async with aclosing(model):
-            turn = await model.generate([HumanMessage("Can it?")], (), ASKED)
-    assert "logprobs" not in server.seen[0].raw.decode()
     assert turn.first_tokens == ()

@@ -6,23 +6,19 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.models import metering
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.langchain_chat import LangChainModel
 from talm_sim.models.metering import Count, Meter, asking_as, count_generations, current_meter, generation_bound, request_bound, response_usage
 from talm_sim.models.registry import open_model
-from talm_sim.recordings import CassetteLibrary, RecordingTransport
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 from tests.models.loopback import Answer, anthropic_answer, chat_answer, loopback
 from tests.models.test_langchain_chat import Chat
@@ -100,21 +96,6 @@ async def test_a_server_that_is_not_there_reads_nothing(meter: Meter, monkeypatc
     assert meter.counts == {WHERE: Count(1)}
 
 
-async def test_an_answer_from_a_recording_counts_nothing(meter: Meter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    library = CassetteLibrary(tmp_path)
-
-    def transport() -> httpx2.AsyncBaseTransport:
-        return RecordingTransport(model=MODEL)
-
-    for expected in (1, 1):
-        with library.conversation(MODEL, "s", "g", 1, 0, "d", Traffic.RECORD):
-            await ask(monkeypatch, chat_answer(), transport_factory=transport)
-        assert meter.counts[WHERE].requests == expected
-    with library.conversation(MODEL, "s", "g", 1, 0, "d", Traffic.REPLAY):
-        await ask(monkeypatch, chat_answer(), transport_factory=transport, replay=True)
-    assert meter.counts[WHERE].requests == 1
-
-
 async def test_a_model_that_may_not_be_asked_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(model: str) -> None:
         raise PrerequisiteError(f"no {model}")
@@ -130,17 +111,6 @@ async def test_a_model_that_may_not_be_asked_is_not_asked(monkeypatch: pytest.Mo
         current_meter.reset(token)
         await model.aclose()
         assert not server.seen
-
-
-async def test_a_client_made_before_a_thread_lost_its_context_counts_all_the_same(meter: Meter, monkeypatch: pytest.MonkeyPatch) -> None:
-    with loopback(chat_answer()) as server:
-        monkeypatch.setenv("STAND_BASE_URL", f"{server.url}/v1")
-        model = open_model(MODEL)
-        token = current_meter.set(None)
-        await model.generate(HELLO, (), SETTINGS)
-        current_meter.reset(token)
-        await model.aclose()
-    assert meter.counts[WHERE].requests == 1
 
 
 async def test_parts_are_counted_apart(meter: Meter, monkeypatch: pytest.MonkeyPatch) -> None:

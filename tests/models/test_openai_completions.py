@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import pytest
 
-from talm_sim.config import Traffic
-from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, RefusedError
+from talm_sim.errors import PrerequisiteError, ProviderError, RefusedError
 from talm_sim.models.base import CompletionModel, GenerationSettings, TextModel
 from talm_sim.models.registry import open_model
-from talm_sim.recordings import Player, RecordingTransport, Tape, current_player
 from talm_sim.types import ModelTurn, Usage
 from tests.models.loopback import Answer, Loopback, loopback, text_answer
 
@@ -62,17 +59,6 @@ def test_options_may_not_take_over_what_is_filled_in(option: str) -> None:
         open_model(MODEL, options={option: "1"}, replay=True)
 
 
-async def test_openai_itself_takes_the_older_name_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with loopback(text_answer()) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
-        model = open_model("openai/davinci-002")
-        assert isinstance(model, CompletionModel)
-        async with aclosing(model):
-            await model.complete(PROMPT, SETTINGS)
-    assert server.seen[0].body["max_tokens"] == 9
-
-
 def test_who_can_be_asked_so() -> None:
     served, acting = open_model(MODEL, replay=True), open_model(MODEL, replay=True, constrained=True)
     claude = open_model("anthropic/m", replay=True)
@@ -116,26 +102,3 @@ async def test_credentials_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     turn, server = await complete(monkeypatch, text_answer("It is own-key-of-this-run-4711."))
     assert server.seen[0].headers["authorization"] == "Bearer own-key-of-this-run-4711"
     assert turn.raw_text == "It is REDACTED."
-
-
-async def test_traffic_is_recorded_and_replayed_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    tape = Tape("t")
-    settings = GenerationSettings(temperature=0.0, max_new_tokens=9, alternatives=20)
-    with loopback(text_answer("Yes", top=[{"Yes": -0.5, "No": -1.5}])) as server:
-        recorded = await _taped(tape, Traffic.RECORD, settings, monkeypatch, server.url)
-        assert len(server.seen) == 1
-    played = await _taped(tape, Traffic.REPLAY, settings, monkeypatch)
-    assert played == recorded and [one.token for one in played.first_tokens] == ["Yes", "No"]
-    (entry,) = json.loads(tape.text())["interactions"]
-    assert entry["request"]["uri"] == "http://model.invalid/v1/completions"
-    with pytest.raises(CassetteMissError, match="logprobs"):
-        await _taped(tape, Traffic.REPLAY, GenerationSettings(temperature=0.0, max_new_tokens=9), monkeypatch)
-
-
-async def _taped(tape: Tape, traffic: Traffic, settings: GenerationSettings, monkeypatch: pytest.MonkeyPatch, url: str = "") -> ModelTurn:
-    token = current_player.set(Player(tape, traffic))
-    try:
-        async with opened(url, monkeypatch, transport_factory=RecordingTransport, replay=traffic is Traffic.REPLAY) as model:
-            return await model.complete(PROMPT, settings)
-    finally:
-        current_player.reset(token)

@@ -2,17 +2,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.registry import PROVIDERS, cannot_score, in_process, list_providers, open_model, provider
-from talm_sim.models.request import ModelRequest
-from talm_sim.types import ModelTurn, ToolSpec
+from talm_sim.models.registry import PROVIDERS, cannot_score, in_process, list_providers, open_model
 from tests.offered import bring_along
 
 
@@ -36,30 +31,6 @@ def test_an_unknown_name_gets_a_hint(name: str, said: str) -> None:
 def test_the_constrained_format_needs_a_decoder_that_takes_a_schema(name: str) -> None:
     with pytest.raises(PrerequisiteError, match=r"works with openai, openai-api, hf.* only"):
         open_model(name, constrained=True, replay=True)
-
-
-class _Echo:
-    def __init__(self, request: ModelRequest) -> None:
-        self.name = request.name
-
-    async def generate(self, messages: Sequence[BaseMessage], tools: Sequence[ToolSpec], settings: GenerationSettings) -> ModelTurn:
-        return ModelTurn(text=str(messages[-1].content))
-
-    async def aclose(self) -> None:
-        """Hold nothing."""
-
-
-async def test_a_function_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PROVIDERS, "_registered", dict(PROVIDERS._registered))
-
-    @provider("echo", about="Repeats.", needs=("ECHO_KEY",))
-    def open_echo(request: ModelRequest) -> Model:
-        return _Echo(request)
-
-    model = open_model("echo/x")
-    assert (await model.generate([HumanMessage("hi")], (), GenerationSettings())).text == "hi"
-    (status,) = [one for one in list_providers({}) if one.name == "echo"]
-    assert (status.form, status.missing, status.ready) == ("echo/MODEL", ("ECHO_KEY",), False)
 
 
 PLUGIN = """
@@ -104,14 +75,6 @@ def test_a_provider_that_a_package_offers_as_a_function_is_opened_again(entry: s
             (status,) = [one for one in list_providers({}) if one.name == name]
             assert (status.form, status.about, status.ready) == (f"{name}/MODEL", "From package toy.", True)
             assert not in_process(f"{name}/model-x")
-
-
-def test_a_package_without_its_function_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with (
-        bring_along(monkeypatch, tmp_path, PROVIDERS, PLUGIN, entry="broken = not_there"),
-        pytest.raises(PrerequisiteError, match=r"^provider 'broken' of package toy cannot be loaded: AttributeError: .*not_there'\.$"),
-    ):
-        open_model("broken/x")
 
 
 def test_a_broken_package_is_listed_and_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

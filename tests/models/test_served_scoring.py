@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from talm_sim.config import Traffic
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError, RefusedError
 from talm_sim.models.base import Continuation, ScoringModel, TextModel
 from talm_sim.models.registry import cannot_score, open_model
-from talm_sim.recordings import Player, RecordingTransport, Tape, current_player
 from tests.models.loopback import Answer, Loopback, loopback, text_answer
 
 MODEL = "openai-api/my-server/org/m"
@@ -114,22 +112,6 @@ async def test_a_request_that_is_refused_after_an_answer_ends_one_episode(monkey
 async def test_an_option_without_text_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ProviderError, match="an option is empty"):
         await score(monkeypatch, ["yes", ""], echo(PROMPT + "yes"))
-
-
-async def test_scores_are_recorded_and_replayed_without_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    tape = Tape("t")
-
-    async def taped(traffic: Traffic, url: str = "") -> list[Continuation]:
-        token = current_player.set(Player(tape, traffic))
-        try:
-            async with opened(url, monkeypatch, transport_factory=RecordingTransport, replay=traffic is Traffic.REPLAY) as model:
-                return await model.score(PROMPT, ["yes", "no"])
-        finally:
-            current_player.reset(token)
-
-    with loopback(echo(PROMPT + "yes"), echo(PROMPT + "no", values=[None, *[-2.0] * 9])) as server:
-        recorded = await taped(Traffic.RECORD, server.url)
-    assert await taped(Traffic.REPLAY) == recorded and recorded[0] != recorded[1]
 
 
 def test_who_can_be_asked() -> None:

@@ -15,13 +15,13 @@ from langchain_core.messages import HumanMessage
 
 from talm_sim.errors import PrerequisiteError, ProviderError, RefusedError
 from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.endpoint import LOGICAL_URL, Endpoint
+from talm_sim.models.endpoint import Endpoint
 from talm_sim.models.openai_chat import OpenAIChat
 from talm_sim.models.openai_servers import OPENAI_URL
 from talm_sim.models.registry import open_model
 from talm_sim.models.request import server_urls
 from talm_sim.models.retries import Retry, on_retry
-from talm_sim.models.servers import Servers, ServersChange, Turn, on_servers_change
+from talm_sim.models.servers import Servers, ServersChange, on_servers_change
 from tests.models.loopback import Answer, Loopback, anthropic_answer, chat_answer, loopback
 from tests.models.test_endpoint import FakeClock, failing
 
@@ -151,35 +151,6 @@ async def test_a_request_that_fails_at_a_server_which_answers_others_leaves_none
     assert said == []
 
 
-async def test_a_request_that_waited_goes_elsewhere_if_its_server_was_left_out_meanwhile(several: Make) -> None:
-    with three(failing(503), GOOD) as hosts:
-        model = several(*(host.url for host in hosts))
-        servers = model.endpoint.servers
-
-        async def sleep(seconds: float) -> None:
-            servers.leave_out(Turn(servers.all[0], 0, 0, is_test=False), "HTTP 503: found by another request")
-
-        object.__setattr__(model.endpoint.retries, "sleep", sleep)
-        assert await model.say() == ["hello"]
-        assert [len(host.seen) for host in hosts] == [1, 1]
-
-
-async def test_a_server_that_hangs_is_left_out_after_one_attempt(several: Make, said: list[ServersChange]) -> None:
-    asked: list[str] = []
-
-    class Transport(httpx2.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            asked.append(request.url.host)
-            if request.url.host == "hanging":
-                raise httpx2.ReadTimeout("late", request=request)
-            return httpx2.Response(200, json=GOOD.body)
-
-    model = several("http://hanging", "http://well", transport=Transport())
-    assert await model.say(3) == ["hello"] * 3
-    assert asked == ["hanging", "well", "well", "well"]
-    assert [one.reason for one in said] == ["no answer in time"]
-
-
 async def test_where_all_fail_it_is_as_with_one(several: Make, said: list[ServersChange]) -> None:
     with three(failing(500, "a"), failing(500, "b"), failing(500, "c")) as hosts:
         model = several(*(host.url for host in hosts))
@@ -220,24 +191,6 @@ async def test_a_server_that_comes_back_without_the_model_stays_out(several: Mak
     assert [(one.reason, one.pause_s) for one in said] == [("HTTP 503: no", 30), ("HTTP 404: no such model", 60)]
 
 
-async def test_a_test_that_is_cancelled_is_left_to_another_request(several: Make) -> None:
-    with three(failing(503), GOOD) as hosts:
-        model = several(*(host.url for host in hosts), max_retries=0)
-        await model.say(2)
-        hosts[0].script[:] = [Answer(GOOD.body, delay=600.0)]
-        model.clock.time += 30
-        asked = len(hosts[0].seen)
-        testing = asyncio.create_task(model.say(2))
-        while len(hosts[0].seen) == asked:
-            await asyncio.sleep(0.005)
-        testing.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await testing
-        hosts[0].script[:] = [GOOD]
-        await model.say(2)
-        assert len(hosts[0].seen) == asked + 2
-
-
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "openai-api/my"])
 async def test_each_server_gets_its_own_password_and_none_is_shown(
     provider: str, said: list[ServersChange], monkeypatch: pytest.MonkeyPatch
@@ -259,23 +212,6 @@ async def test_each_server_gets_its_own_password_and_none_is_shown(
             assert {one.headers["authorization"] for one in host.seen} == {f"Basic {base64.b64encode(f'me:{word}'.encode()).decode()}"}
     assert [one.reason for one in said] == ["HTTP 500: REDACTED REDACTED REDACTED"]
     assert not any(word in repr(said) for word in words)
-
-
-async def test_a_recording_files_a_request_under_one_url_whoever_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[str, str]] = []
-
-    class Transport(httpx2.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            seen.append((request.url.host, request.extensions[LOGICAL_URL]))
-            return httpx2.Response(200, json=GOOD.body)
-
-    monkeypatch.setenv("MY_BASE_URL", "http://A.example:80/v1, http://b.example/deep/path/v1/ ,http://u:w@c.example/api")
-    model = open_model("openai-api/my/m", transport_factory=Transport)
-    for _ in range(3):
-        await model.generate(HELLO, (), GenerationSettings())
-    await model.aclose()
-    assert [host for host, _ in seen] == ["a.example", "b.example", "c.example"]
-    assert {url for _, url in seen} == {"http://model.invalid/v1/chat/completions"}
 
 
 @pytest.mark.parametrize(("urls", "sent"), [(f"{OPENAI_URL}/", "org-1"), (f"{OPENAI_URL},http://127.0.0.1:9/v1", None)])

@@ -134,20 +134,3 @@ def test_many_redacted_values_are_compared_quickly() -> None:
     assert first_difference("x" * 200_000, "REDACTED" * 20_000) is None
     assert first_difference("x" * 200_000 + " ", "REDACTED" * 20_000) is not None
     assert time.process_time() - started < 2  # 0.1 s; what is quadratic takes a minute
-
-
-def test_large_values_are_compared_quickly() -> None:
-    deep: Any = ["x" * 2_000_000]
-    for _ in range(400):
-        deep = [deep]
-    pairs = [
-        (deep, json.loads(json.dumps(deep).replace('x"', 'y"'))),
-        (list(range(300_000)), [*range(299_999), 0]),
-        ({f"key {number}": number for number in range(100_000)}, {f"key {number}": number for number in range(99_999)}),
-    ]
-    for asked, recorded in pairs:
-        started = time.process_time()
-        found = first_difference(asked, recorded)
-        assert found is not None
-        assert len(found.text(str)) < 700
-        assert time.process_time() - started < 5

@@ -95,17 +95,6 @@ def test_another_epoch_vote_or_digest_is_another_conversation(packed: Path, epoc
         player.lookup(get())
 
 
-def test_episodes_that_record_one_scenario_share_the_tape(tmp_path: Path) -> None:
-    tree = CassetteLibrary(tmp_path)
-    players = [tree.open_tools("s", "perfect", Traffic.RECORD) for _ in range(2)]
-    for number, player in enumerate(players):
-        player.record(get(f"/{number}"), ANSWER)
-    for player in players:
-        player.save()
-    again = CassetteLibrary(tmp_path).open_tools("s", "perfect", Traffic.REPLAY)
-    assert [again.lookup(get(f"/{number}")) for number in range(2)] == [ANSWER, ANSWER]
-
-
 def test_only_the_last_tool_tapes_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "_TAPES_KEPT", 3)
     found = CassetteLibrary(tmp_path)

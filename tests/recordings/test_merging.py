@@ -56,12 +56,6 @@ def test_what_shards_recorded_is_in_one_library(tmp_path: Path) -> None:
     assert contents(out) == before
 
 
-def test_one_library_merged_is_that_library(tmp_path: Path) -> None:
-    one = library(tmp_path / "a", "a")
-    merge_recordings([one, one], tmp_path / "out")
-    assert contents(tmp_path / "out") == contents(one)
-
-
 def test_nothing_is_written_where_two_answers_differ(tmp_path: Path) -> None:
     one, other = library(tmp_path / "a", "first"), library(tmp_path / "b", "first", '{"other": 1}')
     library(one, "only-here")

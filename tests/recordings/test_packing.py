@@ -38,41 +38,6 @@ def _pack(tree: Path, target: Path) -> list[Path]:
     return pack(tree, target, command="record it", licence="Apache-2.0", notes="a test")
 
 
-def test_each_folder_and_group_becomes_one_zip(tree: Path, tmp_path: Path) -> None:
-    written = [path.relative_to(tmp_path / "zips").as_posix() for path in _pack(tree, tmp_path / "zips")]
-    folder = "openai-api--vllm--tiny"
-    assert written == [f"{folder}/no-tools.zip", f"{folder}/perfect.zip", "tools/no-tools.zip", "tools/perfect.zip"]
-    with zipfile.ZipFile(tmp_path / "zips" / "tools" / "perfect.zip") as archive:
-        assert archive.namelist() == ["index.json", "s-1.json", "specs.json"]
-    with zipfile.ZipFile(tmp_path / "zips" / folder / "perfect.zip") as archive:
-        assert archive.namelist() == ["index.json", "s-1/1-0-abc.json", "s-1/1-abc.human.json"]
-        index = json.loads(archive.read("index.json"))
-    assert {key: index[key] for key in ("model", "group", "licence", "command", "notes")} == {
-        "model": MODEL,
-        "group": "perfect",
-        "licence": "Apache-2.0",
-        "command": "record it",
-        "notes": "a test",
-    }
-
-
-def test_a_tasks_own_folder_is_packed_and_unpacked(tree: Path, tmp_path: Path) -> None:
-    player = CassetteLibrary(tree, "other").open_model(MODEL, "s-1", "perfect", 1, 0, "abc", Traffic.RECORD)
-    player.record(get(), answer("other"))
-    player.save()
-    written = [path.relative_to(tmp_path / "zips").as_posix() for path in _pack(tree, tmp_path / "zips")]
-    assert "openai-api--vllm--tiny/other/perfect.zip" in written and "openai-api--vllm--tiny/perfect.zip" in written
-    assert {one.group for one in CassetteLibrary(tmp_path / "zips").describe()} == {"perfect", "no-tools", "other/perfect"}
-    export(tmp_path / "zips", tmp_path / "loose")
-    for root in (tmp_path / "zips", tmp_path / "loose"):
-        found = [
-            CassetteLibrary(root, folder).open_model(MODEL, "s-1", "perfect", 1, 0, "abc", Traffic.REPLAY).lookup(get())
-            for folder in ("", "other")
-        ]
-        assert found == [answer("perfect"), answer("other")]
-        assert not CassetteLibrary(root, "third").has_model(MODEL, ["perfect"])
-
-
 def test_equal_trees_give_equal_bytes(tree: Path, tmp_path: Path) -> None:
     for path in tree.rglob("*.json"):
         os.utime(path, (1_700_000_000, 1_700_000_000))

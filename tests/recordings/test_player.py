@@ -8,7 +8,7 @@ import pytest
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError
 from talm_sim.recordings import HttpRequest, Player, Tape
-from tests.recordings.exchanges import answer, get, post, recorded, reopen
+from tests.recordings.exchanges import answer, get, recorded, reopen
 
 
 def _twice(path: Path) -> Path:
@@ -51,40 +51,7 @@ def test_counts_carry_a_paused_episode_over(tmp_path: Path) -> None:
         after.lookup(get())
 
 
-def test_record_mode_plays_what_is_there_and_adds_the_rest(tmp_path: Path) -> None:
-    path = recorded(tmp_path / "t.json", (get(), answer("1")))
-    tape = Tape(str(path), path.read_text(), path=path)
-    one, two = Player(tape, Traffic.RECORD), Player(tape, Traffic.RECORD)
-    assert one.lookup(get()) == two.lookup(get()) == answer("1")
-    for player, name in ((one, "/b"), (two, "/c")):
-        assert player.lookup(get(name)) is None
-        player.record(get(name), answer(name))
-    one.save()
-    player = reopen(path)
-    assert [player.lookup(get(name)) for name in ("/b", "/c")] == [answer("/b"), answer("/c")]
-
-
 def test_what_an_episode_has_just_recorded_is_not_played_to_it_again() -> None:
     player = Player(Tape("t"), Traffic.RECORD)
     player.record(get(), answer("1"))
     assert player.lookup(get()) is None
-
-
-def test_the_same_call_of_two_episodes_at_once_is_recorded_once() -> None:
-    tape = Tape("t")
-    players = [Player(tape, Traffic.RECORD) for _ in range(3)]
-    for player in players:
-        assert player.lookup(get()) is None
-    for player in players:
-        player.record(get(), answer("1"))
-    assert len(json.loads(tape.text())["interactions"]) == 1
-    players[0].record(get(), answer("1"))
-    assert len(json.loads(tape.text())["interactions"]) == 2
-
-
-def test_a_miss_is_kept_for_whom_the_error_does_not_reach(tmp_path: Path) -> None:
-    player = reopen(recorded(tmp_path / "t.json", (post({"a": 1}), answer())))
-    with pytest.raises(CassetteMissError) as err:
-        player.lookup(post({"a": 2}))
-    assert player.misses == [str(err.value)]
-    assert str(tmp_path / "t.json") in player.misses[0]

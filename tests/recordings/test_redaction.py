@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.common.credentials import credentials_in_environment
-from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError
-from talm_sim.recordings import HttpRequest, HttpResponse, Player, Redactor, Tape
+from talm_sim.recordings import HttpRequest, HttpResponse, Redactor
 from tests.recordings.exchanges import answer, get, recorded, reopen
 
 SECRET = 'very/secret "value" 1é'
@@ -68,15 +67,6 @@ def test_a_value_is_hidden_by_its_name(name: str) -> None:
 )
 def test_an_argument_that_only_sounds_secret_stays(values: dict[str, object]) -> None:
     assert json.loads(_plain(body=values).body or b"") == values
-
-
-def test_two_musical_keys_are_two_requests() -> None:
-    tape = Tape("t")
-    player = Player(tape, Traffic.RECORD)
-    player.record(get("/chords?key=C"), answer("C"))
-    player.record(get("/chords?key=G"), answer("G"))
-    again = Player(Tape("t", tape.text()), Traffic.REPLAY)
-    assert [again.lookup(get("/chords?key=G")), again.lookup(get("/chords?key=C"))] == [answer("G"), answer("C")]
 
 
 def test_a_random_looking_key_is_hidden() -> None:

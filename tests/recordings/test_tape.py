@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 
 import pytest
@@ -130,25 +129,6 @@ def test_what_another_process_has_added_meanwhile_is_kept(tmp_path: Path) -> Non
     one.save()
     stored = [item["request"]["uri"].rpartition("/")[2] for item in json.loads(path.read_text())["interactions"]]
     assert stored == ["a?x=1", "one", "both", "two", "later"]
-
-
-def test_threads_that_add_and_save_lose_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "t.json"
-    tape = Tape(str(path), path=path)
-
-    def episode(number: int) -> None:
-        player = Player(tape, Traffic.RECORD)
-        for turn in range(5):
-            player.record(get(f"/{number}/{turn}"), answer())
-            player.save()
-
-    threads = [threading.Thread(target=episode, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    player = reopen(path)
-    assert all(player.lookup(get(f"/{number}/{turn}")) == answer() for number in range(8) for turn in range(5))
 
 
 _JSON_VALUES = st.recursive(

@@ -10,14 +10,11 @@ from typing import Any
 import pytest
 
 import talm_sim
-from talm_sim.config import Traffic
-from talm_sim.recordings import CassetteLibrary, HttpResponse
 from talm_sim.runs.desk import Desk
 from talm_sim.runs.questions import Question
-from talm_sim.tools_env.routes import build_request
 from talm_sim.types import Decision, Episode, Termination
 from tests.models.loopback import chat_answer, loopback
-from tests.runs.recorded_world import ROUTE, make_world
+from tests.runs.recorded_world import make_world
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "agents" / "approved_agent.py"
 
@@ -42,33 +39,6 @@ def seen(episode: Episode) -> Any:
     people = [(event.question, event.answer, event.decision, event.request, event.by) for event in episode.human_events]
     calls = [(event.name, event.arguments, event.result) for event in episode.tool_events]
     return episode.termination, episode.answer, people, calls, [turn.raw_prompt for turn in episode.model_turns]
-
-
-def test_what_was_decided_is_recorded_and_played_again_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = make_world(tmp_path)
-    player = CassetteLibrary(made["cassettes"]).open_tools("towns-oslo", "perfect", Traffic.RECORD)
-    for _ in range(3):  # each episode makes the call three times
-        body = HttpResponse(200, "OK", (("content-type", "application/json"),), b'{"latitude": 59}')
-        player.record(build_request(ROUTE, {"town": "oslo"}), body)
-    player.save()
-    world = made | {"agent": approved_agent(), "model": "openai/m", "scenario": ("towns-oslo",), "progress": False}
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-needed")
-    with loopback(calling("oslo", "rome"), calling("moon"), chat_answer("59 degrees")) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        stored = talm_sim.run(**world, human="simulated", models="record", tools="replay")
-    (first,) = stored.episodes()
-    assert first.termination is Termination.ANSWERED, first.error
-    assert [event.decision.text for event in first.human_events if event.decision] == [
-        "approve",
-        'edit: town_latitude({"town": "oslo"})',
-        'edit: town_latitude({"town": "oslo"})',
-    ]
-    assert len(first.tool_events) == 3 and all(event.arguments == {"town": "oslo"} for event in first.tool_events)
-    again = talm_sim.run(**world, human="recorded", models="replay", tools="replay")
-    (second,) = again.episodes()
-    assert seen(second) == seen(first)
-    assert {event.responder for event in second.human_events} == {"recorded (simulated)"}
-    assert second.questions == ()
 
 
 async def test_what_people_decided_is_played_again_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

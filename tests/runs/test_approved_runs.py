@@ -80,18 +80,6 @@ def _values(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: value for key, value in one.items() if key not in ("human", "tools", "waited_seconds", "waited_answers")} for one in figures]
 
 
-def test_a_simulated_person_s_decisions_are_replayed_offline_with_equal_metrics(options: dict[str, Any], model: str, monkeypatch: Any) -> None:
-    live = talm_sim.run(model=model, human="simulated", models="record", tools="record", run_id="live", **options)
-    decisions = [event.decision.action for episode in live.episodes() for event in episode.human_events if event.decision]
-    assert decisions == ["edit", "edit"], "the made-up account is corrected"
-    assert [event.arguments["iban"] for episode in live.episodes() for event in episode.tool_events if event.name == "transfer"] == [IBAN, IBAN]
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    for human in ("recorded", "simulated"):
-        again = talm_sim.run(model=model, human=human, models="replay", tools="replay", run_id=human, **options)
-        assert _happened(again) == _happened(live)
-        assert _values(_figures(again)) == _values(_figures(live))
-
-
 def test_decisions_from_the_queue_are_replayed_offline_with_equal_metrics(options: dict[str, Any], model: str, monkeypatch: Any) -> None:
     waiting = talm_sim.run(model=model, human="terminal", models="record", tools="record", run_id="queue", wait=False, **options)
     desk = Desk(waiting.path)

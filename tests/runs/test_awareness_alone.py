@@ -44,13 +44,6 @@ def test_an_episode_ends_after_the_awareness_questions(world: dict[str, Any]) ->
     assert not any("asking:" in note for summary in stored.summary() for note in summary.notes)
 
 
-def test_a_no_skips_as_ever(world: dict[str, Any]) -> None:
-    stored = run(**world | {"split": "underspecified", "model": "sim/cautious"})
-    assert {episode.termination for episode in stored.episodes()} == {Termination.SKIPPED}
-    (row,) = stored.summary_records()
-    assert (row["awareness"], row["skip"], row["pass_rate"]) == (1.0, 1.0, None)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -79,12 +79,6 @@ def test_a_close_miss_says_that_a_baseline_of_few_epochs_may_be_lucky() -> None:
     assert not often.passed and "lucky" not in often.found
 
 
-def test_of_a_measure_that_is_better_where_it_is_lower_more_is_worse() -> None:
-    better: Mapping[str, Better] = {"went_on": "lower"}
-    low, high = side({"perfect.went_on": [False] * 10}, better), side({"perfect.went_on": [True] * 8 + [False] * 2}, better)
-    assert [one.passed for one in (*check(low, high, "went_on"), *check(high, low, "went_on"))] == [False, True]
-
-
 def test_p_values_are_corrected_for_the_number_of_gates() -> None:
     before: Values = {f"{group}.pass_rate": [True] * 6 for group in ("perfect", "underspecified")}
     after: Values = {f"{group}.pass_rate": [False] * 6 for group in ("perfect", "underspecified")}

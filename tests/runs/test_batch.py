@@ -10,13 +10,12 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import BatchCounts, run_batch
-from talm_sim.runs.desk import AnswerStatus, Desk, answer
-from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, RunEvent
+from talm_sim.runs.desk import Desk
+from talm_sim.runs.events import EpisodeFinished, EpisodeWaiting, RunEvent
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.questions import Question, next_open_question
 from talm_sim.runs.stored_run import load_run
-from talm_sim.types import Termination
-from tests.runs.scripted import ScriptedRunner, finished, new_run
+from tests.runs.scripted import ScriptedRunner, new_run
 
 
 async def batch(run: Path, runner: ScriptedRunner, **options: object) -> BatchCounts:
@@ -95,17 +94,6 @@ async def test_a_person_is_asked_one_question_at_a_time_in_order_while_others_go
     assert answers["ask-000"] == f"done answer {first} answer {second}"
 
 
-async def test_nobody_there_leaves_the_questions_open(tmp_path: Path) -> None:
-    run, asked = new_run(tmp_path, 3, asks=2), []
-
-    async def ask(question: Question, desk: Desk) -> None:
-        asked.append(question.episode_id)
-
-    counts = await batch(run, ScriptedRunner(), ask=ask)
-    assert asked == ["ask-000"]
-    assert (counts.finished, counts.waiting) == (1, 2)
-
-
 async def test_an_answer_held_elsewhere_is_waited_for_with_few_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, looks = new_run(tmp_path, 1, asks=1), 0
     await batch(run, ScriptedRunner())
@@ -125,33 +113,6 @@ async def test_an_answer_held_elsewhere_is_waited_for_with_few_looks(tmp_path: P
         counts = await batch(run, ScriptedRunner(), ask=ask)
     assert (counts.finished, counts.waiting) == (1, 0)
     assert 1 <= looks < 20
-
-
-async def test_an_answer_from_elsewhere_reaches_the_waiting_owner(tmp_path: Path) -> None:
-    run = new_run(tmp_path, 2, asks=1)
-
-    async def reply_later() -> AnswerStatus:
-        while not await asyncio.to_thread(load_run(run).pending):
-            await asyncio.sleep(0.01)
-        return await asyncio.to_thread(answer, run, "ask-000", "Oslo")
-
-    counts, status = await asyncio.gather(batch(run, ScriptedRunner(), wait=True), reply_later())
-    assert status is AnswerStatus.DELIVERED
-    assert counts.finished == 2
-    assert load_run(run).episode("ask-000").answer == "done Oslo"
-
-
-async def test_an_answer_given_without_an_owner_is_used_on_resume_without_a_new_attempt(tmp_path: Path) -> None:
-    run = new_run(tmp_path, 2, asks=1)
-    await batch(run, ScriptedRunner())
-    assert answer(run, "ask-000", "Oslo") is AnswerStatus.SAVED
-    runner = ScriptedRunner()
-    events: list[RunEvent] = []
-    counts = await batch(run, runner, on_event=events.append)
-    assert counts.finished == 2
-    assert runner.calls == [("ask-000", 1)]
-    assert EpisodeStarted("ask-000", 1, resumed=True) in events
-    assert load_run(run).pending() == []
 
 
 async def test_a_prerequisite_stops_at_once_and_keeps_what_was_finished(tmp_path: Path) -> None:
@@ -201,36 +162,6 @@ async def test_a_bug_while_asking_is_raised(tmp_path: Path) -> None:
         await batch(new_run(tmp_path, 2, asks=1), ScriptedRunner(), ask=ask)
 
 
-async def test_cancelling_keeps_everything_and_leaves_the_run_free(tmp_path: Path) -> None:
-    run = new_run(tmp_path, 200, asks=2)
-    task = asyncio.create_task(batch(run, ScriptedRunner(delay=0.01), max_episodes=8))
-    while load_run(run).finished < 20:
-        await asyncio.sleep(0.01)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    stored = load_run(run)
-    assert stored.owner is None
-    assert len(stored.pending()) == 2
-    kept = {episode.id for episode in stored.episodes()}
-    runner = ScriptedRunner()
-    await batch(run, runner)
-    assert kept.isdisjoint(episode_id for episode_id, _ in runner.calls)
-    assert load_run(run).finished == 198
-
-
-async def test_an_episode_that_failed_through_no_fault_of_the_agent_is_data(tmp_path: Path) -> None:
-    run = new_run(tmp_path, 2)
-
-    class Broken(ScriptedRunner):
-        async def __call__(self, scenario, **options):  # type: ignore[no-untyped-def]
-            return finished(scenario, termination=Termination.INFRASTRUCTURE_ERROR, error="no route")
-
-    counts = await batch(run, Broken())
-    assert counts.terminations == {"infrastructure_error": 2}
-    assert {episode.error for episode in load_run(run).episodes()} == {"no route"}
-
-
 async def test_what_is_to_be_run_again_keeps_its_row_until_its_attempt_begins(tmp_path: Path) -> None:
     run = new_run(tmp_path, 6)
     async with RunStore.open(run) as store:
@@ -248,16 +179,3 @@ async def test_what_is_to_be_run_again_keeps_its_row_until_its_attempt_begins(tm
     assert failing.calls == [("plain-001", 2), ("plain-002", 2)]
     assert runner.calls == [("plain-002", 3)]
     assert (counts.finished, counts.terminations) == (6, {"answered": 1})
-
-
-async def test_a_new_attempt_does_not_ask_what_was_answered(tmp_path: Path) -> None:
-    run = new_run(tmp_path, 1, asks=1)
-    await batch(run, ScriptedRunner())
-    answer(run, "ask-000", "Oslo", responder="desk")
-    async with RunStore.open(run) as store:
-        await store.forget_waiting("ask-000")
-    runner = ScriptedRunner()
-    counts = await batch(run, runner)
-    assert counts.finished == 1
-    assert runner.calls == [("ask-000", 2), ("ask-000", 2)]
-    assert load_run(run).episode("ask-000").answer == "done Oslo"

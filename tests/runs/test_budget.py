@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 import talm_sim
-from talm_sim.agent.humans import HumanReply, Responder
-from talm_sim.agent.responders import RESPONDERS, ResponderContext, responder
 from talm_sim.common.budgets import read_budget
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import GenerationSettings
-from talm_sim.models.registry import open_model
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.budget import Spending
 from talm_sim.runs.events import BudgetReached, BudgetSpent, RunEvent, RunStarted
@@ -29,7 +23,6 @@ from talm_sim.runs.stored_run import StoredRun
 from tests.models.stand_in import Call, StandIn, serving
 from tests.runs.recorded_world import TOWNS, make_world
 from tests.runs.scripted import ScriptedRunner, new_run
-from tests.runs.test_own_agent import build
 
 MODEL, JUDGE = "openai-api/stand/small", "openai-api/stand/judge"
 PER_EPISODE = 4
@@ -117,19 +110,6 @@ def test_a_limit_of_the_minutes_ends_by_a_clock_that_nobody_sets(
     assert heard.spent.parts == () and 0 < stored.finished < 12
 
 
-def test_what_a_server_does_not_report_counts_at_its_bound(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StandIn, "act", act)
-    with serving("guesses", usage=False) as silent:
-        monkeypatch.setenv("STAND_BASE_URL", f"{silent.url}/v1")
-        stored, heard = ran(talm_sim.run, **world, budget="tokens=20000")
-    (part,) = heard.spent.parts
-    sizes = [len(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()) for body in silent.requests]
-    assert part.bounded == part.requests == len(silent.requests) and 0 < stored.finished < 12
-    assert part.input_tokens == pytest.approx(sum(sizes) / 2, rel=0.01)
-    assert part.output_tokens == sum(body["max_tokens"] for body in silent.requests)
-    assert 20000 <= heard.spent.spent["tokens"] <= 20000 + 2 * PER_EPISODE * (max(sizes) / 2 + 512)
-
-
 def test_a_run_that_is_resumed_with_new_budgets_ends_with_the_same_rows(server: StandIn, world: dict[str, Any], tmp_path: Path) -> None:
     whole = talm_sim.run(**{**world, "judge": ("reference", "llm"), "judge_model": JUDGE, "run_dir": tmp_path / "whole"})
     asked = len(server.requests)
@@ -206,46 +186,7 @@ def test_a_grid_has_one_budget_and_continues(server: StandIn, world: dict[str, A
     assert len(server.requests) == 12 * PER_EPISODE
 
 
-def test_a_cell_that_continues_needs_its_price_before_another_cell_runs(
-    server: StandIn, world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = {name: value for name, value in world.items() if name not in {"epochs", "progress", "model"}}
-    grid: dict[str, Any] = {"over": {"model": [MODEL, JUDGE]}}
-    ran(talm_sim.ablate, over={"model": [JUDGE]}, **options, budget="requests=3")
-    asked = len(server.requests)
-    (tmp_path / "p.toml").write_text(f'"{MODEL}" = {{input = 1, output = 1}}', encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match=f"cell model={JUDGE}: .*no price for {JUDGE}"):
-        talm_sim.ablate(**grid, **options, budget="cost=1", prices=tmp_path / "p.toml")
-    assert len(server.requests) == asked
-
-
 # --- people and agents of one's own ---------------------------------------------------------------------------------------------------
-
-
-def test_a_person_whose_answers_come_from_a_model_is_counted(
-    server: StandIn, world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for store in ("_registered", "_modules"):
-        monkeypatch.setattr(RESPONDERS, store, {})
-
-    @responder("asks-a-model")
-    def make(context: ResponderContext) -> Responder:
-        async def reply(question: str, ask: int) -> HumanReply:
-            async with aclosing(open_model(JUDGE)) as model:
-                await model.generate([HumanMessage("Which town?")], (), GenerationSettings(max_new_tokens=9))
-            return HumanReply(context.scenario.id.partition("-")[2].partition(".")[0], "asks-a-model")
-
-        return reply
-
-    options = {**world, "split": "underspecified", "human": "asks-a-model", "epochs": 1}
-    _, heard = ran(talm_sim.run, **options, budget="requests=1000")
-    assert {(one.part, one.model): one.requests for one in heard.spent.parts}[("person", JUDGE)] == 4
-    assert heard.spent.spent["requests"] == len(server.requests)
-    asked = len(server.requests)
-    (tmp_path / "p.toml").write_text(f'"{MODEL}" = {{input = 1, output = 1}}', encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match=f"no price for {JUDGE}"):
-        talm_sim.run(**options, budget="cost=1", prices=tmp_path / "p.toml")
-    assert "judge" not in [body["model"] for body in server.requests[asked:]], "nothing is asked of a model without a price"
 
 
 class Brought(BaseChatModel):
@@ -278,12 +219,6 @@ def test_the_models_that_an_agent_brings_are_counted_where_they_are_langchains(w
     assert "budget: of the models that your agent brings, only LangChain's are counted" in started.notices
 
 
-def test_an_agent_that_takes_our_model_is_counted_once(server: StandIn, world: dict[str, Any]) -> None:
-    _, heard = ran(talm_sim.run, **world, agent=build, budget="requests=1000")
-    (part,) = heard.spent.parts
-    assert (part.model, part.requests, part.bounded) == (MODEL, len(server.requests), 0) and len(server.requests) == 2 * 12
-
-
 # --- the batch ------------------------------------------------------------------------------------------------------------------------
 
 
@@ -310,30 +245,11 @@ async def batch(run: Path, limit: str, heard: Heard, **options: Any) -> tuple[Co
     return runner, counts
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 5])
-async def test_no_episode_starts_after_the_limit_and_those_in_flight_end(tmp_path: Path, at_once: int) -> None:
-    heard = Heard()
-    runner, counts = await batch(new_run(tmp_path, 20), "requests=7", heard, max_episodes=at_once)
-    assert 7 <= len(runner.calls) == counts.finished <= 7 + at_once - 1
-    assert heard.spent.left == {"episodes": 20 - counts.finished}
-
-
 @pytest.mark.parametrize("at_once", [1, 3])
 async def test_a_limit_that_the_last_episode_reaches_leaves_nothing(tmp_path: Path, at_once: int) -> None:
     heard = Heard()
     _, counts = await batch(new_run(tmp_path, 6), "requests=6", heard, max_episodes=at_once)
     assert counts.finished == 6 and not heard.reached and not heard.spent.left
-
-
-async def test_an_answered_episode_does_not_continue_beyond_the_limit(tmp_path: Path) -> None:
-    heard, run = Heard(), new_run(tmp_path, 4, asks=2)
-
-    async def ask(question: Any, desk: Any) -> None:
-        desk.answer(question.key, "blue")
-
-    runner, counts = await batch(run, "requests=4", heard, max_episodes=1, ask=ask)
-    assert len(runner.calls) == 4 and heard.reached
-    assert counts.finished + counts.waiting + heard.spent.left.get("episodes", 0) == 4 and counts.finished < 4
 
 
 async def test_nobody_is_waited_for_once_the_minutes_are_over(tmp_path: Path) -> None:

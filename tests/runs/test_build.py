@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from talm_sim.agent.responders import RESPONDERS
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models import registry
 from talm_sim.models.base import GenerationSettings, Model
@@ -25,7 +24,6 @@ from talm_sim.runs.runner import Built, open_runner
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec
-from tests.offered import bring_along
 from tests.runs.recorded_world import make_world
 
 
@@ -73,15 +71,6 @@ async def opened(stored: StoredRun) -> AsyncIterator[tuple[Built, RunStore]]:
 def question_of(stored: StoredRun) -> str:
     (question,) = stored.pending()
     return question.question
-
-
-def test_two_questions_are_answered_one_after_the_other(world: dict[str, Any]) -> None:
-    stored = run(**world)
-    for number in (1, 2):
-        assert question_of(stored) == f"Question {number}?"
-        answer(stored.path, "towns-oslo.underspecified", f"answer {number}")
-        stored = resume(stored.path)
-    assert stored.episode("towns-oslo.underspecified").answer == "answer 1 and answer 2"
 
 
 def test_killed_after_the_checkpoint_but_before_the_commit(world: dict[str, Any]) -> None:
@@ -144,23 +133,6 @@ def test_a_checkpoint_without_a_committed_pause_is_dropped(world: dict[str, Any]
                 return [thread for (thread,) in conn.execute("SELECT DISTINCT thread_id FROM checkpoints")]
 
     assert asyncio.run(threads()) == ["towns-oslo.underspecified#2"]
-
-
-OFFICE = """
-from talm_sim.agent.responders import RESPONDERS, ResponderKind
-
-RESPONDERS.register("office", ResponderKind("office", "A person in another room.", None), __name__)
-"""
-
-
-def test_whoever_waits_for_a_person_pauses_for_good(world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not the terminal alone: it is a property of the responder."""
-    with bring_along(monkeypatch, tmp_path, RESPONDERS, OFFICE) as load:
-        load()
-        stored = run(**world | {"human": "office"})
-        assert (stored.waiting, (stored.path / "checkpoints.db").is_file()) == (1, True)
-        answer(stored.path, "towns-oslo.underspecified", "answer 1")
-        assert question_of(resume(stored.path)) == "Question 2?"
 
 
 def test_a_control_plays_scenarios_that_say_nothing_of_what_is_right(world: dict[str, Any]) -> None:

@@ -97,21 +97,6 @@ def test_a_further_run_of_one_task_has_a_row_of_its_own_and_nothing_is_averaged(
     assert unfinished in list(table.notes())
 
 
-def test_the_data_say_where_each_figure_is_from(tmp_path: Path) -> None:
-    records = model_table([w2c(tmp_path, "w", "sim/oracle", "ttrrcc"), refusal(tmp_path, "r", "sim/oracle", "+-", "++")]).records()
-    assert len(records) == 1
-    assert (records[0]["row"], records[0]["model"]) == ("control: sim/oracle", "sim/oracle")
-    assert (records[0]["when2call_run"], records[0]["refusal_run"], records[0]["refusal_split"], records[0]["refusal_n"]) == (
-        "w",
-        "r",
-        "all",
-        4,
-    )
-    assert (records[0]["refusal_ast"], records[0]["refusal_ast_k"], records[0]["refusal_ast_n"]) == (0.5, 1, 2)
-    assert (records[0]["refusal_ast_of"], records[0]["refusal_bfcl_irr_of"]) == ("all.ast", "live_irrelevance.h_s")
-    assert records[0]["when2call_f1_of"] == "all.macro_f1"
-
-
 def test_a_run_without_a_headline_figure_shows_the_first_column_of_its_table(tmp_path: Path) -> None:
     items = [case(f"simple_{place}", "simple_python", calls(city="Hue")) for place in range(4)]
     verdicts = [said(one, "calls", place < 3) for place, one in enumerate(items)]

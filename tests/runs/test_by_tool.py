@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from talm_sim import run
-from talm_sim.common.json_values import same_value
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import wilson
 from talm_sim.runs.by_tool import ToolTable, tool_table
@@ -139,34 +136,3 @@ def test_calls_in_the_text_of_an_answer_are_compared_with_every_accepted_value(t
         "calls": 3,
         "failed": (None, None),  # nothing is executed
     }
-
-
-def test_a_played_run_counted_again_in_another_way(tmp_path: Path) -> None:
-    stored = run(split="perfect", model="sim/eager", tools="replay", limit="12", run_dir=tmp_path, display="none")
-    table = tool_table(stored)
-    wanted: Counter[str] = Counter()
-    made: Counter[str] = Counter()
-    called: Counter[str] = Counter()
-    scenarios = {one.id: one for one in stored.scenarios()}
-    for one in stored.episodes():
-        gold = scenarios[one.scenario_id].gold_calls
-        wanted.update(call.tool for call in gold)
-        made.update(each.name for each in one.tool_events)
-        # No scenario wants a tool twice, so a tool was called where it was wanted if its name occurs.
-        assert len({call.tool for call in gold}) == len(gold)
-        called.update({call.tool for call in gold} & {each.name for each in one.tool_events})
-    assert sum(wanted.values()) > 12
-    for summary in table.summaries:
-        name = summary.group
-        assert counts(table, name)["wanted"] == wanted[name]
-        assert counts(table, name)["calls"] == made[name]
-        assert (figure(table, name, "called").k or 0) == called[name]
-    right = sum(
-        any(
-            each.name == call.tool and all(same_value(value, each.arguments.get(key)) for key, value in call.arguments.items())
-            for each in one.tool_events
-        )
-        for one in stored.episodes()
-        for call in scenarios[one.scenario_id].gold_calls
-    )
-    assert sum(figure(table, one.group, "arguments").k or 0 for one in table.summaries) == right

@@ -10,7 +10,7 @@ import pytest
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.build import plan
-from talm_sim.runs.resolve import configure, load_config
+from talm_sim.runs.resolve import configure
 from talm_sim.tasks import job_of
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.shared import Shared
@@ -35,19 +35,6 @@ def test_several_splits_are_one_text_and_their_groups_stand_in_the_order_of_all(
     config = RunConfig(split=split)
     assert set(config.split.split(",")) == {"perfect", "underspecified"}
     assert job_of(config).groups == ("perfect", "underspecified")
-
-
-def test_several_splits_are_told_in_a_file_the_environment_and_on_the_command_line(tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text('split = ["perfect", "no-tools"]')
-    assert load_config(tmp_path / "c.toml", {}).split == "perfect,no-tools"
-    assert load_config(None, {"TALM_SIM_SPLIT": "perfect,no-tools"}).split == "perfect,no-tools"
-    assert load_config(None, {}, split="unavailable,replaceable").split == "unavailable,replaceable"
-    assert job_of(load_config(None, {}, split="replaceable,unavailable")).groups == ("replaceable", "non-replaceable")
-    with pytest.raises(PrerequisiteError, match=r"^--split: unknown split 'perfct' of task talm\. Did you mean 'perfect'\?$"):
-        load_config(None, {}, split="all,perfct")
-    with pytest.raises(PrerequisiteError, match=r"c\.toml: split: unknown split 'x' of task talm\. Known: perfect, .*, all\.$"):
-        (tmp_path / "c.toml").write_text('split = ["x"]')
-        load_config(tmp_path / "c.toml", {})
 
 
 def test_scenarios_are_named_by_their_whole_id() -> None:

@@ -15,7 +15,7 @@ import talm_sim
 from talm_sim.runs.desk import answer
 from talm_sim.runs.events import RunStarted
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.types import Episode, Origin, Termination
+from talm_sim.types import Episode
 from tests.warm import warm_python
 
 
@@ -113,27 +113,6 @@ def test_tools_that_one_episode_uses_alone_are_shared_with_nobody(tmp_path: Path
     assert notices == []
     talm_sim.run(scenarios=scenarios(tmp_path, 1), epochs=2, **run)
     assert len(notices) == 1
-
-
-def test_they_are_recorded_and_replayed_with_their_class_gone_and_in_a_grid(tmp_path: Path) -> None:
-    shared: dict[str, Any] = {"scenarios": scenarios(tmp_path, 3), "model": "sim/oracle", "run_dir": tmp_path / "runs"}
-    cassettes = tmp_path / "recorded"
-    live = talm_sim.run(tools_from=[Hall], tools="record", cassettes=cassettes, **shared)
-    again = talm_sim.run(tools="replay", cassettes=cassettes, **shared)
-    assert passed(live) == passed(again) == (3, 3)
-    origins = [{event.origin for episode in run.episodes() for event in episode.tool_events} for run in (live, again)]
-    assert origins == [{Origin.LIVE}, {Origin.RECORDED}]
-    over = {"perturb": ["", "http-500:tool=book,times=1"]}
-    grids = [
-        talm_sim.ablate(over=over, name="live", tools=Hall, **shared),
-        talm_sim.ablate(over=over, name="replayed", tools="replay", cassettes=cassettes, **shared),
-    ]
-    assert [passed(grid.cells[0].run) for grid in grids] == [(3, 3)] * 2
-    # The call that was damaged never reached the hall: the count after it is another one, which nobody recorded.
-    assert [{one.termination for one in grid.cells[1].run.episodes()} for grid in grids] == [{Termination.ANSWERED}, {Termination.REPLAY_MISS}]
-    live_counts = {event.result for one in grids[0].cells[1].run.episodes() for event in one.tool_events if event.name == "free"}
-    assert live_counts == {'{"free":100}'}
-    assert Hall.open_halls == 0
 
 
 MISSING = {

@@ -135,14 +135,6 @@ def test_what_a_run_was_made_with_is_asked_for_in_one_line(made: Callable[[str],
         assert {verdict.judge for verdict in judge(stored.path, judge=("reference",)).verdicts()} == {"reference"}
     assert [info.problem for info in list_runs(tmp_path / "runs")] == [""]
     assert not (tmp_path / "brought_along.imported").exists()
-    environ = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
-    for verb in ("resume", "report", "judge"):
-        command = [warm_python(), "-m", "talm_sim", verb, "runs/made"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environ)
-        if verb == "resume" or thing in TO_READ:
-            assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
-            assert done.stderr.strip().endswith(f"{kind} '{name}' is not known here; add --plugin brought_along.")
-    assert not (tmp_path / "brought_along.imported").exists()
 
 
 def test_a_plugin_that_a_run_directory_names_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,15 +62,6 @@ def test_finish_is_offered_a_text_is_reminded_and_the_call_answers(play: Any) ->
     assert stored.summary()[0].measure("pass_rate").value == 1
 
 
-@pytest.mark.parametrize(("last", "answer"), [(chat_answer("Oslo is 59 degrees north."), "Oslo is 59 degrees north."), (LOOK, "")])
-def test_the_fifth_turn_is_graded_unless_it_calls(play: Any, last: Answer, answer: str) -> None:
-    stored, server = play(YES, YES, LOOK, *[chat_answer("Wait.")] * 3, last, finish="tool")
-    (episode,) = stored.episodes()
-    assert len(server.seen) == 2 + 5
-    assert (episode.termination, episode.answer) == (Termination.TURN_LIMIT, answer)
-    assert stored.summary()[0].measure("pass_rate").value == bool(answer)
-
-
 def test_without_tools_nobody_is_asked_and_nothing_is_said_of_memory(play: Any, tmp_path: Path) -> None:
     file = tmp_path / "bare.jsonl"
     file.write_text(

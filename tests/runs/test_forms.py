@@ -29,22 +29,6 @@ FORM = Form(message="Who are you?", fields=FIELDS)
 FIELD = {field.name: field for field in form_fields(FORM)}
 
 
-def test_the_fields_of_a_form_say_what_they_take() -> None:
-    assert [(one.name, one.kind, one.required) for one in FIELD.values()] == [
-        ("name", "text", True),
-        ("age", "integer", True),
-        ("weight", "number", False),
-        ("vegan", "boolean", False),
-        ("size", "choice", False),
-        ("room", "choice", False),
-        ("extras", "choices", False),
-        ("rest", "other", False),
-    ]
-    assert (FIELD["name"].title, FIELD["name"].description, FIELD["age"].title) == ("Full name", "As on the card.", "age")
-    assert FIELD["size"].choices == (("S", "small"), ("M", "middle"), ("10", "ten"))
-    assert FIELD["weight"].default == 70.5 and FIELD["age"].default is None
-
-
 @pytest.mark.parametrize(
     ("name", "typed", "value"),
     [

@@ -11,7 +11,6 @@ import pytest
 import talm_sim
 from talm_sim.common.gates import read_gate
 from talm_sim.errors import PrerequisiteError
-from talm_sim.judges.registry import JUDGES
 from talm_sim.runs.build import plan
 from talm_sim.runs.gates import check_names, find_measures, planned_summaries
 from talm_sim.runs.gating import Gates
@@ -19,7 +18,6 @@ from talm_sim.runs.resolve import configure
 from talm_sim.tasks import Job
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Measure, Scenario, Summary
-from tests.offered import bring_along
 
 TABLE = [
     Summary(group="perfect", n=4, total=5, measures=(Measure(name="pass_rate", head="PR", value=0.5, low=0.2, high=0.8, n=4),)),
@@ -100,26 +98,6 @@ def test_before_a_run_a_name_is_refused_that_its_table_will_not_have(task: str, 
 )
 def test_a_measure_that_only_some_runs_have_may_be_named(task: str, gate: str) -> None:
     check_names([read_gate(gate)], *planned(task))
-
-
-def test_a_judge_brings_a_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = """
-from talm_sim import Judge, Measured, register_judge
-
-@register_judge
-class Brief(Judge):
-    name = "brief"
-    measure = Measured(name="is_brief", head="Brief", about="short")
-
-    async def __call__(self, episode, scenario):
-        return self.verdict(episode, len(episode.answer) < 50)
-"""
-    with bring_along(monkeypatch, tmp_path, JUDGES, source) as load:
-        load()
-        job, scenarios = planned("talm", judge=("reference", "brief"), limit="1")
-        check_names([read_gate("is_brief>=0.5")], job, scenarios)
-        with pytest.raises(PrerequisiteError, match="Did you mean 'is_brief'"):
-            check_names([read_gate("is_breif>=0.5")], job, scenarios)
 
 
 def test_of_a_task_that_lists_no_measures_only_groups_are_known_before_a_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,16 +53,3 @@ def test_a_form_that_was_answered_is_answered_again_in_the_new_attempt(tmp_path:
         assert episode.attempt == (1 if flight == "VN0" else 2)
         assert f'"{(seat(flight).content or {"seat": "decline"})["seat"]}"' in episode.tool_events[0].result
     assert Counter(calls.read_text(encoding="utf-8").split()) == {flight: 1 if flight == "VN0" else 2 for flight in FLIGHTS}
-
-
-def test_an_episode_continues_by_itself_when_its_tool_stops_waiting(tmp_path: Path) -> None:
-    (tmp_path / "flights.jsonl").write_text("".join(scenario(flight).model_dump_json() + "\n" for flight in FLIGHTS), encoding="utf-8")
-    (tmp_path / "patience").write_text("0.5", encoding="utf-8")
-    path = tmp_path / "runs" / RUN
-    with working(asking_work, tmp_path, "begin"):
-        until(lambda: path.is_dir() and load_run(path).finished == len(FLIGHTS))
-    for episode in load_run(path).episodes():
-        (event,) = episode.human_events
-        assert (event.responder, event.declined, event.decision) == ("nobody", "timeout", Decision(action="cancel"))
-        assert "too late" in episode.tool_events[0].result
-    assert not load_run(path).pending()

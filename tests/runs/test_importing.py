@@ -11,7 +11,6 @@ from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge, resume
 from talm_sim.runs.importing import import_fail_talms
-from talm_sim.runs.listing import list_runs
 from talm_sim.runs.stored_run import StoredRun
 from tests.runs.crafting import changed
 
@@ -41,18 +40,6 @@ def release(tmp_path: Path) -> Path:
     write_outputs(root, "underspecified", "big_4_auto_eval", [entry(1, 1), entry(2, 0), entry(2, 1), entry(3, 1)])
     write_outputs(root, "underspecified", "big_4_auto_eval_qaq", [entry(1, 1, interaction_scores=[{"question": "Q", "user_response": "A"}])])
     return root
-
-
-def test_outputs_become_runs_with_their_grades(release: Path, tmp_path: Path) -> None:
-    alone, helped = import_fail_talms(release, tmp_path / "runs", command="by hand")
-    assert (alone.id, alone.job.options.human, alone.finished, alone.total) == ("fail-talms-big_4", "none", 4, 4)
-    (row,) = alone.summary_records()
-    assert (row["pass_rate"], row["pass_judge"], row["awareness"], row["n"]) == (0.75, "published", 1.0, 4)
-    assert helped.job.options.human == "recorded" and helped.measures() == {}
-    assert helped.summary_records()[0]["interaction"] == 1.0
-    infos = list_runs(tmp_path / "runs")
-    assert [(info.problem, info.rate is not None) for info in infos] == [("", True)] * 2
-    assert infos[0].rate is not None and (infos[0].rate.head, infos[0].rate.value) == ("PR", 0.75)
 
 
 def test_imported_answers_can_be_judged_again_but_not_run(release: Path, tmp_path: Path) -> None:

@@ -12,15 +12,14 @@ from talm_sim.judges.base import Judge, JudgeContext
 from talm_sim.judges.registry import JUDGES, register_judge
 from talm_sim.models import registry as models
 from talm_sim.models.request import ModelRequest
-from talm_sim.runs.api import judge_async, run, run_async
+from talm_sim.runs.api import judge_async, run
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.events import JudgeProgress, RunEvent
 from talm_sim.runs.files import stored_documents
 from talm_sim.runs.files.manifest import describe_run
 from talm_sim.runs.files.store import RunStore, create_run
-from talm_sim.runs.judging import check_judges, open_grader, score
+from talm_sim.runs.judging import check_judges, score
 from talm_sim.tasks import job_of
-from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Measured, Scenario, Source, Turn, Verdict
 from tests.judges.scripted import ScriptedModel, scripted
 from tests.runs.recorded_world import make_world
@@ -200,52 +199,9 @@ def test_a_judge_that_lacks_its_model_is_known_before_anything_runs(tmp_path: Pa
     assert not (tmp_path / "runs").exists()
 
 
-async def test_a_run_opens_the_judges_model_once(tmp_path: Path, mine: type[Judge], grader: Opened) -> None:
-    mine.needs = frozenset({"model"})
-    stored = await run_async(**make_world(tmp_path), judge=("mine",), judge_model="scripted/x")
-    assert {verdict.value for verdict in stored.verdicts()} == {True}
-    assert (grader.opened, grader.closed) == (1, 1)
-
-
-async def test_a_shared_model_is_closed_by_who_opened_it(grader: Opened) -> None:
-    job = job_of(RunConfig(judge_model="scripted/x", judge=("llm",)))
-    async with Shared() as shared:
-        one, two = [await open_grader(job, [], shared) for _ in range(2)]
-        assert one.model is two.model is not None
-        assert (grader.opened, grader.closed) == (1, 0)
-    assert grader.closed == 1
-
-
-async def test_what_judges_measure_is_stored_with_the_run(tmp_path: Path, mine: type[Judge]) -> None:
-    stored = await judge_async(await paired_run(tmp_path), judge=("reference", "mine"))
-    JUDGES._registered.clear()
-    assert stored.measures() == {
-        "reference": Measured(
-            name="reference", head="Ref", about="the answer contains every required fact, and every gold call was made", better="higher"
-        ),
-        "mine": mine.measure,
-    }
-    assert [verdict.judge for verdict in stored.verdicts()] == ["reference"] * 2 + ["mine"] * 2
-    assert stored.summary_records() and stored.to_records()[0]["mine"] is True
-    with pytest.raises(PrerequisiteError, match=r"^judge: unknown judge 'mine'\.[^\n]+$"):
-        await judge_async(stored.path)
-
-
 def test_judges_are_checked_by_name_and_wording(tmp_path: Path) -> None:
     check_judges(job_of(RunConfig(judge=("reference", "llm"), judge_model="a/b")))
     file = tmp_path / "prompts.toml"
     file.write_text('[judge]\nlmm = "x"\n', encoding="utf-8")
     with pytest.raises(PrerequisiteError, match=r"unknown key 'judge\.lmm'"):
         check_judges(job_of(RunConfig(judge=("reference",), prompts=file)))
-
-
-def test_a_judge_whose_package_is_not_installed_says_so_before_anything_runs(
-    tmp_path: Path, mine: type[Judge], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing(_: Judge, context: JudgeContext) -> None:
-        raise PrerequisiteError("judge 'mine' works with the package elsewhere: pip install elsewhere")
-
-    monkeypatch.setattr(mine, "__init__", missing)
-    with pytest.raises(PrerequisiteError, match="pip install elsewhere"):
-        run(**make_world(tmp_path), judge=("mine",))
-    assert not (tmp_path / "runs").exists()

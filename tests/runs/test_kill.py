@@ -114,20 +114,6 @@ def test_pending_questions_survive_a_kill(tmp_path: Path) -> None:
     assert answer(run, "ask-000", "Oslo") is AnswerStatus.SAVED
 
 
-def test_a_reader_from_before_the_kill_sees_it(tmp_path: Path) -> None:
-    run = new_run(tmp_path, 2, asks=1)
-    child = start(run)
-    assert child.stdout is not None
-    with child.stdout:
-        pid = int(child.stdout.readline())
-        child.stdout.readline()
-        stored = load_run(run)
-        assert stored.closed
-        os.kill(pid, signal.SIGKILL)
-        child.wait(PATIENCE_S)
-    assert not stored.closed
-
-
 async def test_a_living_owner_keeps_others_out_and_gets_answers_from_them(tmp_path: Path) -> None:
     run = new_run(tmp_path, 2, asks=1)
     child = start(run)

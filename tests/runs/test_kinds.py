@@ -93,21 +93,6 @@ async def test_what_does_not_answer_it_is_refused_and_leaves_it_open(tmp_path: P
     assert load_run(run).open_items.total() == 3
 
 
-async def test_a_decision_is_taken_back_as_an_answer_is(tmp_path: Path) -> None:
-    run = await waiting_run(tmp_path)
-    call = load_run(run).pending("call-001")[0]
-    with closing(Desk(run)) as desk:
-        desk.answer(call.key, decision=APPROVE)
-        assert desk.answer(call.key, decision=Decision(action="reject")) is AnswerStatus.TAKEN
-        given = desk.last_withdrawable()
-        assert given is not None and given.decision == APPROVE
-        assert desk.withdraw(call.key) and desk.question(call.key) == call
-        desk.answer(call.key, decision=Decision(action="reject", message="No."))
-    async with RunStore.open(run) as store:
-        await run_batch(store, ScriptedRunner(), store.progress())
-    assert load_run(run).episode("call-001").answer == "done reject: No."
-
-
 TOO_MANY = f"[{'0,' * 500_000}0]"
 PAY = Approval(name="pay", arguments={"to": "a", "sum": 1}, repeatable=True)
 READ = Approval(name="read", repeatable=True)

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, ToolMessage
 
-import talm_sim
 from talm_sim.errors import EmptyShardError, PrerequisiteError
 from talm_sim.models import registry
 from talm_sim.models.base import GenerationSettings, Model
@@ -100,23 +99,6 @@ def test_merged_shards_are_what_one_process_makes(world: dict[str, Any], options
     assert sum(one.rows for one in merged.shards) == whole.finished
     assert merged.closed
     assert resume(merged).finished == whole.finished
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"split": "underspecified", "limit": "3"},
-        {"task": "when2call", "model": "sim/oracle", "limit": "3"},
-    ],
-)
-def test_so_are_those_of_a_replay_and_of_other_tasks(tmp_path: Path, options: dict[str, Any]) -> None:
-    world = {"run_dir": tmp_path / "runs", **options}
-    whole = run(**world, run_id="whole")
-    merged = merge_runs(tmp_path / "elsewhere" / "merged", shards(world, 2))
-    ours, theirs = content(merged), content(whole)
-    ours["config"]["run_dir"] = theirs["config"]["run_dir"]
-    for what in theirs:
-        assert ours[what] == theirs[what], what
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------------------------
@@ -374,7 +356,3 @@ def test_controls_are_merged_where_all_shards_have_them(world: dict[str, Any]) -
     assert [one.id for one in merged.controls] == ["merged.sim-oracle"]
     assert merged.controls[0].finished == merged.run.finished
     assert merged.left_out == ("sim/eager",)
-
-
-def test_it_is_a_public_name() -> None:
-    assert talm_sim.merge_runs is merge_runs

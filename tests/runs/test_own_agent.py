@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from langgraph.prebuilt import ToolNode, tools_condition
 
 import talm_sim
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.events import RunStarted
 from tests.recordings.model_server import ModelServer, model_server
 from tests.runs.recorded_world import make_world
 
@@ -69,57 +67,7 @@ def test_what_an_agent_asks_of_our_model_is_recorded_and_replayed_with_the_serve
         talm_sim.run(**{**world, "agent": None}, models="replay")
 
 
-def test_a_person_is_waited_for_and_an_agent_starts_again_in_another_process(tmp_path: Path) -> None:
-    begun = []
-
-    async def act(messages: Any, tools: Sequence[BaseTool]) -> str:
-        begun.append(1)
-        by_name = {tool.name: tool for tool in tools}
-        town = await by_name["ask_human"].ainvoke({"question": "Which town?"})
-        return f"{town}: {await by_name['town_latitude'].ainvoke({'town': town})}"
-
-    told: list[str] = []
-
-    def hear(event: Any) -> None:
-        if isinstance(event, RunStarted):
-            told.extend(event.notices)
-
-    world = {**make_world(tmp_path), "scenario": "towns-rome", "agent": act, "tools": "replay", "human": "terminal"}
-    del world["model"]
-    stored = talm_sim.run(**world, on_event=hear)
-    assert stored.waiting == 1 and begun == [1]
-    assert any("starts again on resume" in line for line in told) and any("only its tools are replayed" in line for line in told)
-    from talm_sim.runs.desk import answer as say
-
-    (first,) = stored.pending()
-    (question,) = talm_sim.resume(stored, agent=act).pending()
-    assert (question.attempt, question.asked_at) == (2, first.asked_at)  # the person has waited since then
-    say(stored.path, question.key, "rome")
-    answered = time.time()
-    time.sleep(0.05)
-    done = talm_sim.resume(stored, agent=act)
-    (episode,) = done.episodes()
-    assert episode.answer == 'rome: {"latitude":41}' and episode.attempt == 3 and begun == [1, 1, 1]
-    (event,) = episode.human_events
-    assert event.answer == "rome" and event.asked_at == first.asked_at < event.answered_at <= answered
-
-
 @pytest.mark.parametrize(("agent", "said"), [(5, "^agent: python:int: is of type int"), ("my_agents", "^agent: my_agents: write MODULE")])
 def test_what_is_no_agent_is_named_as_it_was_given(tmp_path: Path, agent: Any, said: str) -> None:
     with pytest.raises(PrerequisiteError, match=said):
         talm_sim.run(agent=agent, run_dir=tmp_path)
-
-
-def test_two_epochs_two_agents_of_one_name_and_a_judge_again(tmp_path: Path) -> None:
-    def agent(said: str) -> Any:
-        def act(messages: Any, tools: Any) -> str:
-            return said
-
-        return act
-
-    world = {**make_world(tmp_path), "scenario": "towns-rome", "tools": "replay", "epochs": 2}
-    del world["model"]
-    first = talm_sim.run(**world, agent=agent("41"))
-    second = talm_sim.run(**world, agent=agent("12"))
-    assert [{episode.answer for episode in stored.episodes()} for stored in (first, second)] == [{"41"}, {"12"}]
-    assert [row.values["pass_rate"] for row in talm_sim.judge(first).rows()] == [False, False]  # the gold call is missing

@@ -126,17 +126,6 @@ def test_agent_and_person_are_recorded_side_by_side_and_replayed_without_their_s
         talm_sim.run(**options | {"tools": "replay", "models": "replay", "human": "model:openai-api/stand/another"}, run_id="other")
 
 
-def test_a_question_in_the_words_of_an_own_agent_is_answered(world: dict[str, Any], server: Loopback) -> None:
-    def agent(messages: Any, tools: Any) -> list[Any]:
-        said = "It is far north." if any("I mean" in str(one) for one in messages) else "Which town do you mean?"
-        return [*messages, {"role": "assistant", "content": said}]
-
-    options = {name: value for name, value in world.items() if name != "model"}
-    stored = talm_sim.run(**options, agent=agent, limit="2")
-    assert [(one.questions[0].by, one.questions[0].answer[:6]) for one in stored.episodes()] == [("words", "I mean")] * 2
-    assert [row.values["person_fault"] for row in stored.rows()] == [False] * 2
-
-
 def test_what_the_person_asks_is_counted_and_a_budget_stops_it(world: dict[str, Any], server: Loopback) -> None:
     heard: list[RunEvent] = []
     stored = talm_sim.run(**world, budget="requests=2", max_episodes=1, on_event=heard.append)
@@ -251,21 +240,6 @@ def test_a_live_run_that_continues_stays_live_beside_a_recording(world: dict[str
     more: dict[str, Any] = {"agent": guess} if own else {}
     done = talm_sim.resume(begun, tools_from=world["tools_from"], progress=False, **more)
     assert (len(server.seen), done.finished) == (4, 4)
-
-
-@pytest.mark.parametrize("own", [False, True], ids=["control", "own-agent"])
-def test_recorded_answers_are_repeated_without_the_model_that_gave_them(
-    world: dict[str, Any], server: Loopback, tmp_path: Path, own: bool
-) -> None:
-    options = world | {"limit": "2", "cassettes": tmp_path / "kept", "tools": "record"}
-    if own:
-        options = {name: value for name, value in options.items() if name != "model"} | {"agent": guess}
-    first = talm_sim.run(**options, run_id="first")
-    by_file = talm_sim.run(**options | {"tools": "replay", "human": "recorded"}, run_id="by-file")
-    assert len(server.seen) == 2
-    assert [one.questions[0].responder for one in by_file.episodes()] == [f"recorded (model:{PERSON})"] * 2
-    answers = [[one.questions[0].answer for one in run.episodes()] for run in (first, by_file)]
-    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize(

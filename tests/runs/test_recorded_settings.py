@@ -123,14 +123,6 @@ def test_an_empty_directory_is_no_recording(world: dict[str, Any], tmp_path: Pat
         run(**{**world, "cassettes": tmp_path / "empty"})
 
 
-def test_a_prompt_file_differs_by_its_digest(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    record(world, monkeypatch)
-    wording = tmp_path / "mine.toml"
-    wording.write_text('[agent]\nsystem = "' + "Be brief. " * 20 + '"\n', encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match=r"but with prompts none \(not [0-9a-f]{12}\);"):
-        run(**world, models="replay", prompts=wording)
-
-
 def test_damaged_settings_are_named(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     record(world, monkeypatch)
     (file,) = world["cassettes"].glob("openai--small/*.settings.json")

@@ -251,18 +251,6 @@ def test_a_name_kept_unchecked_is_told_as_on_the_command_line(config: dict[str, 
         configure(RunConfig(**config), {})
 
 
-def test_plugins_are_imported_wherever_they_are_named(toml: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [f"resolve_plugin_{place}" for place in ("file", "one", "environ", "flag")]
-    for name in names:
-        (tmp_path / f"{name}.py").write_text(f"from pathlib import Path\nPath({str(tmp_path)!r}, '{name}.seen').touch()\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    load_config(toml(f'plugin = ["{names[0]}"]'), {})
-    assert load_config(toml(f'plugin = "{names[1]}"'), {}).plugin == (names[1],)
-    load_config(None, {"TALM_SIM_PLUGIN": f"{names[2]},"})
-    load_config(None, {}, plugin=(names[3],))
-    assert sorted(path.stem for path in tmp_path.glob("*.seen")) == sorted(names)
-
-
 def test_options_of_the_task_are_sorted_in() -> None:
     assert RunConfig(human="none", seed=3) == RunConfig(options={"human": "none"}, seed=3)
     assert RunConfig(**RunConfig(human="none").model_dump()).options == {"human": "none"}

@@ -54,15 +54,6 @@ def test_a_grid_of_live_runs_starts_one_tool_service_and_opens_the_model_once(
     assert models == ["sim/oracle"]
 
 
-def test_a_finished_grid_is_read_and_opens_nothing(tmp_path: Path, models: list[str], services: list[process.ToolService]) -> None:
-    grid: dict[str, list[Any]] = {"model": ["sim/oracle", "sim/eager"]}
-    options: dict[str, Any] = {"tools": "replay", "split": "perfect", "limit": "1", "run_dir": tmp_path}
-    first = ablate(over=grid, **options)
-    assert models == ["sim/oracle", "sim/eager"]
-    assert ablate(over=grid, **options).to_records() == first.to_records()
-    assert (len(models), services) == (2, [])
-
-
 def test_a_runs_judge_model_is_opened_once_and_is_the_agents_where_they_are_the_same(tmp_path: Path, models: list[str]) -> None:
     options: dict[str, Any] = {"model": "sim/oracle", "tools": "replay", "split": "perfect", "limit": "2", "run_dir": tmp_path}
     run(**options, judge_model="sim/eager")

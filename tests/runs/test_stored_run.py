@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 import sqlite3
 import zlib
 from contextlib import closing
@@ -14,7 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import judge, run
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.desk import answer
-from talm_sim.runs.files.database import pack, unpack
+from talm_sim.runs.files.database import pack
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.listing import list_runs
 from talm_sim.runs.stored_run import load_run
@@ -42,18 +41,6 @@ async def test_episodes_come_back_as_they_were_stored(tmp_path: Path) -> None:
     assert list(stored.episodes()) == [kept, finished(second)]
     assert stored.episode(first.id) == kept
     assert list(stored.episodes("underspecified")) == []
-
-
-async def test_a_run_can_be_read_while_it_goes_on_and_from_a_copy(tmp_path: Path) -> None:
-    run = new_run(tmp_path, 2)
-    async with RunStore.open(run) as store:
-        await store.finish(finished(scenarios(1)[0]), 0)
-        stored = load_run(run)
-        assert (stored.finished, stored.total) == (1, 2)
-        assert stored.owner is not None
-    assert stored.owner is None
-    shutil.copytree(run, tmp_path / "copy")
-    assert load_run(tmp_path / "copy").finished == 1
 
 
 @pytest.mark.parametrize(
@@ -99,12 +86,6 @@ async def test_a_damaged_or_crafted_row_is_an_error_not_code(tmp_path: Path, bod
         conn.execute("UPDATE episodes SET body = ? WHERE id = 'plain-001'", (body,))
     with pytest.raises(PrerequisiteError, match=r"run\.db: (.* is damaged|a row of episodes holds what its column cannot)"):
         list(load_run(run).episodes())
-
-
-def test_a_small_row_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("talm_sim.runs.files.database._LARGEST", 2**20)
-    with pytest.raises(PrerequisiteError, match=r"run\.db: episode 'a' unpacks to more than 1 MiB or 500,000 values, the limit per record"):
-        unpack(zlib.compress(b"0" * 2**24), "episode 'a'")
 
 
 async def test_another_database_is_no_run(tmp_path: Path) -> None:

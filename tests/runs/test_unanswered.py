@@ -57,18 +57,6 @@ async def test_the_time_is_counted_from_when_it_was_put_also_while_nobody_runs_t
     assert [one.declined for one in _filed(run)] == ["", "timeout"]
 
 
-async def test_an_answer_in_time_counts(tmp_path: Path) -> None:
-    run = new_run(tmp_path, 1, asks=1)
-    async with RunStore.open(run) as store:
-        task = asyncio.create_task(run_batch(store, ScriptedRunner(), store.progress(), answer_timeout=60))
-        while not open_questions(store.reader):
-            await asyncio.sleep(0.01)
-        (question,) = open_questions(store.reader)
-        assert await asyncio.to_thread(answer, run, question.key, "It is 4.") is AnswerStatus.DELIVERED
-        assert (await task).finished == 1
-    assert [one.declined for one in _filed(run)] == [""]
-
-
 async def test_nobody_closes_what_is_not_due(tmp_path: Path) -> None:
     run = new_run(tmp_path, 1, asks=1)
     assert await _batch(run, None) == (0, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import threading
@@ -14,8 +13,7 @@ import pytest
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.api import resume, run
-from talm_sim.runs.events import EpisodeFinished, RunEvent
+from talm_sim.runs.api import run
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks.when2call.published import rough_length
 from talm_sim.types import Summary
@@ -54,61 +52,12 @@ def test_eager_hallucinates_every_tool_and_parameter(tmp_path: Path) -> None:
     assert all(rate.n for rate in rates.values())
 
 
-def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
-    class Stop(Exception): ...
-
-    done: list[str] = []
-
-    def stop_after_five(event: RunEvent) -> None:
-        if isinstance(event, EpisodeFinished):
-            done.append(event.episode_id)
-            if len(done) == 5:
-                raise Stop
-
-    with pytest.raises(Stop):
-        played(tmp_path, "sim/oracle", run_id="cut", on_event=stop_after_five)
-    again: list[str] = []
-    stored = resume(tmp_path / "cut", on_event=lambda event: again.append(event.episode_id) if isinstance(event, EpisodeFinished) else None)
-    assert stored.finished == stored.total
-    assert not set(done[:4]) & set(again), "what was finished is not done again"
-
-
 def test_long_items_come_first_and_those_with_the_same_tools_together(tmp_path: Path) -> None:
     scenarios = list(played(tmp_path, "sim/oracle").scenarios())
     sizes = [rough_length(scenario) for scenario in scenarios]
     assert sizes[0] == max(sizes)
     runs = [tools for tools, _ in groupby(scenario.shown_tools for scenario in scenarios)]
     assert len(runs) == len(set(runs)) < len(scenarios)
-
-
-def test_the_template_that_was_picked_is_kept(tmp_path: Path) -> None:
-    assert played(tmp_path, "sim/oracle").job.options.template == "default"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"task": "when2call", "human": "simulated"}, "human is an option of task talm or refusal, not of task when2call"),
-        ({"task": "when2call", "perturb": ("http-500",)}, "perturb is an option of task talm, not of task when2call"),
-        ({"mode": "judge"}, "mode is an option of task when2call, not of task talm"),
-        ({"template": "qwen2.5"}, "template is an option of task when2call or refusal, not of task talm"),
-        ({"task": "when2call", "split": "perfect"}, "unknown split 'perfect' of task when2call"),
-        ({"task": "when2call", "template": "qwen"}, "qwen"),
-        ({"task": "when2call", "models": "live", "model": "openai/m"}, "gives no log-probabilities of given answers"),
-    ],
-)
-def test_what_does_not_fit_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, object], message: str) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none-needed")
-    with pytest.raises(PrerequisiteError, match=message) as caught:
-        run(**{"model": "sim/oracle", "run_dir": tmp_path, **options})  # type: ignore[arg-type]
-    assert "\n" not in str(caught.value)
-
-
-def test_a_run_can_be_made_inside_a_loop(tmp_path: Path) -> None:
-    from talm_sim.runs.api import run_async
-
-    stored = asyncio.run(run_async(RunConfig(task="when2call", model="sim/cautious", run_dir=tmp_path), limit="2"))
-    assert stored.finished == stored.total
 
 
 def test_what_a_template_cannot_write_is_said_before_the_run_exists(tmp_path: Path) -> None:

@@ -40,23 +40,6 @@ def test_a_built_in_prompt_that_changed_is_named(tmp_path: Path, monkeypatch: py
         resume(stored.path)
 
 
-def test_a_built_in_template_that_changed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from talm_sim.agent.templates import load
-
-    stored = run(RunConfig(task="when2call", model="sim/oracle", run_dir=tmp_path), limit="1")
-    assert list(stored.manifest.wording) == ["template default"]
-    assert resume(stored.path).finished == stored.total
-    folder = tmp_path / "templates"
-    folder.mkdir()
-    for style in load._styles():
-        (folder / f"{style}.jinja").write_text(TEMPLATE)
-    monkeypatch.setattr("talm_sim.agent.templates.load.resources.files", lambda _: folder)
-    with pytest.raises(
-        PrerequisiteError, match=r"^resume: template default has changed since the run began; restore it, or start a new run\.$"
-    ):
-        resume(stored.path)
-
-
 def test_a_prompt_file_that_changed_is_named_with_its_text(tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.toml"
     prompts.write_text('[awareness]\ntool = "Can you? {query} {tools}"\n')

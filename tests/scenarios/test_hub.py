@@ -120,11 +120,3 @@ def test_what_the_hub_does_not_have_is_named(hub: ThreadingHTTPServer, tmp_path:
         "hub:nvidia/Other": "there is no such dataset, or it is private; check the name, or set HF_TOKEN.",
     }
     assert _load(hub, tmp_path, *expected) == [f"{name}: {said}" for name, said in expected.items()]
-
-
-def test_a_task_without_a_file_of_its_own_names_those_there_are(hub: ThreadingHTTPServer, tmp_path: Path) -> None:
-    (said,) = _load(hub, tmp_path, "awareness=hub:nvidia/When2Call")
-    assert said == (
-        "hub:nvidia/When2Call: names no file of the dataset; its files: test/judge.jsonl, test/when2call_test_mcq.jsonl; "
-        "write hub:nvidia/When2Call:FILE."
-    )

@@ -68,10 +68,6 @@ def test_groups_come_in_the_order_asked_for_and_limits_hold_for_each(tmp_path: P
     assert [one.id for one in read(["perfect", "no-tools"], file, "2-3")] == ["c", "d", "e"]
 
 
-def test_packaged_limits_select_the_first(tmp_path: Path) -> None:
-    assert read(["perfect"], limit="3") == read(["perfect"])[:3]
-
-
 def test_line_separators_inside_a_string_do_not_break_a_line(tmp_path: Path) -> None:
     (scenario,) = read(["perfect"], _file(tmp_path, _line("a", query="one\u2028two\u0085three")))
     assert scenario.query == "one\u2028two\u0085three"

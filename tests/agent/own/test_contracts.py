@@ -92,39 +92,6 @@ async def test_the_middleware_is_answered_in_its_own_form(mode: str, decision: D
 
 
 @MODES
-async def test_calls_of_one_turn_wait_together_and_are_decided_one_by_one(mode: str) -> None:
-    script = Script(looking(LOOK, OTHER, WRONG), ANSWER)
-    decisions = [Decision(action="approve"), Decision(action="reject"), Decision(action="edit", arguments={"code": "VIE"})]
-    agent = agent_of(gated(mode), script, human="terminal")
-    waiting = await run_episode(agent, SCENARIO)
-    assert isinstance(waiting, Waiting)
-    assert [one.question for one in waiting.questions] == [
-        'Allow airport_info(code="HAN")?',
-        "Allow delete_all(sure=true)?",
-        'Allow airport_info(code="SGN")?',
-    ]
-    assert [one.ask for one in waiting.questions] == [1, 2, 3]
-    assert [one.request.repeatable for one in waiting.questions if isinstance(one.request, Approval)] == [True, False, True]
-    replies = {one.interrupt_id: HumanReply("", "queue", decision=made) for one, made in zip(waiting.questions, decisions, strict=True)}
-    episode = await run_episode(agent, SCENARIO, resume=replies, state=waiting.state)
-    assert isinstance(episode, Episode) and episode.termination is Termination.ANSWERED
-    assert sorted(event.arguments["code"] for event in episode.tool_events) == ["HAN", "VIE"]
-    assert len({event.call_id for event in episode.human_events}) == 3
-
-
-@MODES
-async def test_the_simulated_person_decides_by_what_the_scenario_says(mode: str) -> None:
-    episode = await play(gated(mode), Script(looking(WRONG, OTHER, LOOK), ANSWER), human="simulated")
-    assert [event.decision.text for event in episode.human_events if event.decision] == [
-        'edit: airport_info({"code": "HAN"})',
-        "reject: That is not what I asked for.",
-        "approve",
-    ]
-    assert [event.arguments for event in episode.tool_events] == [{"code": "HAN"}, {"code": "HAN"}]
-    assert episode.termination is Termination.ANSWERED
-
-
-@MODES
 async def test_only_what_the_middleware_allows_can_be_decided(mode: str) -> None:
     for allowed in (("approve",), ("reject",), ("respond",), ("edit", "reject")):
         episode = await play(gated(mode, airport_info=allowed), Script(looking(WRONG), ANSWER), human="simulated")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool
 from langgraph.graph import START, MessagesState, StateGraph
 from typing_extensions import TypedDict
 
-from talm_sim.agent.episode import Waiting, run_episode
-from talm_sim.agent.humans import HumanReply
+from talm_sim.agent.episode import run_episode
 from talm_sim.types import Episode, HumanEvent, ModelTurn, Scenario, Termination, Turn
 from tests.agent.own.playing import SCENARIO, Script, agent_of, looking, play, react
 
@@ -96,50 +94,6 @@ async def test_a_question_in_words_is_answered_and_the_agent_goes_on(agent: Any)
     assert last.text == episode.answer
 
 
-async def test_the_conversation_so_far_is_handed_over_whole() -> None:
-    heard: list[list[tuple[str, str]]] = []
-
-    def agent(messages: list[BaseMessage], tools: Sequence[BaseTool]) -> Any:
-        heard.append([(one.type, one.text) for one in messages])
-        if len(heard) == 1:
-            call = {"name": "airport_info", "args": {"code": "VIE"}, "id": "c", "type": "tool_call"}
-            return [AIMessage("", tool_calls=[call]), ToolMessage("12", tool_call_id="c"), AIMessage("Which code?")]
-        messages.append(AIMessage("Is it HAN or VIE?" if len(heard) == 2 else "12 m"))  # in place
-        return messages
-
-    episode = await play(agent, human="simulated", rounds=5)
-    human, said = ("human", "How high is the airport?"), "It is HAN."
-    first = [human, ("ai", ""), ("tool", "12"), ("ai", "Which code?"), ("human", said)]
-    assert heard == [[human], first, [*first, ("ai", "Is it HAN or VIE?"), ("human", heard[2][-1][1])]]
-    assert episode.answer == "12 m"
-
-
-async def test_a_message_that_only_calls_may_have_no_content() -> None:
-    call = {"id": "c", "type": "function", "function": {"name": "airport_info", "arguments": "{}"}}
-
-    def agent(messages: Any, tools: Any) -> Any:
-        return [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "12"}, AIMessage("12 m")]
-
-    assert (await play(agent)).answer == "12 m"
-
-
-async def test_a_graph_goes_on_with_the_new_message_alone_and_keeps_its_state() -> None:
-    seen: list[int] = []
-
-    class Counting(MessagesState):
-        asked: int
-
-    def build(tools: Sequence[BaseTool]) -> Any:
-        async def think(state: Counting) -> dict[str, Any]:
-            seen.append(len(state["messages"]))
-            return {"messages": [AIMessage(f"Which code ({state.get('asked', 0)})?")], "asked": state.get("asked", 0) + 1}
-
-        return StateGraph(Counting).add_node("think", think).add_edge(START, "think").compile()
-
-    episode = await play(build, human="simulated", rounds=2)
-    assert seen == [1, 3, 5] and episode.answer == "Which code (2)?"
-
-
 async def test_an_agent_is_built_once_for_an_episode() -> None:
     made = []
 
@@ -167,18 +121,6 @@ async def test_nobody_answers_where_there_is_nobody() -> None:
     assert (episode.events, episode.answer) == ((), ASKS)
 
 
-async def test_turns_count_over_the_episode() -> None:
-    """Each look takes a turn; the question is asked in the last that is left, so that nobody replies to it."""
-
-    def agent(messages: list[BaseMessage], tools: Sequence[BaseTool]) -> str:
-        look(tools, "HAN")
-        return "Which code?"
-
-    episode = await play(agent, human="simulated", rounds=5, turns=4)
-    assert [turn.tool_calls != () for turn in episode.model_turns] == [True, False, True, False]
-    assert len(episode.human_events) == 1 and episode.termination is Termination.ANSWERED
-
-
 async def test_a_model_s_own_last_words_are_not_taken_down_twice() -> None:
     turns = [ModelTurn(raw_text="Which code?", text="Which code?"), looking(), ModelTurn(raw_text="12 m", text="12 m")]
     episode = await play(react, Script(*turns), human="simulated", rounds=5)
@@ -195,16 +137,6 @@ async def test_what_the_user_reads_is_taken_down_where_the_model_said_something_
     episode = await play(agent, model, human="simulated", rounds=5)
     assert [turn.text for turn in episode.model_turns] == ["thinking", "Which code?", "12 m"]
     assert episode.human_events[0].turn == 1
-
-
-async def test_a_question_in_words_waits_for_a_person_like_any_other() -> None:
-    agent = replace(agent_of(act, human="simulated", rounds=5), responder=None)
-    waiting = await run_episode(agent, SCENARIO)
-    assert isinstance(waiting, Waiting)
-    (question,) = waiting.questions
-    assert question.question == QUESTION and waiting.model_turns[-1].text == ASKS
-    episode = await run_episode(agent, SCENARIO, resume={question.interrupt_id: HumanReply("It is VIE.", "me")}, state=waiting.state)
-    assert isinstance(episode, Episode) and episode.tool_events[0].arguments == {"code": "VIE"}
 
 
 async def test_what_it_returns_without_a_new_message_is_no_answer() -> None:
@@ -256,15 +188,3 @@ async def test_each_turn_follows_the_agents_answer_and_a_question_before_it_is_a
     assert [turn.user_turn for turn in episode.model_turns] == [0, 0, 1]
     assert episode.model_turns[0].raw_prompt.startswith("[system] Be brief.\n\n[human] Look up Vienna.\n\n[ai] \n[call] airport_info(")
     assert [turn.raw_prompt for turn in episode.model_turns][1:] == ["[human] It is HAN.", "[human] And how long is the runway?"]
-
-
-async def test_a_graph_hears_each_turn_too() -> None:
-    model = Script(ModelTurn(text="12 m"), looking(), ModelTurn(text="2 km"))
-    episode = await run_episode(
-        agent_of(react, model), two_turns({"role": "system", "content": "Be brief."}, {"role": "user", "content": "How high?"})
-    )
-    assert isinstance(episode, Episode) and episode.answer == "2 km"
-    assert [turn.raw_prompt for turn in episode.model_turns][:2] == [
-        "[system] Be brief.\n\n[human] How high?",
-        "[human] And how long is the runway?",
-    ]

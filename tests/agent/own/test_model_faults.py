@@ -74,12 +74,6 @@ async def test_an_agent_that_catches_the_error_recovers() -> None:
     assert episode.perturbations[0].injected == SAID
 
 
-async def test_an_agent_that_says_so_ends_without_a_turn_of_the_model() -> None:
-    episode = await play(honest, Script(), perturb=("model-500",))
-    assert (episode.termination, episode.answer) == (Termination.ANSWERED, "The model cannot be reached.")
-    assert total(episode) == (1, 1, 1, 0)
-
-
 @pytest.mark.parametrize("agent", [naive, wrapping, grouping, react])
 async def test_an_error_that_is_not_caught_ends_as_data_with_the_fault_named(agent: Any) -> None:
     episode = await play(agent, Script(ANSWER), perturb=(FAULT,))
@@ -101,52 +95,6 @@ async def test_an_agent_that_retries_forever_is_stopped_by_its_turns() -> None:
     episode = await play(stubborn, Script(), perturb=("model-500",))
     assert episode.termination is Termination.TURN_LIMIT
     assert total(episode) == (5, 5, 5, 0)
-
-
-async def test_a_graph_recovers_by_a_frameworks_own_retry() -> None:
-    def build(tools: Any, model: Any) -> Any:
-        class Retrying:
-            def bind_tools(self, offered: Any) -> Any:
-                return model.bind_tools(offered).with_retry(stop_after_attempt=2, wait_exponential_jitter=False)
-
-        return react(tools, Retrying())
-
-    episode = await play(build, Script(looking(), ANSWER), perturb=("model-500:call=2",))
-    assert (episode.termination, episode.answer, episode.injected) == (Termination.ANSWERED, "12 m", "")
-    assert total(episode) == (3, 1, 1, 0)
-    assert [event.ok for event in episode.tool_events] == [True]
-
-
-@pytest.mark.parametrize(
-    ("fault", "answer", "reason"),
-    [
-        ("model-empty", "", "stop"),
-        ("model-refusal", "I'm sorry, but", "refusal"),
-        ("model-html", "<!DOCTYPE", "stop"),
-        ("model-cut", "12", "length"),
-    ],
-)
-async def test_other_faults_reach_the_agents_code_as_messages(fault: str, answer: str, reason: str) -> None:
-    reasons: list[str] = []
-
-    def agent(messages: Any, tools: Any, model: Any) -> str:
-        said = model.invoke(messages)
-        reasons.append(said.response_metadata["finish_reason"])
-        return str(said.text)
-
-    episode = await play(agent, Script(ANSWER), perturb=(fault,))
-    assert episode.termination is Termination.ANSWERED
-    assert episode.answer.startswith(answer)
-    assert episode.answer != ANSWER.text
-    assert reasons == [reason]
-    assert total(episode) == (1, 1, 1, 0)
-
-
-async def test_a_cut_call_of_a_graph_is_no_call() -> None:
-    episode = await play(react, Script(looking(), ANSWER), perturb=("model-cut:call=1",))
-    assert episode.termination is Termination.ANSWERED
-    assert episode.tool_events == ()
-    assert [call.raw for call in episode.model_turns[0].unparsable_calls] == ['{"code"']
 
 
 async def test_a_graph_gets_the_previous_call_again() -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
-import importlib.util
 import threading
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +13,7 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.prebuilt import ToolNode
 from langgraph.types import interrupt
 
 from talm_sim.agent.episode import Waiting, run_episode
@@ -47,39 +44,6 @@ async def test_a_graph_on_the_model_it_is_handed_leaves_the_same_events_as_ours(
     assert episode.usage == Usage(input_tokens=205, output_tokens=25)
 
 
-async def test_an_async_function_gets_tools_with_their_perturbations() -> None:
-    async def act(messages: Any, tools: Sequence[BaseTool]) -> str:
-        return str(await tools[0].ainvoke({"code": "HAN"}))
-
-    episode = await play(act, perturb=("http-500",))
-    (event,) = episode.tool_events
-    assert event.error == "http_500" and "500" in episode.answer
-    assert [turn.tool_calls != () for turn in episode.model_turns] == [True, False]
-    assert episode.perturbations[0].fired == 1
-
-
-async def test_a_tool_message_says_whether_the_tool_failed() -> None:
-    """What an agent is handed for a call is what LangChain's own tools return: a loop that looks at `status` works with ours."""
-    call = {"name": "airport_info", "args": {"code": "HAN"}, "id": "y", "type": "tool_call"}
-
-    async def act(messages: Any, tools: Sequence[BaseTool]) -> Any:
-        return f"{(await tools[0].ainvoke(call)).status}"
-
-    assert (await play(act)).answer == "success"
-    assert (await play(act, perturb=("http-500",))).answer == "error"
-
-
-async def test_a_plain_function_runs_beside_the_loop_and_may_ask() -> None:
-    def act(messages: Any, tools: Sequence[BaseTool]) -> Any:
-        assert threading.current_thread() is not threading.main_thread()
-        by_name = {one.name: one for one in tools}
-        said = by_name["ask_human"].invoke({"question": "What is the code of the airport?"})
-        return [*messages, {"role": "assistant", "content": said + by_name["airport_info"].invoke({"code": "HAN"})}]
-
-    episode = await play(act, human="simulated")
-    assert episode.answer.startswith("It is HAN.{") and len(episode.events) == 2
-
-
 async def test_a_compiled_graph_calls_our_tools_in_place_of_its_own_and_its_own_question_is_put() -> None:
     @tool
     def airport_info(code: str) -> str:
@@ -103,34 +67,6 @@ async def test_a_compiled_graph_calls_our_tools_in_place_of_its_own_and_its_own_
     assert alone.termination is Termination.AGENT_ERROR and "--human" in alone.error
     outside = await ToolNode([airport_info]).tools_by_name["airport_info"].ainvoke({"code": "HAN"})
     assert outside == "its own"
-
-
-async def test_a_compiled_graph_s_own_tool_is_its_own_where_the_environment_has_none_of_that_name() -> None:
-    @tool
-    def ask_user(question: str) -> str:
-        """Ask."""
-        return str(interrupt(question))
-
-    call = {"name": "ask_user", "args": {"question": "Which code?"}, "id": "x", "type": "tool_call"}
-
-    async def think(state: MessagesState) -> dict[str, Any]:
-        done = len(state["messages"]) > 1
-        return {"messages": [AIMessage(f"Thanks: {state['messages'][-1].text}") if done else AIMessage("", tool_calls=[call])]}
-
-    graph = StateGraph(MessagesState).add_node("think", think).add_node("tools", ToolNode([ask_user]))
-    graph.add_edge(START, "think").add_conditional_edges("think", tools_condition).add_edge("tools", "think")
-    episode = await play(graph.compile(), human="simulated")
-    (asked,) = episode.events
-    assert isinstance(asked, HumanEvent) and (asked.question, asked.by) == ("Which code?", "interrupt")
-    assert episode.answer == "Thanks: It is HAN."
-
-
-async def test_an_error_of_our_own_in_the_agent_s_code_is_the_agent_s() -> None:
-    async def agent(messages: Any, tools: Any) -> str:
-        raise PrerequisiteError("a run is begun on the event loop of your agents")
-
-    episode = await play(agent)
-    assert episode.termination is Termination.AGENT_ERROR and "a run is begun" in episode.error
 
 
 async def test_turns_of_a_model_the_agent_brings_itself_are_kept_and_held_to_the_limit() -> None:
@@ -359,29 +295,3 @@ def test_agents_are_imported_only_where_the_user_names_them(tmp_path: Any, monke
     }.items():
         with pytest.raises(PrerequisiteError, match=said.replace("(", r"\(")):
             load_agent(name)
-
-
-def of_langgraph(tools: Sequence[BaseTool], model: Any) -> Any:
-    prebuilt = importlib.import_module("langgraph.prebuilt")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it is deprecated, and still much used
-        return prebuilt.create_react_agent(model, tools)
-
-
-def of_langchain(tools: Sequence[BaseTool], model: Any) -> Any:
-    return importlib.import_module("langchain.agents").create_agent(model, tools)
-
-
-LANGCHAIN = pytest.mark.skipif(importlib.util.find_spec("langchain") is None, reason="langchain is not installed")
-
-
-@pytest.mark.parametrize("build", [of_langgraph, pytest.param(of_langchain, marks=LANGCHAIN)])
-@pytest.mark.parametrize("asynchronous", [True, False])
-async def test_ready_made_agents_play_on_the_loop_and_in_a_thread(build: Any, asynchronous: bool) -> None:
-    def act(messages: Any, tools: Sequence[BaseTool], model: Any) -> Any:
-        return build(tools, model).invoke({"messages": messages})
-
-    ask = ToolCall(id="a1", name="ask_human", arguments={"question": "What is the code of the airport?"})
-    episode = await play(build if asynchronous else act, Script(looking(ask), looking(), ANSWER), human="simulated")
-    assert (episode.termination, episode.answer, episode.error) == (Termination.ANSWERED, "12 m", "")
-    assert [event.type for event in episode.events] == ["human", "tool"] and len(episode.model_turns) == 3

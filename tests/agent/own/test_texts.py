@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool
 
 from talm_sim.agent.own.session import CURRENT
-from talm_sim.types import Episode, HumanEvent, ModelTurn, Termination
+from talm_sim.types import Episode, ModelTurn, Termination
 from tests.agent.own.playing import ANSWER, Script, play
 
 HALF = "\ud800 x"
@@ -57,24 +57,6 @@ def test_no_text_of_an_agents_keeps_its_episode_from_being_stored(one: str, othe
     episode = stored(asyncio.run(play(act, Listening(ANSWER), human="simulated", turns=20)))
     assert episode.termination is Termination.AGENT_ERROR and episode.error.startswith("ValueError")
     assert len(episode.events) == 4 and len(episode.model_turns) == 6
-
-
-@pytest.mark.parametrize("asynchronous", [True, False])
-async def test_half_a_surrogate_pair_is_replaced_and_the_rest_kept(asynchronous: bool) -> None:
-    def act(messages: Any, tools: Any) -> str:
-        return HALF
-
-    async def on_the_loop(messages: Any, tools: Sequence[BaseTool]) -> Any:
-        said = await tools[1].ainvoke({"question": HALF})
-        await tools[0].ainvoke({"code": HALF})
-        return [*messages, AIMessage(said + HALF)]
-
-    episode = stored(await play(on_the_loop if asynchronous else act, human="simulated"))
-    assert episode.termination is Termination.ANSWERED and episode.answer.endswith("? x")
-    if asynchronous:
-        asked, called = episode.events
-        assert isinstance(asked, HumanEvent) and asked.question == "? x"
-        assert called.type == "tool" and called.arguments == {"code": "? x"}
 
 
 async def test_a_model_that_is_handed_over_is_asked_what_can_be_sent() -> None:

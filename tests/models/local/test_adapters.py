@@ -18,7 +18,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.local.adapters import Adapter, describe_weights, read_adapter
 from talm_sim.models.local.folders import check_directory
-from talm_sim.models.local.vllm_options import VllmOptions, engine_arguments, read_vllm_options
+from talm_sim.models.local.vllm_options import VllmOptions, engine_arguments
 from talm_sim.models.local.weights import cached_folder, digest_files, weights_digest
 from talm_sim.models.registry import open_model
 from tests.models.local.adapting import change_settings, change_tensor, make_adapter
@@ -140,14 +140,6 @@ def test_vllm_is_told_the_rank_and_the_layers() -> None:
     assert told(32, {}) == {"enable_lora": True, "max_loras": 1, "max_lora_rank": 32, "lora_target_modules": ["q", "up_proj"]}
     assert [told(4, {})["max_lora_rank"], told(4, {"q": 20})["max_lora_rank"], told(600, {})["max_lora_rank"]] == [8, 32, 600]
     assert not [key for key in engine_arguments(VllmOptions(), "m", cpu=True) if "lora" in key]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed")
-@pytest.mark.parametrize("key", ["enable_lora", "max_lora_rank", "lora_target_modules"])
-def test_what_the_adapter_says_is_not_set_by_hand(key: str) -> None:
-    with pytest.raises(PrerequisiteError, match=rf"^-M {key}: vllm/x fills this in itself"):
-        read_vllm_options("vllm/x", {key: "8"})
 
 
 # --- with a tiny model --------------------------------------------------------------------------------------------------------------------

@@ -55,18 +55,6 @@ async def _ask_while_busy(engine: _Engine, worker: Worker, numbers: Sequence[int
     return [first, *others]
 
 
-@pytest.mark.parametrize("batch_size", [1, 3, 8])
-async def test_answers_do_not_depend_on_the_batch_size(batch_size: int) -> None:
-    engine = _Engine()
-    worker = _worker(engine, batch_size)
-    asked = await _ask_while_busy(engine, worker, [5, 50, 6, 51, 7])
-    engine.gate.set()
-    assert await asyncio.gather(*asked) == [2, 10, 100, 12, 102, 14]
-    await worker.aclose()
-    assert max(map(len, engine.batches)) == min(batch_size, 5)
-    assert engine.threads == {"talm-sim hf/m"}
-
-
 async def test_a_batch_is_the_oldest_question_and_its_nearest_longest_first() -> None:
     engine = _Engine()
     worker = _worker(engine)

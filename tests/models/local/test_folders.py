@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from talm_sim.common.typed_options import read_options
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.local import engine
 from talm_sim.models.local.engine import HFOptions, load_engine
-from talm_sim.models.local.folders import find_model, models_folder
+from talm_sim.models.local.folders import find_model
 from talm_sim.models.registry import list_providers, open_model
 
 
@@ -32,11 +31,6 @@ def test_a_directory_comes_before_a_fetched_name_and_that_before_a_hub_id(tmp_pa
     assert find_model("hf/tiny", "tiny", environ) == str(fetched)
     here = _model_directory(tmp_path / "tiny")
     assert find_model("hf/tiny", "tiny", environ) == here.name
-
-
-def test_the_cache_folder_follows_the_environment() -> None:
-    assert models_folder({"XDG_CACHE_HOME": "/c"}) == Path("/c/talm-sim/models")
-    assert models_folder({}) == Path("~/.cache/talm-sim/models").expanduser()
 
 
 @pytest.mark.parametrize(
@@ -74,12 +68,6 @@ def test_a_wrong_option_is_said_before_anything_is_loaded(options: dict[str, str
     with pytest.raises(PrerequisiteError) as failure:
         open_model("hf/absent", options=options)
     assert said in str(failure.value)
-
-
-def test_options_are_read() -> None:
-    written = {"device": "cuda:1", "dtype": "bfloat16", "batch_size": "4", "threads": "2", "max_length": "512"}
-    read = read_options(written, HFOptions, "hf/x", "-M ")
-    assert read == HFOptions(device="cuda:1", dtype="bfloat16", batch_size=4, threads=2, max_length=512)
 
 
 def test_a_missing_package_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

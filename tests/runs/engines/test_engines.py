@@ -235,12 +235,6 @@ def test_what_cannot_be_moved_is_refused_in_a_line_before_anything_is_opened(tmp
     assert (here.addresses, [*tmp_path.iterdir()]) == ([], [])
 
 
-def test_a_stored_run_is_not_played_elsewhere(alone: StoredRun) -> None:
-    for work in (talm_sim.resume, talm_sim.judge):
-        with pytest.raises(PrerequisiteError, match="on belongs to `talm-sim run`"):
-            work(alone, on="ray")
-
-
 def test_the_cells_of_a_grid_are_played_and_continue(tmp_path: Path) -> None:
     failing: list[str] = []
 

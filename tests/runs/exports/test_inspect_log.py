@@ -6,11 +6,6 @@ import hashlib
 import io
 import json
 import math
-import socket
-import subprocess
-import time
-import urllib.parse
-import urllib.request
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -23,7 +18,7 @@ from talm_sim.runs.exports.inspect_log import export_inspect
 from talm_sim.runs.exports.inspect_samples import model_name, sample_id
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.types import Measure
-from tests.runs.exports.environment import PYTHON, needs_readers, read_with
+from tests.runs.exports.environment import needs_readers, read_with
 from tests.runs.exports.hostile_run import HOSTILE, IDS, LONG, make_run
 
 SCORED = {"a/b": "C", "C:\\x\ny": "C", "a_b": "I", ".hidden": "C", "-": "I"}
@@ -208,35 +203,3 @@ def test_inspect_reads_texts_ends_and_events_whole(read: dict[str, Any]) -> None
     assert other["model_usage"]["openai/some"]["input_tokens"] == 25  # without the 10 that were read from a cache
     assert other["metadata"]["generations_without_token_counts"] == 1
     assert found["-"]["messages"][-1]["role"] == "user"  # skipped: the agent said nothing
-
-
-@needs_readers
-@pytest.mark.timeout(300)
-def test_inspect_view_opens_it(log: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    command = [str(PYTHON.with_name("inspect")), "view", "start", "--log-dir", str(log.parent), "--host", "127.0.0.1", "--port", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}/api"
-    try:
-        until = time.monotonic() + 120
-        while True:
-            try:
-                listed = fetch(f"{address}/log-files")
-                break
-            except OSError:
-                assert server.poll() is None and time.monotonic() < until
-                time.sleep(0.2)
-        (entry,) = listed["files"]
-        assert (entry["task"], entry["name"].rpartition("/")[2]) == ("talm", log.name)
-        whole = fetch(f"{address}/logs/{urllib.parse.quote(entry['name'], safe='')}")
-        assert {sample["metadata"]["scenario"] for sample in whole["samples"]} == {*IDS}
-        assert whole["results"]["scores"][0]["metrics"]["pass_rate"]["value"] == 0.6
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def fetch(address: str) -> Any:
-    with urllib.request.urlopen(address, timeout=60) as answer:
-        return json.load(io.TextIOWrapper(answer, encoding="utf-8"))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +15,6 @@ from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.stored_run import load_run
 from talm_sim.types import Verdict
 from tests.runs.scripted import finished, new_run, scenarios
-from tests.warm import warm_python
 
 
 def test_a_second_taker_is_refused_until_the_first_gives_back(tmp_path: Path) -> None:
@@ -36,19 +34,6 @@ def test_a_lease_that_holds_nonsense_is_nobodys(tmp_path: Path) -> None:
         owner = owner_of(conn)
         assert owner is not None
         assert owner.pid == os.getpid()
-
-
-def test_a_dead_process_is_followed_at_once(tmp_path: Path) -> None:
-    run = new_run(tmp_path)
-    files = "from talm_sim.runs.files"
-    take = f"from pathlib import Path; {files}.database import connect_writer; {files}.lease import acquire"
-    subprocess.run([warm_python(), "-c", f"{take}; acquire(connect_writer(Path({str(run)!r})), 'a-run')"], check=True)
-    with closing(connect_writer(run)) as conn:
-        owner = owner_of(conn)
-        assert owner is not None
-        assert owner.pid != os.getpid()
-        assert not owner.alive
-        acquire(conn, "a-run")
 
 
 def test_a_later_process_of_the_same_number_is_not_the_owner(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.files.manifest import dataset_digest, describe_run, find_run, read_manifest
+from talm_sim.runs.files.manifest import describe_run, find_run
 from talm_sim.runs.files.records import write_episode
 from talm_sim.runs.files.store import create_run
 from talm_sim.runs.listing import list_runs
@@ -16,31 +16,11 @@ from talm_sim.runs.stored_run import load_run
 from tests.runs.scripted import finished, new_run, scenarios
 
 
-def test_a_run_says_what_it_is(tmp_path: Path) -> None:
-    config = RunConfig(model="sim/oracle", split="perfect", human="none")
-    run = create_run(tmp_path, "one", describe_run(config, scenarios(3), command="talm-sim run"), scenarios(3))
-    manifest = read_manifest(run)
-    assert manifest.config == config
-    assert manifest.dataset_digest == dataset_digest(scenarios(3)) != dataset_digest(scenarios(2))
-    assert manifest.command == "talm-sim run"
-    assert {"python", "langgraph"} <= set(manifest.versions)
-    assert list(load_run(run).scenarios()) == scenarios(3)
-
-
 def test_nothing_to_run_and_an_id_twice_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match="nothing to run"):
         new_run(tmp_path, 0)
     with pytest.raises(PrerequisiteError, match="'plain-000' is used twice; ids must be unique"):
         describe_run(RunConfig(), [*scenarios(1), *scenarios(1)])
-
-
-def test_a_run_is_found_by_path_and_by_name(tmp_path: Path) -> None:
-    run = new_run(tmp_path)
-    assert find_run(run) == find_run("a-run", tmp_path) == run
-    with pytest.raises(PrerequisiteError, match=r"a-rum: no such run\. Did you mean 'a-run'\?"):
-        find_run("a-rum", tmp_path)
-    with pytest.raises(PrerequisiteError, match=r"x: no such run\. \S+: there are no runs here yet; start one"):
-        find_run("x", tmp_path / "none")
 
 
 @pytest.mark.parametrize(

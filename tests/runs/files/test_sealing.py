@@ -21,7 +21,7 @@ from talm_sim.runs.housekeeping import rename_run
 from talm_sim.runs.listing import list_runs
 from talm_sim.runs.stored_run import StoredRun, load_run
 from tests.runs.crafting import changed, unsealed
-from tests.runs.scripted import ScriptedRunner, finished, new_run, scenarios
+from tests.runs.scripted import ScriptedRunner, new_run
 
 
 async def finished_run(directory: Path, number: int = 3, *, asks: int = 0, name: str = "a-run", split: str = "") -> Path:
@@ -34,21 +34,6 @@ async def finished_run(directory: Path, number: int = 3, *, asks: int = 0, name:
 def is_sealed(run: Path) -> bool:
     with closing(connect_reader(run)) as conn:
         return sealing.is_sealed(conn)
-
-
-async def test_the_seal_goes_while_a_run_is_owned_and_comes_back(tmp_path: Path) -> None:
-    run = new_run(tmp_path, 2, asks=1)
-    assert is_sealed(run), "as it was made"
-    async with RunStore.open(run) as store:
-        assert not is_sealed(run)
-        await store.finish(finished(scenarios(1, asks=1)[0]), 0)
-        copy = tmp_path / "copy"
-        copy.mkdir()
-        for name in ("run.json", "run.db"):
-            shutil.copy(run / name, copy)
-        assert not is_sealed(copy), "the file alone says that somebody writes it"
-        assert load_run(run).closed
-    assert is_sealed(run)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import asyncio
 import os
 import sqlite3
-import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +17,6 @@ from talm_sim.runs.files.sealing import is_sealed
 from talm_sim.runs.files.store import RunStore, create_run
 from talm_sim.runs.stored_run import load_run
 from tests.runs.scripted import ScriptedRunner, new_run, scenarios
-from tests.warm import warm_python
 
 
 async def test_a_run_is_held_from_its_first_moment_and_sealed_at_the_end(tmp_path: Path) -> None:
@@ -38,40 +35,6 @@ async def test_a_run_is_held_from_its_first_moment_and_sealed_at_the_end(tmp_pat
     assert sorted(path.name for path in store.directory.iterdir()) == ["run.db", "run.json"]
 
 
-KILLED = """
-import asyncio, os, pathlib, signal
-from talm_sim.config import RunConfig
-from talm_sim.runs.files.manifest import describe_run
-from talm_sim.runs.files.store import RunStore
-from talm_sim.types import Scenario
-async def main():
-    planned = [Scenario.model_validate_json(line) for line in pathlib.Path("planned.jsonl").read_text().splitlines()]
-    RunStore.create(pathlib.Path("runs"), "one", describe_run(RunConfig(model="sim/scripted"), planned), planned)
-    os.kill(os.getpid(), signal.SIGKILL)
-asyncio.run(main())
-"""
-
-
-async def test_a_run_whose_process_was_killed_at_once_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("planned.jsonl").write_text("".join(f"{one.model_dump_json()}\n" for one in scenarios(2)))
-    ended = await asyncio.to_thread(subprocess.run, [warm_python(), "-c", KILLED], check=False, capture_output=True, timeout=120)
-    assert not ended.stderr
-    stored = load_run("one")
-    assert (stored.finished, stored.total, stored.closed) == (0, 2, False)
-    async with RunStore.open(stored.path) as store:
-        await run_batch(store, ScriptedRunner(), store.progress())
-    assert (stored.finished, stored.closed) == (2, True)
-
-
-def test_an_existing_name_is_refused(tmp_path: Path) -> None:
-    new_run(tmp_path)
-    with pytest.raises(
-        PrerequisiteError, match=r"a-run: a run of this name exists; choose another --run-id, or continue it with: talm-sim resume"
-    ):
-        new_run(tmp_path)
-
-
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "-x", "a b"])
 def test_a_name_that_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(PrerequisiteError, match="is not a run name"):
@@ -82,16 +45,6 @@ def test_a_directory_that_cannot_be_written_is_refused_in_one_line(tmp_path: Pat
     (tmp_path / "file").write_text("")
     with pytest.raises(PrerequisiteError, match=r"^\S+/file: cannot be written \(Not a directory\); choose another --run-dir\.$"):
         new_run(tmp_path / "file")
-
-
-def test_a_failed_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("talm_sim.runs.files.store.os.fsync", full)
-    with pytest.raises(PrerequisiteError, match="No space left on device"):
-        new_run(tmp_path)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from talm_sim.runs.people.ballot import choose_question, find_people, open_ballo
 from talm_sim.runs.people.verdicts import weighted_share
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Measure
-from tests.runs.people.judged import awareness_run, talm_run, when2call_run
+from tests.runs.people.judged import talm_run, when2call_run
 
 
 def judge_all(run: StoredRun, name: str, share: float, *, seed: int = 0, size: int | None = None) -> dict[str, str]:
@@ -90,14 +90,6 @@ def test_three_people_have_an_alpha_also_where_one_has_judged_few(tmp_path: Path
     assert sum(matrix.counts[place][place] for place in range(4)) == judged.agreed
 
 
-def test_a_judge_that_labels_is_compared_by_its_labels(tmp_path: Path) -> None:
-    run = awareness_run(tmp_path)
-    given = judge_all(run, "ann", 1.0)
-    judged = found(run)["explanation"]
-    assert (judged.between, judged.agreed, judged.n) == (("ann", "explanation"), 20, 20)
-    assert measures(judged, run)["kappa"].value == 1.0 and sorted(given.values()).count("wrong") == 5
-
-
 def test_a_sample_stands_for_its_run(tmp_path: Path) -> None:
     run = talm_run(tmp_path, 60)
     judge_all(run, "ann", 1.0, size=16)
@@ -124,21 +116,6 @@ def test_intervals_go_by_base(tmp_path: Path, repeated: bool) -> None:
     assert (found.low < plain.low - 0.05) is repeated, "ten requests, of which each was judged four times, are ten"
 
 
-def test_epochs_of_a_request_widen_the_interval_of_kappa(tmp_path: Path) -> None:
-    widths = []
-    for run in (talm_run(tmp_path, 40, name="once"), talm_run(tmp_path, 10, name="often", epochs=4)):
-        question = choose_question(run)
-        said = {one.episode_id: "pass" if one.value else "fail" for one in run.verdicts()}
-        with closing(open_ballot(run, question, "ann")) as ballot:
-            wrong = {item for item in ballot.items if int(item[2:4]) % 5 == 0}
-            other = {"pass": "fail", "fail": "pass"}
-            ballot.give_all({item: (other[said[item]] if item in wrong else said[item], "") for item in ballot.items})
-        shown = measures(found(run)["reference"], run)["kappa"]
-        assert shown.low is not None and shown.high is not None
-        widths.append(shown.high - shown.low)
-    assert widths[1] > 1.3 * widths[0]
-
-
 def test_compare_takes_people_by_name(tmp_path: Path) -> None:
     first, second = talm_run(tmp_path, name="first"), talm_run(tmp_path, name="second")
     for run, share in ((first, 0.3), (second, 1.0)):
@@ -150,12 +127,3 @@ def test_compare_takes_people_by_name(tmp_path: Path) -> None:
     assert ann.second == pytest.approx(0.4)
     alone = talm_run(tmp_path, name="alone")
     assert compare(load_run(first.path), alone).difference("pass_rate") is not None, "people's verdicts on one alone do not keep them apart"
-
-
-def test_without_anybody_else_there_is_nothing_to_agree_with(tmp_path: Path) -> None:
-    run = talm_run(tmp_path, 4)
-    with closing(open_ballot(run, choose_question(run), "ann")):
-        pass
-    people = find_people(run, choose_question(run))
-    assert people is not None and people.said == {} and agreements(run, people) == []
-    assert all(not one.name.startswith("person") for summary in load_run(run.path).summary() for one in summary.measures)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,25 +10,11 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.api import judge
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.people.ballot import GivenElsewhereError, choose_question, find_people, open_ballot, sample_of
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.types import Verdict
 from tests.runs.people.judged import awareness_run, talm_run, when2call_run
-
-GIVES_AND_DIES = """
-import os, signal, sys
-from pathlib import Path
-from talm_sim.runs.people.ballot import GivenElsewhereError, choose_question, open_ballot
-from talm_sim.runs.stored_run import StoredRun
-run = StoredRun(Path(sys.argv[1]))
-ballot = open_ballot(run, choose_question(run), "ann", size=8)
-for number, item in enumerate(ballot.waiting()):
-    ballot.give(item, "fail", f"number {number}")
-    if number == int(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
 
 
 def said(run: StoredRun, name: str) -> dict[str, Verdict]:
@@ -104,18 +87,6 @@ def test_the_last_verdict_is_taken_back_also_in_a_later_sitting(tmp_path: Path) 
     assert said(run, "ann") == {} and [*said(run, "bob")] == ["q-00.perfect"], "nobody takes back another's"
 
 
-@pytest.mark.parametrize("last", [0, 4])
-def test_a_kill_loses_no_verdict_and_the_next_sitting_goes_on(tmp_path: Path, last: int) -> None:
-    run = talm_run(tmp_path)
-    killed = subprocess.run([sys.executable, "-c", GIVES_AND_DIES, str(run.path), str(last)], env=dict(os.environ), check=False)
-    assert killed.returncode == -9
-    run = load_run(run.path)
-    kept = said(run, "ann")
-    assert sorted(one.explanation for one in kept.values()) == [f"number {number}" for number in range(last + 1)]
-    with closing(open_ballot(run, choose_question(run), "ann")) as ballot:
-        assert ballot.waiting() == list(ballot.items[last + 1 :]) and len(ballot.items) == 8
-
-
 def test_the_first_of_two_sittings_of_one_name_wins(tmp_path: Path) -> None:
     run = talm_run(tmp_path, 4)
     question = choose_question(run)
@@ -143,19 +114,6 @@ async def test_people_judge_while_a_process_has_the_run(tmp_path: Path) -> None:
             ballot.give(ballot.items[1], "fail")
     run = load_run(run.path)
     assert run.closed and len(said(run, "ann")) == 2
-
-
-def test_other_judges_leave_what_people_said(tmp_path: Path) -> None:
-    run = talm_run(tmp_path)
-    give(run, "ann", **{"q__00_perfect": "fail", "q__01_underspecified": "pass"})
-    before = said(run, "ann")
-    judge(run.path, judge=["reference"])
-    again = load_run(run.path)
-    assert said(again, "ann") == before and {one.judge for one in again.verdicts()} == {"reference"}
-    assert {row.episode: row.values["person"] for row in again.rows() if "person" in row.values} == {
-        "q-00.perfect": False,
-        "q-01.underspecified": True,
-    }
 
 
 async def test_an_episode_that_is_tried_again_loses_its_verdicts(tmp_path: Path) -> None:
@@ -228,13 +186,6 @@ def test_people_share_the_work(tmp_path: Path) -> None:
         assert len(cy.items) == 6 and len(ann.items) == 10 and len(ann.waiting()) == 6
     with closing(open_ballot(run, question, "cy", reviews=2)) as cy:
         assert len(cy.items) == 10
-
-
-@pytest.mark.parametrize("name", ["", "a b", "x" * 41, "a/b", "a:b", "\x1b[1m"])
-def test_a_name_that_cannot_be_kept_is_refused(tmp_path: Path, name: str) -> None:
-    run = talm_run(tmp_path, 2)
-    with pytest.raises(PrerequisiteError, match="--name"):
-        open_ballot(run, choose_question(run), name)
 
 
 def test_a_question_that_does_not_exist_or_applies_to_nothing_is_one_line(tmp_path: Path) -> None:

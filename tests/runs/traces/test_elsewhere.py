@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from langchain_core.load import dumpd
-from langchain_core.messages import messages_to_dict
 
 from talm_sim import judge
 from talm_sim.errors import PrerequisiteError
@@ -157,29 +156,6 @@ def test_traces_of_one_scenario_are_its_epochs(named: Named, truth: dict[str, bo
 def test_a_named_scenario_that_asks_something_else_is_said(named: Named, scenarios: list[Scenario], tmp_path: Path) -> None:
     done = imported(as_messages, [(named[0][0], scenarios[1].id)], tmp_path)
     assert (done.matching.by_id, done.matching.reworded) == (1, 1)
-
-
-def test_messages_without_a_state_may_be_chat_messages(named: Named, truth: dict[str, bool], scenarios: list[Scenario], tmp_path: Path) -> None:
-    def chat(runs: Named) -> str:
-        lines = []
-        for one, _ in runs:
-            messages = []
-            for message in messages_to_dict(one.messages):
-                told = message["data"]
-                calls = [
-                    {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": json.dumps(call["args"])}}
-                    for call in told.get("tool_calls", ())
-                ]
-                role = {"human": "user", "ai": "assistant"}.get(message["type"], message["type"])
-                answers = {"tool_call_id": told["tool_call_id"]} if role == "tool" else {}
-                messages.append({"role": role, "content": told["content"] or None} | answers | ({"tool_calls": calls} if calls else {}))
-            lines.append(json.dumps(messages) + "\n")
-        return "".join(lines)
-
-    done = imported(chat, [run for run in named if not any(one.type == "tool" and one.status == "error" for one in run[0].messages)], tmp_path)
-    judge(done.run.path)
-    said = {verdict.episode_id: verdict.value for verdict in done.run.verdicts()}
-    assert said == {name: truth[name] for name in said} and len(said) > 20
 
 
 def test_a_second_import_leaves_the_run_and_another_file_is_refused(tmp_path: Path) -> None:
