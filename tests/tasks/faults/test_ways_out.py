@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +13,7 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.known_answers import call_key
 from talm_sim.tasks.way_search import Way
-from talm_sim.tasks.ways_out import FaultWay, could_recover, default_faults, gold_arguments, prove_ways
+from talm_sim.tasks.ways_out import FaultWay, could_recover, gold_arguments, prove_ways
 from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationSpec, parse_perturbation
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Turn
@@ -24,7 +23,6 @@ from tests.tasks.faults.damage import FAULTS, DirectSource, built_in, packaged, 
 
 EVERY, PERSON = 153, 55
 """Tools of the packaged queries of set quick, each counted once per query, and those that a person can stand in for."""
-NOBODY = EVERY - PERSON
 SCHEDULES = ("http-503:p=0.5", "http-500:times=2", "http-404:after=1", "timeout:call=2", "empty-result:p=0.3", "malformed-body:times=1,seed=4")
 KINDS = [name for name in PERTURBATIONS.names() if PERTURBATIONS.get(name).family != "model"]
 
@@ -159,11 +157,6 @@ def test_another_gold_call_that_says_the_same_is_a_read() -> None:
     assert [one.way for one in prove_shop("t-lasting-shift", plain, answers)] == [Way.READ, Way.NONE]
 
 
-def test_a_short_value_elsewhere_is_not_the_fact() -> None:
-    plain = SHOP.model_copy(update={"alternatives": {}})
-    assert [one.way for one in prove_shop("http-500", plain, STOCK | {"find_price": {"price": 245, "weight": 7}})] == [Way.NONE, Way.NONE]
-
-
 def test_what_may_change_data_is_not_called_unasked() -> None:
     refused = prove_shop("http-500", writes="list_prices")
     assert {(one.way, one.why) for one in refused} == {(Way.NOT_APPLICABLE, "list_prices may change data; add --writing")}
@@ -184,26 +177,7 @@ def test_a_hidden_tool_is_replaced_by_the_person_who_knows(group: str) -> None:
         assert ways == [Way.NONE, Way.ASK if group == "replaceable" else Way.NONE]
 
 
-def test_a_prediction_can_be_made_where_a_loop_is_running() -> None:
-    async def within() -> Way:
-        return could_recover(SHOP, ("http-500",), 0, seed=0, epoch=1, specs=Shop(STOCK).specs, human="none")
-
-    assert asyncio.run(within()) is Way.NONE
-
-
 def test_a_scenario_without_facts_or_calls_is_left_out() -> None:
     missing = Missing(kind=MissingKind.TOOL, name="find_price")
     bare = SHOP.model_copy(update={"target": None, "missing": (missing,)})
     assert prove_shop("http-500", bare) == []
-
-
-def test_the_default_faults_are_all_that_strike_tools_and_need_no_option() -> None:
-    found, left_out = default_faults()
-    assert {*found, *left_out} == {name for name in PERTURBATIONS.names() if name in left_out or PERTURBATIONS.get(name).family != "model"}
-    assert {"http-500", "mask", "t-shifted"} <= {*found}
-
-
-def test_alternatives_are_stored_only_where_there_are_some() -> None:
-    plain = SHOP.model_copy(update={"alternatives": {}})
-    assert "alternatives" not in json.loads(plain.model_dump_json())
-    assert Scenario.model_validate_json(SHOP.model_dump_json()) == SHOP

@@ -64,11 +64,6 @@ def test_an_api_of_the_same_tool_name_or_reach_is_no_substitute() -> None:
     assert replace_tools(asked("Sing", tools=(needed,)), pool) == Skipped("mine.1", "no API of the pool is both another one and irrelevant")
 
 
-def test_apis_of_another_source_are_no_substitutes() -> None:
-    pool = pool_of([asked("Hi", tools=(TOKEN,)).model_copy(update={"source": Source(name="else")})], WORDS)
-    assert isinstance(replace_tools(asked("Hi"), pool), Skipped)
-
-
 def swaps_of(scenarios: list[Scenario]) -> Counter[tuple[str, str]]:
     made: Counter[tuple[str, str]] = Counter()
     for one in replace_all(scenarios, pool_of(scenarios, WORDS)).values():
@@ -95,19 +90,6 @@ def test_no_swap_is_more_than_a_twentieth_of_all() -> None:
     nearest = [api.name for api, _ in pool_of(scenarios, WORDS).nearest(api_of(scenarios[0].shown_tools[0], scenarios[0]))]
     assert list(often) == [name for name in nearest if name != "QueryHistory"][:8]
     assert swaps_of(scenarios) == made
-
-
-def test_of_a_few_replacements_one_swap_may_be_five() -> None:
-    scenarios = [*asked_for(HISTORY, 6, "often"), *asked_for(TOKEN, 1, "one"), *asked_for(BALANCE, 1, "other")]
-    often = sorted(times for (needed, _), times in swaps_of(scenarios).items() if needed == "QueryHistory")
-    assert often == [1, 5]
-
-
-def test_what_is_not_complete_is_skipped() -> None:
-    changed = replace_tools(asked("Hi"), pool_with(TOKEN))
-    assert isinstance(changed, Scenario)
-    assert replace_tools(changed, pool_with(TOKEN)) == Skipped("mine.1.replaced", "it is no complete scenario")
-    assert remove_by_rules(changed, 1) == Skipped("mine.1.replaced", "it is no complete scenario")
 
 
 def test_the_words_of_an_argument_are_removed_everywhere() -> None:

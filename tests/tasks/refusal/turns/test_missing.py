@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
-from time import process_time
 from types import SimpleNamespace
 from typing import Any
 
@@ -121,18 +120,6 @@ def test_the_name_is_not_known_if_the_next_message_brings_no_value_of_its_calls(
     assert found is not None and found.named is None
 
 
-def test_only_a_shown_function_that_changes_nothing_is_a_look() -> None:
-    looks = {"": False, "ls": True, "touch*": False, "touch* ls": True, "sort": False, "sort cat": True}
-    assert {calls: read("func", calls.split(), "").looked for calls in looks} == looks
-
-
-def test_it_is_done_if_the_right_calls_are_made_in_the_turn_or_the_next() -> None:
-    more = MOVE.model_copy(update={"arguments": {**MOVE.arguments, "force": True}})
-    other = MOVE.model_copy(update={"arguments": {**MOVE.arguments, "destination": "temp"}})
-    done = [read("param", [], "Where to?", calls).done for calls in ((), (MOVE,), (SORT, more), (other,), (SORT,))]
-    assert done == [False, True, True, False, False]
-
-
 def test_a_broken_call_of_a_hidden_function_counts_and_a_question_to_a_person_does_not() -> None:
     run = episode("func", [], "Which order?")
     broken = ModelTurn(unparsable_calls=(UnparsableCall(id="x", name="sort", raw="{", reason="cut off"),), user_turn=1)
@@ -225,10 +212,3 @@ def test_any_text_says_one_of_three_things(text: str) -> None:
 @labelled
 def test_offers_assumptions_and_what_was_overcome(text: str, said: str) -> None:
     assert read_said(text) == said
-
-
-@pytest.mark.parametrize("word", ["function ", "no ", "would you like ", "tell me, ", "a.", "once I have the "])
-def test_the_work_grows_with_the_length_alone(word: str) -> None:
-    began = process_time()
-    read_said((word * 30_000)[:30_000])
-    assert process_time() - began < 10

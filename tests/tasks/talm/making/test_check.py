@@ -88,10 +88,6 @@ def test_sound_scenarios_have_no_problems(sound: dict[str, Scenario]) -> None:
     assert _check(sound) == []
 
 
-def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenario]) -> None:
-    assert _check({name: scenario for name, scenario in sound.items() if scenario.group == "underspecified"}) == []
-
-
 @pytest.mark.parametrize(
     ("name", "damage", "what"),
     [
@@ -187,13 +183,6 @@ def test_two_scenarios_of_a_group_that_ask_the_same_are_both_named(sound: dict[s
     assert set(named) == {"toys-02", PERFECT}
 
 
-def test_tools_of_two_categories_are_no_pair(sound: dict[str, Scenario]) -> None:
-    specs = SPECS | {"add_up": SPECS["add_up"].model_copy(update={"category": "sums"})}
-    assert {problem.what for problem in check_scenarios([sound[PERFECT]], specs, call_toy, packaged=True)} == {
-        "its tools belong to several categories"
-    }
-
-
 def test_a_users_own_scenarios_keep_no_house_rules(sound: dict[str, Scenario]) -> None:
     specs = SPECS | {"add_up": SPECS["add_up"].model_copy(update={"category": "sums"})}
     mine = sound[PERFECT].model_copy(update={"source": sound[PERFECT].source.model_copy(update={"licence": ""})})
@@ -202,17 +191,6 @@ def test_a_users_own_scenarios_keep_no_house_rules(sound: dict[str, Scenario]) -
         "it names no licence",
         "its tools belong to several categories",
     }
-
-
-def test_equal_calls_are_made_once(sound: dict[str, Scenario]) -> None:
-    made = []
-
-    def counting(tool: str, arguments: Any) -> Any:
-        made.append((tool, tuple(arguments.items())))
-        return call_toy(tool, arguments)
-
-    check_scenarios(list(sound.values()), SPECS, counting)
-    assert len(made) == len(set(made)) == 4
 
 
 def _said_before(text: str) -> Damage:
@@ -232,20 +210,6 @@ def _said_before(text: str) -> Damage:
 def test_earlier_turns_are_looked_at_too(sound: dict[str, Scenario], name: str, said: str, what: str) -> None:
     problems = _check(sound | {name: _said_before(said)(sound[name])})
     assert what in [problem.what for problem in problems if problem.scenario == name], problems
-
-
-def test_earlier_calls_give_values_away_too(sound: dict[str, Scenario]) -> None:
-    call = {"id": "h", "name": "get_height", "arguments": {"code": "LPB"}}
-    turn = Turn(
-        messages=(
-            {"role": "user", "content": "Good morning."},
-            {"role": "assistant", "content": "", "tool_calls": [call]},
-            {"role": "tool", "content": "{}", "tool_call_id": "h"},
-            {"role": "assistant", "content": "Good morning."},
-        )
-    )
-    leaking = sound[UNDER].model_copy(update={"turns": (turn, *sound[UNDER].turns)})
-    assert "the removed value can be recovered from the query ('LPB')" in [problem.what for problem in _check(sound | {UNDER: leaking})]
 
 
 def test_a_call_of_the_last_turn_needs_a_fact_and_one_of_an_earlier_turn_does_not(sound: dict[str, Scenario]) -> None:

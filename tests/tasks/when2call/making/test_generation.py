@@ -16,7 +16,7 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.runs.making import make_scenarios
 from talm_sim.scenarios.making.asking import WrittenText
 from talm_sim.scenarios.making.options import RULES
-from talm_sim.scenarios.making.outcome import DroppedSource, Outcome
+from talm_sim.scenarios.making.outcome import DroppedSource
 from talm_sim.scenarios.making.state import STATE
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import OpenModel
@@ -82,13 +82,6 @@ def run(folder: Path, writer: Teller | None = None, sources: list[SourceQuestion
 
 def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != STATE}
-
-
-def test_the_same_call_gives_the_same_bytes(tmp_path: Path) -> None:
-    run(tmp_path / "a")
-    run(tmp_path / "b")
-    assert files(tmp_path / "a") == files(tmp_path / "b")
-    assert set(files(tmp_path / "a")) == {"items.jsonl", "rejected.jsonl", "report.json"}
 
 
 @pytest.mark.parametrize("dies_at", [0, 1, 4, 7])
@@ -278,16 +271,6 @@ def test_the_report_counts_what_was_made_and_why_the_rest_was_not(tmp_path: Path
     assert whole["rows"]["tools_shown"] == {"0": 2, "1": 4, "2+": 6}
     assert whole["rows"]["tool_use"] == {"database": 12}
     assert json.loads((tmp_path / "b" / "report.json").read_text()) == whole
-
-
-def test_progress_is_told_for_every_source_question(tmp_path: Path) -> None:
-    heard: list[tuple[int, int, bool]] = []
-
-    def listen(done: int, total: int, outcome: Outcome | None) -> None:
-        heard.append((done, total, outcome is not None))
-
-    run(tmp_path / "a", on_progress=listen)
-    assert heard == [(0, 8, False), *((number, 8, True) for number in range(1, 9))]
 
 
 def test_no_more_are_in_work_than_asked_for(tmp_path: Path) -> None:
