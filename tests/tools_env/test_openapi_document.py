@@ -30,28 +30,6 @@ def ours() -> HttpTools:
     return tools_from_openapi(create_app().openapi())
 
 
-def test_our_own_document(ours: HttpTools) -> None:
-    spec = ours.specs["get_flight_distance"]
-    assert (spec.category, spec.human_replaceable) == ("transportation", False)
-    assert spec.description == "Compute the great-circle flight distance between two airports."
-    assert ours.routes["get_flight_distance"] == Route(path="/transportation/distance", query=("origin", "destination"))
-    assert spec.parameters == {
-        "type": "object",
-        "properties": {
-            "origin": {"type": "string", "description": "Code of the departure airport.", "examples": ["HAN"], "minLength": 3, "maxLength": 4},
-            "destination": {
-                "type": "string",
-                "description": "Code of the arrival airport.",
-                "examples": ["CDG"],
-                "minLength": 3,
-                "maxLength": 4,
-            },
-        },
-        "required": ["origin", "destination"],
-        "additionalProperties": False,
-    }
-
-
 def test_an_optional_argument_is_neither_nullable_nor_required(ours: HttpTools) -> None:
     spec = ours.specs["find_city_airports"]
     assert spec.parameters["properties"]["country_code"]["type"] == "string"
@@ -98,11 +76,6 @@ def test_path_query_and_body_are_flattened_into_one_object() -> None:
         "required": ["id", "name"],
         "additionalProperties": False,
     }
-
-
-def test_an_optional_body_requires_nothing() -> None:
-    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-    assert _only({"requestBody": {"content": {"application/json": {"schema": schema}}}}, method="post").required == ()
 
 
 def test_parameters_of_the_path_item_hold_for_all_its_operations_and_are_overridden() -> None:
@@ -164,16 +137,6 @@ def test_examples_and_descriptions_of_a_parameter_reach_its_schema() -> None:
         "b": {"type": "string", "examples": ["x", "y"]},
         "c": {"type": "object"},
     }
-
-
-def test_a_description_that_repeats_the_summary_is_told_once() -> None:
-    assert _only({"summary": "Find pets", "description": "Find pets by name."}).description == "Find pets by name."
-
-
-def test_a_schema_that_holds_itself_ends() -> None:
-    node = {"type": "object", "properties": {"child": {"$ref": "#/components/schemas/Node"}}}
-    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Node"}}}}
-    assert _only({"requestBody": body}, method="post", Node=node).parameters["properties"]["child"]["type"] == "object"
 
 
 @pytest.mark.parametrize(

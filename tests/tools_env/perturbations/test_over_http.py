@@ -96,23 +96,6 @@ def test_it_does_not_fire(name: str, tools: Tools, server: Alps) -> None:
     assert [(log.fired, log.seen, log.injected, log.replaced) for log in logs] == [(0, 0, None, None)]
 
 
-def test_the_undamaged_answer_is_what_it_is_taken_for(tools: Tools) -> None:
-    assert _episode(tools, Expected(), "")[1].result == MONT_BLANC
-
-
-@pytest.mark.parametrize(
-    ("perturb", "read"),
-    [
-        ("null-field:field=elevation", MONT_BLANC.replace("4806", "null")),
-        ("null-field:field=/elevation", MONT_BLANC.replace("4806", "null")),
-        ("removed-field:field=name", MONT_BLANC.replace('"name":"Mont Blanc",', "")),
-        ("retyped-field:field=elevation", MONT_BLANC.replace("4806", '"4806"')),
-    ],
-)
-def test_a_field_can_be_chosen(perturb: str, read: str, tools: Tools) -> None:
-    assert _episode(tools, Expected(), perturb)[1].result == read
-
-
 def test_fields_of_every_item_of_a_list_change_or_one_that_a_pointer_names(tools: Tools) -> None:
     listed = Expected(calls=(("list_mountains", {"limit": 2}),))
     assert _episode(tools, listed, "null-field:field=elevation")[1].result.count("null") == 2
@@ -166,16 +149,6 @@ def test_an_argument_works_under_its_new_name_alone(tools: Tools, server: Alps) 
     assert (new.perturbations[0].armed, new.perturbations[0].fired) == (1, 0)
     assert both.error in {"http_422", "invalid_arguments"}
     assert server.seen == ["/mountains/Mont%20Blanc?unit=m"]
-
-
-@pytest.mark.parametrize("p", ["0.0", "0.4"])
-def test_without_the_fault_the_new_name_is_as_wrong_as_any(p: str, tools: Tools) -> None:
-    environment = Environment(tools, perturb=(f"renamed-argument:p={p}",), clock=VirtualClock, seed=1)
-    fresh = [environment.open(SCENARIO, epoch=epoch) for epoch in range(1, 21)]
-    fired = [not _loop.run(_play(opened, [ASKED]))[0].ok for opened in fresh]
-    taken = [_loop.run(_play(opened, [("get_mountain", {"nam": "Elbrus"})]))[0].ok for opened in fresh]
-    assert taken == fired
-    assert any(fired) is (p != "0.0")
 
 
 def test_faults_answer_in_the_place_of_a_tool_that_writes_and_let_no_call_of_it_through(tools: Tools, server: Alps) -> None:

@@ -49,12 +49,6 @@ def test_every_chapter_of_austen_is_there() -> None:
     assert direct_caller()("count_novel_word", {"novel": "Emma", "word": "zeppelin"})["occurrences"] == 0
 
 
-def test_an_emoji_is_found_by_itself() -> None:
-    call = direct_caller()
-    assert call("find_emoji", {"name": "❤"}) == call("find_emoji", {"name": "red heart"})
-    assert call("find_emoji", {"name": ":red_heart:"})["code_points"] == ["U+2764", "U+FE0F"]
-
-
 def test_every_book_has_its_author_and_one_number() -> None:
     with (DATA / "classics.csv").open(encoding="utf-8") as file:
         books = list(csv.DictReader(file))

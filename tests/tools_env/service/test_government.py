@@ -41,11 +41,6 @@ def test_an_exact_given_name_wins_over_one_that_begins_so() -> None:
     assert direct_caller()("find_president", {"surname": "Cleveland", "number": 24})["took_office"] == "1893-03-04"
 
 
-def test_a_president_takes_office_when_the_one_before_leaves_it() -> None:
-    rows = read_data("government", "presidents.csv")
-    assert [row["until"] for row in rows[:-1]] == [row["from"] for row in rows[1:]]
-
-
 def test_electoral_votes_add_up_with_those_of_the_capital() -> None:
     rows = read_data("government", "electoral_votes.csv")
     assert len(rows) == 50

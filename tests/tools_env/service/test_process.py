@@ -54,15 +54,6 @@ def test_a_file_in_the_working_directory_stands_in_for_no_module(monkeypatch: py
 
 
 @pytest.mark.usefixtures("services")
-async def test_async_block_and_several_services_side_by_side() -> None:
-    async with ToolService() as one, ToolService() as other:
-        first, second = one.base_url, other.base_url
-        assert first != second
-        assert _answers(first) and _answers(second)
-    assert not _answers(first) and not _answers(second)
-
-
-@pytest.mark.usefixtures("services")
 def test_a_busy_port_is_told_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -71,14 +62,6 @@ def test_a_busy_port_is_told_in_one_line() -> None:
             service.start()
     assert str(caught.value) == f"tool service: port {port} is busy: choose another one, or 0 for any free port."
     assert service.pid is None
-
-
-@pytest.mark.usefixtures("services")
-def test_a_port_that_is_none_is_told_in_one_line() -> None:
-    with pytest.raises(
-        PrerequisiteError, match=r"^tool service: port 70000 cannot be used \(.*\): choose another one, or 0 for any free port\.$"
-    ):
-        ToolService(70000).start()
 
 
 @pytest.mark.usefixtures("services")

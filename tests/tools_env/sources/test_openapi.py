@@ -155,18 +155,6 @@ async def test_yaml_is_read_without_aliases(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-async def test_a_date_and_a_status_of_yaml_are_texts(tmp_path: Path) -> None:
-    file = tmp_path / "dates.yaml"
-    parameter = "{name: d, in: query, schema: {type: string}, example: 2024-01-02}"
-    answer = "{200: {content: {application/json: {schema: {type: integer}}}}}"
-    operation = f"{{parameters: [{parameter}], responses: {answer}}}"
-    file.write_text(f"openapi: 3.0.3\nservers: [{{url: 'http://127.0.0.1:9'}}]\npaths: {{/a: {{get: {operation}}}}}\n", encoding="utf-8")
-    tools = await open_tools([str(file)])
-    assert tools.specs["get_a"].parameters["properties"]["d"]["examples"] == ["2024-01-02"]
-    assert tools.response_schema("get_a")["type"] == "integer"
-    await tools.aclose()
-
-
 async def test_a_document_of_any_size_or_depth_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "large.json"
     for text, message in (
