@@ -39,10 +39,6 @@ def test_a_long_text_is_shown_whole_within_the_width(line: str) -> None:
         assert len(found.splitlines()) == text.count("\n") + 1
 
 
-def test_words_of_a_long_text_are_not_torn() -> None:
-    assert {*shown("one two three four five " * 2_000).split()} == {"one", "two", "three", "four", "five"}
-
-
 def long_run(directory: Path, text: str) -> None:
     asked = scenario("long", "perfect")
     kept = episode(asked, answer=text, model_turns=(ModelTurn(text=text),))
