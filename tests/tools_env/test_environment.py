@@ -123,12 +123,6 @@ def test_a_credential_that_a_tool_says_does_not_come_in(url: str, monkeypatch: p
     _loop.run(client.aclose())
 
 
-def test_a_tools_own_error_is_shown_to_the_model(client: Tools) -> None:
-    event = _call(client, place="gone")
-    assert (event.ok, event.status, event.error) == (False, 404, "http_404")
-    assert json.loads(event.result) == {"error": "HTTP 404: no such place."}
-
-
 def test_a_tool_that_does_not_answer_times_out(url: str) -> None:
     client = reached(url, timeout=0.1)
     event = _call(client, place="slow")

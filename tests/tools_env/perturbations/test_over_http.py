@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -162,46 +161,4 @@ def test_faults_answer_in_the_place_of_a_tool_that_writes_and_let_no_call_of_it_
     assert _loop.run(_play(allowed, note.calls))[0].result == "{}"
 
 
-_DRIFTED = frozenset({"field-to-list", "null-field", "removed-field", "renamed-field", "retyped-field"})
-_KNOWN = _DRIFTED | {"malformed-body", "truncated-body", "empty-result", "slow"}
-_LEAVES_NOTHING_FOR = {
-    **dict.fromkeys(("malformed-body", "truncated-body", "empty-result", "removed-field", "field-to-list"), _DRIFTED),
-    "null-field": {"null-field", "retyped-field"},
-}
 """What finds no field after another fault: none is left, or each single value is in a list or null."""
-
-
-def _pairs() -> list[tuple[str, str]]:
-    draw = random.Random(28)
-    kinds = [name for name in OVER_TOOLS if EXPECTED[name].tools is None]
-    return [(draw.choice(kinds), draw.choice(kinds)) for _ in range(40)]
-
-
-@pytest.mark.parametrize(("first", "second"), _pairs())
-def test_forty_pairs(first: str, second: str, tools: Tools, server: Alps) -> None:
-    """The first that answers in the tool's place keeps all others from the call; else both damage the answer, in their order."""
-    server.seen.clear()
-    pair = (first, second)
-    calls = EXPECTED[first].calls if len(EXPECTED[first].calls) >= len(EXPECTED[second].calls) else EXPECTED[second].calls
-    others = {**EXPECTED[first].others, **EXPECTED[second].others}
-    perturb = tuple(f"{name}:{EXPECTED[name].options}".rstrip(":") for name in pair)
-    opened = Environment(tools, perturb=perturb, clock=VirtualClock, others=others).open(SCENARIO)
-    event = _loop.run(_play(opened, calls))[-1]
-    fired = {log.place: log.fired for log in event.perturbations}
-    answering = [place for place, name in enumerate(pair) if not EXPECTED[name].reached]
-    if answering:
-        place = answering[0]
-        waited = {0: 1} if place == 1 and first == "slow" else {}
-        assert (fired, len(server.seen)) == ({**waited, place: 1}, len(calls) - 1)
-        assert (event.result, event.error) == (EXPECTED[pair[place]].reads, EXPECTED[pair[place]].error)
-        return
-    assert fired[0] == 1
-    if {first, second} <= _KNOWN:
-        nothing_left = second in _LEAVES_NOTHING_FOR.get(first, ())
-        assert (fired[1], event.perturbations[1].armed, event.perturbations[1].not_applicable) == (not nothing_left,) * 2 + (nothing_left,)
-        changes = [log for log in event.perturbations if log.injected is not None]
-        assert [pair[log.place] for log in changes] == [
-            name for name, hit in zip(pair, (1, not nothing_left), strict=True) if hit and name != "slow"
-        ]
-        assert event.result == (changes[-1].injected if changes else MONT_BLANC)
-    assert all(log.seen <= log.fired <= log.armed for log in event.perturbations)

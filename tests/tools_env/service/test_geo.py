@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from talm_sim.tools_env.service.routers.geo.places import countries_by_name
-from tests.in_process import direct_caller
-
 Ask = Callable[..., Any]
 pytestmark = pytest.mark.live
 
@@ -78,12 +75,3 @@ def test_direction_agrees_with_a_published_value_and_the_midpoint_lies_halfway(a
 def test_the_nearest_city_counts_from_a_number_of_inhabitants(ask: Ask) -> None:
     assert ask("find_nearest_city", latitude=48.86, longitude=2.35)["city"] == "Paris"
     assert ask("find_nearest_city", latitude=90, longitude=180, min_population=20_000_000)["city"] == "Shanghai"
-
-
-def test_whoever_is_a_neighbour_has_one() -> None:
-    """But for a country's bases in another, for Palestine, which not all of its neighbours list, and for Serbia and Montenegro (CS), gone."""
-    call, codes = direct_caller(), {info["ISO"]["alpha2"] for info in countries_by_name().values()} - {"CS"}
-    answers = [call("get_country_borders", {"country": code}) for code in codes]
-    neighbours = {answer["country"]: {*answer["neighbours"]} for answer in answers}
-    alone = {(one, other) for one, others in neighbours.items() for other in others & {*neighbours} if one not in neighbours[other]}
-    assert alone == {("Cyprus", "United Kingdom"), *(("Palestine", other) for other in ("Egypt", "Israel", "Jordan"))}

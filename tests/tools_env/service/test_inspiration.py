@@ -35,12 +35,6 @@ def test_what_is_unknown_or_fits_twice_is_answered_by_a_sentence(tool: str, argu
         direct_caller()(tool, arguments)
 
 
-def test_every_day_of_a_leap_year_has_something_else_to_draw() -> None:
-    words = read_data("inspiration", "drawing_words.json")
-    assert [len(month) for month in words] == [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-    assert len({word for month in words for word in month}) == 366
-
-
 def test_an_activity_fits_the_group() -> None:
     for people in range(1, 13):
         found = direct_caller()("suggest_activity", {"day": f"2027-01-{people:02}", "people": people, "place": "indoors", "minutes": 30})

@@ -40,8 +40,3 @@ def test_places_are_found_by_their_common_names(written: str, place: str) -> Non
 @pytest.mark.parametrize("state", ["OR", "oregon"])
 def test_states_are_found_by_name_and_postal_code(state: str) -> None:
     assert direct_caller()("get_county_unemployment", {"county": "washington", "state": state})["state"] == "Oregon"
-
-
-def test_people_of_a_place_are_women_and_men() -> None:
-    found = direct_caller()("get_place_population", {"place": "Kenya", "year": 2020})
-    assert found["population"] == found["women"] + found["men"] > found["under_15"] + found["aged_65_and_over"]

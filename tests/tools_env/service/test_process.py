@@ -64,32 +64,6 @@ def test_a_busy_port_is_told_in_one_line() -> None:
     assert service.pid is None
 
 
-@pytest.mark.usefixtures("services")
-def test_an_explicit_port_can_be_taken_again_at_once() -> None:
-    for left in (2, 1, 0):
-        with ToolService() as first:
-            base_url = first.base_url
-            assert _answers(base_url)
-        try:
-            with ToolService(int(base_url.rpartition(":")[2])) as second:
-                assert second.base_url == base_url
-                assert _answers(base_url)
-            return
-        except PrerequisiteError as err:  # the system may have given the free port to somebody else meanwhile, but not every time
-            assert left and "is busy" in str(err)
-
-
-@pytest.mark.usefixtures("services")
-def test_stopping_twice_or_before_starting_is_harmless() -> None:
-    service = ToolService()
-    service.stop()
-    with service:
-        pass
-    service.stop()
-    with pytest.raises(RuntimeError, match="not running"):
-        _ = service.base_url
-
-
 def test_a_service_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "STOP_TIMEOUT_S", 0.2)
     with ToolService() as service:

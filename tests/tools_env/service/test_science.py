@@ -23,12 +23,6 @@ def test_element_by_symbol_and_name(ask: Ask, key: str) -> None:
     assert gold["electron_configuration"] == "[Xe] 4f14 5d10 6s"
 
 
-def test_isotope_of_carbon(ask: Ask) -> None:
-    result = ask("get_isotope", element="carbon", mass_number=13)
-    assert result == {"symbol": "C", "mass_number": 13, "mass_u": 13.00335, "natural_abundance_percent": 1.07, "neutrons": 7}
-    assert "Carbon" in ask("get_isotope", 404, element="C", mass_number=40)
-
-
 def test_particles_by_common_and_by_table_name(ask: Ask) -> None:
     muon = ask("get_particle", name="Muon")
     assert (muon["pdg_id"], muon["mass_mev"], muon["charge"], muon["spin"], muon["lifetime_ns"]) == (13, 105.6584, -1.0, "1/2", 2196.98)

@@ -85,7 +85,6 @@ def test_of_a_module_without_an_object_it_is_said_how_to_write_it(
         ("fail-talms:/no/such/folder", "there is no such folder"),
         ("given:abc", "pass them again"),
         ("pets.yaml,sever=http://h", ": sever: openapi has no such option. Did you mean 'server'?"),
-        ("json:dumps,only=x", ": only: python has no such option."),
         ("built-in,only=x", ": only: built-in has no such option."),
         ("openapi:pets.yaml,only=a,b", ": 'b' is not an option; write KEY=VALUE."),
         ("mcp:server,env=", ": env: is empty; leave it out or give it a value."),
