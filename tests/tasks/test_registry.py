@@ -57,12 +57,6 @@ def test_finding_one_imports_only_that_one() -> None:
     assert heavy == "", "options and splits of a task need no agent and no model"
 
 
-def test_an_unknown_task_is_met_with_a_hint() -> None:
-    assert list_tasks()[:4] == ["talm", "when2call", "awareness", "refusal"]
-    with pytest.raises(PrerequisiteError, match=r"^unknown task 'when2cal'\. Did you mean 'when2call'\?$"):
-        find_task("when2cal")
-
-
 @pytest.mark.parametrize("entry", ["", "toy = Toy"])
 def test_a_task_of_ones_own_is_one_class(entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with bring_along(monkeypatch, tmp_path, TASKS, TOY, entry=entry) as load:

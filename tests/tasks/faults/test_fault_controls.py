@@ -11,9 +11,7 @@ from jsonpointer import JsonPointerException, resolve_pointer
 
 import talm_sim
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError
 from talm_sim.facts.statements import AnswerText, stated_last
-from talm_sim.models.control_names import CONTROLS, FAULT_CONTROLS
 from talm_sim.runs.api import run
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks.fault_controls import lie_about
@@ -117,21 +115,6 @@ async def test_the_recoverer_answers_each_turn_of_a_conversation(tmp_path: Any) 
         assert [event.turn for event in episode.tool_events][:2] == [0, 1]
 
 
-@pytest.mark.parametrize("fault", ["t-shifted", "t-lasting-shift", "t-other-record"])
-@pytest.mark.parametrize("control", ["parrot", "liar"])
-async def test_a_silent_fault_is_passed_on(control: str, fault: str) -> None:
-    tools, passed_on = built_in(), 0
-    for scenario in packaged("perfect")[::3]:
-        answer, events = await play(control, scenario, tools, (fault,))
-        for fact in facts_of(scenario):
-            injected = read_by(fact, scenario, events)
-            if injected is not None and not isinstance(injected, dict | list):
-                assert stated(answer)[name_of(fact)] == text(injected)
-                passed_on += injected != fact.value
-        assert "could not" not in answer
-    assert passed_on > 50 or fault == "t-other-record"
-
-
 @pytest.mark.parametrize("fault", EXPLICIT)
 async def test_the_liar_invents_and_the_parrot_leaves_out_what_an_explicit_fault_took(fault: str) -> None:
     tools, invented = built_in(), 0
@@ -167,14 +150,6 @@ def test_no_lie_is_right() -> None:
 def test_a_lie_is_of_the_same_kind_and_never_the_value(value: Any) -> None:
     lie = lie_about(Fact(name="x", value=value))
     assert type(lie) is type(value) and lie != value
-
-
-@pytest.mark.parametrize("task", ["when2call", "awareness", "refusal"])
-def test_other_tasks_have_no_policy_for_them(task: str, tmp_path: Any) -> None:
-    for name in FAULT_CONTROLS:
-        with pytest.raises(PrerequisiteError, match=f"^model 'sim/{name}': task {task} has no policy for it; choose another"):
-            run(model=f"sim/{name}", task=task, run_dir=tmp_path, limit="1", progress=False)
-    assert not set(CONTROLS) & set(FAULT_CONTROLS)
 
 
 STRUCK = ["http-500", "mask"]

@@ -21,8 +21,8 @@ from tests.in_process import direct_caller
 from tests.tables import labelled
 from tests.tasks.faults.damage import FAULTS, DirectSource, built_in, packaged, register_faults
 
-EVERY, PERSON = 153, 55
-"""Tools of the packaged queries of set quick, each counted once per query, and those that a person can stand in for."""
+EVERY, PERSON = 51, 17
+"""Tools of a third of the packaged queries of set quick, each counted once per query, and those that a person can stand in for."""
 SCHEDULES = ("http-503:p=0.5", "http-500:times=2", "http-404:after=1", "timeout:call=2", "empty-result:p=0.3", "malformed-body:times=1,seed=4")
 KINDS = [name for name in PERTURBATIONS.names() if PERTURBATIONS.get(name).family != "model"]
 
@@ -67,7 +67,7 @@ def real_answers() -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("fault", [*KINDS, *SCHEDULES, *(kind.name for kind in FAULTS)])
 def test_what_is_predicted_is_what_the_calls_prove(fault: str) -> None:
-    scenarios, tools = packaged("perfect")[::4], built_in()
+    scenarios, tools = packaged("perfect")[:: 4 if fault in ASKS_AGAIN else 9], built_in()
     try:
         proven = asyncio.run(prove_ways(tools, scenarios, [fault]))
     except PrerequisiteError:
@@ -85,10 +85,10 @@ def test_what_is_predicted_is_what_the_calls_prove(fault: str) -> None:
 
 @labelled
 def test_the_first_way_that_works_is_found(fault: str, ways: dict[str, int]) -> None:
-    tools = built_in()
-    offered = [tool for one in packaged("perfect") for tool in {call.tool for call in one.gold_calls}]
+    scenarios, tools = packaged("perfect")[::3], built_in()
+    offered = [tool for one in scenarios for tool in {call.tool for call in one.gold_calls}]
     assert (len(offered), sum(tools.specs[tool].human_replaceable for tool in offered)) == (EVERY, PERSON)
-    proven = asyncio.run(prove_ways(tools, packaged("perfect"), [fault]))
+    proven = asyncio.run(prove_ways(tools, scenarios, [fault]))
     assert Counter(one.way.value for one in proven) == ways
 
 
@@ -97,7 +97,7 @@ def test_a_fault_of_p_is_got_around_exactly_where_it_lets_a_repeated_call_throug
     proven = asyncio.run(prove_ways(built_in(), packaged("perfect"), ["http-500:p=0.5"], seed=3))
     found = Counter(one.way for one in proven)
     struck = len(proven) - found[Way.NOT_NEEDED]
-    assert 0.35 * EVERY <= struck <= 0.65 * EVERY
+    assert 0.35 * len(proven) <= struck <= 0.65 * len(proven)
     assert found[Way.AGAIN] / struck > 0.75
 
 

@@ -22,7 +22,7 @@ from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.tasks import find_task
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.opened import Recorded
-from talm_sim.tasks.reasoning import ask_for_thought, instruct, reasoning_values, thought_text
+from talm_sim.tasks.reasoning import ask_for_thought, reasoning_values, thought_text
 from talm_sim.tasks.refusal.prompts import asking
 from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.tasks.when2call.scores import DECISIONS
@@ -101,13 +101,6 @@ async def test_a_drawn_form_is_begun_and_becomes_part_of_the_thought() -> None:
     assert (turn.answered, turn.text) == ("No.", "No.")
     other, _ = await ask("random", "", scenario, seed=6)
     assert other != prompt
-
-
-def test_the_last_message_of_the_user_is_what_asks() -> None:
-    said = (("user", "Hello!"), ("assistant", "Hello."), ("user", "What time is it?"), ("assistant", "Where?"))
-    asked = instruct(case("a", said=said), "Think.")
-    assert [one["content"] for one in asked.turns[0].messages] == ["Hello!", "Hello.", "What time is it?\n\nThink.", "Where?"]
-    assert instruct(asked, "") is asked
 
 
 def test_a_users_text_replaces_ours_and_may_be_empty(tmp_path: Path) -> None:

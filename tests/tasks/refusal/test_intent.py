@@ -16,7 +16,6 @@ from talm_sim.models.formats import FORMATS, CallToWrite, read_calls
 from talm_sim.tasks.refusal.attempts.answer import is_placeholder
 from talm_sim.tasks.refusal.intent import IntentJudge, find_attempt
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Target, Termination, ToolCall, Turn, UnparsableCall
-from tests.growth import check_growth
 from tests.models.formats.test_formats import CALLS, by_value, tool_of
 
 LABELLED = Path(__file__).parent / "intent"
@@ -116,12 +115,6 @@ def steps(text: str) -> int:
 def test_work_grows_with_the_text_and_no_faster(piece: str) -> None:
     small, large = (piece * (size // len(piece)) for size in (1_500, 6_000))
     assert steps(large) <= 6 * steps(small) + 2_000
-
-
-@pytest.mark.parametrize("piece", ["[", "your Action: 1,1) Map.of(,"])
-def test_a_long_text_takes_time_in_step_with_its_length(piece: str) -> None:
-    """Regular expressions run outside of Python's lines, so time is looked at too."""
-    check_growth(lambda text: find_attempt(text, TOOLS), lambda size: piece * (size // len(piece)), 2**18)
 
 
 def row(target: Target | None = NONE) -> Scenario:

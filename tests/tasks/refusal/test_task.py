@@ -59,14 +59,6 @@ def load(**options: Any) -> list[Scenario]:
 # --- data -----------------------------------------------------------------------------------------------------------------------------------
 
 
-def test_without_an_option_our_own_scenarios_are_run() -> None:
-    found = load()
-    assert {one.group for one in found} == {"fitting", "removed", "unrelated"}
-    assert {one.language for one in found} == {"en", "th", "vi"}
-    assert {one.language for one in load(language="th")} == {"th"}
-    assert [one.group for one in load(split="removed,fitting", limit=1, language="en")] == ["fitting", "removed"]
-
-
 @pytest.mark.parametrize(("key", "said"), [("function", "function: missing or no list"), ("id", "id: missing or not text")])
 def test_a_row_is_known_for_one_whatever_the_first_lacks(tmp_path: Path, key: str, said: str) -> None:
     whole = row("a_th", "th", "simple_python", ground_truth=[{"world.clock": {"city": ["Hue"]}}])

@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from talm_sim.judges.stats import wilson
-from talm_sim.tasks.refusal.trees import STUDY, TREES, Node, Reach, Shape, TreeVersion, evaluate, score_tree, tree_lines
+from talm_sim.tasks.refusal.trees import STUDY, TREES, Node, Reach, Shape, TreeVersion, evaluate, score_tree
 from talm_sim.types import Rate
 
 ROWS = {
@@ -177,10 +177,3 @@ def test_the_studys_sums_count_rows() -> None:
     assert hallucination.rate == wilson(625, 900) and f"{100 * (hallucination.value or 0):.2f}" == "69.44"
     del rates["live_relevance"]
     assert evaluate(STUDY[2], rates).value is None and evaluate(STUDY[1], rates).value is not None
-
-
-def test_what_a_score_is_made_of_stands_below_it_and_further_in() -> None:
-    rates = {name: wilson(n // 2, n) for name, n in ROWS.items()}
-    reach = {name: Reach(n, n) for name, n in ROWS.items()}
-    heads = [one.head for one in tree_lines("v4", rates, reach)]
-    assert heads == ["overall", "  non live", "    simple", "  live", "  total irrelevance", "  multi turn", "  agentic"]

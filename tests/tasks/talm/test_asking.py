@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from talm_sim import run
 from talm_sim.tasks.talm.asking import AskScores, ask_scores, needs_help, total_ask_scores
 from talm_sim.tasks.talm.sections import sections
-from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call, lacks_an_argument
+from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call
 from talm_sim.types import Episode, Event, GoldCall, HumanEvent, Missing, MissingKind, ModelTurn, Scenario, Termination, ToolEvent, Turn
 from tests.tables import labelled
 from tests.tasks.views import View, job, share
@@ -38,12 +38,6 @@ def test_help_is_needed_where_a_person_could_supply_what_is_missing() -> None:
         False,
         False,
     ]
-
-
-def test_a_question_in_need_counts_and_its_relevance_is_told() -> None:
-    scores = ask_scores(episode("Which airport?", "What is your name?"), scenario(LACKING))
-    assert scores == AskScores(episodes=1, needing=1, asking=1, asking_in_need=1, questions=2, questions_in_need=2, relevant_questions=1)
-    assert (scores.precision, scores.recall, scores.f1, scores.relevance, scores.questions_per_episode) == (1.0, 1.0, 1.0, 0.5, 2.0)
 
 
 def test_nobody_to_ask_or_nothing_to_divide_by_gives_no_scores() -> None:
@@ -185,19 +179,6 @@ def test_numbers_escapes_and_other_words_are_read_as_a_person_reads_them() -> No
     lacking = lacking_value("VN", name="country_code", removed_text="in Vietnam", human_answer="I mean Vietnam.")
     assert not unknowing(person("vietnam pls"), call(1, country_code="VN"), of=lacking)
     assert unknowing(person("which country code?"), call(1, country_code="VN"), of=lacking)
-
-
-@given(st.text(max_size=6) | st.integers() | st.floats(allow_nan=False) | st.lists(st.integers(), max_size=3), st.booleans())
-def test_a_call_before_anything_was_said_is_always_found(value: Any, ok: bool) -> None:
-    lacking = lacking_value(value, query="?", removed_text="", human_answer=None)
-    assert unknowing(call(reference=value, ok=ok), of=lacking)
-    assert not unknowing(call(reference={"other": "thing"}, ok=ok), of=lacking)
-
-
-def test_it_applies_where_an_argument_and_its_value_are_missing() -> None:
-    assert lacks_an_argument(lacking_value())
-    assert not lacks_an_argument(None) and not lacks_an_argument(lacking_value(None))
-    assert not lacks_an_argument(lacking_value().model_copy(update={"missing": (Missing(kind=MissingKind.TOOL, name="cancel"),)}))
 
 
 def run_of(*events: tuple[Event, ...], of: Scenario | None = None, end: Termination = Termination.ANSWERED, imported: bool = False) -> View:

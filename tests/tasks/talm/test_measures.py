@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from functools import cache
 
 import pytest
 from hypothesis import given
@@ -28,7 +27,6 @@ from talm_sim.types import (
     Turn,
     Verdict,
 )
-from tests.growth import check_growth
 from tests.tasks.views import View, check_summaries, job, share
 
 ASKED = {
@@ -371,18 +369,6 @@ def test_asking_is_that_of_the_rows(cases: Cases, shuffler: random.Random) -> No
     shuffler.shuffle(rows)
     assert asking_of(rows) == (AskScores(**counts) if scored else None)
     assert asking_of(made_of(cases, "none").rows()) is None
-
-
-def test_many_episodes_are_added_up_in_step_with_their_number() -> None:
-    @cache
-    def view_of(size: int) -> View:
-        run = Run("simulated")
-        for number in range(size):
-            run.add(sorted(ASKED)[number % 5], "idk" if number % 3 else "yes", number % 2 == 0, asked=number % 2, number=number)
-        return run.view()
-
-    check_growth(View.summaries, view_of, 3_200)
-    assert sum(one.n for one in view_of(3_200).summaries() if not one.derived) == 3_200
 
 
 def test_how_long_people_took_is_of_those_that_were_waited_for() -> None:

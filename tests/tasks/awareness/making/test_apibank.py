@@ -65,26 +65,6 @@ def test_what_the_tool_search_says_comes_before_the_draft_and_the_code_before_bo
     assert json.loads(load_apibank(folder).scenarios[1].shown_tools[1])["description"] == "Code"
 
 
-def test_a_call_nobody_could_make_is_no_instance(tmp_path: Path) -> None:
-    dialogue = [said("User", "What is my balance?"), called("GetUserToken", {}, username="foo", password="bar")]
-    loaded = load_apibank(write_apibank(tmp_path, dialogue, catalogue=CATALOGUE))
-    assert loaded.scenarios == ()
-    (problem,) = loaded.problems
-    assert str(problem).endswith("D-level-1-1.jsonl:2: 'password' of the call is said nowhere before it; the instance is not complete.")
-
-
-def test_measured_values_that_nobody_said_cannot_be_recorded(tmp_path: Path) -> None:
-    """Their names stand in the request, and are no values."""
-    record = "3,RecordHealthData,\"description = 'Record'\ninput_parameters = {'health_data': {'type': 'list'}}\"\n"
-    call = called("RecordHealthData", {}, health_data="[{'name': 'blood_pressure', 'value': '120/80'}, {'name': 'heart_rate', 'value': '80'}]")
-    unsaid = [said("User", "Please record my blood pressure and heart rate."), call]
-    one_said = [said("User", "Please record my blood pressure and a heart rate of 80."), call]
-    both_said = [said("User", "Please record my blood pressure, 120/80, and a heart rate of 80."), call]
-    loaded = load_apibank(write_apibank(tmp_path, unsaid, one_said, both_said, catalogue=CATALOGUE + record))
-    assert [one.id for one in loaded.scenarios] == ["apibank.D-level-1-3.1"]
-    assert ["'health_data' of the call is said nowhere before it" in one.fault for one in loaded.problems] == [True, True]
-
-
 def test_a_dialogue_that_asks_for_what_its_apis_do_not_do_has_no_instance(tmp_path: Path) -> None:
     folder = write_apibank(tmp_path, DIALOGUE, DIALOGUE, catalogue=CATALOGUE)
     known = folder / "lv1-lv2-samples" / "level-1-given-desc"

@@ -1,8 +1,6 @@
 """Needed tools swapped, and words removed by rules."""
 
-import json
 from collections import Counter
-from typing import Any
 
 from talm_sim.retrieval import Embedder
 from talm_sim.tasks.awareness.making.checks import check_manipulated
@@ -12,7 +10,7 @@ from talm_sim.tasks.awareness.making.pool import Pool, api_of, pool_of
 from talm_sim.tasks.awareness.making.remove import remove_by_rules
 from talm_sim.tasks.awareness.making.replace import Skipped, replace_tools
 from talm_sim.types import MissingKind, Scenario, Source, YesNo
-from tests.tasks.awareness.making.made import BALANCE, REMINDER, STOCK, TOKEN, Words, asked, tool
+from tests.tasks.awareness.making.made import BALANCE, STOCK, TOKEN, Words, asked, tool
 
 WORDS: Embedder = Words()
 SHARES = tool("QueryShares", "Stock price of a company on a day", ["code"])
@@ -44,13 +42,6 @@ def test_two_needed_apis_never_get_the_same_substitute() -> None:
     changed = replace_tools(scenario, pool_with(STOCK, SHARES, HISTORY, TOKEN))
     assert isinstance(changed, Scenario)
     assert tool_names(changed) == ("QueryHistory", "GetUserToken")
-
-
-def test_an_api_that_does_something_else_with_the_same_thing_may_be_as_near_as_it_likes() -> None:
-    other = tool("DeleteReminder", "Reminder at a time")
-    changed = replace_tools(asked("Remind me.", tools=(REMINDER,)), pool_with(REMINDER, other, TOKEN))
-    assert isinstance(changed, Scenario)
-    assert tool_names(changed) == ("DeleteReminder",)
 
 
 def test_an_api_of_the_same_tool_name_or_reach_is_no_substitute() -> None:
@@ -130,16 +121,3 @@ def test_why_nothing_is_removed() -> None:
     result = {"role": "tool", "content": "{}", "tool_call_id": "c"}
     ended = plain.turns[-1].model_copy(update={"messages": (*plain.turns[-1].messages, result)})
     assert reason(plain.model_copy(update={"turns": (ended,)})) == "it ends with a result, not with the user"
-
-
-def test_a_value_in_an_earlier_call_is_still_known() -> None:
-    call = {"id": "c", "name": "QueryStock", "arguments": {"stock_code": "SQ"}}
-    messages: list[dict[str, Any]] = [
-        {"role": "user", "content": "What is the price of SQ?"},
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "content": json.dumps({"price": 1}), "tool_call_id": "c"},
-        {"role": "user", "content": "And the price of SQ on Monday?"},
-    ]
-    base = asked("x", stock_code="SQ")
-    scenario = complete_scenario("s", messages, [STOCK], ["QueryStock"], Source(), base.gold_calls)
-    assert reason(scenario) == "its arguments can still be read elsewhere in the conversation"

@@ -18,7 +18,6 @@ from tests.growth import check_growth
 from tests.tables import labelled
 
 TOKEN = {"id": "c1", "name": "GetToken", "arguments": {"user": "mira"}}
-SPEC = {"name": "rain", "description": "", "parameters": {"type": "object", "properties": {}, "required": []}}
 SAID = "Yes, 320 euros to savings."
 
 
@@ -80,12 +79,6 @@ def test_the_answer_is_found_wherever_it_stands(before: str, after: str) -> None
 def test_an_answer_that_is_none_says_why(text: str, why: str) -> None:
     found = read_removal(text, scenario(), "openai/x")
     assert isinstance(found, str) and why in found
-
-
-def test_words_without_a_speaker_are_the_users() -> None:
-    single = complete_scenario("q", [{"role": "user", "content": "Is it rainy in Oslo?"}], [SPEC], ["rain"], Source(name="toy"))
-    made = read_removal(answer("Is it rainy?"), single, "m")
-    assert isinstance(made, Scenario) and made.query == "Is it rainy?"
 
 
 @given(st.text(alphabet='UserAI:\n {}"\\,', max_size=60))

@@ -140,16 +140,6 @@ def test_a_recording_is_replayed_with_what_its_person_said(play: Play, human: st
         assert "with human" in " ".join(str(capsys.readouterr()).split())
 
 
-def test_a_person_whom_a_model_plays_answers(play: Play) -> None:
-    with acting({**SCRIPT, "What shall the file be called": []}) as server:
-        assert play("made", "--live", "--human", "model:openai-api/here/person", subset=PARAM, server=server) == 0
-    asked = [one for one in server.requests if one["model"] == "person"]
-    assert len(asked) == 1 and "- Call it b." in str(asked[0]["messages"][0]["content"])
-    episode, row = played("made")
-    assert [one.answer for one in episode.human_events] == ["Done."] and turns_of(episode) == [0, 0, 1, 2, 2]
-    assert row.values["turns"] is True, "the next message followed"
-
-
 def test_a_question_waits_for_its_answer(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
     assert play("made", "--model", "sim/oracle", "--human", "terminal", subset=PARAM) == 1
     capsys.readouterr()

@@ -100,7 +100,6 @@ def test_sound_scenarios_have_no_problems(sound: dict[str, Scenario]) -> None:
         (PERFECT, _source(url="https://x/?api_key=abcdefgh1234"), "it holds what looks like a secret ('api_key=...')"),
         (PERFECT, _query("make?", "make? sk-" + "a1b2" * 5), "it holds what looks like a secret ('sk-a1b2a...')"),
         (PERFECT, _set(target=None), "it has no facts to find in an answer"),
-        (PERFECT, _set(target=Facts(required=())), "it has no facts to find in an answer"),
         # tools and gold calls
         (PERFECT, _set(tools=("get_height", "add_up", "fly")), "there is no tool 'fly'"),
         (PERFECT, _set(tools=("add_up",)), "gold call 'get_height' is not among its tools"),
@@ -110,10 +109,8 @@ def test_sound_scenarios_have_no_problems(sound: dict[str, Scenario]) -> None:
         (NONE, _set(tools=("add_up",)), "a no-tools scenario offers tools or has gold calls"),
         # facts
         (PERFECT, _fact(0, value=13356), "fact 'height' is 13356, the tool says 13355"),
-        (PERFECT, _fact(0, value=13355.0), "fact 'height' is 13355.0, the tool says 13355"),
         (PERFECT, _fact(0, value="13355"), "fact 'height' is '13355', the tool says 13355"),
         (PERFECT, _fact(0, pointer="/metres"), "fact 'height': there is nothing at '/metres'"),
-        (PERFECT, _fact(0, pointer="feet"), "fact 'height': there is nothing at 'feet'"),
         (PERFECT, _fact(0, call=7), "fact 'height' belongs to call 7, which does not exist"),
         (PERFECT, _fact(0, name="sum"), "two facts are called 'sum'"),
         (PERFECT, _fact(1, value=17, pointer="/terms/0"), "its query already holds the fact 'sum' (17)"),
@@ -122,7 +119,6 @@ def test_sound_scenarios_have_no_problems(sound: dict[str, Scenario]) -> None:
         (PERFECT, _fact(1, value="?!"), "fact 'sum' has no words"),
         # underspecified
         (UNDER, _set(missing=()), "it does not say which argument is missing"),
-        (UNDER, _missing(kind=MissingKind.TOOL), "it does not say which argument is missing"),
         (UNDER, _missing(name="first"), "no gold call has first = 'LPB'"),
         (UNDER, _missing(value="HAN"), "no gold call has code = 'HAN'"),
         (UNDER, _missing(removed_text=" "), "it does not say which text was removed for 'code'"),
@@ -147,14 +143,12 @@ def test_sound_scenarios_have_no_problems(sound: dict[str, Scenario]) -> None:
         # unavailable
         (REPLACEABLE, _set(missing=()), "it does not say which tool is missing"),
         (REPLACEABLE, _set(perturbations=()), "it masks nothing but misses 'get_height'"),
-        (REPLACEABLE, _set(perturbations=("mask:tool=add_up",)), "it masks ['add_up'] but misses 'get_height'"),
         (REPLACEABLE, _set(perturbations=("mask:tool=get_height", "http-500")), "it masks ['get_height'] but misses 'get_height'"),
         (REPLACEABLE, _set(tools=("add_up",)), "the missing tool 'get_height' is not among its tools"),
         (REPLACEABLE, _gold(HEIGHT, SUM), "a gold call uses the missing tool 'get_height'"),
         (REPLACEABLE, _gold(), "its gold calls are not its base's without the masked tool"),
         (REPLACEABLE, _set(group="non-replaceable"), "'get_height' is replaceable, the group says non-replaceable"),
         (REPLACEABLE, _missing(human_answer="Quite high."), "the human answer does not contain the fact 'height' (13355)"),
-        (REPLACEABLE, _missing(human_answer=None), "the human answer does not contain the fact 'height' (13355)"),
         (REPLACEABLE, _query("How high", "Tell me how high"), "its query is not its base's"),
         (NON, _missing(human_answer="45"), "a person is given an answer that no person could know"),
         (NON, _set(group="replaceable"), "'add_up' is non-replaceable, the group says replaceable"),

@@ -73,17 +73,6 @@ def test_an_answer_of_another_tool_of_the_same_source_gives_the_value() -> None:
     assert missing_of(find) is None and ("find_booking", {"reference": "ZW81LM"}) not in service.calls
 
 
-def test_a_value_that_comes_up_in_the_first_round_is_tried_in_the_second() -> None:
-    first = tool("first", "Take the first, e.g. A1.", code=TEXT)
-    second = tool("second", "Take the second, e.g. B1.", code=TEXT)
-    answers = {
-        "first": {"A1": {"told": "red", "next": "C3"}, "C3": {"told": "blue", "next": "D4"}},
-        "second": {"B1": {"is": "x5"}, "D4": {"is": "y6"}},
-    }
-    one, two = Service([first, second], answers).drafts(("first", {"code": "A1"}), ("second", {"code": "B1"}))
-    assert (missing_of(one), missing_of(two)) == ("C3", "D4")
-
-
 def test_neighbours_of_numbers_and_dates_and_members_of_an_enum() -> None:
     schemas = {
         "number": ({"type": "integer", "maximum": 9, "examples": [9]}, 9, 8),

@@ -115,24 +115,6 @@ def test_a_larger_limit_goes_on_and_a_smaller_one_takes_what_is_there(tmp_path: 
     assert run(tmp_path / "grown", sources=SOURCES[:2])["sources"]["finished"] == 2
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"options": {"seed": 1}}, "seed = 0"),
-        ({"wording": "q"}, 'prompts = "p"'),
-        ({"options": {"variants": "one"}}, 'variants = "all"'),
-        ({"options": {"tool_format": "constrained"}}, 'labels = "plain"'),
-    ],
-)
-def test_other_settings_are_refused_in_one_line(tmp_path: Path, change: dict[str, Any], named: str) -> None:
-    run(tmp_path / "a")
-    before = files(tmp_path / "a")
-    with pytest.raises(PrerequisiteError) as caught:
-        run(tmp_path / "a", **change)
-    assert named in str(caught.value) and "\n" not in str(caught.value)
-    assert files(tmp_path / "a") == before
-
-
 def test_another_source_question_of_the_same_id_is_refused(tmp_path: Path) -> None:
     run(tmp_path / "a")
     with pytest.raises(PrerequisiteError, match="money-02"):

@@ -14,8 +14,6 @@ from talm_sim.config import Scope, scope_of
 from talm_sim.errors import OptionError
 from talm_sim.recordings import shipped_cassettes
 from talm_sim.recordings.archive import open_archive
-from talm_sim.scenarios.making.prompts import load_writer_prompts
-from talm_sim.tasks.when2call.maker import PROMPTS
 from talm_sim.tasks.when2call.making import GenerateOptions
 from tests.tables import labelled
 
@@ -25,38 +23,10 @@ RECORDED: dict[str, Any] = {
     "max_new_tokens": 96,
     "variants": "one",
 }
-RECORDED_DIGEST = "3d9f9c050b0f"
 
 
 def options(**given: Any) -> GenerateOptions:
     return GenerateOptions(out=Path("made"), **given)
-
-
-def test_the_settings_of_the_shipped_recording_are_what_they_were() -> None:
-    wording = load_writer_prompts(PROMPTS).digest
-    assert list(options(**RECORDED).settings(wording).items()) == [
-        ("model", "openai-api/vllm/smollm2-135m"),
-        ("model_options", {}),
-        ("tool_use", "call"),
-        ("labels", "constrained"),
-        ("prompts", "e129c88eb50c"),
-        ("seed", 0),
-        ("temperature", 0.6),
-        ("top_p", 0.95),
-        ("max_new_tokens", 96),
-        ("attempts", 1),
-        ("judge", "none"),
-        ("unable", "removed"),
-        ("variants", "one"),
-    ]
-    assert options(**RECORDED).conversations(wording) == RECORDED_DIGEST
-    archive = open_archive(shipped_cassettes() / "openai-api--vllm--smollm2-135m" / "when2call" / "generate.zip")
-    assert all(name.endswith(f"1-0-{RECORDED_DIGEST}.json") for name in archive.names() if name.endswith(".json") and "/" in name)
-
-
-def test_the_digest_of_other_settings_is_what_it_was() -> None:
-    given: dict[str, Any] = {"model": "openai-api/a/b", "model_options": {"base_url": "x"}, "seed": 3, "temperature": 0.5, "top_p": 0.9}
-    assert options(**given, max_new_tokens=128, attempts=2).conversations("p") == "eac3a22793ad"
 
 
 def test_where_it_goes_and_how_it_is_run_decides_no_text() -> None:
