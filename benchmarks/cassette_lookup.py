@@ -23,8 +23,9 @@ from vcr.record_mode import RecordMode
 from vcr.request import Request
 from vcr.serializers import jsonserializer
 
+from scripts.pack_recordings import pack
 from talm_sim.config import Traffic
-from talm_sim.recordings import CassetteLibrary, HttpRequest, HttpResponse, Player, Tape, pack
+from talm_sim.recordings import CassetteLibrary, HttpRequest, HttpResponse, Player, Tape
 
 LIMIT_MS = 0.3
 STOCK_MATCHERS = (matchers.method, matchers.scheme, matchers.host, matchers.path, matchers.query, matchers.body)

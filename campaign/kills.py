@@ -26,7 +26,7 @@ __all__ = ["PARTS", "timeless"]
 
 _KILLS_A_STORY: Final = 3
 _MOST_SESSIONS: Final = 12
-_SHORT: Final = 5
+_SHORT: Final = 3
 """Kills in the short form."""
 
 

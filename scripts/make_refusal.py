@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, ToolError
+from talm_sim.scenarios.jsonl import write_scenarios
 from talm_sim.tasks import find_task
 from talm_sim.tasks.refusal.data import NOT_NATIVE
 from talm_sim.tasks.talm.groups import QUICK
-from talm_sim.tasks.talm.making.build import write_scenarios
 from talm_sim.tasks.translation.checks import Translation, check_translation
 from talm_sim.tasks.translation.review import needed_values
 from talm_sim.tools_env.caller import ToolCaller

@@ -28,7 +28,7 @@ for task in awareness refusal; do run --task "$task" --model "$model" --record; 
 # One request at a time: in a batch the last digits of a prompt's numbers change from option to option, and the recording would pack larger.
 TALM_SIM_MAX_CONNECTIONS=1 run --task when2call --model "$model" --record
 
-"$bin/python" -m talm_sim.recordings "$recordings" cassettes --command "scripts/record_shipped.sh" \
+"$bin/python" scripts/pack_recordings.py "$recordings" cassettes --command "scripts/record_shipped.sh" \
     --licence "Apache-2.0 (scenarios, model, its output); tool answers: see talm_sim/tasks/talm/scenarios/LICENCE.md" \
     --notes "Real traffic of SmolLM2-135M-Instruct behind vLLM, constrained tool format, bfloat16 weights, temperature 1.0, seed 0. Human answers are the scenarios' own."
 
@@ -40,7 +40,7 @@ write="scenarios generate --out made --model $model --tool-use call --max-new-to
     cd "$recordings-items"
     # shellcheck disable=SC2086  # the words of the command
     "$root/$bin/talm-sim" $write
-    "$root/$bin/python" -m talm_sim.recordings recordings "$root/cassettes" --command "talm-sim $write" \
+    "$root/$bin/python" "$root/scripts/pack_recordings.py" recordings "$root/cassettes" --command "talm-sim $write" \
         --licence "Apache-2.0 (scenarios, model, its output)" \
         --notes "Real traffic of SmolLM2-135M-Instruct behind vLLM, writing multiple-choice items: plain answers, temperature 0.6, top_p 0.95, seed 0."
 )

@@ -195,7 +195,7 @@ HOMONYMS = {
     **{key: {"calls"} for key in ("talm_sim.types.scenarios", "talm_sim.tools_env.environment")},
     **{key: {"fault"} for key in ("talm_sim.cli.commands.perturbations", "talm_sim.cli.making.fault_ways")},
     "talm_sim.cli.commands.tools": {"person"},
-    "talm_sim.cli.pages.episodes": {"calls", "fault"},
+    "talm_sim.cli.pages.index": {"calls", "fault"},
     "talm_sim.cli.pages.transcripts": {"explanation"},
     "talm_sim.runs.exports.span_values": {"refusal"},
     "talm_sim.runs.exports.inspect_samples": {"refusal", "calls", "explanation", "awareness"},

@@ -12,9 +12,9 @@ from talm_sim import run
 from talm_sim.judges.registry import judge_class
 from talm_sim.judges.repeats import Outcomes, repeat_measures
 from talm_sim.runs.by_tool import tool_table
-from talm_sim.runs.labels import label_measure
 from talm_sim.runs.people.agreement import Agreement
 from talm_sim.runs.sides import COSTS
+from talm_sim.runs.tables import label_measure
 from talm_sim.tasks import PersonQuestion, find_task
 from talm_sim.tasks.awareness.feedback import CONDITIONS
 from talm_sim.tasks.refusal.bfcl import SUBSETS

@@ -12,9 +12,9 @@ from talm_sim.agent.person.knowledge import Knowledge, KnownThing
 from talm_sim.facts import dates, names, numbers
 from talm_sim.facts.sentences import Sentences, language_of
 from talm_sim.facts.statements import AnswerText
-from talm_sim.judges.labels import opening_label
+from talm_sim.judges.prompts import opening_label
 from talm_sim.tasks.refusal.attempts.calls import closings
-from talm_sim.tasks.refusal.attempts.lenient_json import read_objects as read_lenient
+from talm_sim.tasks.refusal.attempts.objects import read_objects as read_lenient
 from talm_sim.tasks.refusal.call_checks import check_calls
 from talm_sim.tasks.refusal.call_checks.java import JAVA_TYPES, java_value
 from talm_sim.tasks.refusal.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
@@ -81,7 +81,7 @@ READ: Final[Reading] = {
     "tasks.refusal.intent: find_attempt": lambda text: find_attempt(text, TOOLS),
     "tasks.refusal.intent: find_attempt without tools": find_attempt,
     "agent.person.faults: find_faults": _answer_of_person,
-    "judges.labels: opening_label": lambda text: opening_label(text, {"pass": "pass", "fail": "fail"}),
+    "judges.prompts: opening_label": lambda text: opening_label(text, {"pass": "pass", "fail": "fail"}),
     **{
         f"facts.statements: facts in {name}": _facts(asked)
         for name, asked in (
@@ -97,7 +97,7 @@ READ: Final[Reading] = {
     "facts.dates: dates": lambda text: (dates.find_dates(text, "en"), dates.find_times(text, "en")),
     "facts.dates: dates, German": lambda text: (dates.find_dates(text, "de"), dates.find_times(text, "de")),
     "facts.names: names.Words": _words,
-    "tasks.refusal.attempts.lenient_json: read_objects": lambda text: list(read_lenient(text)),
+    "tasks.refusal.attempts.objects: read_objects": lambda text: list(read_lenient(text)),
     "tasks.refusal.attempts.calls: closings": lambda text: closings(text, 0),
     "tasks.refusal.call_checks.java: java_value": _check_typed("java", JAVA_TYPES),
     "tasks.refusal.call_checks.javascript: javascript_value": _check_typed("javascript", JAVASCRIPT_TYPES),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any, Final
@@ -12,7 +11,7 @@ import httpx2
 from campaign.readers.base import ASKED, TOOLS, Reading, also_in, hider
 from talm_sim.agent.deciding import decide_by_scenario, explain_misfit
 from talm_sim.agent.own.contracts import read_interrupt
-from talm_sim.agent.own.failures import failure_of
+from talm_sim.agent.own.sessions import failure_of
 from talm_sim.agent.shown_tools import tool_specs
 from talm_sim.agent.templates import chat, values
 from talm_sim.models.constrained import read_action
@@ -51,7 +50,7 @@ def _values_said(text: str) -> None:
 
 def _own_error(text: str) -> None:
     error = RuntimeError(text)
-    asyncio.run(failure_of(error, hider().text, frozenset()))
+    failure_of(error, hider().text, frozenset())
 
 
 def _interrupt(text: str) -> None:
@@ -90,7 +89,7 @@ READ: Final[Reading] = {
     "agent.templates.chat: chat templates": lambda text: (chat.pick(text), chat.shows_tools(text), format_of_template(text)),
     "agent.own.contracts: read_interrupt": also_in(_HITL, _interrupt),
     "agent.deciding: decide_by_scenario": also_in({"type": "string", "TEXT": ["TEXT"]}, _form),
-    "agent.own.failures: own agents' errors": _own_error,
+    "agent.own.sessions: own agents' errors": _own_error,
     "tasks.agent_controls: declines, holds": lambda text: (is_refusal(text), gives_missing(text, ASKED)),
     "tasks.agent_controls: said_value": _values_said,
     "models.failures: provider_failure": _provider_failure,

@@ -13,17 +13,15 @@ from rich.text import Text
 from vcr.request import Request
 
 from campaign.readers.base import SPEC, Reading, also_in, hider
-from talm_sim.cli.making.review_page import page_of
+from talm_sim.cli.making.reviewing import page_of
 from talm_sim.cli.person.judging import shown_text
 from talm_sim.cli.person.label_files import parse_labels
 from talm_sim.cli.report.transcript import call_text
-from talm_sim.cli.terminal import prose, screen
-from talm_sim.cli.terminal import text as printed
+from talm_sim.cli.terminal import screen
 from talm_sim.common.credentials import credentials_in_headers, credentials_in_url, is_distinctive, names_credential
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
-from talm_sim.recordings import HttpRequest, HttpResponse, matching, misses
-from talm_sim.recordings import calls as recorded_calls
+from talm_sim.recordings import HttpRequest, HttpResponse, matching, redaction, tape
 from talm_sim.recordings.redaction import Redactor
 from talm_sim.runs.files.comments import Comment, make_comment
 from talm_sim.runs.files.manifest import check_name
@@ -136,21 +134,18 @@ READ: Final[Reading] = {
     ),
     "recordings.redaction: Redactor": _redact,
     "recordings.matching: recorded bodies": lambda text: matching.canonical_body(text.encode("utf-8", "replace")),
-    "recordings.calls: recorded calls": lambda text: recorded_calls.hide_named_in_answer(
+    "recordings.redaction: recorded calls": lambda text: redaction.hide_named_in_answer(
         json.dumps(
             {"choices": [{"message": {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": text}}]}}]}
         ).encode(),
         text.encode("utf-8", "replace"),
         lambda name, value: "token" in name,
     ),
-    "recordings.misses: recorded misses": lambda text: misses.explain_miss(
-        _posted(text), [_posted(text[: len(text) // 2] + "x")], hider().text
-    ),
+    "recordings.tape: recorded misses": lambda text: tape.explain_miss(_posted(text), [_posted(text[: len(text) // 2] + "x")], hider().text),
     "tools_env.examples: given_away, examples": _described,
-    "cli.terminal.prose: prose": lambda text: _print(prose.indent(prose.prose(printed.strip_control(text)))),
     "cli.terminal.screen: screen": lambda text: (screen.fit_line(text, 60), list(screen.wrap(text, 60))),
     "cli.report.transcript: call_text": lambda text: call_text(ToolCall(id="1", name=text, arguments={text: text})),
-    "cli.making.review_page: reviewed texts": _review,
+    "cli.making.reviewing: reviewed texts": _review,
     "types.pages: html_table": lambda text: html_table({"a": text}, [[text]]),
     "runs.files.comments: a reader's comment": lambda text: make_comment("e", 1, text, text[:40], 0.0),
     "runs.files.comments: a comment as it is kept": also_in(_KEPT_COMMENT, Comment.model_validate_json),

@@ -15,8 +15,8 @@ from talm_sim.scenarios.stand_ins import StandIn
 from talm_sim.tasks.awareness.making import cutting, study, toolbench, written
 from talm_sim.tasks.awareness.making import spellings as said_spellings
 from talm_sim.tasks.awareness.making.checks import check_manipulated
+from talm_sim.tasks.refusal import maker
 from talm_sim.tasks.refusal.bfcl.rows import read_line
-from talm_sim.tasks.refusal.making import thoughts
 from talm_sim.tasks.training import damage, own_rows
 from talm_sim.tasks.translation.checks import NeededValue, Translation, check_translation
 from talm_sim.tasks.when2call.making import splitting
@@ -90,8 +90,8 @@ def _own_row(text: str) -> None:
 
 
 def _thought(text: str) -> None:
-    thoughts.read_free_thought(text, Calls(expected="none"))
-    thoughts.read_free_thought(f"{text}\nDecision: defer", Calls(expected="none"))
+    maker.read_free_thought(text, Calls(expected="none"))
+    maker.read_free_thought(f"{text}\nDecision: defer", Calls(expected="none"))
 
 
 def _translated(text: str) -> None:
@@ -120,7 +120,7 @@ READ: Final[Reading] = {
     "scenarios.missing: question_is_about": lambda text: missing.question_is_about(text, ASKED),
     "scenarios.stand_ins: StandIn.explain_misfit": _TOOL.explain_misfit,
     "tasks.training.own_rows: read_own_row": _own_row,
-    "tasks.refusal.making.thoughts: read_free_thought": _thought,
+    "tasks.refusal.maker: read_free_thought": _thought,
     "tasks.awareness.making.cutting: cutting.cut": _cut,
     "tasks.awareness.making.cutting: cutting.unnatural": lambda text: (
         cutting.find_unnatural(text, "A b."),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
 
 from talm_sim.cli.parsing.arguments import OUT_OF_BUDGET, command_line, short_name
-from talm_sim.cli.person.responder import TerminalResponder
+from talm_sim.cli.person.sitting import TerminalResponder
 from talm_sim.cli.progress.budget_lines import left_over
 from talm_sim.cli.progress.display import Display, JsonDisplay, open_display
 from talm_sim.cli.report.blocks import judge_hint, summary_records
@@ -18,7 +20,6 @@ from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.report.table import print_table
 from talm_sim.cli.terminal.console import stderr
-from talm_sim.cli.terminal.logs import logging_to
 from talm_sim.cli.terminal.signals import only_ends
 from talm_sim.cli.terminal.streams import silence_stdout, streams_kept, until_reader_leaves
 from talm_sim.cli.terminal.text import count, count_each, one_line, strip_control
@@ -34,7 +35,7 @@ from talm_sim.runs.tool_sources import resume_command
 from talm_sim.tools_env.routes import LOGICAL_HOST
 from talm_sim.types import Termination
 
-__all__ = ["display_config", "print_result", "run_controls", "watching"]
+__all__ = ["display_config", "logging_to", "print_result", "run_controls", "watching"]
 
 CONTROLS = tuple(f"sim/{control}" for control in control_names.CONTROLS)
 """Models printed by `--controls`: scripts whose true metric values are known."""
@@ -218,3 +219,35 @@ def _print_next_step(stored: StoredRun, config: RunConfig, spent: BudgetSpent | 
     if lines[1:]:
         click.echo("\n".join(lines), err=True)
     return bool(waiting) and not finished
+
+
+class _Handler(logging.Handler):
+    """Prints records through a console, so that a line does not break the progress bar."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%H:%M:%S"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a record."""
+        self._console.print(strip_control(self.format(record)), soft_wrap=True)
+
+
+@contextmanager
+def logging_to(console: Console, level: str | None) -> Iterator[None]:
+    """Print what the package logs within the block; nothing if no level is given."""
+    if level is None:
+        yield
+        return
+    logger, handler = logging.getLogger("talm_sim"), _Handler(console)
+    before, propagates = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(level.upper())
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+        logger.propagate = propagates

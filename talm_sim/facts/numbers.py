@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from talm_sim.facts.spellings import convert, normalize_answer, scale_of, unit_of
 
-__all__ = ["WrittenNumber", "find_numbers", "is_more_exact", "is_negated", "number_is_stated", "states_number"]
+__all__ = ["WrittenNumber", "find_numbers", "is_more_exact", "is_negated", "states_number"]
 
 _POINT = frozenset({"en", "ja", "zh", "other"})
 """Languages that write a decimal point; `other`, for scripts that are not read, because most of them do."""
@@ -157,15 +157,6 @@ def _unit(text: str, start: int, end: int) -> str:
                 return unit
     before = _BEFORE.search(text[max(0, start - 6) : start])
     return unit_of(before[1]) if before else ""
-
-
-def number_is_stated(value: int | float | Decimal, numbers: Iterable[WrittenNumber]) -> bool:
-    """Return whether one of `numbers` states `value`: exactly, or rounded to its own last digit with at least three significant digits.
-
-    >>> number_is_stated(17.4567, find_numbers("about 17.46")), number_is_stated(17.4567, find_numbers("about 17"))
-    (True, False)
-    """
-    return any(states_number(number, value) for number in numbers)
 
 
 def states_number(number: WrittenNumber, value: int | float | Decimal, unit: str = "", least: int = 3) -> bool:

@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from contextvars import ContextVar
 from types import FrameType
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-__all__ = ["Work", "call_apart", "call_briefly", "place_in", "run_for", "stack_of", "working_for"]
+__all__ = ["Work", "call_apart", "place_in", "run_for", "stack_of", "working_for"]
 
 _LIBRARIES: Final = tuple({os.path.join(sysconfig.get_path(name), "") for name in ("purelib", "platlib")})
 _PYTHON: Final = os.path.join(sysconfig.get_path("stdlib"), "")
-_BRIEFLY_S: Final = 1.0
-_T = TypeVar("_T")
 _OURS: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
@@ -132,18 +130,3 @@ async def call_apart(function: Callable[[], Any], name: str) -> Any:
     if raised is not None:
         raise raised
     return await result if inspect.isawaitable(result) else result
-
-
-async def call_briefly(function: Callable[[], _T], otherwise: _T) -> _T:
-    """Call a function that may run the user's code, as inspecting an error does: in its own thread, and for at most a second.
-
-    Args:
-        function: Called once.
-        otherwise: Returned if it takes longer; the call is then left running.
-    """
-    try:
-        async with asyncio.timeout(_BRIEFLY_S):
-            found: _T = await call_apart(function, "talm-sim-telling")
-            return found
-    except TimeoutError:
-        return otherwise

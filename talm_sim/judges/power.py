@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["WANTED", "Discordance", "find_discordance", "find_drop", "pairs_needed", "power"]
+__all__ = ["Discordance", "find_discordance", "find_drop", "pairs_needed", "power"]
 
-_LEVEL, WANTED = 0.05, 0.8
+_LEVEL, _WANTED = 0.05, 0.8
 """Two-sided level of the test, and the power that is asked for."""
 _MOST_PAIRS = 10_000_000
 _NEGLIGIBLE = 1e-18
@@ -66,36 +66,35 @@ def power(pairs: int, discordance: Discordance) -> float:
     return min(1.0, found / sum(weights.values()))
 
 
-def pairs_needed(discordance: Discordance, wanted: float = WANTED) -> int | None:
-    """Return the smallest number of pairs from which on the test has a power; None if that takes over ten million."""
+def pairs_needed(discordance: Discordance) -> int | None:
+    """Return the smallest number of pairs from which on the test has a power of .8; None if that takes over ten million."""
     most = 8
-    while power(most, discordance) < wanted:
+    while power(most, discordance) < _WANTED:
         most *= 2
         if most > _MOST_PAIRS:
             return None
     least = most // 2
     while most - least > 1:
         middle = (least + most) // 2
-        least, most = (least, middle) if power(middle, discordance) >= wanted else (middle, most)
+        least, most = (least, middle) if power(middle, discordance) >= _WANTED else (middle, most)
     around = range(max(1, most - _LOOKED_AROUND), most + _LOOKED_AROUND)
-    return 1 + max((pairs for pairs in around if power(pairs, discordance) < wanted), default=around.start - 1)
+    return 1 + max((pairs for pairs in around if power(pairs, discordance) < _WANTED), default=around.start - 1)
 
 
-def find_drop(pairs: int, share: float, both: float | None = None, wanted: float = WANTED) -> float | None:
-    """Return the smallest drop that the test finds with a power; None if it finds none.
+def find_drop(pairs: int, share: float, both: float | None = None) -> float | None:
+    """Return the smallest drop that the test finds with a power of .8; None if it finds none.
 
     Args:
         pairs: The number of scenarios.
         share: As in `find_discordance`.
         both: As in `find_discordance`.
-        wanted: The power.
     """
     least, most = 0.0, share
-    if power(pairs, find_discordance(share, most, both)) < wanted:
+    if power(pairs, find_discordance(share, most, both)) < _WANTED:
         return None
     while most - least > 1e-5:
         middle = (least + most) / 2
-        least, most = (least, middle) if power(pairs, find_discordance(share, middle, both)) >= wanted else (middle, most)
+        least, most = (least, middle) if power(pairs, find_discordance(share, middle, both)) >= _WANTED else (middle, most)
     return most
 
 

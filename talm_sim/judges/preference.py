@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
-from talm_sim.judges.labels import opening_label
-from talm_sim.judges.prompts import default_instructions, request_sections, show
+from talm_sim.judges.prompts import default_instructions, opening_label, request_sections, show
 from talm_sim.types import Episode, Measured, Scenario, Verdict
 
 __all__ = ["PreferenceJudge"]

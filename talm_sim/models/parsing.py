@@ -1,4 +1,4 @@
-"""Read what a model wrote: tool-call arguments and reasoning blocks.
+"""Read what a model wrote: tool-call arguments and reasoning blocks, also those of models that mark channels with special tokens.
 
 A model's mistakes are data. Nothing here raises on what a model may write.
 """
@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from talm_sim.models.channels import split_channels
 from talm_sim.types import ToolCall, UnparsableCall
 
 __all__ = ["first_words", "parse_call", "parse_calls", "read_object", "replace_surrogates", "split_reasoning"]
@@ -25,6 +24,15 @@ MOST_NAMED = 256
 """Characters of a tool's name, and of the id of a call; no server takes longer ones back."""
 _THOUGHT = re.compile(r"<(?P<end>/)?(?P<name>think|thinking|thought|reasoning)>|\[(?P<last>/)?(?P<mark>THINK)\]", re.IGNORECASE)
 _DECORATION = " \t\r\n*_`~#>\"'\u201c\u201d\u2018\u2019\u00ab\u00bb([{-\u2013\u2014:.,"
+_CHANNELS = re.compile(r"<\|channel>|<channel\|>|<\|channel\|>|<\|(?:START|END)_(?:THINKING|RESPONSE|TEXT)\|>|<\|inner_(?:prefix|suffix)\|>")
+_HARMONY = re.compile(r"<\|(?P<mark>start|channel|message|end|call|return)\|>")
+_LED = re.compile(r"\s*+(?>(?:assistant\s*+)?)(?>(?:to=[^\s<]++\s*+)?)")
+_NAMED = re.compile(r"<\|channel\|>\s*(\w+)")
+_ANSWER = re.compile(r"<\|(?:START|END)_(?:RESPONSE|TEXT)\|>")
+_MARKED_THOUGHT = re.compile(
+    r"(?P<open><\|channel>(?:thought\b)?|<\|START_THINKING\|>|<\|inner_prefix\|>)|(?P<close><channel\|>|<\|END_THINKING\|>|<\|inner_suffix\|>)"
+    r"|(?P<call><\|tools_prefix\|>)|(?P<called><\|tools_suffix\|>)"
+)
 
 
 def replace_surrogates(text: str) -> str:
@@ -33,7 +41,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """Take thinking blocks out of `text`: `<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `[THINK]`, and those of `split_channels`.
+    """Take thinking blocks out of `text`: `<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `[THINK]`, and those of `_split_channels`.
 
     A block that never closes runs to the end (the turn was cut short); one that never opens starts at the beginning (some chat templates
     write the opening tag into the prompt).
@@ -48,7 +56,7 @@ def split_reasoning(text: str) -> tuple[str, str]:
     """
     said: list[str] = []
     whole = text
-    text, thought = split_channels(text)
+    text, thought = _split_channels(text)
     at, inside = 0, ""
     for tag in _THOUGHT.finditer(text):
         name, ends = (tag["name"] or tag["mark"]).lower(), bool(tag["end"] or tag["last"])
@@ -193,3 +201,81 @@ def _json_type(value: Any) -> str:
 _STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_parse_float)
 _LENIENT = json.JSONEncoder(ensure_ascii=False)
 """Both are made once, because making one takes longer than reading a call."""
+
+
+def _split_channels(text: str) -> tuple[str, list[str]]:
+    """Take out thoughts that special tokens separate from answers; remove what frames an answer, and leave calls as they were written.
+
+    A thought without an end runs to the end, or to a call; one without a beginning starts at the beginning.
+
+    Returns:
+        The text without thoughts, and the thoughts; text without such tokens comes back unchanged.
+
+    >>> _split_channels("<|channel|>analysis<|message|>Easy.<|end|><|start|>assistant<|channel|>final<|message|>Yes.")
+    ('Yes.', ['Easy.'])
+    """
+    if not _CHANNELS.search(text):
+        return text, []
+    if "<|channel|>" in text:
+        return _split_harmony(text)
+    return _split_thoughts(_ANSWER.sub("", text))
+
+
+def _split_harmony(text: str) -> tuple[str, list[str]]:
+    """Yield messages up to what ends them, each with a header that names its channel and perhaps a tool."""
+    said: list[str] = []
+    thoughts: list[str] = []
+    begun, headed, body = 0, False, -1
+    for mark in _HARMONY.finditer(text):
+        kind, at = mark["mark"], mark.start()
+        if kind == "message":
+            body = mark.end() if body < 0 else body
+        elif kind not in ("start", "channel"):
+            _keep(text, begun, body, at, mark.end(), said, thoughts)
+            begun, headed, body = mark.end(), False, -1
+        elif body >= 0:  # a new message, although nothing ended the last one
+            _keep(text, begun, body, at, at, said, thoughts)
+            begun, headed, body = at, True, -1
+        elif not headed:
+            if _LED.fullmatch(text, begun, at) is None:  # the prompt opened this message
+                said.append(text[begun:at])
+                begun = at
+            headed = True
+    _keep(text, begun, body, len(text), len(text), said, thoughts)
+    return "".join(said), thoughts
+
+
+def _keep(text: str, begun: int, body: int, at: int, end: int, said: list[str], thoughts: list[str]) -> None:
+    """File a message as what it is: a thought, an answer, or a call, which keeps its header."""
+    header = text[begun:body] if body >= 0 else ""
+    channel = _NAMED.search(header)
+    if "to=" in header:
+        said.append(text[begun:end])
+    elif channel and channel[1] == "analysis":
+        thoughts.append(text[body:at])
+    else:
+        said.append(text[max(begun, body) : at])
+
+
+def _split_thoughts(text: str) -> tuple[str, list[str]]:
+    said: list[str] = []
+    thoughts: list[str] = []
+    at, inside, calling, known = 0, False, False, False
+    for mark in _MARKED_THOUGHT.finditer(text):
+        if mark["call"] or mark["called"]:
+            if inside and not calling and mark["call"]:
+                thoughts.append(text[at : mark.start()])
+                at, calling = mark.start(), True
+            elif calling and mark["called"]:
+                said.append(text[at : mark.end()])
+                at, calling = mark.end(), False
+            continue
+        written = text[at : mark.start()]
+        if mark["close"] and not known:
+            thoughts.append("".join(said) + written)
+            said = []
+        else:
+            (thoughts if inside and not calling else said).append(written)
+        at, inside, calling, known = mark.end(), bool(mark["open"]), False, True
+    (thoughts if inside and not calling else said).append(text[at:])
+    return "".join(said), thoughts

@@ -2,7 +2,7 @@
 
 from talm_sim.recordings.http import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
 from talm_sim.recordings.library import CassetteLibrary, RecordedAnswer, Recording, model_folder, shipped_cassettes
-from talm_sim.recordings.packing import export, pack
+from talm_sim.recordings.packing import export
 from talm_sim.recordings.player import Player, current_player, playing
 from talm_sim.recordings.redaction import REDACTED, Redactor
 from talm_sim.recordings.tape import Tape
@@ -24,7 +24,6 @@ __all__ = [
     "current_player",
     "export",
     "model_folder",
-    "pack",
     "playing",
     "shipped_cassettes",
 ]

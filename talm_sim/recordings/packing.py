@@ -1,73 +1,20 @@
-"""Pack a tree of recordings into the zips that are shipped, and unpack them."""
+"""Unpack the zips that recordings are shipped in; what a tree of recordings has beside conversations."""
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 
-from talm_sim.errors import PrerequisiteError, line_to_copy
-from talm_sim.recordings.archive import INDEX, open_archive
+from talm_sim.recordings.archive import open_archive
 from talm_sim.recordings.files import read_bytes, write_atomically
 
-__all__ = ["SETTINGS", "SPECS", "TOOLS", "export", "pack"]
+__all__ = ["SETTINGS", "SPECS", "TOOLS", "copy_settings", "export"]
 
 TOOLS = "tools"
 """Folder of tool traffic; every other folder is a model's."""
 SPECS = "specs.json"
 SETTINGS = ".settings.json"
 """End of the name of a file with the settings behind a digest in the names of a model's conversations."""
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-"""Time stamp of every member, so equal content gives equal bytes."""
-_LARGE = 128 * 1024
-"""Bytes above which a member is packed by LZMA: scored answers repeat their numbers further on than the 32 KiB that deflate looks back."""
-
-
-def pack(source: Path, target: Path, *, command: str, licence: str, created: str | None = None, notes: str = "") -> list[Path]:
-    """Pack an unpacked tree of recordings, one zip for each folder and group. Equal trees give equal bytes.
-
-    Args:
-        source: Directory of recordings that `--record` wrote.
-        target: Directory to write the zips to.
-        command: The command that made the recording.
-        licence: Licence of what was recorded.
-        created: Date of the recording, ISO 8601; by default the day its newest file was written.
-        notes: What users of the recording should know about it.
-
-    Returns:
-        The zips written.
-
-    Raises:
-        PrerequisiteError: There is nothing to pack, or the zips cannot be written.
-    """
-    groups = list(_groups(source))
-    if not groups:
-        record = line_to_copy("talm-sim", "run", "...", "--record", "--cassettes", str(source))
-        raise PrerequisiteError(f"{source}: contains no recordings; record some with: {record}")
-    if created is None:
-        newest = max(path.stat().st_mtime for _, _, files in groups for path in files.values())
-        created = datetime.fromtimestamp(newest, UTC).date().isoformat()
-    written = []
-    for folder, group, files in groups:
-        contents = {name: read_bytes(path) for name, path in files.items()}
-        model, _, task = folder.partition("/")
-        index = {
-            "model": model.replace("--", "/"),
-            "group": f"{task}/{group}" if task else group,
-            "licence": licence,
-            "command": command,
-            "created": created,
-            "notes": notes,
-            "files": {name: sha256(data).hexdigest() for name, data in contents.items()},
-        }
-        path = target / folder / f"{group}.zip"
-        write_atomically(path, _zip({INDEX: json.dumps(index, indent=1, sort_keys=True).encode(), **contents}))
-        written.append(path)
-    return [*written, *_copy_settings(source, target)]
 
 
 def export(source: Path, target: Path) -> list[Path]:
@@ -89,34 +36,12 @@ def export(source: Path, target: Path) -> list[Path]:
             place = folder / name if name == SPECS else folder / path.stem / name
             write_atomically(place, data)
             written.append(place)
-    return [*written, *_copy_settings(source, target)]
+    return [*written, *copy_settings(source, target)]
 
 
-def _copy_settings(source: Path, target: Path) -> Iterator[Path]:
-    """Copy the files beside the conversations, packed or not."""
+def copy_settings(source: Path, target: Path) -> Iterator[Path]:
+    """Copy the files beside the conversations, packed or not; yield each one that was written."""
     for path in sorted(source.glob(f"*/*{SETTINGS}")):
         place = target / path.parent.name / path.name
         write_atomically(place, read_bytes(path))
         yield place
-
-
-def _groups(source: Path) -> Iterator[tuple[str, str, dict[str, Path]]]:
-    """Return folder, group and files (by their name inside the zip) of everything recorded below `source`."""
-    # A tool's traffic is in its group's folder; a conversation is one level deeper, in its scenario's.
-    found = {path.parent if path.relative_to(source).parts[0] == TOOLS else path.parents[1] for path in source.glob("*/**/*.json")}
-    for group in sorted(found - {source, *source.iterdir()} if found else ()):
-        files = {path.relative_to(group).as_posix(): path for path in sorted(group.rglob("*.json"))}
-        folder = group.parent
-        if folder.name == TOOLS and (folder / SPECS).is_file():
-            files[SPECS] = folder / SPECS
-        yield folder.relative_to(source).as_posix(), group.name, files
-
-
-def _zip(files: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, data in sorted(files.items()):
-            member = zipfile.ZipInfo(name, _EPOCH)
-            member.create_system = 3  # what zipfile writes here by itself depends on the machine
-            archive.writestr(member, data, zipfile.ZIP_LZMA if len(data) > _LARGE else zipfile.ZIP_DEFLATED, 9)
-    return buffer.getvalue()

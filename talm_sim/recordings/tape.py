@@ -1,26 +1,43 @@
 """One recording in memory, shared by the episodes that play it and add to it.
 
 Nothing is patched: vcrpy's own context manager replaces parts of HTTP libraries for the whole process, so two open cassettes in threads or
-tasks would write each other's traffic.
+tasks would write each other's traffic. Of a request that was not recorded, the nearest recording is told, and where the two differ first.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl
 
+from vcr.matchers import get_matchers_results
 from vcr.request import Request
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.foreign.error_text import escape_control
 from talm_sim.recordings.files import lock_folder, read_text, write_atomically
 from talm_sim.recordings.http import HttpRequest, HttpResponse
 from talm_sim.recordings.indexed import IndexedCassette, vcr_request, vcr_response
-from talm_sim.recordings.matching import exact_key
-from talm_sim.recordings.misses import explain_miss
+from talm_sim.recordings.matching import MATCHERS, canonical_body, exact_key, is_same_text
 from talm_sim.recordings.redaction import Redactor
 
-__all__ = ["Tape"]
+__all__ = ["ABSENT", "Difference", "Tape", "explain_miss", "first_difference"]
+
+_URL_SHOWN = 160
+ABSENT: Final = ...
+"""What one side has where only the other one has a value."""
+_BEFORE, _AFTER = 20, 40
+"""Characters of an excerpt before the first one that differs, and from it on."""
+_KEY_SHOWN, _PATH_SHOWN = 40, 120
+_PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
+
+_Place = tuple[Any, str | int] | None
+"""A step below another place; None for the outermost value."""
 
 
 class Tape:
@@ -150,3 +167,165 @@ class Tape:
 def _state(path: Path) -> tuple[int, ...]:
     found = path.stat()
     return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def explain_miss(asked: Request, recorded: Sequence[Request], hide: Callable[[str], str]) -> str:
+    """Say in one line which of `recorded` is nearest to `asked`, and where the two differ first.
+
+    Args:
+        asked: The request, without secrets.
+        recorded: The recorded requests, without secrets.
+        hide: Removes secrets from a text: a value of a body may spell in plain letters what was escaped in the body.
+    """
+    shown = f"{asked.method} {asked.uri[:_URL_SHOWN]}"
+    if not recorded:
+        return f"{shown} was not recorded; the recording is empty or absent."
+    place, failed = _nearest(asked, recorded)
+    nearest = recorded[place]
+    if not failed:
+        times = sum(not get_matchers_results(asked, request, MATCHERS)[1] for request in recorded)
+        return f"{shown} was recorded {times} time(s) and requested once more."
+    what = "; ".join(f"{name} differs{_difference(name, asked, nearest, hide)}" for name in failed)
+    # An address that differs in its query alone is not repeated: the message is printed on few lines, and the difference matters most.
+    address = "" if {"query", "body"}.issuperset(failed) else f", {nearest.method} {nearest.uri[:_URL_SHOWN]}"
+    return f"{shown} was not recorded. Nearest: number {place + 1:,} of {len(recorded):,}{address} ({what})."
+
+
+def _nearest(asked: Request, recorded: Sequence[Request]) -> tuple[int, list[str]]:
+    """Return the index of the recorded request that fails the fewest matchers and then is the same longest, and what it fails."""
+    failures = [[name for name, _ in get_matchers_results(asked, request, MATCHERS)[1]] for request in recorded]
+    fewest = min(map(len, failures))
+    alike = [place for place, failed in enumerate(failures) if len(failed) == fewest]
+    if len(alike) == 1 or not fewest:
+        return alike[0], failures[alike[0]]
+    wanted = _compared_text(asked)
+    place = max(alike, key=lambda one: _common_prefix_length(wanted, _compared_text(recorded[one])))
+    return place, failures[place]
+
+
+def _compared_text(request: Request) -> str:
+    return f"{request.uri}\n{canonical_body(request.body).decode('utf-8', 'replace')}"
+
+
+def _difference(name: str, asked: Request, recorded: Request, hide: Callable[[str], str]) -> str:
+    """Return where two requests differ in their path, query or body: ` in messages[1].content, at character 3: 'a' against recorded 'b'`."""
+    if name not in {"path", "query", "body"}:
+        return ""
+    one, other = (_part(name, request) for request in (asked, recorded))
+    if name == "body" and (isinstance(one, str) or isinstance(other, str)):
+        one, other = ((request.body or b"").decode("utf-8", "backslashreplace") for request in (asked, recorded))
+    # What a redacted value hides is no difference, unless there is no other one.
+    found = first_difference(one, other) or first_difference(one, other, str.__eq__)
+    return f" {found.text(hide)}" if found else ""
+
+
+def _part(name: str, request: Request) -> Any:
+    """Return a part of a request as a JSON value; a body that is not JSON is a text."""
+    if name == "path":
+        return request.path
+    if name == "query":
+        pairs: dict[str, Any] = {}
+        for key, value in parse_qsl(request.parsed_uri.query, keep_blank_values=True):
+            pairs.setdefault(key, []).append(value)
+        return {key: values[0] if len(values) == 1 else values for key, values in pairs.items()}
+    try:
+        return json.loads(request.body or b"null")
+    except (ValueError, RecursionError):
+        return ""
+
+
+class Difference(NamedTuple):
+    """The first place at which two JSON values differ."""
+
+    path: tuple[str | int, ...]
+    """Keys and indices that lead from the outermost value to the one that differs; empty for the outermost one."""
+    asked: Any
+    """The value there; `ABSENT` if there is none."""
+    recorded: Any
+
+    def text(self, hide: Callable[[str], str]) -> str:
+        """Return the place and an excerpt of both sides, on one line and without control characters.
+
+        Args:
+            hide: Removes secrets from a text. It is called with whole texts, since half a secret is not recognized.
+
+        >>> print(Difference(("a", 1, "b"), "cold and wet", "cold and dry").text(str))
+        in a[1].b, at character 10: 'cold and wet' against recorded 'cold and dry'
+        """
+        where = [f"in {_format_path(self.path, hide)}"] if self.path else []
+        asked, recorded, quote, place = _format_side(self.asked, hide), _format_side(self.recorded, hide), "", 0
+        if isinstance(self.asked, str) and isinstance(self.recorded, str):
+            asked, recorded, quote = hide(self.asked), hide(self.recorded), "'"
+            place = _common_prefix_length(asked, recorded)
+            # Characters are counted from 1, as editors count them.
+            where.append(f"at character {place + 1:,}")
+        excerpts = [f"{quote}{_excerpt(side, place)}{quote}" for side in (asked, recorded)]
+        what = " against recorded ".join(excerpts) if asked != recorded else "only what is hidden as a secret differs"
+        return f"{', '.join(where) or 'as a whole'}: {what}"
+
+
+def first_difference(asked: Any, recorded: Any, is_same: Callable[[str, str], bool] = is_same_text) -> Difference | None:
+    """Return where two JSON values differ first; None if they are the same.
+
+    Values are compared as JSON writes them: 1, 1.0 and true differ. Keys are compared in the order of `asked`, then come those that only
+    `recorded` has; lists are compared as far as both go, then the longer one's next item differs.
+
+    Args:
+        asked: A value.
+        recorded: Another one.
+        is_same: Compares two texts; by default, a redacted value in the second one is the same as any one value.
+    """
+    waiting: list[tuple[_Place, Any, Any]] = [(None, asked, recorded)]
+    while waiting:
+        place, one, other = waiting.pop()
+        if isinstance(one, dict) and isinstance(other, dict):
+            pairs = [((place, key), one.get(key, ABSENT), other.get(key, ABSENT)) for key in {**one, **other}]
+            waiting += reversed(pairs)
+        elif isinstance(one, list) and isinstance(other, list):
+            items = [((place, index), *both) for index, both in enumerate(zip_longest(one, other, fillvalue=ABSENT))]
+            waiting += reversed(items)
+        elif not _is_same_leaf(one, other, is_same):
+            return Difference(_path_to(place), one, other)
+    return None
+
+
+def _common_prefix_length(one: str, other: str) -> int:
+    """Return the length of the common beginning, found by halving: texts are long, and there may be many."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
+
+
+def _is_same_leaf(one: Any, other: Any, is_same: Callable[[str, str], bool]) -> bool:
+    if isinstance(one, str) and isinstance(other, str):
+        return is_same(one, other)
+    return type(one) is type(other) and json.dumps(one) == json.dumps(other)
+
+
+def _path_to(place: _Place) -> tuple[str | int, ...]:
+    steps = []
+    while place is not None:
+        place, step = place
+        steps.append(step)
+    return tuple(reversed(steps))
+
+
+def _format_path(path: tuple[str | int, ...], hide: Callable[[str], str]) -> str:
+    text = "".join(f"[{step}]" if isinstance(step, int) else _format_key(hide(step)) for step in path).removeprefix(".")
+    return text if len(text) <= _PATH_SHOWN else f"…{text[-_PATH_SHOWN:]}"
+
+
+def _format_key(key: str) -> str:
+    short = key if len(key) <= _KEY_SHOWN else f"{key[:_KEY_SHOWN]}…"
+    return f".{short}" if _PLAIN_KEY.fullmatch(short) else f"['{escape_control(short)}']"
+
+
+def _format_side(value: Any, hide: Callable[[str], str]) -> str:
+    return "nothing" if value is ABSENT else hide(json.dumps(value, ensure_ascii=False))
+
+
+def _excerpt(text: str, place: int) -> str:
+    start, end = max(0, place - _BEFORE), place + _AFTER
+    return f"{'…' if start else ''}{escape_control(text[start:end])}{'…' if end < len(text) else ''}"

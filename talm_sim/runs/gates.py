@@ -10,8 +10,8 @@ from talm_sim.common.gates import Gate
 from talm_sim.errors import OptionError, did_you_mean, format_names
 from talm_sim.judges.registry import judge_class
 from talm_sim.runs.judging import judge_names
-from talm_sim.runs.labels import label_measure
 from talm_sim.runs.stored_run import StoredRun
+from talm_sim.runs.tables import label_measure
 from talm_sim.tasks import Job
 from talm_sim.types import Episode, Measure, Measured, Scenario, Summary, Termination, ToolSpec, Verdict, episode_id
 from talm_sim.types.figures import decimal, format_figure, interval

@@ -52,18 +52,17 @@ def forecast_grid(
     prices: Mapping[str, Price] | None = None,
     *,
     name: str = "ablation",
-    large: bool = False,
 ) -> list[CellForecast]:
     """Forecast an ablation; the arguments are those of `ablate`, with a price for each model.
 
     Raises:
         PrerequisiteError: The ablation would be refused, or a model that it asks has no price.
     """
-    return run_to_completion(_forecast_grid(base, over, prices, name, large=large))
+    return run_to_completion(_forecast_grid(base, over, prices, name))
 
 
 async def _forecast_grid(
-    base: RunConfig, over: Mapping[str, Sequence[Any]], prices: Mapping[str, Price] | None, name: str, *, large: bool
+    base: RunConfig, over: Mapping[str, Sequence[Any]], prices: Mapping[str, Price] | None, name: str
 ) -> list[CellForecast]:
     first = configure(base, {})
     found: list[CellForecast] = []
@@ -72,7 +71,7 @@ async def _forecast_grid(
     async with Unsent() as shared:
         for values in combine(first, over):
             with naming_cell(values):
-                cell = plan_cell(first, values, name, shared, large=large)
+                cell = plan_cell(first, values, name, shared, large=False)
                 state, left = _state(cell, runs, played)
                 asks = state not in ("finished", "same run")
                 forecast = await forecast_planned(cell.job, cell.scenarios, shared, prices, left) if asks else None

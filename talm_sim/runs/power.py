@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.judges.power import WANTED, find_discordance, find_drop, pairs_needed
+from talm_sim.judges.power import find_discordance, find_drop, pairs_needed
 from talm_sim.judges.power import power as power_of_test
 from talm_sim.judges.repeats import Outcomes, outcomes_of, pass_hat
 from talm_sim.runs.stored_run import StoredRun
@@ -152,6 +152,6 @@ def _power_of_group(
         "drop": lost,
         "discordance": apart.total,
         "power": power_of_test(pairs, apart),
-        "n_for_power_80": pairs_needed(apart, WANTED),
+        "n_for_power_80": pairs_needed(apart),
     }
     return plain.model_copy(update=more)

@@ -1,6 +1,7 @@
 """What the episodes of a run wait on, as rows of its database: questions, calls to approve and forms; put, read, marked, closed.
 
-The state of a question is noted beside it, and the open ones are indexed: however many wait, the next is found as quickly.
+The state of a question is noted beside it, and the open ones are indexed: however many wait, the next is found as quickly. What nobody
+answered in time is closed by the process that runs the run.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -45,12 +46,15 @@ __all__ = [
     "answered_episodes",
     "asking_episodes",
     "close_questions",
+    "close_unanswered",
     "kinds_unanswered",
     "mark_question",
     "next_open_question",
+    "number_put",
     "number_unanswered",
     "open_keys",
     "open_questions",
+    "overdue",
     "put_questions",
     "read_answer",
     "read_questions",
@@ -68,7 +72,6 @@ Key = tuple[str, int, str]
 MARKS: dict[bool | None, str] = {True: "1", False: "0", None: ""}
 """A person's mark of a question, to how it is stored."""
 _MARKS = {stored: mark for mark, stored in MARKS.items()}
-_T = TypeVar("_T")
 
 # Values of `questions.current`; 0: no longer asked. The indexes of the table are about those asked, and about those with an answer.
 ASKED, TAKEN_UP, HELD, ANSWERED = 1, 2, 3, 4
@@ -336,3 +339,36 @@ def _tool_event(item: dict[str, Any]) -> ToolEvent | None:
 def _is_broken(event: ToolEvent) -> bool:
     # While the episode waits, no prompt has followed its last calls yet, so that what they damaged counts as not seen.
     return event.broken or any(log.fired for log in event.perturbations)
+
+
+def overdue(conn: sqlite3.Connection, seconds: float) -> list[Key]:
+    """Return the keys of what has waited for so many seconds, the oldest first."""
+    query = f"SELECT episode_id, attempt, interrupt_id FROM questions WHERE current = {ASKED} AND asked_at <= ? ORDER BY number"
+    return list(conn.execute(query, (time.time() - seconds,)))
+
+
+def close_unanswered(conn: sqlite3.Connection, keys: Iterable[Key]) -> int:
+    """Within a transaction: answer in nobody's name what still waits, and return how many; a call that can only be allowed keeps waiting."""
+    from talm_sim.agent.ask_limits import reply_of_nobody  # not at the top: the agent need not be loaded just to ask or to answer
+
+    closed = 0
+    for key in keys:
+        reply = reply_of_nobody("timeout", request_of(conn, key))
+        if reply is None:
+            continue
+        decided = "" if reply.decision is None else reply.decision.model_dump_json()
+        values = (reply.answer, decided, reply.declined, reply.responder, "", MARKS[None], time.time())
+        if insert_row(conn, "answers", *key, *values, either="IGNORE"):
+            mark_question(conn, key, ANSWERED, was=ASKED)
+            closed += 1
+    return closed
+
+
+def number_put(conn: sqlite3.Connection) -> set[tuple[str, int]]:
+    """Return the questions that were put so far, each by its episode and its number there."""
+    asked = {(episode, ask) for episode, ask in conn.execute("SELECT episode_id, ask FROM questions WHERE kind = 'question'")}
+    for episode in stored_documents.episodes(conn):
+        for ask, event in enumerate(episode.human_events, start=1):
+            if event.request is None and event.declined != "limit":
+                asked.add((episode.id, ask))
+    return asked

@@ -22,9 +22,9 @@ from talm_sim.recordings import CassetteLibrary, RecordedAnswer
 from talm_sim.runs.batch import EpisodeRunner
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.judging import Grader
+from talm_sim.runs.questions import number_put
 from talm_sim.runs.shards import Cut
 from talm_sim.runs.stored_run import StoredRun
-from talm_sim.runs.unanswered import number_put
 from talm_sim.tasks import Job, Opened
 from talm_sim.tasks.keys import recorded_settings, recording_key
 from talm_sim.types import Episode, HumanEvent, Scenario, Termination, episode_id

@@ -1,18 +1,19 @@
-"""Read JSON Lines written by people: lines that begin with `//` are comments, and a message names every broken line and the fix."""
+"""Scenarios as JSON Lines, read as people write them: lines that begin with `//` are comments; a message names each broken line and the fix."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from talm_sim.common.plain_files import LARGEST_DATA, nests_deeply, read_text
 from talm_sim.errors import PrerequisiteError
+from talm_sim.types import Calls, Facts, Scenario
 
-__all__ = ["COMMENT", "json_lines", "numbered_lines", "parse"]
+__all__ = ["COMMENT", "json_lines", "numbered_lines", "parse", "short_form", "write_scenarios"]
 
 COMMENT = "//"
 """Begins a line for people alone; JSON never begins so."""
@@ -82,3 +83,21 @@ def parse(text: str) -> Any:
     if _HALF.search(text) and _HALF_PAIR.search(json.dumps(value, ensure_ascii=False)):
         raise ValueError("half a surrogate pair, which text cannot contain")
     return value
+
+
+def write_scenarios(groups: Mapping[str, Sequence[Scenario]], directory: Path) -> None:
+    """Write one `<group>.jsonl` per group that has scenarios; equal scenarios give equal bytes."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for group, scenarios in groups.items():
+        if not scenarios:
+            continue
+        text = "".join(json.dumps(short_form(scenario), ensure_ascii=False) + "\n" for scenario in scenarios)
+        (directory / f"{group}.jsonl").write_text(text, encoding="utf-8")
+
+
+def short_form(scenario: Scenario) -> dict[str, Any]:
+    """Return the scenario without the fields that have their default; the target keeps the type by which it is recognized."""
+    short = scenario.model_dump(mode="json", exclude_defaults=True)
+    if isinstance(scenario.target, Facts | Calls):
+        short["target"] = {"type": scenario.target.type, **short["target"]}
+    return short

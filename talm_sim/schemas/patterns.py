@@ -31,15 +31,22 @@ _UNKNOWN = "an engine that takes linear time does not know it"
 
 _SPACES = r"\t\n\x0b\x0c\r\x20\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}"
 _SETS = {"d": "0-9", "w": "0-9A-Za-z_", "s": _SPACES}
-_CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "0": 0}
-_PLACES = {"b": r"(?-u:\b)", "B": r"(?-u:\B)", "A": r"\A", "Z": r"\z", "z": r"\z"}
+_CONTROLS = {"b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "0": 0}
+_PLACES = {"^": "^", "$": "$", "|": "|", r"\b": r"(?-u:\b)", r"\B": r"(?-u:\B)", r"\A": r"\A", r"\Z": r"\z", r"\z": r"\z"}
 _NOT_A_LINE_END = r"[^\n\r\x{2028}\x{2029}]"
-_CODE = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}")
-_LOW_HALF = re.compile(r"\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})")
-_CONTROL = re.compile(r"c([A-Za-z])")
-_CATEGORY = re.compile(r"[pP]\{[\w=]{1,60}\}", re.ASCII)
-_COUNT = re.compile(r"\{(\d{1,9})?(,)?(\d{1,9})?\}", re.ASCII)
-_GROUP = re.compile(r"\(\?(?:P?<[^\W\d]\w*>|:|(-?i)(:|\)))")
+_COUNTS = {"*": "0,", "+": "1,", "?": "0,1"}
+_ESCAPE = r"(?>\\(?:[pP]\{[A-Za-z0-9_=]{1,60}\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|c[A-Za-z]|0[0-9]|.?))"
+_MEMBER = rf"(?:{_ESCAPE}|[^\\])"
+_RANGE = re.compile(rf"({_MEMBER})(?:-({_MEMBER}))?", re.DOTALL)
+_PART = re.compile(
+    rf"""(?P<escape>{_ESCAPE})
+    |(?P<set>\[\^?(?:{_ESCAPE}|[^\]\\])*+\])
+    |(?P<flags>\(\?-?i\))
+    |(?P<group>\((?:\?(?:P?<[^\W\d]\w*>|(?:-?i)?:)|(?!\?)))
+    |(?P<count>(?:[*+?]|\{{(?:[0-9]{{1,9}}(?:,[0-9]{{0,9}})?|,[0-9]{{1,9}})\}})[?+]?)
+    |(?P<char>.)""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 class NoPattern(ValueError):
@@ -94,7 +101,7 @@ def _read(source: str) -> Pattern | NoPattern | NotMatched:
     if len(source) > LONGEST:
         return NotMatched(f"a pattern of more than {LONGEST:,} characters")
     try:
-        return Pattern(*_Reader(source).translate())
+        return _Translation(source).pattern()
     except (NoPattern, NotMatched) as err:
         return err
 
@@ -117,71 +124,47 @@ def _engine_of(written: str) -> SchemaValidator:
         raise NotMatched(_UNKNOWN) from None
 
 
-class _Reader:
-    """Reads a pattern and writes it for the other engine, one part after the other.
+class _Translation:
+    """A pattern that is written for the other engine, one part after the other.
 
     `size` counts the states of the group that is open; `last` those of the part that a quantifier would repeat, 0 where there is none.
     """
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self.at = 0
         self.parts: list[str] = []
         self.size = 1
         self.last = 0
         self.open: list[int] = []
 
-    def translate(self) -> tuple[str, int]:
-        """The pattern for the other engine, and its size."""
-        while self.at < len(self.source):
-            char = self.source[self.at]
-            if char == "(":
-                self._group()
-            elif char == ")":
+    def pattern(self) -> Pattern:
+        """Translate the pattern."""
+        for found in _PART.finditer(self.source):
+            part = found[0]
+            if part in _PLACES:
+                self._add(_PLACES[part], 0)
+                self.size += 1
+            elif found.lastgroup == "group":
+                self._open(part)
+            elif found.lastgroup == "count":
+                self._repeat(part)
+            elif part == ")":
                 self._close()
-            elif char in "*+?" or (char == "{" and _opens_repetition(self.source, self.at)):
-                self._repeat()
             else:
-                self.at += 1
-                self._translate_char(char)
+                self._add(*_translate(found.lastgroup, part))
             if self.size > _LARGEST:
                 raise NotMatched("its counted repetitions are too large")
         if self.open:
             raise NoPattern("a group is not closed")
-        return "".join(self.parts), self.size
-
-    def _translate_char(self, char: str) -> None:
-        if char == "\\":
-            self._escape()
-        elif char == "[":
-            self._class()
-        elif char == ".":
-            self._add(_NOT_A_LINE_END, _WIDE)
-        elif char in "^$|":
-            self._add(char, 0)
-            self.size += 1
-        else:
-            self._add(_literal(ord(char)), _size_of(ord(char)))
+        return Pattern("".join(self.parts), self.size)
 
     def _add(self, part: str, size: int) -> None:
         self.parts.append(part)
         self.size += size
         self.last = size
 
-    def _group(self) -> None:
-        opening = "(?:"
-        if self.source.startswith("(?", self.at):
-            found = _GROUP.match(self.source, self.at)
-            if found is None:
-                raise NotMatched("it looks ahead or back, or uses another group that takes more than linear time")
-            self.at = found.end()
-            if found[2] == ")":
-                self._add(f"(?{found[1]})", 0)
-                return
-            opening = f"(?{found[1]}:" if found[1] else opening
-        else:
-            self.at += 1
-        self.parts.append(opening)
+    def _open(self, part: str) -> None:
+        self.parts.append(part if part in ("(?i:", "(?-i:") else "(?:")
         self.open.append(self.size)
         if len(self.open) > _DEEPEST:
             raise NotMatched("its groups are nested too deeply")
@@ -190,121 +173,95 @@ class _Reader:
     def _close(self) -> None:
         if not self.open:
             raise NoPattern("a group is closed that was not opened")
-        self.at += 1
         inside = self.size + 1
         self.size = self.open.pop()
         self._add(")", inside)
 
-    def _repeat(self) -> None:
+    def _repeat(self, part: str) -> None:
         if not self.last:
             raise NoPattern("there is nothing to repeat")
-        low, high, self.at = _bounds(self.source, self.at)
-        if high is not None and high < low:
-            raise NoPattern("a repetition ends below its beginning")
-        if self.source.startswith("+", self.at):
+        if part[1:].endswith("+"):
             raise NotMatched("it gives nothing back that it has matched (possessive)")
-        self.at += self.source.startswith("?", self.at)  # lazy: where a match ends is nobody's question here
-        if _is_repetition(self.source, self.at):
-            raise NoPattern("a repetition is repeated")
-        self.parts.append(f"{{{low},{'' if high is None else high}}}")
-        self.size += self.last * (max(low, high or 1) - 1) + 1
+        # Whether it is lazy says where a match ends, which is nobody's question here.
+        low, comma, high = _COUNTS.get(part[0], part.strip("{}?")).partition(",")
+        least, most = int(low or 0), int((high if comma else low) or 0)
+        if most < least and high:
+            raise NoPattern("a repetition ends below its beginning")
+        self.parts.append(f"{{{least},{high if comma else low}}}")
+        self.size += self.last * (max(least, most, 1) - 1) + 1
         self.last = 0
 
-    def _escape(self) -> None:
-        char = self.source[self.at : self.at + 1]
-        if char in _PLACES:
-            self.at += 1
-            self._add(_PLACES[char], 0)
-            self.size += 1
-            return
-        written, code = self._read_escape()
-        if code is not None:
-            self._add(_literal(code), _size_of(code))
-        else:
-            self._add(f"[{written}]", _set_size(written))
 
-    def _read_escape(self) -> tuple[str, int | None]:
-        """Read what follows a backslash, in a class or out of one: a set as the inside of a class, or the code of one character."""
-        source, at = self.source, self.at
-        char = source[at : at + 1]
-        if not char:
-            raise NoPattern("it ends in a backslash")
-        if char.lower() in _SETS:
-            self.at += 1
-            return (_SETS[char] if char in _SETS else f"[^{_SETS[char.lower()]}]"), None
-        if found := _CATEGORY.match(source, at):
-            self.at = found.end()
-            if not _is_known(f"\\{found[0]}"):
-                raise NotMatched(_UNKNOWN)
-            return f"\\{found[0]}", None
-        if found := _CODE.match(source, at):
-            self.at = found.end()
-            return "", self._join_surrogates(int(found[1] or found[2] or found[3], 16))
-        if found := _CONTROL.match(source, at):
-            self.at = found.end()
-            return "", ord(found[1]) % 32
-        self.at += 1
-        if char in _CONTROLS and not source[at + 1 : at + 2].isdecimal():
-            return "", _CONTROLS[char]
-        if char == "k" or char.isdecimal():
-            raise NotMatched("it refers back to a group")
-        if char.isascii() and char.isalpha():
-            raise NoPattern(f"\\{char} means nothing")
-        return "", ord(char)
+def _translate(kind: str | None, part: str) -> tuple[str, int]:
+    """Return a part that is none of the others for the other engine, and its states."""
+    if kind == "flags":
+        return part, 0
+    if kind == "set":
+        return _translate_set(part)
+    if part == ".":
+        return _NOT_A_LINE_END, _WIDE
+    if part == "(":
+        raise NotMatched("it looks ahead or back, or uses another group that takes more than linear time")
+    if part == "[":
+        raise NoPattern("a class is not closed")
+    return _translate_member(part)
 
-    def _join_surrogates(self, code: int) -> int:
-        """The character of a code; where that is the first half of a pair, with the second one."""
-        second = _LOW_HALF.match(self.source, self.at) if 0xD800 <= code < 0xDC00 else None
-        if second:
-            self.at = second.end()
-            return 0x10000 + ((code - 0xD800) << 10) + int(second[1], 16) - 0xDC00
-        return code
 
-    def _class(self) -> None:
-        negated = self.source.startswith("^", self.at)
-        self.at += negated
-        if self.source.startswith("]", self.at):
-            if not negated:
-                raise NotMatched("a class begins with ], which can be read in two ways")
-            self.at += 1
-            self._add(r"[\x{0}-\x{10ffff}]", _WIDE)
-            return
-        parts: list[str] = []
-        size = 0
-        while not self.source.startswith("]", self.at):
-            written, first = self._member()
-            if first is None:
-                parts.append(written)
-                size += _set_size(written)
-                continue
-            last = first
-            if self.source.startswith("-", self.at) and not self.source.startswith("-]", self.at):
-                self.at += 1
-                written, end = self._member()
-                if end is None:  # `[\w-.]`: the hyphen means itself
-                    parts += [r"\x{2d}", written]
-                    size += _set_size(written)
-                elif end < first:
-                    raise NoPattern("a range ends before its beginning")
-                else:
-                    last = end
-            parts.append(f"{_literal(first)}-{_literal(last)}")
-            size += 1 if last < 128 else _WIDE
-        self.at += 1
-        self._add(f"[{'^' * negated}{''.join(parts)}]", size + _WIDE * negated)
+def _translate_set(part: str) -> tuple[str, int]:
+    negated, inside = part.startswith("[^"), part[1:-1].removeprefix("^")
+    if not inside and not negated:
+        raise NotMatched("a class begins with ], which can be read in two ways")
+    if not inside:
+        return r"[\x{0}-\x{10ffff}]", _WIDE
+    members, size = "", _WIDE * negated
+    for first, last in _RANGE.findall(inside):
+        low, high = _code_of(first), _code_of(last) if last else None
+        if low is not None and high is not None:
+            if high < low:
+                raise NoPattern("a range ends before its beginning")
+            members += f"{_literal(low)}-{_literal(high)}"
+            size += 1 if high < 128 else _WIDE
+            continue
+        for one in (first, "-", last) if last else (first,):  # `[\w-.]`: the hyphen means itself
+            written, states = _translate_member(one)
+            members += written
+            size += states
+    return f"[{'^' * negated}{members}]", size
 
-    def _member(self) -> tuple[str, int | None]:
-        """One character of a class, or one set in it."""
-        char = self.source[self.at : self.at + 1]
-        self.at += 1
-        if not char:
-            raise NoPattern("a class is not closed")
-        if char != "\\":
-            return "", ord(char)
-        if self.source.startswith("b", self.at):
-            self.at += 1
-            return "", 8
-        return self._read_escape()
+
+def _translate_member(part: str) -> tuple[str, int]:
+    """Return a character, or an escape, for the other engine, in a class or out of one, and its states."""
+    code = _code_of(part)
+    if code is not None:
+        return _literal(code), 1 if code < 128 else 4
+    if part[1] in "pP":
+        if not _is_known(part):
+            raise NotMatched(_UNKNOWN)
+        return part, _PROPERTY
+    inside = _SETS[part[1].lower()]
+    return (f"[{inside}]" if part[1] in _SETS else f"[^{inside}]"), 1 if part[1] in "dw" else _WIDE
+
+
+def _code_of(part: str) -> int | None:
+    """Return the code of a character, or of the one that an escape stands for; None for an escape that stands for a set."""
+    kind, rest = part[1:2], part[2:]
+    if not part.startswith("\\"):
+        return ord(part)
+    if not kind:
+        raise NoPattern("it ends in a backslash")
+    if kind.lower() in _SETS or (rest and kind in "pP"):
+        return None
+    if rest and kind in "xu":
+        return int(rest.strip("{}"), 16)
+    if rest and kind == "c":
+        return ord(rest) % 32
+    if kind in _CONTROLS and not rest:
+        return _CONTROLS[kind]
+    if kind == "k" or kind.isdecimal():
+        raise NotMatched("it refers back to a group")
+    if kind.isascii() and kind.isalpha():
+        raise NoPattern(f"\\{kind} means nothing")
+    return ord(kind)
 
 
 def _literal(code: int) -> str:
@@ -312,32 +269,3 @@ def _literal(code: int) -> str:
         raise NotMatched(_UNKNOWN)
     char = chr(code) if code < 128 else ""
     return char if char.isalnum() else f"\\x{{{code:x}}}"
-
-
-def _size_of(code: int) -> int:
-    return 1 if code < 128 else 4
-
-
-def _set_size(written: str) -> int:
-    return _PROPERTY if written.startswith(("\\p", "\\P")) else 1 if written in {_SETS["d"], _SETS["w"]} else _WIDE
-
-
-def _opens_repetition(source: str, at: int) -> bool:
-    """Whether a brace begins a repetition; any other means itself."""
-    found = _COUNT.match(source, at)
-    return found is not None and bool(found[1] or found[3])
-
-
-def _is_repetition(source: str, at: int) -> bool:
-    return source[at : at + 1] in {"*", "+", "?"} or (source.startswith("{", at) and _opens_repetition(source, at))
-
-
-def _bounds(source: str, at: int) -> tuple[int, int | None, int]:
-    """How often a part is repeated, at least and at most, and where the quantifier ends."""
-    char = source[at]
-    if char != "{":
-        return (1 if char == "+" else 0), (1 if char == "?" else None), at + 1
-    found = _COUNT.match(source, at)
-    assert found is not None
-    low = int(found[1] or 0)
-    return low, (int(found[3]) if found[3] else None if found[2] else low), found.end()

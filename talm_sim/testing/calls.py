@@ -1,17 +1,22 @@
-"""The calls of an episode as assertions look at them: what was called with which arguments, what struck it, what failed permanently."""
+"""The calls of an episode as assertions look at them: what was called with which arguments, what struck it, and how that was labelled."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from talm_sim.cli.terminal.text import one_line
 from talm_sim.common.json_values import same_value
+from talm_sim.judges.fault_verdicts import FaultJudge, FaultLabel
 from talm_sim.models.base import ASK_HUMAN
+from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tools_env.perturbations import narrow_tools, open_perturbations
-from talm_sim.types import Episode, Scenario, ToolEvent, ToolSpec
+from talm_sim.types import Episode, Scenario, ToolEvent, ToolSpec, Verdict
 
 __all__ = [
+    "INVENTED",
+    "FaultLabels",
     "changed_what_agent_saw",
     "format_arguments",
     "has_arguments",
@@ -21,6 +26,9 @@ __all__ = [
     "permanently_failed",
     "was_struck",
 ]
+
+INVENTED = frozenset({FaultLabel.PROPAGATED, FaultLabel.FABRICATED})
+"""Labels of an answer that gives a wrong value, or claims a success that is none."""
 
 
 def is_call(event: object, tool: str) -> bool:
@@ -87,3 +95,33 @@ def names_not_offered(episode: Episode, scenario: Scenario, specs: Mapping[str, 
     for turn in episode.model_turns:
         called += [call.name for call in turn.tool_calls] + [call.name for call in turn.unparsable_calls]
     return [name for name in dict.fromkeys(called) if name not in offered]
+
+
+class FaultLabels:
+    """What an agent did with each fault of a run.
+
+    Args:
+        stored: The run.
+    """
+
+    def __init__(self, stored: StoredRun) -> None:
+        self._stored = stored
+
+    @cached_property
+    def _verdicts(self) -> dict[str, Verdict]:
+        return {verdict.episode_id: verdict for verdict in self._stored.verdicts() if verdict.judge == FaultJudge.name}
+
+    def of(self, episode: Episode) -> dict[str, str]:
+        """Return the label of each perturbation of an episode, in their order; empty where none was judged."""
+        verdict = self._verdicts.get(episode.id)
+        return dict(verdict.labels) if verdict else {}
+
+    def why(self, episode: Episode) -> str:
+        """Return what decided the labels, as a failed test says it."""
+        return f"judge fault: {self._verdicts[episode.id].explanation}"
+
+    def of_calls(self, episode: Episode, calls: Iterable[ToolEvent], perturbation: str = "") -> set[str]:
+        """Return the labels of the perturbations that the agent met in some calls; of all, or of one as it was given or by its name alone."""
+        every = [*self.of(episode).values()]
+        places = {log.place for event in calls for log in event.perturbations if log.seen and perturbation in ("", log.name, kind_of(log.name))}
+        return {every[place] for place in places if place < len(every)}

@@ -19,6 +19,8 @@ from talm_sim.judges.fault_verdicts import DECIDED, FaultLabel
 from talm_sim.runs.gating import check_gates
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.testing.calls import (
+    INVENTED,
+    FaultLabels,
     changed_what_agent_saw,
     format_arguments,
     has_arguments,
@@ -30,7 +32,6 @@ from talm_sim.testing.calls import (
     why_nothing_struck,
 )
 from talm_sim.testing.emptiness import emptied_calls_left, is_emptied
-from talm_sim.testing.faults import INVENTED, FaultLabels
 from talm_sim.types import FINISH, Episode, HumanEvent, Scenario, Termination, ToolEvent
 
 __all__ = ["Admitted", "Played"]

@@ -24,16 +24,19 @@ from talm_sim.types.episodes import (
     episode_id,
 )
 from talm_sim.types.measures import (
+    UNPARSED,
     Curve,
     LabelMeasured,
     Line,
     Matrix,
     Measure,
     Measured,
+    Rate,
     Row,
     Section,
     Series,
     Summary,
+    Verdict,
 )
 from talm_sim.types.requests import (
     Action,
@@ -66,11 +69,6 @@ from talm_sim.types.tools import (
     ToolCall,
     ToolSpec,
     UnparsableCall,
-)
-from talm_sim.types.verdicts import (
-    UNPARSED,
-    Rate,
-    Verdict,
 )
 
 __all__ = [

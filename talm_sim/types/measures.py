@@ -1,4 +1,4 @@
-"""What a run's episodes count as, and their totals: rows, measures, summaries. Every table and page is made of these alone."""
+"""What a run's episodes count as, and their totals: verdicts, rates, rows, measures, summaries. Every table and page is made of these alone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from talm_sim.types.episodes import Episode
 from talm_sim.types.figures import format_figure_with_interval
 from talm_sim.types.pages import html_table
 from talm_sim.types.scenarios import Scenario
-from talm_sim.types.verdicts import Rate
 
 __all__ = [
+    "UNPARSED",
     "Better",
     "Curve",
     "LabelMeasured",
@@ -26,10 +26,12 @@ __all__ = [
     "MeasureKind",
     "MeasurePlace",
     "Measured",
+    "Rate",
     "Row",
     "Section",
     "Series",
     "Summary",
+    "Verdict",
     "columns",
     "summary_table",
     "tables",
@@ -41,6 +43,10 @@ Better = Literal["higher", "lower", "neither"]
 """Which of two values of a measure is the better one; `neither`: it depends on what a reader wants, or nobody says."""
 MeasurePlace = Literal["column", "line", "matrix", "hidden"]
 """Where a screen shows it: a column of the table, a line below the row, beside a row of a matrix, or nowhere (data still has it)."""
+_LATEST = 253_402_300_799
+"""The last second of the year 9999."""
+UNPARSED = "unparsed"
+"""Label of an answer that fits no class: it counts as wrong, and belongs to no class."""
 
 
 class Row(FrozenModel):
@@ -338,3 +344,35 @@ class Section(FrozenModel):
     def of(cls, title: str, lines: Sequence[str]) -> Section:
         """Make a section of plain lines."""
         return cls(title=title, lines=tuple((Line(text=line),) for line in lines))
+
+
+class Verdict(FrozenModel):
+    """What one judge says of one episode."""
+
+    episode_id: str
+    judge: str
+    judge_config_digest: str = ""
+    value: bool | None
+    """None: the judge does not apply to this episode, or could not decide (see `explanation`)."""
+    label: str = ""
+    """The class that a classifying judge gave the answer: a `Behaviour`, or `unparsed`; empty for judges that do not classify."""
+    labels: dict[str, str] = Field(default_factory=dict, exclude_if=lambda labels: not labels)
+    """Of a judge that labels several things in an episode: each one's label. `fault` labels each perturbation, by its name."""
+    flags: dict[str, bool] = Field(default_factory=dict, exclude_if=lambda flags: not flags)
+    """What such a judge notes of the whole episode besides its labels."""
+    votes: tuple[bool, ...] = ()
+    explanation: str = ""
+    basis: str = ""
+    """For a judge that depends on other episodes or judges, a digest of those; if it has changed, the judge is asked again."""
+    given_at: float | None = Field(None, ge=0, le=_LATEST, exclude_if=lambda given_at: given_at is None)
+    """When a person gave it, in seconds since 1970; None for a program's."""
+
+
+class Rate(FrozenModel):
+    """A share with its Wilson 95 % interval; `value`, `low` and `high` are None for n = 0."""
+
+    k: int
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from talm_sim.cli.report.layout import Block
-from talm_sim.cli.report.shades import contrast
+from talm_sim.cli.report.table_details import contrast
 from talm_sim.types import Curve, Series
 from tests.browser.conftest import Open
 from tests.cli.pages.written import page_of

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from talm_sim.cli.report.transcript import transcript
 from talm_sim.tasks.when2call.scored import OptionScore, Scored
-from talm_sim.tasks.when2call.sections import sections
+from talm_sim.tasks.when2call.task import page_sections
 from talm_sim.types import Behaviour, Choice, Episode, Option, Scenario, Termination, Turn, Verdict
 
 TEXTS = {"direct": "It is warm.", "tool_call": '{"name": "now", "arguments": {}}', "request_for_info": "Where?\x1b[31m", "cannot_answer": "No."}
@@ -24,7 +24,7 @@ SCENARIO = Scenario(
 
 def page(episode: Episode, *verdicts: Verdict) -> str:
     out = StringIO()
-    Console(file=out, width=80, no_color=True).print(transcript(episode, SCENARIO, verdicts, list(sections(episode, SCENARIO))))
+    Console(file=out, width=80, no_color=True).print(transcript(episode, SCENARIO, verdicts, list(page_sections(episode, SCENARIO))))
     return out.getvalue()
 
 

@@ -25,8 +25,10 @@ from talm_sim.runs.batch import run_batch
 from talm_sim.runs.desk import Desk, answer
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.stored_run import load_run
-from tests.cli.terminal.test_prose import long_run
+from talm_sim.types import ModelTurn
+from tests.cli.conftest import episode, scenario
 from tests.runs.scripted import ALL_KINDS, ScriptedRunner, new_run
+from tests.runs.stored import store
 from tests.warm import warm_python
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_=>]|\x1b\][^\x07]*\x07")
@@ -484,7 +486,10 @@ def test_what_is_longer_than_the_screen_is_paged(tmp_path: Path, at_terminal: An
     pager = tmp_path / "less"  # of others it is not known whether they show colours
     pager.write_text("#!/bin/sh\necho PAGED $LESS\ncat\n")
     pager.chmod(0o755)
-    long_run(tmp_path, "a line\n" * 50 + "\x1b]52;c;x\x07the \x9bend")
+    asked, text = scenario("long", "perfect"), "a line\n" * 50 + "\x1b]52;c;x\x07the \x9bend"
+    kept = episode(asked, answer=text, model_turns=(ModelTurn(text=text),))
+    config: dict[str, Any] = {"split": "all", "model": "openai/some", "models": "replay", "tools": "replay", "options": {"human": "none"}}
+    store(tmp_path / "runs", "a-run", [asked], [kept], **config)
     terminal = at_terminal(tmp_path, "show", "a-run:long", PAGER=str(pager), LESS="-R")
     assert "PAGED -R" in terminal.expect("Query")
     terminal.expect("the end")

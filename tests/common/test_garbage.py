@@ -22,16 +22,6 @@ def test_searches_are_rare_in_the_block_alone() -> None:
     assert gc.get_threshold() == (700, 10, 10)
 
 
-def test_the_last_of_several_blocks_restores_what_was_before_the_first() -> None:
-    first, second = rare_searches(), rare_searches()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert gc.get_threshold()[0] > 700
-    second.__exit__(None, None, None)
-    assert gc.get_threshold() == (700, 10, 10)
-
-
 @pytest.mark.parametrize("own", [(0, 10, 10), (100_000, 5, 5)])
 def test_a_users_own_setting_that_is_rarer_stays(own: tuple[int, int, int]) -> None:
     gc.set_threshold(*own)

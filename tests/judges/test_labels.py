@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.judges.labels import opening_label
+from talm_sim.judges.prompts import opening_label
 
 LABELS = {"pass": r"pass(?:ed|es)?", "fail": r"fail(?:ed|s|ure)?"}
 

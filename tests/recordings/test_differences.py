@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from talm_sim.recordings import Redactor
-from talm_sim.recordings.differences import ABSENT, Difference, first_difference
+from talm_sim.recordings.tape import ABSENT, Difference, first_difference
 
 _KEYS = st.text("abc", max_size=2)
 _LEAVES = st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, -0.0, 1.0, 1.5]) | st.text("xy\n", max_size=4)

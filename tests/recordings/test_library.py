@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from scripts.pack_recordings import pack
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
-from talm_sim.recordings import CassetteLibrary, RecordedAnswer, current_player, library, pack, shipped_cassettes
+from talm_sim.recordings import CassetteLibrary, RecordedAnswer, current_player, library, shipped_cassettes
 from talm_sim.types import Route, ToolSpec
 from tests.recordings.exchanges import answer, get
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scripts.pack_recordings import pack
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
-from talm_sim.recordings import CassetteLibrary, RecordedAnswer, Tape, pack
+from talm_sim.recordings import CassetteLibrary, RecordedAnswer, Tape
 from talm_sim.recordings.merging import merge_recordings
 from talm_sim.types import Route, ToolSpec
 from tests.recordings.exchanges import answer, get, recorded

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from scripts.pack_recordings import main, pack
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
-from talm_sim.recordings import CassetteLibrary, RecordedAnswer, export, pack
-from talm_sim.recordings.__main__ import main
+from talm_sim.recordings import CassetteLibrary, RecordedAnswer, export
 from talm_sim.types import Route, ToolSpec
 from tests.recordings.exchanges import answer, get
 

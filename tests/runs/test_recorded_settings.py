@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from scripts.pack_recordings import pack
 from talm_sim.common.digests import digest
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import CassetteLibrary, export, shipped_cassettes
-from talm_sim.recordings.packing import pack
 from talm_sim.runs.api import run
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks import job_of

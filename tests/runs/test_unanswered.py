@@ -13,8 +13,7 @@ from talm_sim.agent.ask_limits import NOBODY_ANSWERED
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.desk import AnswerStatus, Desk, answer
 from talm_sim.runs.files.store import RunStore
-from talm_sim.runs.questions import FiledAnswer, open_questions
-from talm_sim.runs.unanswered import number_put
+from talm_sim.runs.questions import FiledAnswer, number_put, open_questions
 from tests.runs.scripted import ALL_KINDS, ScriptedRunner, new_run
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from langchain_core.messages import BaseMessage
 from langchain_core.tracers.context import register_configure_hook
@@ -19,7 +21,6 @@ from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.own import conversation
 from talm_sim.agent.own.agents import OwnAgent, tool_nodes
 from talm_sim.agent.own.conversation import NotAnAgentError, play_agent
-from talm_sim.agent.own.failures import AgentFailure, failure_of
 from talm_sim.agent.own.handed import TurnWatcher, put_in_place
 from talm_sim.agent.own.session import CURRENT, AgentLimits, AgentSession, AgentStopped
 from talm_sim.common import processes
@@ -27,13 +28,15 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import loop as foreign_loop
 from talm_sim.foreign import threads
 from talm_sim.foreign.code import in_foreign_code
+from talm_sim.foreign.error_text import MOST_READ, kind_of, text_of
 from talm_sim.foreign.loop import LoopGivenUp, abandon_loop_of, on_foreign_loop
 from talm_sim.foreign.threads import working_for
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.metering import current_meter
+from talm_sim.tools_env.perturbations import ModelRequestError
 from talm_sim.types import Termination, ToolSpec
 
-__all__ = ["OwnModel", "Sessions"]
+__all__ = ["OwnModel", "Sessions", "failure_of"]
 
 log = logging.getLogger(__name__)
 _OURS = frozenset({__file__, conversation.__file__, foreign_loop.__file__, threads.__file__})
@@ -41,6 +44,14 @@ _LET_GO_S = 1.0
 """Seconds that an agent may take to end once its episode has."""
 _watcher: contextvars.ContextVar[TurnWatcher | None] = contextvars.ContextVar("talm_sim_turn_watcher", default=None)
 register_configure_hook(_watcher, inheritable=True)
+_MOST_LINE = 500
+_MOST_BEGIN, _MOST_END = 2_000, 6_000
+"""Characters that are kept of a traceback: its first frames are the agent's own, its last ones say where the error was raised."""
+_FRAME = '  File "'
+_HEAD = "Traceback (most recent call last):\n"
+_CAUSE: Final[Any] = BaseException.__dict__["__cause__"]
+_PARTS: Final[Any] = BaseExceptionGroup.__dict__["exceptions"]
+_TRACEBACK: Final[Any] = BaseException.__dict__["__traceback__"]
 
 
 class OwnModel:
@@ -150,14 +161,14 @@ class Sessions:
         except KeyboardInterrupt:  # on the caller's own loop: of Ctrl-C or of the agent, which cannot be distinguished
             raise
         except Exception as err:  # an interrupt that the agent raised on its own loop comes as another error
-            _fail(session, await failure_of(err, session.text, _OURS))
+            _fail(session, failure_of(err, session.text, _OURS))
         else:
             if isinstance(end, str):
                 session.finish(end)
             else:
                 _fail(session, end)
 
-    async def _run_agent(self, session: AgentSession) -> str | AgentFailure:
+    async def _run_agent(self, session: AgentSession) -> str | _AgentFailure:
         """Run the agent on its own loop; return its answer or how it failed, described there, as its errors may be of any kind."""
         session.work.task = asyncio.current_task()
         try:
@@ -166,13 +177,86 @@ class Sessions:
             raise
         except BaseException as err:
             # If this task itself is cancelled, the episode has already ended, and its first termination counts.
-            return "" if session.ended else await failure_of(err, session.text, _OURS)
+            return "" if session.ended else failure_of(err, session.text, _OURS)
         finally:
             with suppress(RuntimeError):  # the run may be over
                 session.loop.call_soon_threadsafe(session.gone.set)
 
 
-def _fail(session: AgentSession, failure: AgentFailure) -> None:
+def _fail(session: AgentSession, failure: _AgentFailure) -> None:
     line = f"injected fault {failure.injected}: {failure.line}" if failure.injected else failure.line
     session.stop(Termination.AGENT_ERROR, line, failure.traceback, failure.injected)
     log.debug("the agent raised an error:\n%s", failure.traceback or failure.line)
+
+
+@dataclass(frozen=True, slots=True)
+class _AgentFailure:
+    """How an agent failed.
+
+    Attributes:
+        line: The kind of the error, its text, and the agent's frame that raised it.
+        traceback: The traceback from the agent's first frame on; empty if none of its code was running.
+        injected: The injected fault that the agent let pass; empty where it failed on its own.
+    """
+
+    line: str
+    traceback: str
+    injected: str = ""
+
+
+def failure_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> _AgentFailure:
+    """Say how an agent failed.
+
+    Args:
+        error: What the agent raised.
+        hide: Removes secrets from a text; it receives more than is kept, as half a secret is not recognised.
+        ours: Files whose frames called the agent; they are left out.
+    """
+    return _AgentFailure(_line_of(error, hide, ours), _traceback_of(error, hide, ours), _injected_in(error))
+
+
+def _injected_in(error: BaseException) -> str:
+    """Return the injected fault that an error is, contains alone, or was raised from; empty where there is none.
+
+    An error that is raised while an injected one is dealt with, without `from`, is the agent's own.
+    """
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        if issubclass(type(at), ModelRequestError):
+            return at.fault  # type: ignore[attr-defined,no-any-return]
+        parts: tuple[BaseException, ...] = _PARTS.__get__(at) if issubclass(type(at), BaseExceptionGroup) else ()
+        at = parts[0] if len(parts) == 1 else _CAUSE.__get__(at)
+    return ""
+
+
+def _line_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> str:
+    frames = _frames(error, ours)
+    where = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    said = " ".join(hide(text_of(error)).split())[:_MOST_LINE]
+    return f"{kind_of(error)}: {said}{where}" if said else f"{kind_of(error)}{where}"
+
+
+def _traceback_of(error: BaseException, hide: Callable[[str], str], ours: frozenset[str]) -> str:
+    """Return the traceback, with that of the error's cause; without the middle if it is very long."""
+    try:
+        told = traceback.TracebackException.from_exception(error)
+        told.stack[:] = [frame for frame in told.stack if frame.filename not in ours]
+        lines = [*told.format()]
+    except BaseException:  # the class of the error, or of its cause, may refuse to be inspected
+        lines = [_HEAD, *traceback.format_list(_frames(error, ours)), f"{kind_of(error)}: {text_of(error)}"]
+    short = [*map(_shorten, lines)]
+    text = hide("".join(short)).rstrip()
+    if _FRAME not in text:
+        return ""
+    left_out = len(text) - _MOST_BEGIN - _MOST_END + sum(map(len, lines)) - sum(map(len, short))
+    return text if left_out <= 0 else f"{text[:_MOST_BEGIN]}\n[… {left_out:,} characters left out …]\n{text[-_MOST_END:]}"
+
+
+def _frames(error: BaseException, ours: frozenset[str]) -> list[traceback.FrameSummary]:
+    return [frame for frame in traceback.extract_tb(_TRACEBACK.__get__(error)) if frame.filename not in ours]
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MOST_READ else text[: MOST_READ // 2] + text[-MOST_READ // 2 :]

@@ -14,8 +14,18 @@ from itertools import pairwise
 from typing import Literal
 
 from talm_sim.agent.person.counts import bounded, counted, counts_in_words, is_ordinal, other_counts, stems
-from talm_sim.agent.person.days import derived_days, is_relative, other_day
-from talm_sim.agent.person.giving import day_of, gives_thing, is_bound, number_of, other_unit, read_text, right_places
+from talm_sim.agent.person.giving import (
+    day_of,
+    derived_days,
+    gives_thing,
+    is_bound,
+    is_relative,
+    number_of,
+    other_day,
+    other_unit,
+    read_text,
+    right_places,
+)
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
 from talm_sim.agent.person.past_acts import claimed_acts
 from talm_sim.agent.person.values import SaidValue, names_in, remember, turns, values_in

@@ -1,26 +1,39 @@
-"""Tell whether a text gives a thing that a person knows, and where."""
+"""Tell whether a text gives a thing that a person knows, and where.
+
+A day may be given without naming it: a day of the month, a month, a day of the week, a day counted from another.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
 from talm_sim.agent.person.counts import bounded, counted, counts_in_words, follows, is_ordinal, stems
-from talm_sim.agent.person.days import days_of_month, shifted
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
 from talm_sim.agent.person.values import names_in, spelt_numbers, turns, values_in
 from talm_sim.facts.claims import gives, is_rejected
 from talm_sim.facts.dates import iso_parts
 from talm_sim.facts.names import normalize
-from talm_sim.facts.spellings import unit_of
+from talm_sim.facts.spellings import month_of, unit_of
 from talm_sim.facts.statements import AnswerText, Value, kind_of
 from talm_sim.scenarios.question_words import stem
 from talm_sim.types import Fact
 
-__all__ = ["day_of", "gives_thing", "is_bound", "number_of", "other_unit", "read_text", "right_places"]
+__all__ = [
+    "day_of",
+    "derived_days",
+    "gives_thing",
+    "is_bound",
+    "is_relative",
+    "number_of",
+    "other_day",
+    "other_unit",
+    "read_text",
+    "right_places",
+]
 
 _LONG_NUMBER = 8
 _CONTROLS = re.compile(
@@ -34,6 +47,30 @@ _EXCEPT = re.compile(
     re.IGNORECASE,
 )
 """Words that make a value one that is not meant."""
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAY = re.compile(rf"\b({'|'.join(_WEEKDAYS)})\b", re.IGNORECASE)
+_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
+_MONTH = re.compile(
+    rf"\b(?:in|of|mid|early|late|next|this|last|until|by|from|since|around|during)[ -](?:(?:early|mid|late)[ -])?({_MONTHS})\b"
+    rf"|^\W*({_MONTHS})\b",
+    re.IGNORECASE,
+)
+_RELATIVE = re.compile(
+    r"\b(?:tomorrow|yesterday|today|tonight|this (?:weekend|week|month|year)|(?:next|last|coming|previous) (?:week(?:end)?|month|year)"
+    r"|in (?:a|an|\w+) (?:days?|weeks?|months?|years?)|(?:days?|weeks?|months?|years?) (?:from now|ago))\b",
+    re.IGNORECASE,
+)
+_BESIDE = re.compile(r"\b(?:days?|nights?|weeks?|months?|mornings?) (?:right |just )?(?:after|before|later|earlier)\b", re.IGNORECASE)
+_SHIFT = re.compile(
+    r"\b(?:days?|nights?|weeks?|months?|years?|mornings?|evenings?|hours?|minutes?) (?:right |just )?"
+    r"(?:after|before|past|following|prior to|from)(?: (?:the|on|that))?\W*$",
+    re.IGNORECASE,
+)
+_OF_MONTH = re.compile(r"(?<![\w.,])(\d{1,2})(?:st|nd|rd|th)\b")
+_ON = re.compile(r"\b(?:on|from|by|until|since|till)(?: \w+day,?)? (?:the )?$|\bnot (?:on )?(?:the )?$|\bthe $", re.IGNORECASE)
+_UNSURE = re.compile(r"\?|\b(?:know|sure|idea|tell|ask|check|can(?:no|['\u2019])?t|won['\u2019]t|why)\b", re.IGNORECASE)
+_FEW_WORDS = 9
+_LENGTH = re.compile(r"[ -](?:\w+ )?(nights?|days?|weeks?)\b", re.IGNORECASE)
 
 
 def read_text(text: str, knowledge: Knowledge, request: str = "") -> AnswerText:
@@ -76,7 +113,7 @@ def gives_thing(text: AnswerText, thing: KnownThing, *, by_the_way: bool = False
     if (
         day is not None
         and len(thing.facts) == 1
-        and any(not _is_denied(text, *place) for place in days_of_month(text, day, by_the_way=by_the_way))
+        and any(not _is_denied(text, *place) for place in _days_of_month(text, day, by_the_way=by_the_way))
     ):
         return True
     given = any(gives(text, fact) or _gives_words(text, fact) for fact in thing.facts)
@@ -101,7 +138,7 @@ def right_places(text: AnswerText, thing: KnownThing, *, by_the_way: bool = Fals
             found |= {(start, end) for start, end, value in counts_in_words(text.text, own) if value == number}
     day = day_of(thing)
     if day is not None:
-        found |= {*days_of_month(text, day, by_the_way=by_the_way)}
+        found |= {*_days_of_month(text, day, by_the_way=by_the_way)}
     yield from sorted(found)
     yield from (match.span() for match in _grouped(text, thing))
 
@@ -130,7 +167,7 @@ def _is_taken_back(text: AnswerText, value: Value) -> bool:
 
 
 def _is_not_meant(text: str, start: int) -> bool:
-    return shifted(text, start) or bool(_EXCEPT.search(text[max(0, start - 60) : start]))
+    return _shifted(text, start) or bool(_EXCEPT.search(text[max(0, start - 60) : start]))
 
 
 def _is_denied(text: AnswerText, start: int, end: int) -> bool:
@@ -165,3 +202,78 @@ def _gives_in_parts(text: AnswerText, thing: KnownThing) -> bool:
     written = [number.value for number in AnswerText(thing.missing.removed_text).numbers]
     said = {number.value for number in text.numbers}
     return len(written) > 1 and said.issuperset(written)
+
+
+def _days_of_month(text: AnswerText, day: date, *, by_the_way: bool) -> Iterator[tuple[int, int]]:
+    """Yield where a text gives only the day of the month: "the 14th".
+
+    Args:
+        text: What was said.
+        day: The day.
+        by_the_way: Whether nobody asked for it, so that only "on the 14th" is one.
+    """
+    places = [(*match.span(), Decimal(match[1])) for match in _OF_MONTH.finditer(text.text)]
+    places += [one for one in spelt_numbers(text.text) if is_ordinal(text.text[one[0] : one[1]])]
+    for start, end, number in places:
+        inside = any(one.start <= start < one.end for one in text.dates)
+        noun = re.match(r"[ -](?:of )?([^\W\d_]{3,})", text.text[end:])
+        other = noun is not None and month_of(noun[1]) != day.month
+        if number == day.day and not inside and not other and (_ON.search(text.text[:start]) or not by_the_way):
+            yield start, end
+
+
+def _shifted(text: str, start: int) -> bool:
+    """Return whether a value is only what another one is counted from.
+
+    >>> _shifted("The day after 14 March", 14), _shifted("On 14 March", 3)
+    (True, False)
+    """
+    return bool(_SHIFT.search(text[max(0, start - 40) : start]))
+
+
+def derived_days(request: AnswerText, day: date) -> frozenset[date]:
+    """Return the days that follow from a day and the lengths of time that the request names: two nights later."""
+    found = set()
+    for end, value in [*((one.end, one.value) for one in request.numbers), *((end, value) for _, end, value in spelt_numbers(request.text))]:
+        length = _LENGTH.match(request.text, end)
+        if length and abs(value) < Decimal(1000) and value == int(value):
+            step = timedelta(days=int(value) * (7 if length[1].lower().startswith("week") else 1))
+            try:
+                found |= {day + step, day - step}
+            except OverflowError:
+                continue
+    return frozenset(found)
+
+
+def other_day(text: AnswerText, day: date, question: AnswerText, *, given: bool) -> bool:
+    """Return whether a text says, in place of a day or beside it, another month, day of the week or day counted from somewhere.
+
+    Args:
+        text: What was said.
+        day: The day that is known.
+        question: What was asked.
+        given: Whether the text gives the day, so that only a day of the week beside it can be wrong.
+    """
+    for match in _WEEKDAY.finditer(text.text):
+        beside = any(-2 < one.start - match.end() <= 8 or 0 <= match.start() - one.end <= 3 for one in text.dates)
+        if _WEEKDAYS[day.weekday()] != match[1].lower() and (beside or not given) and _is_stated(text, *match.span()):
+            return True
+    if given:
+        return False
+    for match in _MONTH.finditer(text.text):
+        if month_of(match[1] or match[2]) != day.month and _is_stated(text, *match.span()):
+            return True
+    counted = not question.dates and any(_is_stated(text, *match.span()) for match in _BESIDE.finditer(text.text))
+    return counted or is_relative(text)
+
+
+def is_relative(text: AnswerText) -> bool:
+    """Return whether a text gives a day or a year only by today's: "tomorrow", "next year"."""
+    return any(_is_stated(text, *match.span()) for match in _RELATIVE.finditer(text.text))
+
+
+def _is_stated(text: AnswerText, start: int, end: int) -> bool:
+    """Return whether a short sentence states something at a place."""
+    first, last = text.sentences.span(text.sentences.number_at(start))
+    sentence = text.text[first : last + 1]
+    return len(sentence.split()) <= _FEW_WORDS and not _UNSURE.search(sentence) and text.sentences.affirms(start, end)

@@ -103,8 +103,7 @@ def _write_page(
 ) -> None:
     """Write the page: the runs, the comparisons, and the transcripts. Where all sides are runs, each can be the baseline."""
     from talm_sim.cli.pages.files import page_files  # not at the top: a table needs none
-    from talm_sim.cli.pages.index import build_index, build_transcripts
-    from talm_sim.cli.pages.pairs import Compared, compare_each
+    from talm_sim.cli.pages.index import Compared, build_index, build_transcripts, compare_each
 
     runs: dict[str, StoredRun] = {}
     for name in names:

@@ -102,7 +102,7 @@ def _judge(run: str, run_dir: Path, options: dict[str, Any]) -> int:
 
 def _judge_by_people(run: str | None, run_dir: Path, given: dict[str, Any], *, plain: bool) -> int:
     """Find the run, and do what is asked: take labels, write them, print how far people agree, or let a person judge."""
-    from talm_sim.cli.person import judging_session as session
+    from talm_sim.cli.person import judging as session
     from talm_sim.runs.people.ballot import choose_question
 
     alone = given["scenarios"] is not None or bool(given["task"])

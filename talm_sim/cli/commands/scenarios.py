@@ -351,7 +351,7 @@ def review(place: Path, name: str, merge: bool, rejected: bool, as_json: bool) -
     With --json nothing is asked, and the decisions so far are counted. --merge prints agreement and Cohen's kappa for each pair of
     reviewers.
     """
-    from talm_sim.cli.making.review_session import merge_session, review_session
+    from talm_sim.cli.making.reviewing import merge_session, review_session
     from talm_sim.tasks.registry import reviewer_of
 
     if merge and name:

@@ -40,8 +40,10 @@ def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, no_brows
 
     Ctrl-C ends it. Only this machine can reach the page, and only with the link, which works once.
     """
-    from talm_sim.cli.view.app import make_app  # not at the top: a help page needs no server
-    from talm_sim.cli.view.guard import Guard
+    from talm_sim.cli.view.app import (
+        Guard,
+        make_app,  # not at the top: a help page needs no server
+    )
     from talm_sim.cli.view.watched import WatchedRuns
     from talm_sim.tools_env.service.serve import serve_app
 

@@ -1,20 +1,33 @@
-"""`talm-sim scenarios review` at the terminal: an entry, a question, a letter."""
+"""`talm-sim scenarios review` at the terminal: an entry, a question, a letter.
+
+Unchanged texts go across the page, changed ones side by side, with the differing words marked.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from difflib import SequenceMatcher
+from pathlib import Path
 from string import ascii_lowercase
+from typing import Any
 
-from rich.console import Console
+import click
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
 from rich.text import Text
 
-from talm_sim.cli.making.review_page import page_of
-from talm_sim.cli.person.by_key import Press, Step, go_through
-from talm_sim.cli.terminal.text import one_line, strip_control
-from talm_sim.scenarios.making.merging import Merge
-from talm_sim.scenarios.making.review import Entry, Part, Review, ReviewCounts
+from talm_sim.cli.parsing.arguments import print_json
+from talm_sim.cli.person.by_key import Keyboard, Press, Step, go_through
+from talm_sim.cli.terminal.console import stderr
+from talm_sim.cli.terminal.text import clip, one_line, strip_control
+from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.making.merging import Merge, open_merge
+from talm_sim.scenarios.making.review import Entry, Part, Review, ReviewCounts, Reviewer, open_review
 
-__all__ = ["merge_lines", "progress", "review_entries", "summary_lines"]
+__all__ = ["merge_lines", "merge_session", "page_of", "progress", "review_entries", "review_session", "summary_lines"]
 
 _KEYS = "k keep; d drop; {edit}s skip; u undo; {why}q quit"
 _NO_REASON, _BACK = "", "-"
@@ -23,6 +36,12 @@ Read = Callable[[], str | None]
 """Reads a line; None at the end of input."""
 Write = Callable[[str], str | None]
 """Lets a person change a text; None at the end of input."""
+_LONGEST, _UNCHANGED = 1_200, 240
+"""Characters shown of a text, and of one that is the same in the original."""
+_LABEL = 17
+"""Columns of a text's label."""
+_ALIKE = 0.3
+"""Share of the words that two texts have in common if one is a change of the other; no word is marked in a translation."""
 
 
 def review_entries(review: Review, console: Console, read: Read, write: Write | None = None, press: Press | None = None) -> None:
@@ -155,3 +174,140 @@ def merge_lines(merge: Merge) -> Iterator[str]:
     for entry in left:
         said = "; ".join(f"{part.label}: {part.text}" for part in entry.parts if part.label.endswith(" said"))
         yield one_line(f"to settle: {entry.title}: {said}", 200)
+
+
+def page_of(entry: Entry, texts: Mapping[str, str], told: str, width: int) -> RenderableType:
+    """Return the page of an entry.
+
+    Args:
+        entry: The entry.
+        texts: What a person wrote instead of its texts.
+        told: The line below it.
+        width: Columns of the screen.
+    """
+    shown: list[RenderableType] = []
+    headed = False
+    for part in entry.parts:
+        text = texts.get(part.name, part.text) if part.name else part.text
+        mark = " (edited)" if text != part.text else ""
+        if part.before is not None and part.before != text:
+            shown.append(_side_by_side(part, text, mark, heads=not headed))
+            headed = True
+        else:
+            shown.append(_across(part, text, mark))
+    return Panel(
+        Group(*shown),
+        title=Text(one_line(entry.title, max(20, width - 8))),
+        title_align="left",
+        subtitle=told,
+        subtitle_align="right",
+        border_style="cyan",
+        padding=(0, 1),
+    )
+
+
+def _across(part: Part, text: str, mark: str) -> RenderableType:
+    """Return a row for a text that is not compared with another."""
+    same = part.before is not None
+    label = f"{part.label}{mark}{' (right)' if part.right else ''}"
+    row = Table.grid(padding=(0, 1, 0, 0), expand=True)
+    row.add_column(width=_LABEL, overflow="fold")
+    row.add_column(ratio=1, overflow="fold")
+    style = "dim" if same else ""
+    row.add_row(
+        Text(label, style="bold green" if part.right else style or "bold"),
+        Text(clip(strip_control(text).strip(), _UNCHANGED if same else _LONGEST), style=style),
+    )
+    return row
+
+
+def _side_by_side(part: Part, text: str, mark: str, *, heads: bool) -> RenderableType:
+    """Return the original and the changed text in two columns."""
+    assert part.before is not None
+    before, after = _mark_changes(clip(strip_control(part.before).strip(), _LONGEST), clip(strip_control(text).strip(), _LONGEST))
+    columns = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, expand=True, show_header=heads, header_style="underline")
+    for head in ("Original", "Changed"):
+        columns.add_column(head, ratio=1, overflow="fold")
+    columns.add_row(Text(part.label, style="bold"), Text(f"{part.label}{mark}", style="bold"))
+    columns.add_row(before, after)
+    return columns
+
+
+def _mark_changes(before: str, after: str) -> tuple[Text, Text]:
+    """Return both texts, with the words that differ marked."""
+    old, new = before.split(" "), after.split(" ")
+    left, right = Text(), Text()
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    if matcher.ratio() < _ALIKE:
+        return Text(before), Text(after)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        same = kind == "equal"
+        for text, words, style in ((left, old[a:b], "bold red underline"), (right, new[c:d], "bold green underline")):
+            if words:
+                text.append(" " if text.plain else "")
+                text.append(" ".join(words), style="" if same else style)
+    return left, right
+
+
+def review_session(place: Path, reviewer: Reviewer, *, rejected: bool, name: str, as_json: bool) -> None:
+    """Let a person decide, or print their progress."""
+    review = open_review(place, reviewer, rejected=rejected, name=name)
+    if as_json:
+        print_json(asdict(review.summary()))
+        return
+    if not sys.stdin.isatty():
+        raise PrerequisiteError("reviewing needs a terminal, and standard input is not one; --json prints the summary so far.")
+    _decide(review)
+    summary = review.summary()
+    for line in summary_lines(summary):
+        click.echo(strip_control(line))
+    if summary.kept:
+        click.echo(f"kept rows: {review.write_kept()}", err=True)
+
+
+def merge_session(place: Path, reviewer: Reviewer, *, rejected: bool, as_json: bool) -> None:
+    """Print how far the reviewers agree; at a terminal, settle their differences; write what is kept."""
+    merge = open_merge(place, reviewer, rejected=rejected)
+    if as_json:
+        print_json(_merge_record(merge))
+    else:
+        if merge.disputed.waiting() and sys.stdin.isatty():
+            for line in merge_lines(merge):
+                click.echo(strip_control(line), err=True)
+            _decide(merge.disputed)
+        for line in merge_lines(merge):
+            click.echo(strip_control(line))
+    click.echo(f"kept rows: {merge.write_kept()}", err=True)
+
+
+def _merge_record(merge: Merge) -> Mapping[str, Any]:
+    return {
+        "agreement": [asdict(one) for one in merge.agreements()],
+        "agreed": len(merge.agreed),
+        "settled": merge.disputed.summary().decided,
+        "to_settle": [entry.title for entry in merge.disputed.waiting()],
+        "not_decided_by_two": len(merge.undecided),
+    }
+
+
+def _decide(review: Review) -> None:
+    console = stderr()
+    with Keyboard(console, plain=console.is_dumb_terminal) as keyboard:
+        review_entries(review, console, keyboard.read, _edit_line, keyboard.press)
+
+
+def _edit_line(text: str) -> str | None:
+    """Let the person edit a text in place; if the terminal cannot do that, they type a new one."""
+    if not sys.stdout.isatty():
+        return sys.stdin.readline() or None
+    try:
+        import readline  # not on every system
+    except ImportError:
+        return sys.stdin.readline() or None
+    readline.set_startup_hook(lambda: readline.insert_text(" ".join(strip_control(text).split())))
+    try:
+        return input()
+    except EOFError:
+        return None
+    finally:
+        readline.set_startup_hook(None)

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from talm_sim.cli.pages.cleaning import PageTexts
-from talm_sim.cli.pages.transcripts import transcript_data
+from talm_sim.cli.pages.transcripts import PageTexts, transcript_data
 from talm_sim.runs.transcripts import Transcript, make_transcript
 from talm_sim.types import FINISH, Episode
 

@@ -18,8 +18,7 @@ from talm_sim.cli.report.layout import (
     papers,
     sizes,
 )
-from talm_sim.cli.report.shades import shade
-from talm_sim.cli.report.table_details import figure_counts
+from talm_sim.cli.report.table_details import figure_counts, shade
 from talm_sim.types import Curve, Matrix, Measure, Summary
 from talm_sim.types.figures import format_figure, interval
 from talm_sim.types.measures import columns

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -42,7 +42,6 @@ __all__ = [
     "warn_unclosed",
 ]
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""

@@ -1,4 +1,7 @@
-"""What is printed below a run's rows on the screen: figures on their own lines, matrices, and curves."""
+"""What is printed below a run's rows on the screen: figures on their own lines, matrices, and curves.
+
+The shades of a matrix are one hue from light to dark, so that lightness alone is enough for colour-blind readers.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,23 @@ from rich.text import Text
 
 from talm_sim.cli.report.curves import curve_lines
 from talm_sim.cli.report.layout import figures_beside, line_measures
-from talm_sim.cli.report.shades import shade
 from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.types import Matrix, Measure, Summary
 from talm_sim.types.figures import format_figure, interval
 
-__all__ = ["detail_lines", "figure_counts"]
+__all__ = ["contrast", "detail_lines", "figure_counts", "shade"]
 
 _LABEL, _SIDE, _CELLS = 19, 7, 54
 """Columns of a terminal: for a row's label, for the figure beside a matrix, for its cells together."""
 _NARROW, _BROAD = 6, 10
 _WORDS, _RIGHT = 54, 79
 """Where the words of a figure end, and where its last column does."""
+Colour = tuple[int, int, int]
+"""Red, green and blue, 0 to 255."""
+
+_RAMP: tuple[Colour, ...] = ((240, 246, 252), (107, 161, 206), (8, 48, 107))
+_BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
 
 
 def detail_lines(summary: Summary, *, name_group: bool = False) -> Iterator[Text]:
@@ -150,3 +157,32 @@ def _shade(share: float) -> str:
         return "dim"
     back, front = shade(share)
     return f"rgb({front[0]},{front[1]},{front[2]}) on rgb({back[0]},{back[1]},{back[2]})"
+
+
+def shade(share: float) -> tuple[Colour, Colour]:
+    """Return the colour of a cell and that of its digits, whichever of black and white is read better on it.
+
+    Args:
+        share: 0 (lightest) to 1 (darkest).
+    """
+    place = min(max(share, 0.0), 1.0) * (len(_RAMP) - 1)
+    index = min(int(place), len(_RAMP) - 2)
+    low, high = _RAMP[index], _RAMP[index + 1]
+    red, green, blue = (round(a + (b - a) * (place - index)) for a, b in zip(low, high, strict=True))
+    back = (red, green, blue)
+    return back, max((_BLACK, _WHITE), key=lambda front: contrast(back, front))
+
+
+def contrast(one: Colour, other: Colour) -> float:
+    """Return the contrast ratio of two colours, 1 to 21 (WCAG 2.2); text needs 4.5.
+
+    >>> contrast((255, 255, 255), (0, 0, 0))
+    21.0
+    """
+    dark, light = sorted((_luminance(one), _luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: Colour) -> float:
+    red, green, blue = ((part / 12.92) if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (value / 255 for value in colour))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from talm_sim.cli.terminal.prose import indent, prose
 from talm_sim.cli.terminal.text import count, one_line, strip_control
 from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.stored_run import StoredRun
@@ -61,21 +60,21 @@ def transcript(
 def _render(one: Transcript, full: bool) -> RenderableType:
     parts: list[RenderableType] = [_head(one), *(Text(strip_control(note), style="dim") for note in one.notes)]
     if one.query is not None:
-        parts += _section("Query", [prose(strip_control(one.query))])
+        parts += _section("Query", [Text(strip_control(one.query))])
     for section in one.sections:
         parts += _section(strip_control(section.title), [_line(line, full) for line in section.lines])
     if one.prompt.strip():
         parts += _section("Prompt", [_prompt(one.prompt, full)])
     parts += _turns(one, full)
     for said in one.unanswered:
-        parts += _section("The user, unanswered", [prose(strip_control(said))])
+        parts += _section("The user, unanswered", [Text(strip_control(said))])
     if one.error:
-        parts += _section("Error", [prose(strip_control(one.error), "red")])
+        parts += _section("Error", [Text(strip_control(one.error), style="red")])
     if one.traceback:
-        parts += _section("Traceback", [prose(strip_control(one.traceback), "dim")])
+        parts += _section("Traceback", [Text(strip_control(one.traceback), style="dim")])
     if one.answer is not None:
         answer = strip_control(one.answer).strip()
-        parts += _section("Answer", [prose(answer) if answer else Text("(none)", style="dim")])
+        parts += _section("Answer", [Text(answer) if answer else Text("(none)", style="dim")])
     if one.faults:
         parts += _section("Perturbations", [Text(strip_control(fault)) for fault in one.faults])
     if one.verdicts is not None:
@@ -89,11 +88,15 @@ def _comment(comment: Comment, one: Transcript) -> RenderableType:
     """Render what a reader wrote, with the attempt that they saw if it is not this one."""
     other = f", on attempt {comment.attempt}" if comment.attempt != one.attempt else ""
     who = f"{one_line(comment.attribution)}{other}: "
-    return Padding(Text.assemble((who, "magenta"), strip_control(comment.text)), (0, 0, 0, 2), expand=False)
+    return _indent(Text.assemble((who, "magenta"), strip_control(comment.text)))
 
 
 def _section(title: str, lines: Sequence[RenderableType]) -> list[RenderableType]:
-    return [Text(), Text(title, style="bold"), *map(indent, lines)]
+    return [Text(), Text(title, style="bold"), *map(_indent, lines)]
+
+
+def _indent(line: RenderableType) -> RenderableType:
+    return Padding(line, (0, 0, 0, 2), expand=False)
 
 
 def _head(one: Transcript) -> Text:
@@ -110,7 +113,7 @@ def _head(one: Transcript) -> Text:
 
 def _prompt(text: str, full: bool) -> RenderableType:
     """Render what the model read before its first turn: system text, request, and what its template adds."""
-    return prose(strip_control(text).strip() if full else _shorten(" ".join(text.split())), "dim")
+    return Text(strip_control(text).strip() if full else _shorten(" ".join(text.split())), style="dim")
 
 
 def _shorten(text: str) -> str:
@@ -135,7 +138,7 @@ def _turns(one: Transcript, full: bool) -> Iterator[RenderableType]:
     earlier: dict[str, int] = {}
     for first, *others in [[turn] for turn in one.turns] if full else fold_turns(one.turns):
         for number, said in enumerate(first.user, first.request - len(first.user) + 1):
-            yield from _section(f"The user, request {number}", [prose(strip_control(said))])
+            yield from _section(f"The user, request {number}", [Text(strip_control(said))])
         title = f"Turns {first.number} to {others[-1].number}, all identical" if others else f"Turn {first.number}"
         yield from _section(f"{title}, the answer" if first.answers else title, list(_turn(first, full, earlier)))
 
@@ -145,9 +148,9 @@ def _turn(turn: TurnPart, full: bool, earlier: dict[str, int]) -> Iterator[Rende
     for fault in turn.faults:
         yield Text(f"{fault.said.replace('injected', f'injected: {one_line(fault.name)}', 1)}", style="yellow")
     if turn.reasoning.strip():
-        yield prose("thinks: " + strip_control(turn.reasoning).strip(), "dim italic")
+        yield Text("thinks: " + strip_control(turn.reasoning).strip(), style="dim italic")
     if turn.text.strip():
-        yield prose(("answers: " if turn.reasoning.strip() else "") + strip_control(turn.text).strip())
+        yield Text(("answers: " if turn.reasoning.strip() else "") + strip_control(turn.text).strip())
     for broken in turn.broken:
         yield Text(f"! not a valid call: {one_line(broken.name)} {one_line(broken.raw)}: {one_line(broken.reason)}", style="yellow")
     for _, alike in groupby(enumerate(turn.events), lambda item: item[0] if full or isinstance(item[1], Asked) else likeness(item[1])):
@@ -169,7 +172,7 @@ def _ending(turn: TurnPart) -> Iterator[RenderableType]:
     """Render the answer that a call of `Finish` gives, the reminder to give one, and the calls that were not executed."""
     if turn.finish is not None:
         yield Text.assemble("→ ", (FINISH, "cyan"))
-        yield indent(prose(strip_control(turn.finish).strip() or "(empty)"))
+        yield _indent(Text(strip_control(turn.finish).strip() or "(empty)"))
     if turn.reminded:
         yield Text(f"(no call: reminded to call {FINISH})", style="yellow")
     for call in turn.left:
@@ -205,14 +208,14 @@ def _call_lines(call: Call, width: int, *, times: int = 1, again: int | None = N
     line = Text("  ".join(["ok" if call.ok else "failed", *facts]), style="green" if call.ok else "red")
     for fault in call.faults:
         line.append(f"  perturbation {one_line(fault.name)} {fault.said}", style="yellow")
-    yield indent(line)
+    yield _indent(line)
     if again:
         return
     if call.result:
-        yield indent(prose(one_line(call.result, width), "dim"))
+        yield _indent(Text(one_line(call.result, width), style="dim"))
     for fault in call.faults:
         if fault.replaced is not None:
-            yield indent(Text.assemble(("in place of: ", "yellow"), (one_line(fault.replaced, width), "dim")))
+            yield _indent(Text.assemble(("in place of: ", "yellow"), (one_line(fault.replaced, width), "dim")))
 
 
 def human_event_lines(event: HumanEvent) -> Iterator[RenderableType]:
@@ -228,7 +231,7 @@ def _asked_lines(event: Asked) -> Iterator[RenderableType]:
     said = Text(reply, style="italic" if event.declined else "")
     if event.appropriate is not None:
         said.append(f"  (question marked as {'' if event.appropriate else 'not '}appropriate)", style="dim")
-    yield Padding(Text.assemble((f"{one_line(event.who)}: ", "magenta"), said), (0, 0, 0, 2), expand=False)
+    yield _indent(Text.assemble((f"{one_line(event.who)}: ", "magenta"), said))
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[Text]:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from talm_sim.cli.pages import build_index, build_transcript
-from talm_sim.cli.pages.cleaning import PageTexts
-from talm_sim.cli.pages.transcripts import comment_data
+from talm_sim.cli.pages.transcripts import PageTexts, comment_data
 from talm_sim.cli.parsing.arguments import short_name
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from talm_sim.models.formats.base import ParsedCall, Piece
 from talm_sim.models.formats.families import OPENINGS
-from talm_sim.models.formats.json_calls import JSON_CALL, MEANT, calls_of, form_of
 from talm_sim.models.formats.literals import BrokenError, read_json, skip_space
 from talm_sim.models.formats.python_calls import BARE_CALL, CALL_LIST, read_bare, read_list
 from talm_sim.models.formats.shown import ShownParameters
@@ -45,6 +45,61 @@ _LIST_BEHIND = re.compile(rf"[ \t,;]*+{CALL_LIST.pattern}")
 _LINE_ENDS = re.compile(r"[ \t]*+(?:$|```|<\||</)", re.MULTILINE)
 _FENCED_BEFORE = re.compile(r"```\w*+\s*+\Z")
 _FENCE_CHARS = 20
+_Q = "[\"']"
+_JSON_CALL = rf"[\[{{]\s*+(?>(?:\{{\s*+)?){_Q}(?:name|type|function|tool_calls|arguments|parameters|id){_Q}\s*+:"
+"""The beginning of a value that may be a call, as the source of a regular expression."""
+_MEANT = re.compile(
+    rf"[\[{{]\s*+(?>(?:\{{\s*+)?){_Q}(?:tool_calls{_Q}\s*+:\s*+\[\s*+\{{"
+    rf"|(?>(?:type{_Q}\s*+:\s*+{_Q}function{_Q}\s*+,\s*+{_Q})?)(?>(?:function{_Q}\s*+:\s*+\{{\s*+{_Q})?)name{_Q}\s*+:\s*+{_Q}[^\"'\n]{{1,256}}+"
+    rf"(?:{_Q}\s*+,\s*+{_Q}(?:arguments|parameters|args){_Q}|(?>(?:{_Q}\s*+(?>(?:,\s*+(?>(?:{_Q}\w*+)?))?))?)\Z))"
+)
+"""The beginning of a value that is meant as a call, however it ends; one that ends with the name counts as one."""
+_ARGUMENTS = ("arguments", "parameters", "args")
+
+
+def _calls_of(value: Any, *, tagged: bool) -> list[ParsedCall]:
+    """Return the calls in a JSON value; none if it is something else.
+
+    Args:
+        value: An object with `name` and `arguments` or `parameters`, perhaps inside `function`; a list of such; or a list as `tool_calls`.
+        tagged: Whether its surroundings say that it is a call: then arguments may be left out, and a tool's specification is a bad call.
+    """
+    if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
+        value = value["tool_calls"]
+    calls = [_call_of(one, tagged) for one in (value if isinstance(value, list) else [value])]
+    found = [call for call in calls if call is not None]
+    return found if len(found) == len(calls) else []
+
+
+def _form_of(value: Any) -> str:
+    """Return the name of the format that writes such a value."""
+    if isinstance(value, list):
+        return "xlam"
+    if "tool_calls" in value:
+        return "xlam-tool-calls"
+    return "llama-json" if "parameters" in value and "arguments" not in value else "json"
+
+
+def _call_of(value: Any, tagged: bool) -> ParsedCall | None:
+    if isinstance(value, dict) and isinstance(value.get("function"), dict):
+        value = value["function"]
+    if not isinstance(value, dict):
+        return None
+    name = value.get("name", value.get("function"))
+    if not isinstance(name, str) or not name or (not tagged and _specifies(value)):
+        return None
+    for key in _ARGUMENTS:
+        if key in value:
+            return ParsedCall(name, {} if value[key] is None else value[key])
+    return ParsedCall(name, {}) if tagged and len(value) == 1 else None
+
+
+def _specifies(value: dict[str, Any]) -> bool:
+    """Whether the object is a tool's specification, repeated."""
+    parameters = value.get("parameters")
+    return "description" in value or (
+        isinstance(parameters, dict) and parameters.get("type") in ("object", "dict") and "properties" in parameters
+    )
 
 
 def _tag(match: re.Match[str], shown: ShownParameters) -> Piece:
@@ -160,15 +215,15 @@ def _json(match: re.Match[str], _: ShownParameters) -> Piece:
     try:
         value, end = read_json(text, start)
     except BrokenError as err:
-        if MEANT.match(text, start):
+        if _MEANT.match(text, start):
             following = _OPENING.search(text, max(err.at, match.end()))
             end = following.start() if following else len(text)
             return Piece(start, end, (_unreadable_call(text[start:end]),), "json")
         return Piece(start, max(err.at, match.end()), (), "")
-    found = calls_of(value, tagged=False)
+    found = _calls_of(value, tagged=False)
     if not found:
         return Piece(start, end, (), "")
-    form = form_of(value)
+    form = _form_of(value)
     fenced = _FENCED_BEFORE.search(text[max(0, start - _FENCE_CHARS) : start])
     return Piece(start, end, tuple(found), "json-fenced" if form == "json" and fenced else form)
 
@@ -246,7 +301,7 @@ def _values(text: str, at: int) -> tuple[list[ParsedCall], int]:
     found: list[ParsedCall] = []
     while True:
         value, end = read_json(text, at)
-        calls = calls_of(value, tagged=True)
+        calls = _calls_of(value, tagged=True)
         if not calls:
             raise BrokenError(end)
         found += calls
@@ -285,7 +340,7 @@ _OPENINGS: tuple[tuple[str, Callable[[re.Match[str], ShownParameters], Piece]], 
     (r"```tool_(?:code|call)\b", _read_after_mark("gemma")),
     (r"(?:(?m:^)|(?<=\}))>>>[\w.-]++\n\s*+(?=\{)", _arrows),
     (rf"(?m:^)[ \t]*+{CALL_LIST.pattern.replace('?P<name>', '?:')}", _python),
-    (JSON_CALL, _json),
+    (_JSON_CALL, _json),
 )
 _OPENING = re.compile("|".join(f"(?P<o{number}>{pattern})" for number, (pattern, _) in enumerate(_OPENINGS)))
 

@@ -16,10 +16,13 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import has_traffic
 from talm_sim.runs.exports.conversation import Message, conversation, event_name
 from talm_sim.runs.exports.otlp import CLIENT, INTERNAL, SpanEvent, TraceSpan, encode_attributes, encode_span
-from talm_sim.runs.exports.span_names import COMMENT, EVALUATION, Key, Operation
 from talm_sim.runs.exports.span_values import (
+    COMMENT,
+    EVALUATION,
     FAILED,
     FINISH,
+    Key,
+    Operation,
     definition_of,
     error_type_of,
     estimated,

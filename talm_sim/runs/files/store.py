@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.errors import PrerequisiteError, RunExistsError, line_to_copy
-from talm_sim.runs import desk, questions, unanswered
+from talm_sim.runs import desk, questions
 from talm_sim.runs.files import sealing, stored_documents
 from talm_sim.runs.files.database import (
     DATABASE,
@@ -256,11 +256,11 @@ class RunStore:
         def late(conn: sqlite3.Connection) -> list[questions.Key]:
             open_ = f"SELECT 1 FROM questions WHERE current = {questions.ASKED} AND {questions.THIS_QUESTION}"
             still = [key for key in withdrawn if conn.execute(open_, key).fetchone()]
-            return [*still, *(() if seconds is None else unanswered.overdue(conn, seconds))]
+            return [*still, *(() if seconds is None else questions.overdue(conn, seconds))]
 
         def change(conn: sqlite3.Connection) -> None:
             nonlocal closed
-            closed = unanswered.close_unanswered(conn, late(conn))
+            closed = questions.close_unanswered(conn, late(conn))
 
         if late(self.reader):
             await self._writer.commit(change)

@@ -53,7 +53,7 @@ class Agreement:
         """Count the labels of one of them over these episodes."""
         return Counter(label for labels in self.labels.values() if (label := labels[place]) is not None)
 
-    def chance_corrected(self, seed: int = 0) -> Measure:
+    def chance_corrected(self) -> Measure:
         """Return Cohen's kappa of two, or Krippendorff's alpha of more, with its 95 % interval by bases."""
         clusters: dict[str, list[list[str]]] = {}
         for episode, labels in self.labels.items():
@@ -63,7 +63,7 @@ class Agreement:
         two = len(self.between) == 2
         drawn: Drawn = kappa_of_drawn([[(one[0], one[1]) for one in of] for of in items]) if two else alpha_of_drawn(items)
         value = drawn([1] * len(items)) if items else None
-        low, high = (bootstrap(len(items), drawn, seed) if value is not None else None) or (None, None)
+        low, high = (bootstrap(len(items), drawn) if value is not None else None) or (None, None)
         name, head, who = ("kappa", "kappa", "Cohen") if two else ("alpha", "alpha", "Krippendorff")
         return Measure(name=name, head=head, kind="score", value=value, low=low, high=high, n=self.n, note=f"agreement beyond chance ({who})")
 

@@ -1,35 +1,62 @@
-"""Make the transcript of an episode: its events are read here, and nowhere else for a reader."""
+"""Make the transcript of an episode: its events are read here, and nowhere else for a reader; every transcript says it in the same words."""
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from talm_sim.config import Scope
 from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.files.manifest import RunManifest
 from talm_sim.runs.transcripts.data import Asked, Broken, Call, Fault, Transcript, TurnPart
-from talm_sim.runs.transcripts.words import (
-    describe_asking,
-    describe_fault,
-    describe_log,
-    describe_turns,
-    explain_left,
-    reply_of,
-    responder_words,
-)
 from talm_sim.scenarios.dialogue import heard_before, request_text
 from talm_sim.tasks import AgentOptions, RunView
 from talm_sim.tasks.person_faults import read_person
-from talm_sim.types import FINISH, Episode, Event, HumanEvent, Line, ModelTurn, Origin, PerturbationLog, Scenario, Section, ToolEvent, Verdict
+from talm_sim.types import (
+    FINISH,
+    Approval,
+    Episode,
+    Event,
+    Form,
+    HumanEvent,
+    Line,
+    ModelTurn,
+    Origin,
+    PerturbationLog,
+    Scenario,
+    Section,
+    ToolCall,
+    ToolEvent,
+    Usage,
+    Verdict,
+)
 from talm_sim.types.steps import steps_of
 
 __all__ = ["event_part", "fold_turns", "likeness", "make_transcript", "read_transcript"]
 
 _PLACES = {"number", "steps", "elapsed_ms"}
 """What differs between turns and events that a reader cannot tell apart."""
+_RECORDED = re.compile(r"recorded \((.*)\)")
+_RESPONDERS: Final = {
+    "": "a person",
+    "answer": "a person (talm-sim answer)",
+    "queue": "a person (answered from Python)",
+    "recorded": "a recorded answer",
+    "refusing": "the simulated person, who allows nothing",
+    "simulated": "the simulated person",
+    "terminal": "a person (at the terminal)",
+}
+"""Who answers, by the name an event keeps."""
+_DECLINED: Final = {
+    "idk": "does not know",
+    "skip": "will not answer",
+    "timeout": "no answer in time (answer_timeout)",
+    "limit": "not asked (a limit of questions was reached)",
+}
+"""Why there is no answer, behind who answers; of the last two that is nobody."""
 
 
 class ShownRun(RunView, Protocol):
@@ -124,7 +151,7 @@ def make_transcript(
         model=episode.model,
         human=episode.human,
         termination=episode.termination.value,
-        turns_seen=describe_turns(episode),
+        turns_seen=_describe_turns(episode),
         elapsed_s=episode.elapsed_s,
         notes=tuple(notes),
         query=query,
@@ -137,7 +164,7 @@ def make_transcript(
         traceback=episode.traceback,
         answer=None if no_answer else episode.answer,
         answer_steps=steps.take("answer", "end"),
-        faults=tuple(describe_log(episode, log) for log in episode.perturbations),
+        faults=tuple(_describe_log(episode, log) for log in episode.perturbations),
         verdicts=tuple(verdicts) if verdicts or not scored else None,
         comments=tuple(comments),
     )
@@ -173,7 +200,7 @@ def _turn(episode: Episode, index: int, turn: ModelTurn, user: tuple[str, ...], 
     events = [_placed(event, place, called, steps) for event in episode.events if event.turn == index]
     done = {event.call_id for event in episode.events if event.turn == index}
     left = [
-        Call(name=call.name, arguments=call.arguments, executed=False, why_not=explain_left(episode, index, call), steps=called[call.id])
+        Call(name=call.name, arguments=call.arguments, executed=False, why_not=_explain_left(episode, index, call), steps=called[call.id])
         for call in turn.tool_calls
         if call.id not in done and not (call.name == FINISH and turn.final_answer is not None)
     ]
@@ -211,10 +238,10 @@ def event_part(event: Event, steps: tuple[int, ...] = ()) -> Call | Asked:
     if isinstance(event, HumanEvent):
         return Asked(
             kind=event.kind,
-            how=describe_asking(event),
+            how=_describe_asking(event),
             question=event.question,
-            who=", ".join(filter(None, (event.name, responder_words(event.responder)))),
-            reply=reply_of(event),
+            who=", ".join(filter(None, (event.name, _responder_words(event.responder)))),
+            reply=_reply_of(event),
             declined=bool(event.declined),
             appropriate=event.appropriate,
             steps=steps,
@@ -260,7 +287,7 @@ def _fault(log: PerturbationLog, in_place: str = "") -> Fault:
     outcome = (
         "withheld" if log.withheld else "not_applicable" if log.not_applicable else "seen" if log.seen else "unseen" if log.fired else "missed"
     )
-    said = describe_fault(log)
+    said = _describe_fault(log)
     if in_place:
         said = f"injected{f' in place of {in_place}' if log.replaced is None else ''}{'' if log.seen else ', not seen by the agent'}"
     return Fault.model_validate({"name": log.name, "outcome": outcome, "said": said, "replaced": log.replaced})
@@ -287,3 +314,74 @@ def _person_sections(stored: RunView, episode: Episode, scenario: Scenario) -> I
     )
     if lines:
         yield Section(title="Faults of the person", lines=lines)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _describe_turns(episode: Episode) -> str:
+    """Return the number of turns and tokens, if a model was seen: a plain function may have none."""
+    number, usage = len(episode.model_turns), episode.usage
+    if episode.model.startswith("agent/") and not episode.saw_model:
+        return f"{_count(number, 'turn')}, no model seen"
+    return f"{_count(number, 'model turn')}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{_describe_uncounted(usage)}"
+
+
+def _describe_uncounted(usage: Usage) -> str:
+    """Return a note if a server gave no counts: the sum then covers only the other generations."""
+    return f" (not counted by the server: {_count(usage.uncounted, 'generation')})" if usage.uncounted else ""
+
+
+def _describe_log(episode: Episode, log: PerturbationLog) -> str:
+    """Return what a perturbation did in an episode; of one of the model, in how many generations."""
+    noun = "eligible generation" if episode.watched_model(log) else "eligible call"
+    error = "" if log.injected is None else f"; the error was: {' '.join(log.injected.split())}"
+    left = f"; not applicable to {log.not_applicable}" if log.not_applicable else ""
+    return f"{log.name}: injected in {log.fired} of {_count(log.armed, noun)}, seen in {log.seen}{left}{error}"
+
+
+def _describe_fault(log: PerturbationLog) -> str:
+    """Return what a perturbation did to a call."""
+    if log.not_applicable:
+        return "not applicable without --writing" if log.withheld else "not applicable"
+    return "fired" if log.seen else "injected, not seen by the model" if log.fired else "eligible, not injected"
+
+
+def _describe_asking(event: HumanEvent) -> str:
+    """Return the words before what was put to a person, as what it is."""
+    if isinstance(event.request, Form):
+        return f"a form{f' from {event.request.source}' if event.request.source else ''}"
+    if event.request is not None:
+        return "a call waits for a person" if event.by == "policy" else "the agent asks for approval"
+    return {"words": "asks the human in words", "interrupt": "its graph interrupts"}.get(event.by, "asks the human")
+
+
+def _reply_of(event: HumanEvent) -> str:
+    """Return the answer or the decision; where there is none, why."""
+    if event.declined:
+        return _DECLINED[event.declined]
+    return event.answer if event.decision is None else event.decision.text
+
+
+def _responder_words(name: str) -> str:
+    """Describe who answered, for a reader.
+
+    >>> _responder_words("recorded (terminal)"), _responder_words("answer"), _responder_words("parrot")
+    ('a person (at the terminal), recorded', 'a person (talm-sim answer)', 'parrot')
+    """
+    inner = _RECORDED.fullmatch(name)
+    if name.startswith("model:"):
+        return f"a person, played by {name.removeprefix('model:')}"
+    return f"{_responder_words(inner[1])}, recorded" if inner else _RESPONDERS.get(name, name)
+
+
+def _explain_left(episode: Episode, index: int, call: ToolCall) -> str:
+    """Explain why a call of a turn was not executed, as far as the episode shows."""
+    for event in episode.human_events:
+        asked, decided = event.request, event.decision
+        same = event.turn == index and isinstance(asked, Approval) and (asked.name, asked.arguments) == (call.name, call.arguments)
+        if same and decided is not None and decided.action in ("reject", "respond"):
+            return f"not executed: {'rejected' if decided.action == 'reject' else 'answered in its place'}"
+    ended = index == len(episode.model_turns) - 1
+    return "not executed: the episode ended here" if ended else "a tool of the agent's own, not called through talm-sim"

@@ -1,8 +1,9 @@
-"""The wording for a writing model, and its replacement by the user's."""
+"""The wording for a writing model, its replacement by the user's, and how it is asked: once more where its text was cut off."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,12 +11,16 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from talm_sim.common.digests import digest
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
-from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.errors import ContextOverflowError, PrerequisiteError, did_you_mean
+from talm_sim.models.base import GenerationSettings, Model
+from talm_sim.scenarios.making.options import MakingOptions
 
-__all__ = ["WriterPrompts", "load_writer_prompts"]
+__all__ = ["ASKED_AGAIN", "WriterPrompts", "WrittenText", "ask", "load_writer_prompts"]
 
 _EXAMPLE = re.compile(r"(?P<step>\w+)_example_\d+")
 _MARK = re.compile(r"\{(\w+)\}")
+ASKED_AGAIN = 2
+"""Requests a text may take, the second one with so many times the tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +65,39 @@ def load_writer_prompts(package: str, file: Path | None = None) -> WriterPrompts
             raise PrerequisiteError(f"{file}: unknown table '{step}'.{did_you_mean(step, texts)}")
         texts[step] |= texts_of(own, step, tuple(texts[step]), str(file))
     return WriterPrompts(texts)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenText:
+    """A text, or why there is none.
+
+    Attributes:
+        text: What was written.
+        problem: Why it cannot be used, whatever the checks say: it was cut off, the rules know nothing.
+    """
+
+    text: str
+    problem: str = ""
+
+
+async def ask(model: Model, messages: Sequence[BaseMessage], options: MakingOptions, seed: int, choices: tuple[str, ...] = ()) -> WrittenText:
+    """Ask a model for one text.
+
+    Args:
+        model: The model.
+        messages: The conversation.
+        options: How it is sampled.
+        seed: Seed of the sampling.
+        choices: Texts one of which it has to write; any text where there are none.
+    """
+    text = ""
+    for tokens in (options.max_new_tokens, ASKED_AGAIN * options.max_new_tokens):
+        settings = GenerationSettings(options.temperature, tokens, seed, choices, {"top_p": options.top_p})
+        try:
+            turn = await model.generate(messages, (), settings)
+        except ContextOverflowError:
+            return WrittenText("", "the prompt does not fit the model's context")
+        text = turn.text
+        if turn.stop != "length":
+            return WrittenText(text)
+    return WrittenText(text, f"it was cut off after {ASKED_AGAIN * options.max_new_tokens} tokens")

@@ -10,8 +10,7 @@ from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.errors import ContextOverflowError
 from talm_sim.judges.base import Judge
-from talm_sim.judges.labels import opening_label
-from talm_sim.judges.prompts import show
+from talm_sim.judges.prompts import opening_label, show
 from talm_sim.models.base import GenerationSettings
 from talm_sim.scenarios.dialogue import as_text, dialogue
 from talm_sim.tasks.awareness.decision import read_decision

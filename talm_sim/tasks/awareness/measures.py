@@ -19,11 +19,10 @@ from talm_sim.models.parsing import split_reasoning
 from talm_sim.models.yes_no import yes_no_chances, yes_probability
 from talm_sim.tasks.awareness import chances
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED
-from talm_sim.tasks.awareness.examples import manipulation_shown
 from talm_sim.tasks.awareness.feedback import CONDITIONS
 from talm_sim.tasks.awareness.intervals import f1, f1_interval
 from talm_sim.tasks.awareness.making.loaded import tool_names
-from talm_sim.tasks.awareness.protocols import IMPLICIT, Protocol, decision_of, explicit_turns
+from talm_sim.tasks.awareness.protocols import IMPLICIT, Protocol, decision_of, explicit_turns, manipulation_shown
 from talm_sim.tasks.base import RunView
 from talm_sim.tasks.figures import Figure, mean_of, ratio_of, within
 from talm_sim.types import UNPARSED, Episode, Matrix, Measure, ModelTurn, Row, Scenario, Summary, Verdict, YesNo

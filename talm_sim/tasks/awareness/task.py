@@ -179,7 +179,7 @@ class AwarenessTask(SingleStepTask[AwarenessOptions]):
         if not found:
             raise PrerequisiteError(f"--limit {job.config.limit}: no scenario of split {job.config.split} is within it; choose another.")
         if job.options.protocol == "few-shot":
-            from talm_sim.tasks.awareness.examples import add_examples
+            from talm_sim.tasks.awareness.protocols import add_examples
 
             return add_examples(found, pool, _way_of(job), job.config.seed)
         return found

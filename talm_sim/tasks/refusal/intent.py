@@ -24,9 +24,8 @@ from functools import lru_cache
 
 from talm_sim.judges.base import Judge
 from talm_sim.scenarios.tool_texts import spec_of
-from talm_sim.tasks.refusal.attempts.answer import Attempt
+from talm_sim.tasks.refusal.attempts.answer import Attempt, ShownTools
 from talm_sim.tasks.refusal.attempts.find import find_attempt, find_in
-from talm_sim.tasks.refusal.attempts.shown import ShownTools
 from talm_sim.tasks.refusal.call_checks.judge import calls_of
 from talm_sim.types import Calls, Episode, Measured, ModelTurn, Scenario, Verdict
 

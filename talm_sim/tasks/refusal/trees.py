@@ -1,4 +1,4 @@
-"""BFCL's overall scores from the pass rates of its subsets: a tree for each version of the leaderboard, and the study's own sums.
+"""BFCL's overall scores from the pass rates of its subsets: a tree for each version of the leaderboard.
 
 What the leaderboards compute (v3 and v4: generate_leaderboard_csv of bfcl-eval 2025.6.16 and 2026.3.23; v2: that of August 2024):
 
@@ -31,7 +31,7 @@ from talm_sim.tasks.refusal.bfcl import SUBSETS
 from talm_sim.tasks.refusal.bfcl.subsets import Version, rows_of
 from talm_sim.types import FrozenModel, Measure, Rate, Row, Scenario
 
-__all__ = ["STUDY", "TREES", "Node", "Reach", "Shape", "TreeVersion", "evaluate", "reach_of", "score_tree", "tree_lines"]
+__all__ = ["TREES", "Node", "Reach", "Shape", "TreeVersion", "reach_of", "score_tree", "tree_lines"]
 
 TreeVersion = Literal["v2", "v3", "v4"]
 Rule = Literal["subset", "mean", "rows", "weights"]
@@ -95,7 +95,7 @@ class Node(FrozenModel):
         return "not run" if all(part.state == "not run" for part in self.parts) else "incomplete"
 
 
-def evaluate(shape: Shape, rates: Mapping[str, Rate], weight: int | None = None, *, reach: Mapping[str, Reach] = _UNKNOWN) -> Node:
+def _evaluate(shape: Shape, rates: Mapping[str, Rate], weight: int | None = None, *, reach: Mapping[str, Reach] = _UNKNOWN) -> Node:
     """Compute a score and all below it.
 
     Args:
@@ -107,7 +107,7 @@ def evaluate(shape: Shape, rates: Mapping[str, Rate], weight: int | None = None,
     if shape.rule == "subset":
         return _leaf(shape.name, rates.get(shape.name), weight, reach.get(shape.name))
     weights: tuple[int | None, ...] = shape.weights or (None,) * len(shape.parts)
-    parts = tuple(evaluate(part, rates, share, reach=reach) for part, share in zip(shape.parts, weights, strict=True))
+    parts = tuple(_evaluate(part, rates, share, reach=reach) for part, share in zip(shape.parts, weights, strict=True))
     missing = tuple(dict.fromkeys(name for part in parts for name in part.missing))
     partial = tuple(dict.fromkeys(name for part in parts for name in part.partial))
     reached = [part.reach for part in parts if part.reach is not None]
@@ -128,8 +128,8 @@ def evaluate(shape: Shape, rates: Mapping[str, Rate], weight: int | None = None,
 
 
 def score_tree(version: TreeVersion, rates: Mapping[str, Rate], reach: Mapping[str, Reach] = _UNKNOWN) -> Node:
-    """Compute the overall score of a version of the leaderboard, and all below it; arguments are those of `evaluate`."""
-    return evaluate(TREES[version], rates, reach=reach)
+    """Compute the overall score of a version of the leaderboard, and all below it; arguments are those of `_evaluate`."""
+    return _evaluate(TREES[version], rates, reach=reach)
 
 
 def _leaf(name: str, rate: Rate | None, weight: int | None, reach: Reach | None) -> Node:
@@ -204,15 +204,6 @@ TREES: Mapping[TreeVersion, Shape] = {
     ),
 }
 """The leaderboards' overall scores."""
-STUDY: tuple[Shape, ...] = (
-    _rows_of("ast", "simple_python", "simple_java", "simple_javascript", "multiple", "parallel", "parallel_multiple", *_LIVE_AST),
-    _rows_of("live_ast", *_LIVE_AST),
-    _rows_of("live_hallucination", "live_irrelevance", "live_relevance"),
-)
-"""The study's sums. `live_hallucination` is its set of 900, each row by its own subset's rule: no call is right in live_irrelevance, any call
-is in live_relevance. (Its percentages are of whole rows, such as 625 of 900, so rows count the same; which rule it has for the few relevance
-rows it does not say.) `live_ast` are the 1,351 rows without live_relevance. `ast` counts the 2,501 rows with ground truths the same: how the
-study sums its one figure for AST it does not say either."""
 
 
 def tree_lines(version: TreeVersion, rates: Mapping[str, Rate], reach: Mapping[str, Reach]) -> Iterator[Measure]:

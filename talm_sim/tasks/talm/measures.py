@@ -16,8 +16,8 @@ from talm_sim.tasks.person_faults import PERSON_MEASURES, person_measures, perso
 from talm_sim.tasks.talm.asking import AskScores, total_ask_scores
 from talm_sim.tasks.talm.blockers import BlockerScores, ask_f1_interval
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, UNKNOWN
-from talm_sim.tasks.talm.passing import PUBLISHED_UNEXPECTED
 from talm_sim.tasks.talm.reactions import MEASURES, behaviour_measures
+from talm_sim.tasks.talm.rows import PUBLISHED_UNEXPECTED
 from talm_sim.types import Measure, Rate, Row, Summary
 from talm_sim.types.figures import decimal, interval
 from talm_sim.types.measures import Better

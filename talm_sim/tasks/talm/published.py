@@ -18,8 +18,8 @@ from typing import Any, Literal
 from talm_sim.common.plain_files import LARGEST_DOCUMENT, read_text
 from talm_sim.common.tool_files import HUMAN_TOOL, FunctionKey, function_key, function_names, spec_of_function, tool_of_file
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.talm.passing import TIE
 from talm_sim.tasks.talm.recovered import SOURCE, PerfectQueries, PublishedQuery, Recovered
+from talm_sim.tasks.talm.rows import TIE
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,

@@ -1,16 +1,33 @@
-"""What an agent does when a tool fails, or when something is missing: read only from the events and the final answer, for any agent."""
+"""What an agent does when a tool fails, or when something is missing: read only from the events and the final answer, for any agent.
+
+A call that gives the missing argument its right value before anybody or anything had said it was guessed, or copied from a description; an
+episode may even pass with it.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from talm_sim.common.json_values import same_value
 from talm_sim.judges.admission import admits_failure, admits_lack, reports_nothing_found
 from talm_sim.judges.stats import share
-from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call, lacks_an_argument
-from talm_sim.types import AwarenessValue, Episode, Measure, Row, Scenario, Termination
+from talm_sim.scenarios.leaks import mentions
+from talm_sim.scenarios.question_words import GENERIC, content_stems, name_stems
+from talm_sim.types import AwarenessValue, Episode, HumanEvent, Measure, Missing, MissingKind, Row, Scenario, Termination, ToolEvent
 from talm_sim.types.measures import Better
 
-__all__ = ["AFTER_FAULT", "MEASURES", "behaviour_after_fault", "behaviour_measures", "behaviour_when_missing", "declined_first"]
+__all__ = [
+    "AFTER_FAULT",
+    "MEASURES",
+    "behaviour_after_fault",
+    "behaviour_measures",
+    "behaviour_when_missing",
+    "declined_first",
+    "find_uninformed_call",
+    "lacks_an_argument",
+]
 
 _MISSING = {
     "asked": ("Asked", "asked, by tool or in words"),
@@ -99,3 +116,101 @@ def behaviour_measures(scored: Sequence[Row]) -> Iterator[Measure]:
         for name, (head, about) in rates.items():
             rate = share(scored, name)
             yield Measure.of(rate if rate.n else None, name, head, under=title, note=about, better=_BETTER.get(name, "neither"))
+
+
+def lacks_an_argument(scenario: Scenario | None) -> bool:
+    """Return whether a scenario says which argument is missing, and its value."""
+    return scenario is not None and any(map(_is_known_argument, scenario.missing))
+
+
+def _is_known_argument(missing: Missing) -> bool:
+    return missing.kind is MissingKind.ARGUMENT and missing.value is not None
+
+
+def find_uninformed_call(episode: Episode, scenario: Scenario) -> ToolEvent | None:
+    """Find the first call with a missing argument's value that was made before the value was known.
+
+    A value is known once it was in a message of the scenario that the agent had been told, in a person's answer or in a tool's result that
+    came before the turn of the call: what the user says only later is not known yet.
+    A result that also names another value that fits (`Missing.other`) does not tell which one is meant.
+    A person's answer also counts if it says in other words what was left out. Calls count whatever their result, including those of other
+    tools: a text in any argument, any other value in an argument of the missing one's name.
+
+    Args:
+        episode: What happened.
+        scenario: It lacks an argument.
+
+    Returns:
+        The call; None if there is none. Of several missing arguments, the earliest such call.
+    """
+    found = (_uninformed_call(episode, scenario, missing) for missing in scenario.missing if _is_known_argument(missing))
+    return min((call for call in found if call is not None), key=lambda event: event.turn, default=None)
+
+
+def _uninformed_call(episode: Episode, scenario: Scenario, missing: Missing) -> ToolEvent | None:
+    using = (event for event in episode.tool_events if _uses_value(event, missing))
+    first = min(using, key=lambda event: event.turn, default=None)
+    if first is None or any(_text_has_value(text, missing.value) for text in _texts_before(episode, scenario, first.turn)):
+        return None
+    # Calls of one turn were written before any of them was answered. A graph that interrupts itself has its answer before it goes on, and where
+    # its model is not seen the turn does not tell.
+    earlier = episode.events[: episode.events.index(first)]
+    answered = (event for event in earlier if isinstance(event, HumanEvent) and event.by == "interrupt")
+    before = (*(event for event in episode.events if event.turn < first.turn), *answered)
+    known = any(_reveals(event, missing) if isinstance(event, HumanEvent) else _tells(event, missing) for event in before)
+    return None if known else first
+
+
+def _texts_before(episode: Episode, scenario: Scenario, turn: int) -> Iterator[str]:
+    """Yield the texts of the scenario's messages that came before a model turn, and the arguments of earlier calls in them."""
+    user_turns = scenario.user_turns
+    last = episode.model_turns[turn].user_turn if turn < len(episode.model_turns) else len(user_turns) - 1
+    for message in (message for one in user_turns[: last + 1] for message in one.messages):
+        yield message["content"]
+        yield from (json.dumps(call.get("arguments", {}), ensure_ascii=False) for call in message.get("tool_calls", ()))
+
+
+def _uses_value(event: ToolEvent, missing: Missing) -> bool:
+    anywhere = isinstance(missing.value, str)
+    return any((anywhere or name == missing.name) and same_value(missing.value, value) for name, value in _parts("", event.arguments))
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a value and all values in it, each with its name there."""
+    yield name, value
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _parts(str(key), part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _parts(name, part)
+
+
+def _text_has_value(text: str, value: Any) -> bool:
+    """Return whether a text contains a value, or every text and number of a list."""
+    leaves = [part for _, part in _parts("", value) if isinstance(part, str | int | float)]
+    return bool(leaves) and all(mentions(text, leaf) for leaf in leaves)
+
+
+def _tells(event: ToolEvent, missing: Missing) -> bool:
+    return _shows(event, missing.value) and (missing.other is None or not _shows(event, missing.other))
+
+
+def _shows(event: ToolEvent, value: Any) -> bool:
+    if _text_has_value(event.result, value):
+        return True
+    try:
+        read = json.loads(event.result)  # a text may be written with escapes
+    except (ValueError, RecursionError):
+        return False
+    return _text_has_value(json.dumps(read, ensure_ascii=False), value)
+
+
+def _reveals(event: HumanEvent, missing: Missing) -> bool:
+    """Return whether a person's answer says the value, or shares a word with what was left out that is not only the argument's name."""
+    if event.declined:
+        return False
+    if isinstance(missing.value, bool) or _text_has_value(event.answer, missing.value):
+        return True
+    told = content_stems(f"{missing.value} {missing.removed_text} {missing.human_answer or ''}".casefold())
+    return bool((told - GENERIC - name_stems(missing.name)) & content_stems(event.answer.casefold()))

@@ -1,4 +1,4 @@
-"""What each episode of task `talm` counts as: its row, from which every number of a table is computed."""
+"""What each episode of task `talm` counts as: its row, from which every number of a table is computed, and whose verdict counts as passing."""
 
 from __future__ import annotations
 
@@ -13,14 +13,75 @@ from talm_sim.tasks.standing_in import count_stand_ins
 from talm_sim.tasks.talm.asking import MARKS, AskScores, ask_scores, asked_in_words
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, blocker_scores
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
-from talm_sim.tasks.talm.passing import PUBLISHED_UNEXPECTED, PassVerdicts, VerdictTable
 from talm_sim.tasks.talm.reactions import AFTER_FAULT, behaviour_after_fault, behaviour_when_missing, declined_first
-from talm_sim.types import AwarenessValue, Episode, Row
+from talm_sim.types import AwarenessValue, Episode, Row, Verdict
 
-__all__ = ["PerfectPairs", "rows"]
-
+__all__ = ["PUBLISHED_UNEXPECTED", "TIE", "PerfectPairs", "rows"]
 
 T = TypeVar("T")
+_RAW_JUDGES = ("llm", "reference", "published")
+"""Judges of an answer by itself, the first that decided anything in a group counts. `published`: the grade that came with imported outputs."""
+PUBLISHED_UNEXPECTED = "published_unexpected"
+"""Value of an imported answer without tools: what the authors' scorer counts as an unexpected success."""
+TIE = "win_rate 1"
+"""Explanation of a published comparison that neither answer won."""
+_PREFERENCES = ("preference", "published-preference")
+
+
+@dataclass(frozen=True, slots=True)
+class _PassVerdicts:
+    """Verdicts on passing, for the episodes of one group."""
+
+    judge: str | None
+    values: Mapping[str, bool]
+    """Episode id to whether it passed; episodes left open by the judge are not in it."""
+    reason: str = ""
+    """Why there is no judge, if there is none."""
+    raw_judge: str | None = None
+    """The judge of the answers by themselves, if a comparison decides."""
+    raw: Mapping[str, bool] | None = None
+
+
+class _VerdictTable:
+    """Verdicts by judge and episode."""
+
+    def __init__(self, verdicts: Iterable[Verdict]) -> None:
+        self._values: dict[str, dict[str, Verdict]] = {}
+        for verdict in verdicts:
+            self._values.setdefault(verdict.judge, {})[verdict.episode_id] = verdict
+
+    def tied(self, episode: str) -> bool | None:
+        """Whether an imported answer without tools was as good as the one with tools; None where it was not compared."""
+        verdict = self._values.get("published-preference", {}).get(episode)
+        return None if verdict is None else verdict.explanation == TIE
+
+    def passes(self, group: str, ids: Sequence[str]) -> _PassVerdicts:
+        """Choose the judge for the completed episodes `ids` of a group, and return what it said of them."""
+        raw_judge = self._first_judge(_RAW_JUDGES, ids)
+        judge = self._first_judge(_PREFERENCES, ids) if group == "no-tools" else None
+        judge = judge or raw_judge
+        if judge is None:
+            return _PassVerdicts(None, {}, reason=self._reason(ids))
+        values = self._decided_values(judge, ids)
+        if judge == raw_judge or raw_judge is None:
+            return _PassVerdicts(judge, values)
+        return _PassVerdicts(judge, values, raw_judge=raw_judge, raw=self._decided_values(raw_judge, ids))
+
+    def _decided_values(self, judge: str, ids: Iterable[str]) -> dict[str, bool]:
+        said = self._values.get(judge, {})
+        return {one: verdict.value for one in ids if (verdict := said.get(one)) is not None and verdict.value is not None}
+
+    def _first_judge(self, judges: Iterable[str], ids: Sequence[str]) -> str | None:
+        return next((judge for judge in judges if self._decided_values(judge, ids)), None)
+
+    def _reason(self, ids: Iterable[str]) -> str:
+        """Return the first explanation of a judge that decided nothing."""
+        wanted = set(ids)
+        for judge in sorted({*_RAW_JUDGES, *_PREFERENCES} & set(self._values)):
+            for one, verdict in self._values[judge].items():
+                if one in wanted:
+                    return f"{judge}: {verdict.explanation or 'no decision'}"
+        return "no judge has run" if wanted else "no completed episode"
 
 
 class PerfectPairs(Generic[T]):
@@ -147,7 +208,7 @@ def rows(run: RunView) -> list[Row]:
     seen = [see(episode) for episode in run.episodes()]
     verdicts = [*run.verdicts()]
     labelled = {one.episode_id for one in verdicts if {*one.labels.values()} - {"undecided"}}
-    table = VerdictTable(verdicts)
+    table = _VerdictTable(verdicts)
     seen = [one.without_plain_faults() if one.id in labelled else one for one in seen]
     partner = _partner(seen, table) if run.paired is None else _partner_elsewhere(run.paired)
     groups: dict[str, list[_Seen]] = {}
@@ -157,7 +218,7 @@ def rows(run: RunView) -> list[Row]:
     return [found[one.id] for one in seen]
 
 
-def _rows_of(name: str, group: Sequence[_Seen], table: VerdictTable, partner: _Partner) -> list[Row]:
+def _rows_of(name: str, group: Sequence[_Seen], table: _VerdictTable, partner: _Partner) -> list[Row]:
     scored = [one for one in group if not one.not_scored]
     passes = table.passes(name, [one.id for one in scored])
     asked = any(one.awareness is not None for one in scored)
@@ -177,7 +238,7 @@ def _rows_of(name: str, group: Sequence[_Seen], table: VerdictTable, partner: _P
 
 
 def _values(
-    one: _Seen, group: Group, passes: PassVerdicts, partner: _Partner, tied: bool | None, *, asked: bool, with_human: bool
+    one: _Seen, group: Group, passes: _PassVerdicts, partner: _Partner, tied: bool | None, *, asked: bool, with_human: bool
 ) -> dict[str, bool | float | None]:
     passed = passes.values.get(one.id)
     values: dict[str, bool | float | None] = {"pass_rate": passed}
@@ -224,7 +285,7 @@ def _people(episode: Episode, missing: Blockers | None) -> dict[str, float]:
     return found
 
 
-def _partner(seen: Iterable[_Seen], table: VerdictTable) -> _Partner:
+def _partner(seen: Iterable[_Seen], table: _VerdictTable) -> _Partner:
     perfect: PerfectPairs[str] = PerfectPairs()
     ids = []
     for one in seen:
@@ -242,4 +303,4 @@ def _partner(seen: Iterable[_Seen], table: VerdictTable) -> _Partner:
 
 def _partner_elsewhere(run: RunView) -> _Partner:
     seen = (_Seen.of(episode, imported=True) for episode in run.episodes("perfect"))
-    return _partner(seen, VerdictTable(run.verdicts()))
+    return _partner(seen, _VerdictTable(run.verdicts()))

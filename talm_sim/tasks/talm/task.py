@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -20,18 +20,47 @@ from talm_sim.tasks.judged_by_people import PersonQuestion, PublishedAgreement, 
 from talm_sim.tasks.opened import Recorded
 from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
 from talm_sim.tasks.person_faults import persona_note
-from talm_sim.tasks.talm import groups, measures, rows, sections
+from talm_sim.tasks.sections import missing_section, shorten
+from talm_sim.tasks.talm import groups, measures, rows
 from talm_sim.tasks.talm.blockers import ask_f1_figure
 from talm_sim.tasks.talm.groups import QUICK, draw_sample
-from talm_sim.tasks.talm.recovered import knowledge_notes
+from talm_sim.tasks.talm.reactions import find_uninformed_call
+from talm_sim.tasks.talm.recovered import NOTHING_REMOVED, knowledge_notes
 from talm_sim.tasks.talm.rows import PerfectPairs
-from talm_sim.types import AwarenessKind, Episode, Row, Scenario, Summary, ToolSpec
+from talm_sim.types import AwarenessKind, Episode, Line, Missing, Row, Scenario, Section, Summary, ToolSpec
 
 if TYPE_CHECKING:
     from talm_sim.scenarios.problems import Problem
     from talm_sim.tools_env.caller import ToolCaller
 
-__all__ = ["TalmTask"]
+__all__ = ["TalmTask", "page_sections"]
+
+
+def page_sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
+    """Return the parts this task adds to the page, below the query."""
+    if scenario.missing:
+        section = missing_section(*scenario.missing, more=_help_line)
+        call = find_uninformed_call(episode, scenario)
+        said = f"called without knowing: {call.name} in turn {call.turn + 1}, before anybody or anything had said the value" if call else ""
+        yield section.model_copy(update={"lines": (*section.lines, (Line(text=said, style="bad"),))}) if said else section
+    elif scenario.source.unchanged:
+        yield Section(title="Missing", lines=((Line(text=f"{NOTHING_REMOVED}: it has all of {scenario.source.base}"),),))
+    if episode.awareness:
+        yield Section(title="Awareness", lines=tuple(_awareness(episode)))
+
+
+def _help_line(missing: Missing) -> str:
+    return f"a person would say: {shorten(missing.human_answer)}" if missing.human_answer else "no person could help"
+
+
+def _awareness(episode: Episode) -> Iterator[tuple[Line, ...]]:
+    for answer in episode.awareness:
+        question = "enough information?" if answer.kind is AwarenessKind.INFORMATION else "enough tools?"
+        yield Line(text=f"{question} "), Line(text=answer.value.value, style="strong"), Line(text=f"  “{answer.raw}”", style="faint")
+        for number, text in enumerate(answer.unread, start=1):
+            yield (Line(text=f"  try {number} could not be read: “{text}”", style="faint"),)
+        if answer.question:
+            yield (Line(text=f"  asked: {answer.question}", style="faint"),)
 
 
 class TalmOptions(AgentTaskOptions, PairedOptions):
@@ -70,7 +99,7 @@ class TalmTask(AgentTask[TalmOptions]):
     without_tools: ClassVar = frozenset(name for name, group in groups.GROUPS.items() if not group.has_tools)
     rows = staticmethod(rows.rows)
     summarize = staticmethod(measures.summarize)
-    sections = staticmethod(sections.sections)
+    sections = staticmethod(page_sections)
 
     def figure(self, group: str, measure: str) -> Figure | None:
         """Return how Ask-F1, the shares beside it and the plain average of the halves of `unavailable` are computed; all else is a mean."""

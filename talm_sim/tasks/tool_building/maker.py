@@ -1,8 +1,10 @@
-"""Makes tools from documents: each draft is tried in the sandbox, and written where it is kept."""
+"""Makes tools from documents: a model's draft is compared with itself, then tried in the sandbox, and written where it is kept."""
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -16,17 +18,18 @@ from talm_sim.config import GEN, OPE, ModelName, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.metering import max_tokens_of
-from talm_sim.scenarios.making.asking import ASKED_AGAIN, ask
 from talm_sim.scenarios.making.options import RULES, MakingOptions
 from talm_sim.scenarios.making.outcome import Outcome
-from talm_sim.scenarios.making.prompts import load_writer_prompts
+from talm_sim.scenarios.making.prompts import ASKED_AGAIN, ask, load_writer_prompts
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
-from talm_sim.tasks.tool_building.draft import Draft, DraftError, read_draft
 
 __all__ = ["BuildOptions", "ToolMaker"]
 
 _TOOLS, _CODE, _TESTS = "tools", "api.py", "api_test.py"
+_BLOCK = re.compile(r"^```[ \t]*(\w*)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)
+_TEST = "test_"
 
 
 class BuildOptions(MakingOptions):
@@ -112,12 +115,12 @@ class ToolMaker(Maker[BuildOptions, Document, Outcome]):
             written = await ask(self._model, self._prompts.messages("draft", document=source.text), self.options, seed)
             try:
                 if written.problem:
-                    raise DraftError(written.problem)
-                draft = read_draft(written.text)
+                    raise _DraftError(written.problem)
+                draft = _read_draft(written.text)
                 slowest = await _try(draft, network=self.options.network == "on")
                 outcome.rows.append(self._keep(draft, source) | {"slowest_s": round(slowest, 2)})
                 break
-            except DraftError as err:
+            except _DraftError as err:
                 outcome.rejected.append({"document": source.id, "attempt": attempt + 1, "reason": str(err), "text": written.text})
         return outcome
 
@@ -166,10 +169,10 @@ class ToolMaker(Maker[BuildOptions, Document, Outcome]):
         if self._model is not None:
             await self._model.aclose()
 
-    def _keep(self, draft: Draft, source: Document) -> dict[str, Any]:
+    def _keep(self, draft: _Draft, source: Document) -> dict[str, Any]:
         folder = self.options.out / _TOOLS / (draft.category or "built") / draft.name
         if folder.exists() and not _is_of(folder, source):
-            raise DraftError(f"metadata: another document's tool is also named {draft.name}")
+            raise _DraftError(f"metadata: another document's tool is also named {draft.name}")
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in ((_CODE, draft.code), (_TESTS, draft.tests), ("document.txt", source.text)):
             (folder / name).write_text(text, encoding="utf-8")
@@ -182,7 +185,7 @@ def _is_of(folder: Path, source: Document) -> bool:
     return file.is_file() and read_text(file, LARGEST_SETTINGS) == source.text
 
 
-async def _try(draft: Draft, *, network: bool) -> float:
+async def _try(draft: _Draft, *, network: bool) -> float:
     """Run a draft's tests in the sandbox, and have its folder read as any tool folder is; return the seconds of the slowest test.
 
     Raises:
@@ -200,9 +203,9 @@ async def _try(draft: Draft, *, network: bool) -> float:
         try:
             read = ToolFolder("built", Path(place))
         except PrerequisiteError as err:
-            raise DraftError(f"metadata: {err}") from None
+            raise _DraftError(f"metadata: {err}") from None
         for refused in (*(f"{one.tool}: {one.reason}" for one in read.not_taken), *(f"{name}: {why}" for name, why in read.described.items())):
-            raise DraftError(f"metadata: {refused}")
+            raise _DraftError(f"metadata: {refused}")
         # In one file: the sandbox calls the code `api`, and the tests find it there under that name.
         (folder / _TESTS).write_text(f"{draft.code}\n\n{draft.tests}", encoding="utf-8")
         for name in draft.test_names:
@@ -210,7 +213,7 @@ async def _try(draft: Draft, *, network: bool) -> float:
             answer = await sandbox.call_in_sandbox(folder / _TESTS, name, {}, seconds=sandbox.SECONDS, network=network)
             slowest = max(slowest, time.monotonic() - begun)
             if answer.status != 200:
-                raise DraftError(f"{name}: {_error_in(answer.body)}")
+                raise _DraftError(f"{name}: {_error_in(answer.body)}")
     return slowest
 
 
@@ -221,3 +224,113 @@ def _error_in(body: bytes) -> str:
         found = None
     said = found.get("detail") or found.get("error") if isinstance(found, dict) else None
     return " ".join(str(said or body.decode(errors="replace")).split())[:300]
+
+
+class _DraftError(ValueError):
+    """Why a draft is not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A tool as a model drafted it.
+
+    Attributes:
+        name: The tool's name.
+        category: The category it gives itself; empty if none.
+        metadata: Its functions described, in the form of Fail-TaLMs.
+        code: The module with the functions.
+        tests: The module with the tests.
+        functions: Names of the functions described.
+        test_names: Names of the tests.
+    """
+
+    name: str
+    category: str
+    metadata: dict[str, Any]
+    code: str
+    tests: str
+    functions: tuple[str, ...]
+    test_names: tuple[str, ...]
+
+
+def _read_draft(text: str) -> _Draft:
+    """Read a draft from a model's answer; nothing of it is run.
+
+    Raises:
+        DraftError: A part is missing or cannot be read, a function has no test, or the metadata do not match the code.
+    """
+    blocks = _BLOCK.findall(text if text.endswith("\n") else text + "\n")
+    python = [body for _, body in blocks if _is_python(body)]
+    tests = next((body for body in python if _test_names(body)), None)
+    code = next((body for body in python if body is not tests and not _test_names(body)), None)
+    if code is None or tests is None:
+        raise _DraftError(f"its answer has no block of {'Python code' if code is None else 'tests'} that can be read")
+    metadata = next((found for language, body in blocks if (found := _object_in(body)) is not None), None)
+    if metadata is None:
+        raise _DraftError("its answer has no block of metadata: a JSON object with an 'api_list'")
+    name = metadata.get("tool_name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise _DraftError(f"metadata: tool_name: {str(name)[:80]!r} is not a name of letters, digits and underscores")
+    functions = _check_metadata(metadata["api_list"], code)
+    used = {node.id for node in ast.walk(ast.parse(tests)) if isinstance(node, ast.Name)}
+    used |= {node.attr for node in ast.walk(ast.parse(tests)) if isinstance(node, ast.Attribute)}
+    for function in functions:
+        if function not in used:
+            raise _DraftError(f"tests: none calls {function}")
+    category = metadata.get("category_name")
+    return _Draft(
+        name, category if isinstance(category, str) and _NAME.fullmatch(category) else "", metadata, code, tests, functions, _test_names(tests)
+    )
+
+
+def _is_python(text: str) -> bool:
+    try:
+        return any(isinstance(node, ast.FunctionDef) for node in ast.parse(text).body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+def _test_names(text: str) -> tuple[str, ...]:
+    return tuple(node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name.startswith(_TEST))
+
+
+def _object_in(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("api_list"), list) and found["api_list"] else None
+
+
+def _check_metadata(described: list[Any], code: str) -> tuple[str, ...]:
+    """Compare what the metadata say of each function with its code; return the functions' names."""
+    defined = {node.name: node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)}
+    names: list[str] = []
+    for number, one in enumerate(described, 1):
+        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+            raise _DraftError(f"metadata: entry {number} of api_list has no name")
+        name = one["name"]
+        if name in names:
+            raise _DraftError(f"metadata: {name} is described twice")
+        if not str(one.get("description") or "").strip():
+            raise _DraftError(f"metadata: {name} has no description")
+        if name not in defined:
+            raise _DraftError(f"metadata: {name} is not in the code")
+        for kind, taken in zip(("required", "optional"), _parameters(defined[name]), strict=True):
+            said = {str(parameter.get("name")) for parameter in one.get(f"{kind}_parameters") or () if isinstance(parameter, dict)}
+            if said != taken:
+                differing = ", ".join(sorted(said ^ taken))
+                raise _DraftError(f"metadata: {name}: the {kind} parameters are not those of the code ({differing[:120]})")
+        names.append(name)
+    return tuple(names)
+
+
+def _parameters(function: ast.FunctionDef) -> tuple[set[str], set[str]]:
+    """Return the names of a function's required and optional parameters."""
+    given = function.args
+    if given.vararg or given.kwarg or given.posonlyargs:
+        raise _DraftError(f"code: {function.name} takes arguments that have no name of their own")
+    plain = [one.arg for one in given.args]
+    required = {*plain[: len(plain) - len(given.defaults)]}
+    required |= {one.arg for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None}
+    return required, {*plain, *(one.arg for one in given.kwonlyargs)} - required

@@ -15,10 +15,9 @@ from talm_sim.config import GEN, OPE, ModelName, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.metering import max_tokens_of
-from talm_sim.scenarios.making.asking import ASKED_AGAIN, ask
 from talm_sim.scenarios.making.options import MakingOptions
 from talm_sim.scenarios.making.outcome import DroppedSource, Outcome
-from talm_sim.scenarios.making.prompts import load_writer_prompts
+from talm_sim.scenarios.making.prompts import ASKED_AGAIN, ask, load_writer_prompts
 from talm_sim.scenarios.making.review import Reviewer
 from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.bounds import Bound

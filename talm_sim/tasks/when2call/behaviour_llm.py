@@ -1,4 +1,4 @@
-"""The `behaviour-llm` judge: a model decides which of the four behaviours an answer shows (When2Call, section 4)."""
+"""The `behaviour-llm` judge: a model decides which of the four behaviours an answer shows (When2Call, section 4); a person may, too."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from talm_sim.judges.behaviour import reason_unjudged
 from talm_sim.judges.prompts import show
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.parsing import read_object, split_reasoning
+from talm_sim.tasks.judged_by_people import Material, PersonQuestion
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Measured, Scenario, Verdict
 
-__all__ = ["BehaviourLlmJudge", "FirstCallJudge", "answer_for_judge", "first_call", "read_classification"]
+__all__ = ["BEHAVIOUR", "BehaviourLlmJudge", "FirstCallJudge", "answer_for_judge", "first_call", "read_classification"]
 
 _CLASSES = {
     "direct_answer": Behaviour.DIRECT,
@@ -146,3 +147,27 @@ def _read_behaviours(reply: str) -> Iterator[Behaviour]:
             key = re.sub(r"[\s-]+", "_", name.strip().casefold())
             if key in _CLASSES or key == "direct":
                 yield _CLASSES.get(key, Behaviour.DIRECT)
+
+
+def _answer(episode: Episode, scenario: Scenario) -> Material | None:
+    if reason_unjudged(episode, scenario):
+        return None
+    tools = "\n".join(scenario.shown_tools) or "(none)"
+    return [("Tools", tools), ("Request", scenario.query), ("Answer", answer_for_judge(episode).strip() or "(none)")]
+
+
+BEHAVIOUR = PersonQuestion(
+    name="behaviour",
+    asks="Which of the four is the answer?",
+    labels={
+        "d": Behaviour.DIRECT.value,
+        "t": Behaviour.TOOL_CALL.value,
+        "i": Behaviour.REQUEST_FOR_INFO.value,
+        "c": Behaviour.CANNOT_ANSWER.value,
+    },
+    about="the answer shows the right behaviour",
+    show=_answer,
+    value=lambda label, scenario: isinstance(scenario.target, Choice) and label == scenario.target.gold.value,
+    judges=("behaviour", "behaviour-llm", "behaviour-llm-first-call"),
+    not_asked="the model chose among given answers; people judge free ones: make a run with --mode judge",
+)

@@ -80,8 +80,8 @@ def macro_f1(matrix: Counts) -> float | None:
     return sum(scores.f1 for scores in class_scores(matrix).values()) / len(BEHAVIOURS)
 
 
-def macro_f1_interval(matrix: Counts, repeats: Iterable[Cells] = (), confidence: float = 0.95) -> tuple[float, float] | None:
-    """Return an interval for the macro F1 by the delta method over the matrix as one multinomial draw (Takahashi et al. 2022).
+def macro_f1_interval(matrix: Counts, repeats: Iterable[Cells] = ()) -> tuple[float, float] | None:
+    """Return a 95 % interval for the macro F1 by the delta method over the matrix as one multinomial draw (Takahashi et al. 2022).
 
     Epochs of a scenario are alike, so where there are several, a scenario's cells are one draw. If the method has no spread (nothing right,
     everything right, no rows) there is no interval: one of no width would look like proof.
@@ -89,7 +89,6 @@ def macro_f1_interval(matrix: Counts, repeats: Iterable[Cells] = (), confidence:
     Args:
         matrix: Counts.
         repeats: The cells in which each scenario's epochs are counted.
-        confidence: Coverage of the interval.
     """
     n = sum(map(sum, matrix))
     value = macro_f1(matrix)
@@ -108,7 +107,7 @@ def macro_f1_interval(matrix: Counts, repeats: Iterable[Cells] = (), confidence:
         variance = (second - first * first) / n
     if variance <= 1e-15:
         return None
-    half = NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(variance)
+    half = NormalDist().inv_cdf(0.975) * sqrt(variance)
     return max(0.0, value - half), min(1.0, value + half)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import cannot_score, in_process
+from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job, RunView
@@ -20,9 +21,11 @@ from talm_sim.tasks.beside import OTHER, Beside, compare_own
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.reasoning import NONE, ReasoningOptions, ask_for_thought, instruct_all, keyed, reasoning_label, reasoning_notes
 from talm_sim.tasks.registry import read_line
-from talm_sim.tasks.when2call import measures, sections
+from talm_sim.tasks.sections import missing_section, shorten
+from talm_sim.tasks.when2call import measures
 from talm_sim.tasks.when2call.published import TASK, URL, LineKind, kind_of, rough_length, scenario_of, with_rows
-from talm_sim.types import Choice, Scenario, Summary
+from talm_sim.tasks.when2call.scored import Scored
+from talm_sim.types import Choice, Episode, Line, Scenario, Section, Summary
 
 if TYPE_CHECKING:
     from talm_sim.agent.templates import Template
@@ -31,7 +34,39 @@ if TYPE_CHECKING:
     from talm_sim.tasks.opened import Recorded
     from talm_sim.types import ModelTurn
 
-__all__ = []
+__all__ = ["page_sections"]
+
+_SHOWN = 300
+"""Characters of an option's text that are shown."""
+
+
+def page_sections(episode: Episode, scenario: Scenario) -> Iterator[Section]:
+    """Return the parts this task adds to the page, below the query."""
+    if scenario.missing:
+        yield missing_section(*scenario.missing)
+    if isinstance(scenario.target, Choice):
+        names = ", ".join(shorten(tool_name(tool)) for tool in scenario.shown_tools)
+        shown = Line(text=names) if names else Line(text="(none)", style="faint")
+        yield Section(title="Tools shown", lines=((shown,),))
+        yield Section(title="Options", lines=tuple(_options(episode, scenario.target)))
+
+
+def _options(episode: Episode, target: Choice) -> Iterator[tuple[Line, ...]]:
+    """Write each option: whether it is right, whether it was chosen, its log-probability, also per byte; below it, its text."""
+    scored = Scored.of(episode)
+    scores = {score.behaviour: score for score in scored.option_scores}
+    for one in target.options:
+        chosen = one.behaviour is scored.chosen
+        parts = [Line(text=f"{one.behaviour.value:<17}", style="strong" if chosen else "plain")]
+        score = scores.get(one.behaviour)
+        if score is not None:
+            parts.append(Line(text=f"{score.logprob:>10.2f}  {score.per_byte:>8.4f} per byte  {score.tokens:>4} tokens"))
+        if one.behaviour is target.gold:
+            parts.append(Line(text="  right", style="good"))
+        if chosen:
+            parts.append(Line(text="  chosen", style="strong"))
+        yield tuple(parts)
+        yield (Line(text=f"  {shorten(one.text, _SHOWN)}", style="faint"),)
 
 
 def read_item(line: Any, where: str, task: str) -> Scenario:
@@ -98,7 +133,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
     rows = staticmethod(measures.rows)
     summarize = staticmethod(measures.summarize)
     figure = staticmethod(measures.figure)
-    sections = staticmethod(sections.sections)
+    sections = staticmethod(page_sections)
     read_line = staticmethod(read_item)
 
     def line_schema(self) -> dict[str, Any]:
@@ -175,7 +210,7 @@ class When2CallTask(AskingTask[When2CallOptions]):
 
     def person_questions(self, job: Job[When2CallOptions]) -> Sequence[PersonQuestion]:
         """Ask which of the four behaviours an answer shows."""
-        from talm_sim.tasks.when2call.people import BEHAVIOUR
+        from talm_sim.tasks.when2call.behaviour_llm import BEHAVIOUR
 
         return (BEHAVIOUR,)
 

@@ -4,7 +4,7 @@ It is written as `--perturb NAME[:key=value,...]`. One of your own is one file: 
 `ModelPerturbation`, under `register_perturbation`.
 """
 
-from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation, ReadAnswer, is_drawn
+from talm_sim.tools_env.perturbations.base import Call, Outcome, Perturbation, ReadAnswer, is_drawn, narrow_tools, real_name
 from talm_sim.tools_env.perturbations.model_side import ModelCall, ModelPerturbation, ModelRequestError
 from talm_sim.tools_env.perturbations.options import (
     ModelOptions,
@@ -15,7 +15,6 @@ from talm_sim.tools_env.perturbations.options import (
     option_help,
 )
 from talm_sim.tools_env.perturbations.registry import PERTURBATIONS, open_perturbations, parse_perturbation, register_perturbation
-from talm_sim.tools_env.perturbations.sight import narrow_tools, real_name
 
 __all__ = [
     "PERTURBATIONS",

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.retrieval import SERVES_LIMIT, TextIndex, find_embedder
-from talm_sim.tools_env.perturbations.base import Perturbation, share_of
+from talm_sim.tools_env.perturbations.base import Perturbation, has_names_only, share_of
 from talm_sim.tools_env.perturbations.options import ToolListOptions
-from talm_sim.tools_env.perturbations.sight import has_names_only
 from talm_sim.types import ToolSpec
 
 __all__ = ["Distractors", "Replacement"]

@@ -17,7 +17,7 @@ from pydantic import Field
 from talm_sim.common.credentials import Hider, checked_credential, credentials_in_environment
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.recordings import HttpResponse
-from talm_sim.schemas import NotChecked, Schema, limit_work
+from talm_sim.schemas import NotChecked, Schema
 from talm_sim.tools_env.person import current_person
 from talm_sim.tools_env.routes import answer, failure, oversized_response, posted
 from talm_sim.tools_env.sources import limits
@@ -37,9 +37,6 @@ START_S = 30.0
 CALL_S = 30.0
 _URL_REQUIRED = -32042
 """Code of the error of a call that needs the person to open a web page first (specification 2025-11-25)."""
-STEPS_OF_ONE = 600_000.0
-STEPS_OF_ALL = 6_000_000.0
-"""Steps of checking the schemas of all tools: about 35,000 parts."""
 
 
 class McpOptions(SourceOptions):
@@ -74,7 +71,6 @@ class McpSource:
         self._given = _read_options(request.options)
         self._hide = Hider.from_environment(credentials_in_environment(), tuple(self._given.values()))
         self._theirs: dict[str, str] = {}
-        self._steps = STEPS_OF_ALL
         self._first = self._make_server()
         self._free = [self._first]
         self._of_episode: dict[str, Server] = {}
@@ -90,7 +86,6 @@ class McpSource:
         for tool, reason in self._first.connection.tools:
             self._add_tool(tool, reason)
             await asyncio.sleep(0)  # the end of the command is heard between tools
-        self.not_taken += [NotTaken(what, "an agent is offered only tools.") for what in self._first.connection.has]
         if not self.specs:
             why = f": {self.not_taken[0].tool}: {self.not_taken[0].reason}" if self.not_taken else "."
             raise PrerequisiteError(f"the MCP server has no usable tool{why}")
@@ -192,13 +187,7 @@ class McpSource:
             raise PrerequisiteError("its name has no ASCII letter or digit.")
         if name in self.specs:
             raise PrerequisiteError(f"the name '{name}' is used twice.")
-        if self._steps <= 0:
-            raise PrerequisiteError("the schemas of the tools before it are so large that no more can be checked.")
-        with limit_work(STEPS_OF_ONE) as work:
-            try:
-                parameters = {"type": "object", "properties": {}, **simplify_schema(tool["inputSchema"])}
-            finally:
-                self._steps -= STEPS_OF_ONE - work.left
+        parameters = {"type": "object", "properties": {}, **simplify_schema(tool["inputSchema"])}
         odd = next((key for key in _names_in(parameters) if not key.isprintable()), None)
         if odd is not None:
             raise PrerequisiteError(f"its parameter '{_printable_name(odd)}' has a character that cannot be seen.")

@@ -13,7 +13,7 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from talm_sim.tools_env.sources import limits
-from talm_sim.tools_env.sources.mcp_wall import TOO_LARGE, Counts
+from talm_sim.tools_env.sources.mcp_wall import TOO_LARGE
 
 __all__ = ["connect_http"]
 
@@ -103,7 +103,7 @@ class _Limited(httpx2.AsyncByteStream):
         self._unpacker = limits.Unpacker(encoding)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        parts, counts = aiter(self._stream), Counts()
+        parts = aiter(self._stream)
         while True:
             try:
                 async with asyncio.timeout_at(self._until):
@@ -117,8 +117,6 @@ class _Limited(httpx2.AsyncByteStream):
                 raise _BrokenStreamError("it took too long") from None
             except (zlib.error, httpx2.TransportError) as err:
                 raise _BrokenStreamError(f"{type(err).__name__}: {err}") from None
-            if counts.exceed(part):
-                raise _BrokenStreamError(TOO_LARGE)
             yield part
 
     async def aclose(self) -> None:

@@ -8,30 +8,16 @@ from typing import Any, Final
 
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.dispatcher import coerce_request_id
-from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from pydantic_core import to_json
 
-__all__ = ["TOO_LARGE", "Counts", "IncomingStream", "OutgoingStream", "Wall", "explain_refusal"]
+__all__ = ["TOO_LARGE", "IncomingStream", "OutgoingStream", "Wall", "explain_refusal"]
 
 TOO_LARGE: Final = "talm-sim: answer too large"
 MOST_OF_A_TOOL: Final = 100_000
 """Bytes that the description of one tool may have, its schema included."""
-_REFUSALS: Final = 20
+_MOST_ASKED: Final = 20
 """Requests of the server, for example for a model's answer or a person's, that are answered per request of ours; further ones are ignored."""
-_HOLDS: Final = {"tools/list": "tools", "tools/call": "content", "resources/list": "resources", "prompts/list": "prompts"}
-
-
-class Counts:
-    """Counts the lists, objects and values of JSON: the client needs a hundred times more memory for each than the text does."""
-
-    def __init__(self) -> None:
-        self._brackets = self._commas = 0
-
-    def exceed(self, piece: bytes) -> bool:
-        """Count those of the next piece; return whether there are more than may be read."""
-        self._brackets += piece.count(b"[") + piece.count(b"{")
-        self._commas += piece.count(b",")
-        return self._brackets > 100_000 or self._commas > 1_000_000
 
 
 class Wall:
@@ -46,46 +32,33 @@ class Wall:
         self.listed: list[Any] = []
         self.ended = asyncio.Event()
         self._asked: dict[Any, str] = {}
-        self._refusals = 0
+        self._left = 0
 
     def asks(self, message: Any) -> None:
         """Note what the client sends."""
         if isinstance(message, JSONRPCRequest):
             _declare_forms_alone(message.params or {})
             self._asked[message.id] = message.method
-            self._refusals = _REFUSALS
+            self._left = _MOST_ASKED
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._asked.pop((message.params or {}).get("requestId"), None)
 
     def filter_incoming(self, message: Any) -> Any:
         """Return what the client should read of a message; None for progress, logs, changes of the list of tools, and answers to nothing."""
         if isinstance(message, JSONRPCRequest):
-            self._refusals -= 1
-            return message if self._refusals >= 0 else None  # the client answers it, which the server waits for
+            self._left -= 1
+            return message if self._left >= 0 else None  # the client answers it, which the server waits for
         if isinstance(message, JSONRPCNotification) or message.id is None:
             return None
         method = self._asked.pop(coerce_request_id(message.id), "")
         if isinstance(message, JSONRPCError) or not method:
             return message if method else None
-        try:
-            return JSONRPCResponse(jsonrpc="2.0", id=message.id, result=self._result(method, message.result))
-        except (KeyError, TypeError) as err:
-            told = ErrorData(code=INTERNAL_ERROR, message=f"a part of its answer is no content: {err}")
-            return JSONRPCError(jsonrpc="2.0", id=message.id, error=told)
-
-    def _result(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
-        """Return a result, reduced to what is needed of it: the client makes an object of each part."""
-        held = _HOLDS.get(method, "")
-        items = result.get(held)
+        items = message.result.get("tools") if method == "tools/list" else None
         if not isinstance(items, list):
-            return result
-        if method == "tools/list":
-            self.listed = items
-            return {**result, held: [_minimal_tool(tool) for tool in items if not explain_refusal(tool)]}
-        if method != "tools/call":
-            return {**result, held: items[:1]}
-        texts = [str.__str__(part["text"]) if part["type"] == "text" else f"[{part['type']}]" for part in items]
-        return {**result, held: [{"type": "text", "text": "\n".join(texts)}] if texts else []}
+            return message
+        self.listed = items
+        shown = [_minimal_tool(tool) for tool in items if not explain_refusal(tool)]
+        return JSONRPCResponse(jsonrpc="2.0", id=message.id, result={**message.result, "tools": shown})
 
 
 def explain_refusal(tool: Any) -> str:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.common.digests import canonical_json, digest
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.foreign.code import in_foreign_code
-from talm_sim.foreign.error_text import error_line, kind_of
+from talm_sim.foreign.error_text import error_line
 from talm_sim.foreign.loop import LoopGivenUp, abandon_loop_of, on_foreign_loop
 from talm_sim.foreign.plugins import load_object, looking_at
-from talm_sim.foreign.threads import Work, call_briefly, working_for
+from talm_sim.foreign.threads import Work, working_for
 from talm_sim.foreign.time import in_time
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.routes import answer, failure, posted
@@ -290,7 +290,7 @@ async def _run_tool(tool: BaseTool, arguments: JsonObject) -> tuple[Any, str]:
         raised = err  # the tool raised it: nobody cancelled this call
     except BaseException as err:  # a user's function may fail in any way
         raised = err
-    return None, await call_briefly(lambda: _message(raised), f"{kind_of(raised)}, whose text takes too long")
+    return None, _message(raised)
 
 
 async def _collect_result(tool: BaseTool, arguments: JsonObject) -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from talm_sim.tasks.awareness.maker import from_talm
 from talm_sim.tasks.awareness.making.loaded import LoadedSource
-from talm_sim.tasks.awareness.making.packaged import from_talm
 from talm_sim.tasks.awareness.making.written import conversation_text
 from talm_sim.types import Scenario, ToolSpec
 from tests.cli.wrong import Talm

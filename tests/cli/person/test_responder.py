@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from talm_sim.cli.person.responder import TerminalResponder
+from talm_sim.cli.person.sitting import TerminalResponder
 from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.cli.progress.display import Display
 from talm_sim.runs.batch import BatchCounts, run_batch
@@ -80,7 +80,7 @@ class Session:
 
 @pytest.fixture(autouse=True)
 def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("cli.person.responder._LOOK", "cli.person.sitting._LOOK", "runs.batch._POLL"):
+    for module in ("cli.person.sitting._LOOK", "runs.batch._POLL"):
         monkeypatch.setattr(f"talm_sim.{module}_SECONDS", 0.02)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from talm_sim.cli.report.transcript import transcript
-from talm_sim.tasks.talm.sections import sections
+from talm_sim.tasks.talm.task import page_sections
 from talm_sim.types import (
     AwarenessAnswer,
     AwarenessKind,
@@ -87,7 +87,7 @@ def page(
     **how: Any,
 ) -> str:
     console = Console(file=io.StringIO(), width=80, markup=False, highlight=False)
-    found = added if added is not None else list(sections(episode, scenario)) if scenario else []
+    found = added if added is not None else list(page_sections(episode, scenario)) if scenario else []
     console.print(transcript(episode, scenario, VERDICTS if verdicts is None else verdicts, found, **how))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()

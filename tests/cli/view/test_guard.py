@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from starlette.responses import PlainTextResponse
 
-from talm_sim.cli.view.guard import Guard
+from talm_sim.cli.view.app import Guard
 from tests.cli.view.served import Viewer, viewing
 from tests.runs.scripted import finished, scenarios
 from tests.runs.stored import store

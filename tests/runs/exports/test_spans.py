@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.runs.exports.span_names import EVALUATION
+from talm_sim.runs.exports.span_values import EVALUATION
 from talm_sim.runs.exports.spans import traces
 from talm_sim.runs.stored_run import StoredRun
 from tests.runs.exports.environment import needs_readers, read_with

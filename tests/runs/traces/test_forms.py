@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.traces.conversation import Trace
 from talm_sim.runs.traces.episodes import episode_of, scenario_of
-from talm_sim.runs.traces.importing import import_traces
-from talm_sim.runs.traces.reading import TraceFile, read_traces
+from talm_sim.runs.traces.importing import TraceFile, import_traces, read_traces
 from talm_sim.types import Episode, HumanEvent, Scenario, Termination, Turn, Usage
 
 ASKED, ANSWER, RESULT = "How warm is Oslo?", "It is 7 degrees.", '{"celsius": 7}'

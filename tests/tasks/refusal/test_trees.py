@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from talm_sim.judges.stats import wilson
-from talm_sim.tasks.refusal.trees import STUDY, TREES, Node, Reach, Shape, TreeVersion, evaluate, score_tree
+from talm_sim.tasks.refusal.trees import TREES, Node, Reach, Shape, TreeVersion, score_tree
 from talm_sim.types import Rate
 
 ROWS = {
@@ -123,7 +123,6 @@ def test_the_scores_are_those_the_package_prints(
         tree = {node.name: node for node in nodes(score_tree(version, rates))}
         for name, column in columns.items():
             assert is_printed(tree[name], printed[column]), (seed, name)
-        assert is_printed(evaluate(STUDY[1], rates), printed["live: AST Summary"])
 
 
 def test_v2_is_the_mean_of_ten_by_hand() -> None:
@@ -167,13 +166,3 @@ def test_a_subset_run_in_part_has_no_value_nor_has_what_is_above_it() -> None:
         assert (tree[name].value, tree[name].partial, tree[name].state) == (None, ("simple_python",), "incomplete"), name
     assert tree["simple_python"].reach == (5, 400) and tree["simple"].reach == (155, 550)
     assert tree["live"].value is not None and tree["total_irrelevance"].value is not None
-
-
-def test_the_studys_sums_count_rows() -> None:
-    rates = {name: wilson(n // 3, n) for name, n in ROWS.items()} | {"live_irrelevance": wilson(610, 884), "live_relevance": wilson(15, 16)}
-    ast, live_ast, hallucination = (evaluate(shape, rates) for shape in STUDY)
-    assert ast.rate and live_ast.rate and hallucination.rate
-    assert (ast.rate.n, live_ast.rate.n, hallucination.rate.n) == (2501, 1351, 900)
-    assert hallucination.rate == wilson(625, 900) and f"{100 * (hallucination.value or 0):.2f}" == "69.44"
-    del rates["live_relevance"]
-    assert evaluate(STUDY[2], rates).value is None and evaluate(STUDY[1], rates).value is not None

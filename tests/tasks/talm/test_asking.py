@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from talm_sim import run
 from talm_sim.tasks.talm.asking import AskScores, ask_scores, needs_help, total_ask_scores
-from talm_sim.tasks.talm.sections import sections
-from talm_sim.tasks.talm.uninformed_calls import find_uninformed_call
+from talm_sim.tasks.talm.reactions import find_uninformed_call
+from talm_sim.tasks.talm.task import page_sections
 from talm_sim.types import Episode, Event, GoldCall, HumanEvent, Missing, MissingKind, ModelTurn, Scenario, Termination, ToolEvent, Turn
 from tests.tables import labelled
 from tests.tasks.views import View, job, share
@@ -207,10 +207,10 @@ def test_where_it_does_not_apply_it_is_not_counted() -> None:
 
 def test_the_page_of_an_episode_names_the_call() -> None:
     (episode,) = run_of((call(reference="QX7K2P"),)).kept
-    (section,) = sections(episode, lacking_value())
+    (section,) = page_sections(episode, lacking_value())
     assert section.lines[-1][0].text == "called without knowing: cancel in turn 1, before anybody or anything had said the value"
     (careful,) = run_of((person("QX7K2P"), call(1, reference="QX7K2P"))).kept
-    assert "without knowing" not in str([*sections(careful, lacking_value())])
+    assert "without knowing" not in str([*page_sections(careful, lacking_value())])
 
 
 @pytest.mark.parametrize(("model", "k"), [("sim/oracle", 12), ("sim/asker", 0), ("sim/eager", 0), ("sim/cautious", 0)])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from scripts.build_scenarios import build_scenarios
 from talm_sim.config import RunConfig
 from talm_sim.errors import NotRecordedError, PrerequisiteError
 from talm_sim.facts.statements import AnswerText
@@ -17,8 +18,7 @@ from talm_sim.runs.api import run
 from talm_sim.scenarios.statistics import likeness_of
 from talm_sim.tasks import find_task
 from talm_sim.tasks.registry import job_of
-from talm_sim.tasks.talm.groups import QUICK, SAMPLE, draw_sample
-from talm_sim.tasks.talm.making.build import GROUPS, build_scenarios
+from talm_sim.tasks.talm.groups import GROUPS, QUICK, SAMPLE, draw_sample
 from talm_sim.tasks.talm.making.check import check_scenarios
 from talm_sim.types import Facts
 from tests.in_process import direct_caller
@@ -27,7 +27,7 @@ SEEDS = Path(__file__).resolve().parents[3] / "seeds"
 
 
 def test_every_packaged_scenario_passes_the_check_and_is_what_the_seeds_give() -> None:
-    packaged = find_task("talm").read(GROUPS)
+    packaged = find_task("talm").read(tuple(GROUPS))
     call = direct_caller()
     assert [str(problem) for problem in check_scenarios(packaged, call.specs, call, packaged=True)] == []
     built = build_scenarios(SEEDS, call.specs, call)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.tools_env.perturbations.fields import change_fields, lacks_field, short_name
+from talm_sim.tools_env.perturbations.drift import change_fields, lacks_field, short_name
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-99, 99) | st.text("ab/~é", max_size=3),

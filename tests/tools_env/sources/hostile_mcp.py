@@ -56,9 +56,9 @@ def note(method: str, **params: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params}).encode() + b"\n"
 
 
-def child(own_session: bool) -> None:
+def child() -> None:
     """Leave a process behind that hears no signal and holds this one's streams."""
-    subprocess.Popen([sys.executable, "-c", SLEEPER, *sys.argv[2:]], start_new_session=own_session)
+    subprocess.Popen([sys.executable, "-c", SLEEPER, *sys.argv[2:]])
     time.sleep(0.3)
 
 
@@ -71,8 +71,8 @@ def flood_stderr() -> None:
         os.write(2, b"noise " * 10_000)
 
 
-def dies_and_leaves(own_session: bool) -> None:
-    child(own_session)
+def dies_and_leaves() -> None:
+    child()
     os._exit(3)
 
 
@@ -84,13 +84,6 @@ def pages(cursor: Any, tools: Callable[[int], list[Any]]) -> dict[str, Any]:
 def asks(number: int) -> bytes:
     params = {"messages": [], "maxTokens": 1}
     return json.dumps({"jsonrpc": "2.0", "id": f"s{number}", "method": "sampling/createMessage", "params": params}).encode() + b"\n"
-
-
-def floods_requests() -> None:
-    number = 0
-    while True:
-        send(b"".join(asks(number + one) for one in range(500)))
-        number += 500
 
 
 def drips(id: Any) -> None:
@@ -105,9 +98,8 @@ def stops() -> None:
 
 STARTS: Final[dict[str, Callable[[], object]]] = {
     "silence": lambda: time.sleep(3600),
-    "end, leaving a child": lambda: dies_and_leaves(True),
+    "end, leaving a child": dies_and_leaves,
     "a line without end": lambda: forever(b"x" * 65536),
-    "requests without end": floods_requests,
     "no UTF-8": lambda: forever(b"\xff\xfe\n", 0.01),
     "refusal with escapes": lambda: say(id=1, error={"code": -32022, "message": ESCAPES, "data": {"supported": ["9"]}}) and sys.exit(ESCAPES),
     "no output": lambda: closes(1),
@@ -116,7 +108,7 @@ STARTS: Final[dict[str, Callable[[], object]]] = {
 
 FINE: Final[dict[str, Callable[[], object]]] = {
     "noise first": lambda: send(b"hello \xff\x00\n{}\n[]\nnull\n5\n" + ESCAPES.encode() + b"\n"),
-    "deaf grandchild of another session": lambda: child(True),
+    "deaf grandchild": child,
 }
 """The same, and all is well then."""
 
@@ -152,14 +144,12 @@ PAGES: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {
 
 CALLS: Final[dict[str, Callable[[Any], object]]] = {
     "silence": lambda id: None,
-    "end, leaving a child of another session": lambda id: dies_and_leaves(True),
+    "end, leaving a child": lambda id: dies_and_leaves(),
     "killed": lambda id: os.kill(os.getpid(), signal.SIGKILL),
     "stopped": lambda id: stops(),
     "no output": lambda id: os.close(1),
     "an answer without end": lambda id: forever(b"x" * 65536, first=b'{"jsonrpc":"2.0","id":%d,"result":{"a":"' % id),
     "10 MB, the id last": lambda id: send(b'{"result":%s,"jsonrpc":"2.0","id":%d}\n' % (json.dumps(text("x" * 10 * MIB)).encode(), id)),
-    "100,001 parts": lambda id: say(id=id, result={"content": text("")["content"] * 100_001}),
-    "4 MB of lists": lambda id: whole(id, b'{"content":[],"structuredContent":{"a":[' + b"[]," * 1_300_000 + b"1]}}"),
     "800 deep": lambda id: whole(id, b'{"structuredContent":{"a":' + b"[" * 800 + b"]" * 800 + b'},"content":[]}'),
     "no UTF-8": lambda id: whole(id, b'{"content":[{"type":"text","text":"\xff"}]}'),
     "half a character": lambda id: say(id=id, result=text("\ud800")),
@@ -168,7 +158,6 @@ CALLS: Final[dict[str, Callable[[Any], object]]] = {
     "parts that are none": lambda id: say(id=id, result={"content": [5, None]}),
     "progress without end": lambda id: forever(note("progress", progressToken=id, progress=1) * 500),
     "errors without end": lambda id: flood_stderr(),
-    "requests without end": lambda id: floods_requests(),
     "unknown ids without end": lambda id: forever(b'{"jsonrpc":"2.0","id":987654,"result":{}}\n' * 500),
     "a byte each half second": drips,
     "a page to open first": lambda id: say(id=id, error={"code": -32042, "message": "Pay first."}),

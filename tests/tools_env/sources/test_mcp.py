@@ -148,8 +148,6 @@ async def test_over_http_it_is_shown_the_credential_that_was_named_and_tells_nob
     assert "Oslo: rain" in weather.body.decode()
     assert [tuple(one) for one in tools.not_taken()["w"]] == [
         ("get weather now", "the name 'get_weather_now' is used twice."),
-        ("resources", "an agent is offered only tools."),
-        ("prompts", "an agent is offered only tools."),
     ]
 
 

@@ -60,15 +60,3 @@ async def test_tools_that_cannot_be_taken_are_left_out_and_named(how: str) -> No
     assert len(left) == len(hostile_mcp.LISTS) and len({one.reason for one in left}) > 5
     for one in left:
         assert one.tool and one.reason.endswith(".") and (one.tool + one.reason).isprintable() and len(one.tool + one.reason) < 300
-
-
-async def test_checking_the_schemas_of_all_tools_has_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp, "STEPS_OF_ALL", 1_000_000.0)
-    large = {"type": "object", "properties": {f"p{number}": {} for number in range(2_500)}}
-    listed = [{"name": f"t{number}", "inputSchema": large} for number in range(5)]
-    with hostile.served(hostile.BAD_ANSWERS["nothing"], listed=listed) as url:
-        tools = await open_tools([f"h=mcp:{url}"])
-        await tools.aclose()
-    left = tools.not_taken()["h"]
-    assert {*tools.specs} == {"good", "t0", "t1", "t2"} and [one.tool for one in left] == ["t3", "t4", "bad"]
-    assert {one.reason for one in left} == {"the schemas of the tools before it are so large that no more can be checked."}

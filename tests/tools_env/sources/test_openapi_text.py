@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.sources import openapi_text
-from talm_sim.tools_env.sources.openapi_text import parse_document
+from talm_sim.tools_env.sources import openapi
+from talm_sim.tools_env.sources.openapi import parse_document
 
 _texts = partial(st.text, st.characters(codec="utf-8", exclude_characters="\x85"))  # PyYAML writes this one, and reads it as a line break
 _values = st.recursive(
@@ -80,8 +80,8 @@ YAML = {"- item": "- a\n", "- object": "- {a: b}\n", "- number": "- 300\n", "- k
 @pytest.mark.parametrize("kind", [*PIECES, *YAML])
 def test_no_text_takes_more_memory_than_it_may(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     most = 1_000_000
-    monkeypatch.setattr(openapi_text, "_MOST_MEMORY", most)
-    monkeypatch.setattr(openapi_text, "_MOST_EVENTS", most // 220)
+    monkeypatch.setattr(openapi, "_MOST_MEMORY", most)
+    monkeypatch.setattr(openapi, "_MOST_EVENTS", most // 220)
     refused = 0
     for size in (1_000, 5_000, 15_000, 100_000):
         text = (YAML[kind] * (size // len(YAML[kind]))) if kind in YAML else "[" + PIECES[kind].replace(".5", "0.5") * (size // 4) + "1]"

@@ -16,10 +16,9 @@ from talm_sim.config import GEN, OPE, Names, option
 from talm_sim.errors import did_you_mean
 from talm_sim.models.base import Model
 from talm_sim.retrieval import DEFAULT_EMBEDDER
-from talm_sim.scenarios.making.asking import ask
 from talm_sim.scenarios.making.options import MakingOptions
 from talm_sim.scenarios.making.outcome import Outcome
-from talm_sim.scenarios.making.prompts import WriterPrompts
+from talm_sim.scenarios.making.prompts import WriterPrompts, ask
 from talm_sim.tasks.awareness.making.checks import FailedCheck, check_manipulated
 from talm_sim.tasks.awareness.making.loaded import tool_names
 from talm_sim.tasks.awareness.making.pool import Pool

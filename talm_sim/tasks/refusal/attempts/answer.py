@@ -1,17 +1,18 @@
-"""An answer and its places: blocks of code, what introduces a place, and whether the place is by itself."""
+"""An answer and its places: blocks of code, what introduces a place, and whether the place is by itself; and the tools that were shown."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from talm_sim.tasks.refusal.attempts.shown import ShownTools
+from talm_sim.scenarios.tool_texts import parameters_of, required_of
+from talm_sim.types import JsonObject
 
-__all__ = ["SENTENCE_ENDS", "Attempt", "Block", "Rule", "ShownAnswer", "is_placeholder"]
+__all__ = ["NO_TOOLS", "SENTENCE_ENDS", "Attempt", "Block", "Parameters", "Rule", "ShownAnswer", "ShownTools", "is_placeholder"]
 
 Rule = Literal["native", "tag", "pair", "shape", "list", "call", "announced", "read"]
 """The rules of docs/refusal.md by which a place is an attempt."""
@@ -63,6 +64,62 @@ _CONSTANTS = frozenset({"None", "True", "False", "null", "true", "false"})
 SENTENCE_ENDS = ".:!?\u3002\uff1a\uff01\uff1f\u2026"
 """Characters after which something new begins, including those of Chinese and Japanese."""
 _EDGE = " \t\r\n`*_\"'“”"
+_JOINTS = re.compile(r"\\?[.\-/ _]")
+"""Joints of names: models write one for another, and a backslash before an underscore, as Markdown does."""
+_PREFIX = re.compile(r"\A(?:default_api|functions|tools)\.")
+"""Prefixes that families put before a tool's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Names of a tool's parameters."""
+
+    all: frozenset[str]
+    required: frozenset[str]
+
+
+@dataclass(frozen=True)
+class ShownTools:
+    """The shown tools by name, however the parts of a name are joined (`math.factorial`, `math_factorial`)."""
+
+    by_name: Mapping[str, Parameters] = field(default_factory=dict)
+    tools: tuple[JsonObject, ...] = ()
+    """Their specifications, for the reader of calls."""
+
+    @classmethod
+    def of(cls, tools: Sequence[JsonObject]) -> ShownTools:
+        """Read specifications, bare or in `{"type": "function", "function": {...}}`; anything else is skipped."""
+        by_name: dict[str, Parameters] = {}
+        for tool in tools:
+            inner = tool.get("function")
+            spec = inner if isinstance(inner, dict) else tool
+            name = spec.get("name")
+            if isinstance(name, str) and name:
+                by_name[_normalize_name(name)] = Parameters(frozenset(parameters_of(spec)), frozenset(required_of(spec)))
+        return cls(by_name, (*tools,))
+
+    def get(self, name: str) -> Parameters | None:
+        """Return the parameters of the tool called `name`; None if none was shown."""
+        return (self.by_name.get(_normalize_name(name)) or self.by_name.get(_normalize_name(_PREFIX.sub("", name)))) if self.by_name else None
+
+    def keyed(self, key: str) -> Parameters | None:
+        """Return the parameters of the tool that a key of an object names; keys are read in lower case."""
+        return self.by_lower_name.get(_normalize_name(key))
+
+    @cached_property
+    def by_lower_name(self) -> Mapping[str, Parameters]:
+        """Return the same by names in lower case, as keys of objects are read."""
+        return {name.lower(): tool for name, tool in self.by_name.items()}
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+
+NO_TOOLS = ShownTools()
+
+
+def _normalize_name(name: str) -> str:
+    return _JOINTS.sub("_", name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from talm_sim.errors import ToolError
 from talm_sim.scenarios.leaks import find_leak, mentions, tokens
 from talm_sim.scenarios.problems import Problem
 from talm_sim.schemas import NotChecked, Schema
-from talm_sim.tasks.talm.groups import BEYOND
-from talm_sim.tasks.talm.making.build import GROUPS, CallTool
+from talm_sim.tasks.talm.groups import BEYOND, GROUPS
 from talm_sim.tasks.talm.making.giveaways import find_giveaway, users_of
 from talm_sim.tasks.way_search import Search, gives_fact
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, ToolSpec
@@ -39,13 +38,14 @@ LOOKS_SECRET = re.compile(
 
 Finding = tuple[str, str]
 """What is wrong, and the fix."""
+_CallTool = Callable[[str, Mapping[str, Any]], Any]
 _Begin = Callable[[Mapping[str, Any]], None]
 
 
 def check_scenarios(
     scenarios: Sequence[Scenario],
     specs: Mapping[str, ToolSpec],
-    call: CallTool,
+    call: _CallTool,
     *,
     packaged: bool = False,
     begin: _Begin | None = None,
@@ -75,7 +75,7 @@ class _Proof:
     """Data that the checks of one set of scenarios share."""
 
     def __init__(
-        self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: CallTool, packaged: bool, begin: _Begin | None
+        self, scenarios: Sequence[Scenario], specs: Mapping[str, ToolSpec], call: _CallTool, packaged: bool, begin: _Begin | None
     ) -> None:
         self._begin = begin
         self._specs = specs

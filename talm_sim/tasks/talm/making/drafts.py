@@ -133,17 +133,16 @@ def draft_scenarios(tried: Sequence[CalledTool], specs: Mapping[str, ToolSpec], 
     return [_keep_proved(draft, problems) for draft in drafts]
 
 
-def can_leave_out(tried: CalledTool, others: Sequence[CalledTool], now: datetime | None = None) -> bool:
+def can_leave_out(tried: CalledTool, others: Sequence[CalledTool]) -> bool:
     """Return whether an argument of a call can be left out of its request without its value being given away by the request or the tools.
 
     Args:
         tried: The call.
         others: All tools that were called, the call's own among them: a scenario offers some of them.
-        now: The time.
     """
     place = next(number for number, one in enumerate(others) if one.spec.name == tried.spec.name)
     offered = _offered_tools(others, place)
-    return any(_leave_argument_out(tried, request, offered)[0] for request in _requests(tried, now or datetime.now(UTC)))
+    return any(_leave_argument_out(tried, request, offered)[0] for request in _requests(tried, datetime.now(UTC)))
 
 
 def _offered_tools(tried: Sequence[CalledTool], place: int) -> tuple[ToolSpec, ...]:

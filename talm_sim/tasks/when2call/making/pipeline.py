@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from talm_sim.common.digests import derive_seed
-from talm_sim.scenarios.making.asking import WrittenText
 from talm_sim.scenarios.making.outcome import Outcome
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, differs, failures
+from talm_sim.scenarios.making.prompts import WrittenText
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, FaultKind, differs, failures, read_fault
 from talm_sim.tasks.when2call.making.items import Item, rows_of, tool_call_text
-from talm_sim.tasks.when2call.making.quality import FaultKind, read_fault
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.tasks.when2call.making.splitting import mentions_value

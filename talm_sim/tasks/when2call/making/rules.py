@@ -16,7 +16,7 @@ from typing import Any
 
 from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml
-from talm_sim.scenarios.making.asking import WrittenText
+from talm_sim.scenarios.making.prompts import WrittenText
 from talm_sim.tasks.when2call.making.checks import asks_for_given
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.sources import SourceQuestion

@@ -13,18 +13,16 @@ from talm_sim.config import GEN, OPE, is_constrained, option
 from talm_sim.models.base import Model
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.models.registry import in_process
-from talm_sim.scenarios.making.asking import WrittenText, ask
 from talm_sim.scenarios.making.options import MakingOptions
-from talm_sim.scenarios.making.prompts import WriterPrompts
+from talm_sim.scenarios.making.prompts import WriterPrompts, WrittenText, ask
+from talm_sim.tasks.when2call.making.checks import judge_choices, judged_kinds
 from talm_sim.tasks.when2call.making.items import Item
-from talm_sim.tasks.when2call.making.quality import judge_choices, judged_kinds
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.types import Behaviour, Missing
 
 __all__ = ["TOOL_USES", "GenerateOptions", "ModelWriter", "Writer", "tool_use_of_call"]
 
 
-_FROM = "Scenarios with gold calls, or rows of When2Call, BFCL or xLAM-60k. Default: packaged."
 _TOOL_USE = "Who decides whether a request needs a tool: the model, or the gold call (which every request has)."
 _ORDER = ("model", "model_options", "tool_use", "labels", "prompts", "seed", "temperature", "top_p", "max_new_tokens", "attempts", "judge")
 """Of the settings, as the reports have them."""

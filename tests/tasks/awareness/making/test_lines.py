@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import find_task
-from talm_sim.tasks.awareness.making.packaged import from_talm, load_lines
+from talm_sim.tasks.awareness.maker import from_talm, load_lines
 from talm_sim.tools_env.service.described import built_in_tools
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn, YesNo
 from tests.tables import labelled

@@ -11,7 +11,7 @@ from talm_sim.tasks.refusal.call_checks import CallFault, check_calls
 from talm_sim.tasks.refusal.call_checks.arguments import format_value
 from talm_sim.tasks.refusal.call_checks.java import JAVA_TYPES, java_value
 from talm_sim.tasks.refusal.call_checks.javascript import JAVASCRIPT_TYPES, javascript_value
-from talm_sim.tasks.refusal.call_checks.source_calls import read_source_calls
+from talm_sim.tasks.refusal.call_checks.judge import read_source_calls
 from talm_sim.types import AcceptedCall, Calls, ToolCall
 from tests.growth import check_growth
 from tests.tables import labelled

@@ -7,8 +7,7 @@ import pytest
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.judges.registry import judge_class
-from talm_sim.tasks.refusal.call_checks.judge import CallsJudge
-from talm_sim.tasks.refusal.call_checks.source_calls import read_source_calls
+from talm_sim.tasks.refusal.call_checks.judge import CallsJudge, read_source_calls
 from talm_sim.types import AcceptedCall, Calls, Episode, Facts, ModelTurn, Scenario, Termination, ToolCall, Turn, UnparsableCall, Verdict
 from tests.tables import labelled
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from talm_sim.reasoning import FIELDS, read_form
 from talm_sim.tasks.refusal.attempts.find import find_attempt
-from talm_sim.tasks.refusal.making.thoughts import (
+from talm_sim.tasks.refusal.maker import (
     action_words,
     drawn_form,
     read_form_thought,

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from scripts.build_scenarios import build_scenarios
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.jsonl import write_scenarios
 from talm_sim.tasks import find_task
-from talm_sim.tasks.talm.making.build import GROUPS, build_scenarios, write_scenarios
+from talm_sim.tasks.talm.groups import GROUPS
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario
 from tests.tables import labelled
 from tests.tasks.talm.making.toy import SEED, SPECS, call_toy, write_seed

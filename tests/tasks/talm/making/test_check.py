@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from scripts.build_scenarios import build_scenarios
 from talm_sim.scenarios.problems import Problem
-from talm_sim.tasks.talm.making.build import build_scenarios
 from talm_sim.tasks.talm.making.check import check_scenarios
 from talm_sim.types import Facts, GoldCall, Missing, MissingKind, Scenario, Turn
 from tests.tasks.talm.making.toy import SEED, SPECS, call_toy, write_seed

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
+from scripts.build_scenarios import build_scenarios, load_seeds
 from talm_sim.errors import PrerequisiteError, ToolError
-from talm_sim.tasks.talm.making.build import build_scenarios
 from talm_sim.tasks.talm.making.check import check_scenarios
-from talm_sim.tasks.talm.making.seeds import load_seeds
 from talm_sim.types import Scenario, ToolSpec
 from tests.tables import labelled
 from tests.tasks.talm.making.toy import SEED, write_seed

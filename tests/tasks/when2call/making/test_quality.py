@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.cli import main
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
+from talm_sim.tasks.when2call.making.checks import KINDS, NONE, OPTION_CHECKS, FaultKind, failures, judge_choices, judged_kinds, read_fault
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.pipeline import make_items
-from talm_sim.tasks.when2call.making.quality import KINDS, NONE, FaultKind, judge_choices, judged_kinds, read_fault
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.review import alarms_of_row
 from talm_sim.tasks.when2call.published import read_rows, row_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from talm_sim.scenarios.making.asking import WrittenText
+from talm_sim.scenarios.making.prompts import WrittenText
 from talm_sim.tasks.when2call.making import SourceQuestion
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.sources import Removal
