@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import click
 import pytest
 
-from talm_sim.cli.commands.run import command as command_run
 from talm_sim.cli.progress.budget_lines import describe_reached, describe_spent
 from talm_sim.runs.events import BudgetReached, BudgetSpent, PartSpent
 from tests.models.stand_in import StandIn, serving
@@ -49,18 +46,6 @@ def test_a_run_that_its_budget_ends_says_so_and_what_continues_it(server: StandI
     code, out, err = talm(*words, "-q")
     assert code == 0 and "not finished" not in out + err and "budget" not in err, "nothing was left, and a quiet command says nothing"
     assert "cost: 0.22 USD" in " ".join(out.split()) and len(server.requests) == 16
-
-
-def test_a_quiet_command_says_what_it_left_and_a_program_reads_it(server: StandIn, talm: Talm) -> None:
-    code, _, err = talm(*RUN, "--budget", "tokens=20", "-q")
-    assert code == 4 and "budget: 56 of 20 tokens (36 over): agent 56\nbudget: left over: 3 episodes not started\n" in err
-    code, out, _ = talm("resume", "r", "--budget", "tokens=20", "--display", "json")
-    events = {event.pop("event"): event for event in map(json.loads, out.splitlines())}
-    assert code == 4 and events["budget_reached"] == {"limits": ["tokens"], "in_flight": 0}
-    spent = events["budget_spent"]
-    part = {"part": "agent", "model": MODEL, "requests": 4, "input_tokens": 44, "output_tokens": 12, "bounded": 0, "cost": 0.0}
-    assert spent["parts"] == [part] and spent["limits"] == {"tokens": 20} and spent["left"] == {"episodes": 2}
-    assert events["summary"]["run"] == "r"
 
 
 def test_judging_that_its_budget_ends_says_what_is_not_judged(server: StandIn, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,13 +87,6 @@ def test_what_is_wrong_with_a_budget_is_one_line_before_any_request(server: Stan
 @pytest.mark.parametrize("verb", ["resume", "judge"])
 def test_a_wrong_budget_for_a_stored_run_is_one_line(verb: str, stored: Path, talm: Talm) -> None:
     assert talm(verb, "a-run", "--budget", "tokens=x") == (2, "", "talm-sim: error: --budget: tokens: 'x' is not a whole number.\n")
-
-
-def test_a_shell_is_offered_the_limits_and_no_limit_twice() -> None:
-    context = click.Context(command_run, info_name="run")
-    (option,) = (one for one in command_run.params if one.name == "budget")
-    assert [item.value for item in option.shell_complete(context, "")] == ["requests=", "tokens=", "cost=", "minutes="]
-    assert [item.value for item in option.shell_complete(context, "requests=5,m")] == ["requests=5,minutes="]
 
 
 def test_an_upper_bound_is_called_one_and_foreign_names_are_harmless() -> None:

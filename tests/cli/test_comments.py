@@ -29,12 +29,6 @@ def test_show_prints_comments_without_control_characters(talm: Talm, written: Co
     assert "Comments" not in talm("show", "a-run:perfect-0")[1]
 
 
-def test_a_comment_on_an_attempt_before_this_one_says_so(talm: Talm, stored: Path) -> None:
-    made = Comment(episode_id="lacking-0", attempt=7, name="", text="Broken.", written_at=0.0)
-    (stored / COMMENTS).write_bytes(made.line())
-    assert "anonymous, 1970-01-01 00:00 UTC, on attempt 7: Broken." in talm("show", "a-run:lacking-0")[1]
-
-
 def test_data_has_comments_where_there_are_any(talm: Talm, stored: Path) -> None:
     assert all("comments" not in row for row in json.loads(talm("report", "a-run", "--rows", "--json")[1]))
     written = load_run(stored).comment("lacking-0", HOSTILE, "Ada")

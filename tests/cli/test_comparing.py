@@ -23,16 +23,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str, st
     return first, second, third
 
 
-def test_each_further_run_is_compared_with_the_first(files: tuple[str, str, str], talm: Talm) -> None:
+def test_each_further_run_is_compared_with_the_first_on_the_screen_and_as_data(files: tuple[str, str, str], talm: Talm) -> None:
     code, out, err = talm("compare", *files)
     assert (code, err) == (0, "")
     assert out.count("A  a.jsonl: model-a") == 2
     assert "B  b.jsonl: model-b" in out and "B  c.jsonl: model-c" in out
     assert " improved" in out and " regressed" in out
     assert max(map(len, out.splitlines())) <= 80
-
-
-def test_comparisons_are_data_too(files: tuple[str, str, str], talm: Talm) -> None:
     found = json.loads(talm("compare", *files, "--json")[1])
     assert [(one["first"], one["second"], one["pairs"]) for one in found] == [("a.jsonl", "b.jsonl", 20), ("a.jsonl", "c.jsonl", 20)]
     lines = list(csv.DictReader(io.StringIO(talm("compare", *files, "--csv")[1])))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.cli.report.layout import Block, definitions, legend
+from talm_sim.cli.report.layout import Block, legend
 from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.table import table_lines
 from talm_sim.tasks import Beside, PaperRows, find_task
@@ -43,17 +43,6 @@ def test_a_legend_says_what_each_column_and_each_word_of_the_title_means_once() 
     assert said in plain(block)
     assert said in markdown([block], explained=True) and said not in markdown([block])
     assert legend([Block("t", [Summary(group="g", n=1, total=1, measures=(Measure(name="a", head="A"),))])]) == "", "nothing to say"
-
-
-def test_equal_heads_of_two_tasks_are_both_told_and_what_a_note_says_is_not_repeated() -> None:
-    own = Measure(name="short", head="Short", note="the answer is short", by="short")
-    judged = Block("t", [Summary(group="g", n=1, total=1, measures=(own,))], ["Short by judge short (the answer is short)"])
-    assert definitions([judged]) == {}
-    other = Measure(name="x", head="Acc", note="right")
-    blocks = [
-        Block("t", [Summary(group="g", n=1, total=1, measures=(other.model_copy(update={"note": note}),))]) for note in ("right", "exact")
-    ]
-    assert definitions(blocks) == {"Acc": "right or exact"}
 
 
 @pytest.mark.parametrize("name", ["talm", "when2call", "awareness"])
@@ -105,25 +94,6 @@ def test_the_papers_rows_of_the_model_that_was_run_come_first(model: str, name: 
     assert default.joined(own).few()[0].model == name, "of two runs, the one whose model is recognised"
 
 
-def test_a_report_begins_with_the_papers_rows_of_its_model(tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run = ("run", "--split", "underspecified", "--limit", "1", "--model", "openai-api/stub/meta-llama/Llama-3.1-8B-Instruct", "--human", "none")
-    with loopback(*[chat_answer("I cannot tell.")] * 9) as server:
-        monkeypatch.setenv("STUB_BASE_URL", server.url)
-        monkeypatch.setenv("STUB_API_KEY", "k")
-        code, _, err = talm(*run, "--live", "--run-id", "r", "--display", "none", "-q")
-    assert code == 0, err
-    for more in ((), ("--by-model",)):
-        shown = talm("report", "r", "--markdown", "--against", "paper", *more)[1]
-        assert 0 < shown.index("| Llama 8B |") < shown.index("| GPT4o |"), shown
-
-
-def test_two_runs_of_a_group_have_the_papers_rows_once() -> None:
-    one, other = (Block("a/b", [agents()], papers=[paper("talm", *groups, human="none")]) for groups in (("perfect",), ("perfect", "no-tools")))
-    text = plain(one, other)
-    assert text.count("published:") == text.count("GPT4o, perfect") == text.count("GPT4o, no-tools") == 1
-
-
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, talm: Talm) -> Path:
     """The run `r`, which replays some of the shipped recording."""
@@ -171,10 +141,3 @@ def test_the_hint_below_a_replayed_table_works_as_it_stands(shipped: Path, talm:
         code, out, err = talm(*shlex.split(command.replace("PROVIDER/NAME", "openai-api/stub/m")), "--display", "none")
         assert (code, bool(server.seen)) == (0, True), err
     assert "judge llm" in out and "LLM judge:" not in err, "it was asked now"
-
-
-def test_a_judge_that_was_not_recorded_is_named_with_the_command_that_asks_it(shipped: Path, talm: Talm) -> None:
-    code, _, err = talm("judge", "r", "--judge-model", "openai/gpt-4o")
-    assert code == 2 and err.endswith("judge it live: talm-sim judge runs/r --judge-model openai/gpt-4o --live\n")
-    code, _, err = talm("run", "--split", "perfect", "--limit", "1", "--judge-model", "openai/gpt-4o")
-    assert code == 2 and err.endswith("run without --judge-model, then judge it live: talm-sim judge RUN --judge-model openai/gpt-4o --live\n")

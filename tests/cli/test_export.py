@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from talm_sim.agent.templates import load_template
-from talm_sim.tasks import find_task
 from talm_sim.tasks.when2call.harness import harness_files
-from talm_sim.tasks.when2call.published import read_rows, row_of
+from talm_sim.tasks.when2call.published import row_of
 from talm_sim.tasks.when2call.scores import confusion, macro_f1
 from talm_sim.types import Behaviour, Choice
 from tests.cli.wrong import Talm
@@ -41,18 +40,6 @@ def test_a_sample_of_each_class_is_exported_and_said_in_the_card(rows: Path, tmp
     assert described["right"] == dict.fromkeys(("tool_call", "request_for_info", "cannot_answer"), 2)
     code, _, told = talm(*command, "50", "--force")
     assert code == 2 and "50 of each class are asked for" in told
-
-
-def test_nothing_is_written_over_without_force(rows: Path, tmp_path: Path, talm: Talm) -> None:
-    out = tmp_path / "a.jsonl"
-    export = ("export", "when2call", str(rows), "--out", str(out))
-    out.with_suffix(".card.json").write_text("mine", encoding="utf-8")
-    code, _, told = talm(*export)
-    exists = f"talm-sim: error: {out.with_suffix('.card.json')}: exists; choose another --out, or add --force to overwrite it.\n"
-    assert (code, told) == (2, exists)
-    assert not out.exists()
-    assert talm(*export, "--force")[0] == 0
-    assert read_rows(out) == read_rows(rows)
 
 
 def test_the_shipped_recordings_are_unpacked_into_cassettes(tmp_path: Path, talm: Talm) -> None:
@@ -133,11 +120,6 @@ def test_a_run_is_written_as_traces(stored: Path, tmp_path: Path, talm: Talm) ->
     assert b"Which country" in out.read_bytes()
 
 
-def test_an_endpoint_is_refused_in_a_line_that_names_the_receiver(stored: Path, talm: Talm) -> None:
-    code, out, err = talm("export", "otel", "a-run", "--endpoint", "http://localhost:4318")
-    assert (code, out, err.count("\n")) == (2, "", 1) and "--endpoint is gone" in err and "`otlpjsonfile`" in err
-
-
 def test_the_harness_gets_the_texts_that_are_scored_here(rows: Path, tmp_path: Path, talm: Talm) -> None:
     out = tmp_path / "task"
     code, said, told = talm("export", "lm-eval", str(rows), "--out", str(out))
@@ -165,14 +147,6 @@ def test_the_harness_averages_f1_as_here(monkeypatch: pytest.MonkeyPatch) -> Non
     assert read["macro_f1"](iter(pairs)) == pytest.approx(macro_f1(confusion(golds, chosen)))
     numpy = pytest.importorskip("numpy")  # as the harness chooses
     assert read["macro_f1"]((one, numpy.int64(other)) for one, other in pairs) == pytest.approx(macro_f1(confusion(golds, chosen)))
-
-
-def test_the_harness_without_rows_of_ones_own_gets_the_bundled_ones(tmp_path: Path, talm: Talm) -> None:
-    code, _, told = talm("export", "lm-eval", "--out", str(tmp_path), "--template", "hermes")
-    rows = len(find_task("when2call").read(find_task("when2call").splits["all"]))
-    assert (code, told) == (0, f"task talm_sim_when2call: {rows} rows, template hermes\n")
-    code, _, told = talm("export", "lm-eval", "--out", str(tmp_path), "--template", "chat", "--force")
-    assert code == 2 and "-M tokenizer=DIR" in told
 
 
 def test_the_harness_gets_the_tasks_own_file_of_the_hub(rows: Path, tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ import pytest
 from talm_sim import run
 from talm_sim.config import RunConfig
 from talm_sim.runs.forecast import forecast
-from talm_sim.runs.prices import Price
 
 Talm = Callable[..., tuple[int, str, str]]
 
@@ -70,26 +69,6 @@ def test_a_dry_run_runs_nothing_and_needs_no_key(talm: Talm) -> None:
     assert "task talm: 144 episodes, tools replay, human none\n" in out or "task talm: 144 episodes, tools live, human none\n" in out
 
 
-def test_beside_the_bound_it_prints_what_the_recording_took(talm: Talm) -> None:
-    shared: dict[str, Any] = {"split": "perfect,underspecified", "limit": "4"}
-    episodes = list(run(RunConfig(**shared)).episodes())
-    requests = sum(len(episode.model_turns) + len(episode.awareness) for episode in episodes)
-    asked, written = (sum(getattr(episode.usage, name) for episode in episodes) for name in ("input_tokens", "output_tokens"))
-    prices = {"openai/gpt-4o": Price(2.0, 8.0, "EUR")}
-    spent = forecast(RunConfig(model="openai/gpt-4o", human="simulated", tools="live", epochs=2, **shared), prices).costs[0].recorded
-    assert spent is not None
-    assert (spent.requests, spent.input_tokens, spent.output_tokens) == (2 * requests, 2 * asked, 2 * written)
-    assert spent.money == pytest.approx(2 * (asked * 2 + written * 8) / 1e6)
-    assert spent.unlike == ("with tool-format constrained (not native)",)
-    Path("p.toml").write_text('currency = "EUR"\n"openai/gpt-4o" = {input = 2, output = 8}\n')
-    words = ("--split", "perfect,underspecified", "--limit", "4", "--model", "openai/gpt-4o", "--human", "simulated", "--live")
-    out = talm("run", "--dry-run", *words, "--prices", "p.toml")[1]
-    said = " ".join(out.split())
-    assert f"the same scenarios used {requests} requests, {asked:,} tokens in, {written:,} out: " in said
-    assert said.count(" EUR at the given prices") == 2
-    assert max(map(len, out.splitlines())) <= 80
-
-
 @pytest.mark.parametrize(
     "options",
     [{"model": "sim/oracle"}, {}, {"model": "openai/gpt-4o", "scenarios": "own.jsonl", "tools": "live"}],
@@ -122,11 +101,6 @@ def test_what_the_run_would_refuse_is_refused_before_it_is_priced(talm: Talm, li
     assert not Path("runs").exists()
 
 
-def test_a_dry_run_of_a_recording_writes_none(talm: Talm, tmp_path: Path) -> None:
-    assert talm("run", "--dry-run", "--record", "--cassettes", "tapes", "--model", "openai/gpt-4o", "--limit", "1")[0] == 0
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_dry_run_as_data(talm: Talm) -> None:
     code, out, _ = talm("run", "--dry-run", "--display", "json", "--model", "openai/gpt-4o", "--judge-model", "openai/o3", "--epochs", "2")
     found = json.loads(out)
@@ -150,14 +124,6 @@ def test_no_run_exceeds_its_bound(options: dict[str, Any]) -> None:
     assert bound.least <= requests <= bound.most
     assert sum(episode.usage.input_tokens for episode in episodes) <= bound.input_tokens
     assert sum(episode.usage.output_tokens for episode in episodes) <= bound.output_tokens
-
-
-def test_what_is_replayed_or_runs_here_costs_nothing() -> None:
-    assert [cost.money for cost in forecast(RunConfig(limit="1"), {}).costs] == [0.0]
-    found = forecast(RunConfig(task="when2call", model="sim/oracle", limit="1"), {}).costs[0]
-    assert (found.traffic, found.money, found.bound.output_tokens) == ("here", 0.0, 0)
-    judged = forecast(RunConfig(task="when2call", model="openai/gpt-4o", mode="judge", limit="1")).costs[0].bound
-    assert (judged.least, judged.most) == (3, 3)
 
 
 @pytest.mark.parametrize(

@@ -92,11 +92,6 @@ def test_a_group_without_a_finished_episode_is_missed_and_not_left_out(stored: P
     assert code == 2 and "there is no measure 'nothing' in group 'perfect'." in err[-1]
 
 
-def test_several_runs_are_checked_each(stored: Path, talm: Talm) -> None:
-    _, _, err = run(talm, "report", "-q", "a-run", "a-run", "--gate", "perfect.pass_rate>=0.5")
-    assert err[:2] == ["a-run: gate passed: perfect.pass_rate>=0.5: .50 [.09\N{EN DASH}.91], n 2"] * 2
-
-
 @pytest.mark.usefixtures("nothing_given")
 def test_a_baseline_is_exported_and_compared_with(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(talm, *ORACLE, "--run-id", "first")[0] == 0
@@ -152,10 +147,3 @@ def test_compare_takes_gates_against_its_first_run(talm: Talm) -> None:
     assert code == 2 and "compare takes gates without a number" in err[0]
     code, _, err = run(talm, "compare", "good:perfect", "bad:perfect", "--gate", "pass_rate")
     assert code == 2 and "for runs, not for groups of them" in err[0]
-
-
-@pytest.mark.usefixtures("nothing_given")
-def test_a_grid_has_no_gates(talm: Talm) -> None:
-    Path("ci.toml").write_text('gate = "pass_rate>=0.9"\n')
-    code, _, err = run(talm, "ablate", "--config", "ci.toml", "--over", "seed=1,2")
-    assert code == 2 and "check those of a grid with: talm-sim report RUN --gate GATE" in err[-1]

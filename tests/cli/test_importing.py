@@ -55,12 +55,6 @@ def test_only_the_files_asked_for_are_written(release: Path, talm: Talm) -> None
     assert not Path("runs").exists()
 
 
-def test_a_mark_goes_with_an_answer_alone(release: Path, talm: Talm) -> None:
-    for more in ((), ("--undo",)):
-        code, _, err = talm("answer", "--mark", "1", *more)
-        assert code == 2 and "--mark goes with --text, --idk or --skip" in err
-
-
 TRACES = """\
 [{"role": "user", "content": "Who are you?"}, {"role": "assistant", "content": "\\u001b[31mAn agent."}]
 {"talm_sim.scenario.id": "nosuch\\u001b[2J", "messages": [{"role": "user", "content": "Hm?"}, {"role": "assistant", "content": "Hm."}]}
@@ -85,17 +79,3 @@ def test_traces_become_a_run_and_what_is_not_read_is_said(talm: Talm, tmp_path: 
     assert [row[name] for name in ("group", "n", "pass_rate", "awareness", "skip")] == ["unmatched", 2, None, None, None]
     code, _, err = talm("resume", "seen")
     assert code == 2 and "imported" in err
-
-
-def test_traces_belong_to_scenarios_of_the_users_own_file(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    fact = {"name": "city", "value": "Oslo"}
-    turn = {"messages": [{"role": "user", "content": "Which city?"}]}
-    Path("s.jsonl").write_text(json.dumps({"id": "mine", "group": "perfect", "turns": [turn], "target": {"type": "facts", "required": [fact]}}))
-    said = [[*turn["messages"], {"role": "assistant", "content": answer}] for answer in ("Oslo.", "Bergen.")]
-    Path("t.json").write_text(json.dumps([{"messages": one} for one in said], indent=1))
-    _, _, err = talm("import", "traces", "t.json", "--scenarios", "s.jsonl")
-    assert err.startswith("2 traces imported: 0 by id, 2 by request, 0 without a scenario.")
-    talm("judge", "traces-t")
-    rows = json.loads(talm("report", "traces-t", "--rows", "--json")[1])
-    assert [(row["episode"], row["epoch"], row["pass_rate"]) for row in rows] == [("mine", 1, True), ("mine@2", 2, False)]

@@ -78,26 +78,11 @@ def test_doctor_says_why_there_is_no_sandbox(talm: Talm, monkeypatch: pytest.Mon
     assert code == 0 and said in " ".join(out.split())
 
 
-def test_what_could_not_be_taken_is_told_with_its_reason(talm: Talm, tmp_path: Path) -> None:
-    described = {"tool_name": "numbers", "api_list": [{"name": "double", "description": "Double a number."}, {"description": "?"}]}
-    (tmp_path / "numbers.json").write_text(json.dumps(described), encoding="utf-8")
-    code, out, err = talm("tools", "list", "--tools-from", f"fail-talms:{tmp_path}", "--json")
-    assert (code, [tool["name"] for tool in json.loads(out)]) == (0, ["double"])
-    assert "skipped: numbers.json, entry 2: no name." in err
-
-
 def test_doctor_fails_where_a_package_is_missing(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("talm_sim.cli.commands.doctor._REQUIRED", ("no-such-package",))
     code, out, _ = talm("doctor")
     assert code == 1
     assert "problem: package no-such-package is not installed" in out
-
-
-def test_models_list_names_every_provider(talm: Talm) -> None:
-    providers = {item["name"]: item for item in json.loads(talm("models", "list", "--json")[1])["providers"]}
-    assert set(providers) >= {"openai", "openai-api", "anthropic", "langchain", "sim"}
-    assert (providers["openai"]["ready"], providers["anthropic"]["ready"]) == (True, False)
-    assert providers["openai-api"]["found"] == ["vllm"]
 
 
 def test_tools_list_and_show(talm: Talm, tmp_path: Path) -> None:

@@ -87,61 +87,6 @@ def test_every_help_page_fits_a_terminal(name: str, talm: Talm, monkeypatch: pyt
     assert max(map(len, out.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["rum"], "No such command 'rum'. (Did you mean one of: 'resume', 'run'?)"),
-        (["run", "--splt", "x"], "No such option '--splt'."),
-        (["run", "--split", "underspecifed"], "--split: unknown split 'underspecifed' of task talm. Did you mean 'underspecified'?"),
-        (["run", "--limit", "0"], "--limit: limit '0' selects nothing: the smallest is 1."),
-        (["run", "--limit", "5-2"], "--limit: limit '5-2' selects nothing: it ends before it begins."),
-        (["run", "--model", "gpt-4o"], "--model: 'gpt-4o' is not a model name"),
-        (["run", "--model", "opnai/gpt-4o", "--live"], "unknown provider 'opnai'. Did you mean 'openai'?"),
-        (["run", "--model", "openai/gpt-4o", "--live"], "OPENAI_API_KEY"),
-        (["run", "--model", "sim/oracle", "--live", "--perturb", "http-501"], "unknown perturbation 'http-501'. Did you mean"),
-        (["run", "--model", "sim/oracle", "--live", "--perturb", "http-500:q=1"], "q: http-500 has no such option."),
-        (["run", "--live", "--replay"], "--live and --replay exclude each other."),
-        (["run", "--human", "martian"], "--human: unknown responder 'martian'. Known: terminal, recorded, simulated, refusing, model."),
-        (["run", "--judge", "llm"], "judge 'llm' needs a model"),
-        (["resume"], "no run in runs is unfinished; name a run, or give --run-dir."),
-        (["answer"], "no run in runs waits for an answer; name a run, or give --run-dir."),
-        (["resume", "nowhere"], "nowhere: no such run."),
-        (["ablate", "--over", "mode=judge"], "--over: mode is an option of task when2call, not of task talm"),
-        (["ablate", "--over", "human=none", "--over", "human=recorded"], "--over: 'human' is given twice"),
-        (["ablate", "--over", "human=martian"], "cell human=martian: --human: unknown responder 'martian'."),
-        (["ablate", "--over", "split"], "is not FIELD=V1,V2"),
-        (["ablate", "--over", "perturb=[1"], "not a JSON list"),
-        (["tools", "show", "cuntry"], "unknown tool 'cuntry'"),
-        (["tools", "list", "--category", "geography"], "--category: unknown category 'geography'"),
-        (["scenarios", "list", "--split", "perfct"], "unknown split 'perfct' of task talm. Did you mean 'perfect'?"),
-        (["scenarios", "list", "--task", "talmm"], "unknown task 'talmm'. Did you mean 'talm'?"),
-        (["scenarios", "show", "nothing"], "unknown scenario 'nothing'."),
-        (["scenarios", "show", "nothing", "--task", "when2call"], "See: talm-sim scenarios list --task when2call"),
-        (["scenarios", "list", "--scenarios", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
-        (["import", "fail-talms", "nowhere"], "nowhere"),
-        (["import", "traces", "nowhere"], "nowhere: cannot be read"),
-        (["export", "cassettes", "--from", "nowhere"], "nowhere: contains no packed recordings."),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_2(
-    arguments: list[str], message: str, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    code, out, err = talm(*arguments)
-    assert message in err
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("talm-sim: error: ")
-
-
-def test_a_broken_scenario_line_is_named(talm: Talm, tmp_path: Path) -> None:
-    file = tmp_path / "mine.jsonl"
-    file.write_text('{"id": "a"}\n', encoding="utf-8")
-    code, _, err = talm("run", "--scenarios", str(file), "--model", "sim/oracle", "--live")
-    assert code == 2
-    assert f"{file}:1: group: is missing" in err
-
-
 def test_what_a_file_says_cannot_drive_the_terminal(talm: Talm, tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text('{"id": "a", "group": "perfect", "\\u001b[2J\\u009b31m": 1}\n')

@@ -105,16 +105,6 @@ def assert_injected(fault: str, episode: Episode, call: int) -> None:
         assert turn.stop == ("refusal" if fault == "model-refusal" else "stop")
 
 
-def test_a_fault_that_does_not_fire_changes_nothing(served: tuple[str, StandIn], capsys: pytest.CaptureFixture[str]) -> None:
-    model, _ = served
-    assert play(model, *(word for fault in FAULTS for word in ("--perturb", f"{fault}:call=9"))) == 0
-    episode = only()
-    assert episode.termination is Termination.ANSWERED
-    assert [log.fired for log in episode.perturbations] == [0] * len(FAULTS)
-    assert all(not log.fired and log.injected is None for turn in episode.model_turns for log in turn.perturbations)
-    assert "injected: " not in capsys.readouterr().out
-
-
 def test_a_run_with_a_fault_is_recorded_and_replayed_with_the_server_gone(
     served: tuple[str, StandIn], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,19 +143,6 @@ def test_an_own_agent_meets_it_in_its_code(
     assert main(["run", "--agent", "agents_of_mine:alone", "--perturb", "model-500", "--limit", "1"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("talm-sim: error: --perturb model-500: your agent takes no model; ")
-
-
-def test_a_scenarios_own_fault_of_the_model_is_refused_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "agents_of_mine.py").write_text(AGENTS, encoding="utf-8")
-    asked = '{"id": "a", "task": "talm", "group": "perfect", "turns": [{"messages": [{"role": "user", "content": "x"}]}], "tools": [], '
-    (tmp_path / "s.jsonl").write_text(asked + '"perturbations": ["model-cut"]}\n', encoding="utf-8")
-    options = ["--agent", "agents_of_mine:alone", "--scenarios", str(tmp_path / "s.jsonl"), "--run-dir", str(tmp_path)]
-    assert main(["run", "--split", "perfect", *options]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("talm-sim: error: scenario a: perturbations: model-cut: your agent takes no model; ")
 
 
 def test_a_run_that_waits_for_a_person_counts_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,28 +57,6 @@ def test_what_an_outage_took_is_tried_again_and_nothing_else(host: Host, talm: T
     assert len(list(stored.verdicts())) == 18
 
 
-def test_a_server_that_died_and_came_back(host: Host, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_MAX_EPISODES", "4")
-    flags = options(tmp_path, 16)
-    host.after = 12
-    code, _, err = talm("run", *flags, "--run-id", "broken")
-    stored = load_run("broken")
-    well = {one.id for one in stored.episodes() if one.termination.completed}
-    assert (code, stored.finished, stored.failed) == (1, 16, 16 - len(well)), err
-    # Two requests an episode; of those in flight, each may have got the first of them.
-    assert "no connection" in err and 4 <= len(well) <= 6
-    assert talm("resume", "broken")[0] == 1, "an outage that lasts is counted, as some of the run had been answered"
-    assert {one.id for one in load_run("broken").episodes() if one.termination.completed} == well
-
-    with Host(port=host.port).serving() as back:
-        assert talm("resume", "broken")[0] == 0
-        assert {f"town-{number:02}" for number in back.asked} == {f"town-{number:02}" for number in range(16)} - well
-    with Host(port=host.port).serving():
-        assert talm("run", *flags, "--run-id", "unbroken")[0] == 0
-    assert load_run("broken").finished == 16
-    assert table(talm, "broken") == table(talm, "unbroken")
-
-
 @pytest.mark.parametrize(
     ("failed", "again"),
     [("none", 0), ("", 0), ("infrastructure_error", 2), ("answered", 4), ("infrastructure_error,answered", 6)],
@@ -93,15 +71,6 @@ def test_the_user_says_what_is_tried_again(host: Host, talm: Talm, tmp_path: Pat
     host.fault = lambda number: None
     _, _, err = talm("resume", "broken", "--failed", failed)
     assert (f", {wanted} tried again" in err) is bool(wanted), err
-
-
-def test_an_end_there_is_not_is_told(host: Host, talm: Talm, tmp_path: Path) -> None:
-    talm("run", *options(tmp_path, 1), "--run-id", "broken")
-    code, _, err = talm("resume", "broken", "--failed", "infrastructure-eror")
-    assert (code, err) == (
-        2,
-        "talm-sim: error: --failed: there is no termination 'infrastructure-eror'. Did you mean 'infrastructure_error'?\n",
-    )
 
 
 @pytest.mark.parametrize(
@@ -137,30 +106,11 @@ def test_refused_before_anything_was_answered_ends_the_run_and_keeps_it(
     assert load_run("refused").finished == 8
 
 
-def test_nobody_there_ends_the_run_at_once(host: Host, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_MAX_RETRIES", "5")
-    flags = options(tmp_path, 5)
-    host.die()
-    code, _, err = talm("run", *flags, "--run-id", "refused", "--display", "none")
-    assert code == 2
-    assert (
-        "no connection: Connection refused; check that the server is running and that the base URL is right (HOST_BASE_URL). The run is kept"
-        in err
-    )
-
-
 def test_the_v1_that_is_missing_is_named(host: Host, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOST_BASE_URL", host.url.removesuffix("/v1"))
     host.fault = lambda number: (200, "text/html; charset=utf-8", "\n<!DOCTYPE html>\n<html></html>")
     code, _, err = talm("run", *options(tmp_path, 5), "--display", "none")
     assert (code, "answered with an HTML page; is /v1 missing in the base URL (HOST_BASE_URL)? The run" in err) == (2, True)
-
-
-@pytest.mark.parametrize("status", [429, 500, 503])
-def test_what_may_pass_ends_no_run(host: Host, talm: Talm, tmp_path: Path, status: int) -> None:
-    host.fault = lambda number: refused(status)
-    assert talm("run", *options(tmp_path, 5), "--run-id", "busy")[0] == 1
-    assert load_run("busy").failed == 5
 
 
 def test_after_an_answer_a_refusal_is_one_episodes_affair(host: Host, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,9 +159,3 @@ def test_a_refused_judge_ends_the_run_with_its_episodes_kept(host: Host, talm: T
         other.fault = lambda number: None
         assert talm("resume", "judged")[0] == 0
         assert not host.asked and load_run("judged").judged
-
-
-def test_the_tool_format_is_told_where_a_server_takes_no_tools(host: Host, talm: Talm, tmp_path: Path) -> None:
-    host.fault = lambda number: refused(400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set')
-    code, _, err = talm("run", *options(tmp_path, 1))
-    assert (code, "--tool-call-parser to be set; add --tool-format constrained\n" in err) == (1, True)

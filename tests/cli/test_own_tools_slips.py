@@ -43,15 +43,3 @@ def test_own_scenarios_without_their_tools(talm: Talm) -> None:
 def test_own_tools_without_their_scenarios(talm: Talm, module: str) -> None:
     told = r"no tool 'find_holiday' among yours, .* talm-sim scenarios init --tools-from .* and add --scenarios FILE\.$"
     check(talm("run", "--tools-from", f"{module}:TOOLS", "--model", "sim/oracle", "--split", "perfect", "--scenario", "calendar-01"), told)
-
-
-def test_own_scenarios_and_other_tools(talm: Talm, module: str) -> None:
-    Path("own.jsonl").write_text(json.dumps(SCENARIO | {"tools": ["serch_flights"]}) + "\n", encoding="utf-8")
-    told = r"scenario search: no tool 'serch_flights'\. Did you mean 'search_flights'\?$"
-    check(talm("run", "--tools-from", f"{module}:TOOLS", "--scenarios", "own.jsonl", "--model", "sim/oracle"), told)
-
-
-def test_an_agent_that_takes_a_model_and_none_is_named(talm: Talm, module: str) -> None:
-    told = r"cannot be asked live: name a model with --model PROVIDER/NAME"
-    line = ("run", "--agent", f"{module}:build_with", "--tools-from", f"{module}:TOOLS", "--scenarios", "own.jsonl")
-    check(talm(*line), told)

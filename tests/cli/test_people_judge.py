@@ -141,19 +141,6 @@ def test_a_second_terminal_of_the_same_name_replaces_nothing(tmp_path: Path, at_
     assert labels_of(run, "ann") == {items[0]: "pass", items[1]: "pass"}
 
 
-def test_a_long_text_is_read_page_by_page(tmp_path: Path, at_terminal: Any) -> None:
-    run = talm_run(tmp_path / "runs", 1, hostile="\n".join(f"line {n}" for n in range(90_000)))
-    terminal = at_terminal(tmp_path, "judge", str(run.path), "--judge", "person", "--name", "ann")
-    first = terminal.expect("p pass, f fail >", 120)
-    assert "Final answer" in first and "more: m …]" in first and len(first.splitlines()) < 40
-    terminal.type("m")
-    terminal.expect("page 1 of")
-    terminal.expect("p pass, f fail >")
-    terminal.type("q")
-    terminal.expect("0 of 1 item judged")
-    terminal.ends()
-
-
 def test_scenarios_alone_are_a_baseline_of_people(tmp_path: Path, at_terminal: Any, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     removed = next(awareness_run(tmp_path / "elsewhere", 1).scenarios())
     original = removed.model_dump(mode="json") | {"id": "i-00", "group": "complete"}

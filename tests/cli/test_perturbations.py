@@ -95,12 +95,6 @@ def test_show_plays_an_example_with_the_fault_and_without(name: str, words: str,
     assert (sees["result"], sees["result_with_fault"]) == (clean, words.partition(" (after")[0])
 
 
-def test_show_prints_both_lists_of_tools_where_they_differ(talm: Talm) -> None:
-    text = " ".join(talm("perturbations", "show", "mask")[1].split())
-    assert "without get_mountain(name, unit, year): Get the elevation of a mountain. without list_mountains(): List" in text
-    assert "with (no tool) without get_mountain(" in text
-
-
 @pytest.mark.parametrize("name", PERTURBATIONS.names())
 def test_every_example_shows_something(name: str, talm: Talm) -> None:
     record = json.loads(talm("perturbations", "show", name, "--json")[1])
@@ -109,12 +103,6 @@ def test_every_example_shows_something(name: str, talm: Talm) -> None:
         sees = record["sees"]
         assert sees["applies"]
         assert (sees["result"], 0) != (sees["result_with_fault"], sees["seconds"]) or "tools" in sees
-
-
-def test_an_unknown_name_is_one_line(talm: Talm) -> None:
-    code, out, err = talm("perturbations", "show", "http-50")
-    assert (code, out) == (2, "")
-    assert "unknown perturbation 'http-50'. Did you mean 'http-503'?" in err
 
 
 @pytest.mark.parametrize("entry", ["", "banner = Banner"])

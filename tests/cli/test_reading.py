@@ -15,12 +15,10 @@ import pytest
 from talm_sim.cli import main
 from talm_sim.config import RunConfig
 from talm_sim.runs.api import run
-from talm_sim.runs.files.records import write_verdict
-from talm_sim.types import Termination, Verdict
+from talm_sim.types import Termination
 from tests.cli.conftest import episode, scenario
 from tests.cli.parsing.shells import NAMES, SHELLS, needs, passed
 from tests.cli.wrong import Talm
-from tests.runs.crafting import changed
 from tests.runs.stored import store
 
 
@@ -60,16 +58,6 @@ def test_several_runs_share_what_is_said_of_all(stored: Path, talm: Talm) -> Non
     assert "all of these:" in out
 
 
-def test_report_as_data(stored: Path, talm: Talm) -> None:
-    records = json.loads(talm("report", "--json")[1])
-    assert [(record["group"], record["n"], record["pass_rate"]) for record in records] == [("perfect", 2, 0.5), ("underspecified", 1, 1.0)]
-    rows = list(csv.DictReader(io.StringIO(talm("report", "--csv")[1])))
-    assert [(row["run"], row["group"], row["pass_rate_k"]) for row in rows] == [("a-run", "perfect", "1"), ("a-run", "underspecified", "1")]
-    markdown = talm("report", "--markdown")[1].splitlines()
-    assert markdown[0] == "| run | group | n | PR | Aware | Unexp | Skip | Inter |"
-    assert "| underspecified | 1 of 2 | 1.00 [.21–1.00] |" in markdown[3]
-
-
 def test_report_rows_is_one_line_an_episode(stored: Path, talm: Talm) -> None:
     code, out, err = talm("report", "a-run", "--rows")
     assert (code, err) == (0, "")
@@ -94,21 +82,6 @@ def test_report_rows_is_one_line_an_episode(stored: Path, talm: Talm) -> None:
             counted = [row[name] for row in rows.values() if row["group"] == record["group"] and row[name]]
             assert (counted.count("True"), len(counted)) == (record[f"{name}_k"], record[f"{name}_n"])
     assert [row["episode"] for row in json.loads(talm("report", "--rows", "--json")[1])] == list(rows)
-
-
-def test_report_rows_of_two_tasks_have_the_columns_of_both(stored: Path, talm: Talm) -> None:
-    run(RunConfig(task="when2call", model="sim/eager", limit="1"), run_id="c")
-    rows = list(csv.DictReader(io.StringIO(talm("report", "a-run", "c", "--rows")[1])))
-    assert [row["run"] for row in rows] == ["a-run"] * 4 + ["c"] * 3
-    assert {row["gold"] for row in rows if row["run"] == "c"} == {"tool_call", "request_for_info", "cannot_answer"}
-    assert {(row["gold"], row["accuracy"]) for row in rows if row["run"] == "a-run"} == {("", "")}
-
-
-def test_report_rows_go_with_data_and_with_a_page(stored: Path, talm: Talm) -> None:
-    assert talm("report", "--rows", "--markdown") == (2, "", "talm-sim: error: --rows needs --csv or --json.\n")
-    code, out, err = talm("report", "--rows", "--html", "page.html")
-    assert (code, err) == (0, "written: page.html\n")
-    assert out.startswith("run,episode,") and Path("page.html").exists()
 
 
 def test_an_empty_directory_says_how_to_begin(tmp_path: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,16 +121,6 @@ def test_show_lists_a_runs_episodes(stored: Path, talm: Talm) -> None:
     assert (rows[2]["query"], rows[2]["verdicts"][0]["explanation"]) == ("What is the capital? (lacking-0)", "by hand")
 
 
-def test_the_list_tells_which_episodes_had_calls_that_failed(talm: Talm, tmp_path: Path) -> None:
-    options = {"model": "sim/oracle", "split": "perfect", "limit": "2", "run_dir": tmp_path, "perturb": ("http-500:times=1",)}
-    run(RunConfig(**options), run_id="f")
-    out = talm("show", "f", "--run-dir", str(tmp_path))[1]
-    assert out.splitlines()[0].split() == ["Episode", "Ended", "Calls", "Asked", "Failed", "Faults", "reference", "fault"]
-    rows = json.loads(talm("show", "f", "--run-dir", str(tmp_path), "--json")[1])
-    assert [(row["failed"], row["fired"]) for row in rows] == [(2, 2), (2, 2)], "the first call of each of two tools"
-    assert max(map(len, out.splitlines())) <= 80
-
-
 def test_episodes_that_wait_are_listed_with_what_they_ask(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     options = ("--model", "sim/asker", "--replay", "--split", "underspecified", "--limit", "2", "--human", "terminal")
@@ -184,12 +147,6 @@ def test_the_awareness_question_and_the_prompt_are_told(talm: Talm, tmp_path: Pa
     assert document["query"].startswith("I'm filling in") and document["episode"]["awareness"][0]["question"].startswith(
         "Request: I'm filling in"
     )
-
-
-def test_an_error_stands_under_a_head_of_its_own(stored: Path, talm: Talm) -> None:
-    out = talm("show", "a-run:lacking-1")[1].splitlines()
-    assert out[out.index("Error") + 1 : out.index("Error") + 3] == ["  no route", "  to the host"]
-    assert "Answer" not in out and "Turn 2, the answer" in talm("show", "a-run:lacking-0")[1].splitlines()
 
 
 @pytest.mark.parametrize(
@@ -271,16 +228,6 @@ def test_a_name_with_control_characters_is_printed_in_no_line_to_copy(stored: Pa
     _, _, err = talm("judge", "latest")
     assert "show an episode: no command to copy, because a name in it contains control characters\n" in err
     assert "talm-sim" not in err and "PWNED" not in err
-
-
-def test_the_name_of_a_judge_steers_no_terminal(stored: Path, talm: Talm) -> None:
-    name = "ev\x1b]52;c;eA==\x07il\x9b2J"
-    with changed(stored) as conn:
-        write_verdict(conn, Verdict(episode_id="perfect-0", judge=name, value=True))
-        conn.execute("UPDATE meta SET value = ? WHERE key = 'judges'", [json.dumps([(name, "")])])
-    code, out, _ = talm("show", "a-run")
-    assert (code, "evil2J" in out) == (0, True)
-    assert not set("\x1b\x9b\x07") & set(out)
 
 
 def test_where_no_published_row_is_about_the_scenarios_it_is_said(talm: Talm, tmp_path: Path) -> None:

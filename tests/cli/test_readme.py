@@ -18,25 +18,6 @@ HERE = Path(__file__).parents[2]
 README = (HERE / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-
-
-def test_the_first_two_commands_do_their_own_set_up() -> None:
-    first, second = blocks("sh")[:2]
-    steps = first.strip().split(" && ")
-    assert steps == [
-        "python3 -m venv .venv",
-        ".venv/bin/pip install -q .",
-        ".venv/bin/talm-sim run --split underspecified",
-    ]
-    assert second.strip() == "sh scripts/test.sh"
-    script = (HERE / "scripts" / "test.sh").read_text(encoding="utf-8")
-    assert "sh scripts/setup.sh" in script
-    for name in ("setup.sh", "test.sh"):
-        subprocess.run(["sh", "-n", HERE / "scripts" / name], check=True)
-
-
 def test_what_is_shown_is_what_is_printed(tmp_path: Path) -> None:
     assert README.count("<!-- shown: talm-sim ") == 3
     execute([str(HERE / "scripts" / "update_documents.py"), "--check"], tmp_path)
@@ -47,10 +28,6 @@ def test_the_picture_is_whole_and_loads_nothing() -> None:
     assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
     assert not re.search(r"href|url\(|@import|<script|http(?!://www\.w3\.org/2000/svg)", text)
     assert "underspecified" in text and "prefers-color-scheme: dark" in text
-
-
-def test_the_readme_is_short() -> None:
-    assert len(README.splitlines()) < 150
 
 
 def test_the_options_file_is_read_by_every_task_it_has_a_table_for(tmp_path: Path) -> None:

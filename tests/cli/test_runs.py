@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import re
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim import PrerequisiteError, StoredRun, Summary, judge, run
+from talm_sim import run
 from talm_sim.cli import main
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.listing import list_runs
@@ -49,25 +48,13 @@ def test_the_list_fits_80_columns_and_says_how_each_run_stands(runs: Path, capsy
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == ["Run", "When", "Task", "Model", "Split", "Human", "Done", "Result"]
     assert max(map(len, lines)) <= 80
-    assert re.match(r"20260102-030405 +\d+ s +talm smollm2-135m all +recorded +5/5 +PR \.00$", lines[0])
+    assert re.match(r"20260102-030405 +\d+ (?:s|min) +talm smollm2-135m all +recorded +5/5 +PR \.00$", lines[0])
     assert lines[1].startswith("  .sim-oracle   ")
     waiting = next(number for number, line in enumerate(lines) if line.startswith("a-name-that-is-"))
     assert " 0/1 " in lines[waiting]
     assert "1 waiting" in " ".join(lines[waiting:])
     for name in (line.split()[0] for line in lines if line[0] != " "):
         assert load_run(name, runs).path.parent == runs  # what is shown can be typed
-
-
-def test_a_result_stays_in_its_line(runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    with changed(runs / "20260102-030405-smollm2-135m-all") as conn:
-        conn.execute("UPDATE episodes SET termination = 'replay_miss'")
-    for columns, result in ((120, "5 failed, PR .00"), (80, "5 failed, PR .00"), (66, "5 failed")):
-        monkeypatch.setattr("talm_sim.cli.terminal.console.PLAIN_WIDTH", columns)
-        assert main(["runs", "list"]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert len(lines) == 5
-        assert lines[1].endswith(f" 5/5  {result}")
-        assert max(map(len, lines)) <= columns
 
 
 def test_a_run_whose_model_had_no_room_says_so(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,13 +65,6 @@ def test_a_run_whose_model_had_no_room_says_so(runs: Path, capsys: pytest.Captur
     assert re.search(r"compared .* 1/1 +1 not scored$", capsys.readouterr().out, re.MULTILINE)
 
 
-def test_json_holds_everything(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["runs", "list", "--json"]) == 0
-    first = json.loads(capsys.readouterr().out)[0]
-    assert (first["task"], first["split"], first["failed"], first["waiting"]) == ("talm", "all", 0, 0)
-    assert first["rate"] == {"name": "pass_rate", "head": "PR", "value": 0.0, "low": 0.0, "high": first["rate"]["high"], "k": 0, "n": 5}
-
-
 def test_a_run_has_no_rate_until_it_is_judged(runs: Path) -> None:
     with changed(runs / "compared") as conn:
         conn.execute("DELETE FROM meta WHERE key = 'first_measure'")
@@ -92,15 +72,6 @@ def test_a_run_has_no_rate_until_it_is_judged(runs: Path) -> None:
     assert (info.rate, info.finished) == (None, 1)
     assert main(["judge", "compared"]) == 0
     assert load_run("compared").first_measure is not None
-
-
-def test_a_rate_that_cannot_be_counted_any_more_is_not_kept(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def summary(self: StoredRun) -> list[Summary]:
-        raise PrerequisiteError("gone")
-
-    monkeypatch.setattr(StoredRun, "summary", summary)
-    judge("compared")
-    assert load_run("compared").first_measure is None
 
 
 def test_runs_are_listed_without_a_look_at_their_episodes(runs: Path) -> None:

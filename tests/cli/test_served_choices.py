@@ -82,11 +82,6 @@ def test_a_dry_run_counts_a_request_per_option(rows: Path, talm: Talm, monkeypat
     assert code == 0 and "live: 4 to 4 requests" in said, (said, told)
 
 
-def test_constrained_actions_are_no_scores(rows: Path, talm: Talm) -> None:
-    code, _, told = talm("run", "--task", "when2call", "--scenarios", str(rows), "--model", MODEL, "--tool-format", "constrained")
-    assert (code, told) == (2, "talm-sim: error: --tool-format constrained: given answers are scored, and none is written; leave it out.\n")
-
-
 @pytest.mark.parametrize(
     ("given", "sent", "said"), [((), None, "the provider's default temperature"), (("--temperature", "0.3"), 0.3, "0.3 as given")]
 )

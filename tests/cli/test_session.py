@@ -49,19 +49,6 @@ def test_record_replay_and_a_miss(tmp_path: Path) -> None:
     assert "1 episode failed, for example" in missed.stderr
 
 
-def test_json_is_a_stream_of_objects_that_ends_with_the_summary(tmp_path: Path) -> None:
-    options = ["--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--live", "--display", "json", "--controls"]
-    done = talm_sim(tmp_path, "run", *options)
-    assert done.returncode == 0, done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert lines[0]["event"] == "run_started"
-    assert lines[-1]["event"] == "summary"
-    rates = {row["model"]: row["pass_rate"] for row in lines[-1]["groups"]}
-    assert rates["sim/oracle"] == 1.0
-    assert rates["sim/cautious"] == 0.0
-    assert set(rates) == {"sim/oracle", "sim/eager", "sim/cautious", "sim/asker"}
-
-
 def test_a_person_who_is_not_there_then_answers_then_the_run_goes_on(tmp_path: Path) -> None:
     person = ["--model", "sim/asker", "--human", "terminal", "--live"]
     begun = talm_sim(tmp_path, "run", *SMALL, *person, typed="/later\n")
@@ -184,37 +171,9 @@ def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert len(questions) >= 1
 
 
-def test_judge_scores_again(tmp_path: Path) -> None:
-    talm_sim(tmp_path, "run", *SMALL, "--model", "sim/oracle", "--live")
-    judged = talm_sim(tmp_path, "judge", one_run(tmp_path), "--judge", "reference", "--display", "plain")
-    assert judged.returncode == 0, judged.stderr
-    assert "PR by judge reference" in judged.stdout
-
-
-def test_ablate_prints_a_row_a_cell_and_reads_finished_cells(tmp_path: Path) -> None:
-    grid = ["ablate", "--over", "perturb=,http-500", "--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--live"]
-    table = talm_sim(tmp_path, *grid, "--display", "none")
-    assert table.returncode == 0, table.stderr
-    assert "perturb=none: control: sim/oracle" in table.stdout
-    assert "http-500 fired in 2 of 2 episodes" in table.stdout
-    records = json.loads(talm_sim(tmp_path, *grid, "--display", "none", "--json").stdout)
-    assert [(record["perturb"], record["pass_rate"]) for record in records] == [("", 1.0), ("http-500", 0.0)]
-    assert len(list((tmp_path / "runs").iterdir())) == 2
-
-
 def test_a_script_does_not_sit_through_the_waits_of_slow_tools(tmp_path: Path) -> None:
     model = ["--split", "perfect", "--limit", "2", "--model", "sim/oracle", "--live"]
     done = talm_sim(tmp_path, "ablate", "--over", "perturb=,timeout:seconds=300", *model, "--display", "json", "--json")
     assert done.returncode == 0, done.stderr
     ends = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"event": "episode_finished"')]
     assert [end["elapsed_s"] >= 300 for end in ends] == [False, False, True, True], "the waits are in the elapsed time"
-
-
-def test_scenarios_check_finds_a_wrong_fact(tmp_path: Path) -> None:
-    scenario = json.loads(talm_sim(tmp_path, "scenarios", "list", "--split", "perfect", "--json").stdout)[0]
-    scenario["target"]["required"][0]["value"] = "something else"
-    (tmp_path / "mine.jsonl").write_text(json.dumps(scenario) + "\n", encoding="utf-8")
-    checked = talm_sim(tmp_path, "scenarios", "check", "--scenarios", "mine.jsonl")
-    assert checked.returncode == 1
-    assert scenario["id"] in checked.stdout
-    assert "found" in checked.stderr

@@ -70,12 +70,6 @@ def test_a_wrong_shard_is_one_line(world: list[str], capsys: pytest.CaptureFixtu
     assert re.fullmatch(f"talm-sim: error: {said}\n", capsys.readouterr().err)
 
 
-def test_a_limit_of_the_whole_run_is_refused(world: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_ASK_LIMIT_RUN", "3")
-    assert main([*world, "--shard", "1/2"]) == 2
-    assert capsys.readouterr().err.startswith("talm-sim: error: ask_limit_run: counts the questions of a whole run; ")
-
-
 def test_shards_that_do_not_fit_are_one_line(world: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*world, "--run-id", "part-1", "--shard", "1/2"]) == 0
     assert main([*world, "--run-id", "other", "--shard", "2/2", "--temperature", "1"]) == 0

@@ -73,10 +73,6 @@ def test_show_tells_splits_options_judges_and_defaults(name: str, talm: Talm) ->
     assert out.endswith(f"\ntalm-sim run --task {name} --help\n")
 
 
-def test_an_unknown_name_is_one_line(talm: Talm) -> None:
-    assert talm("tasks", "show", "when2cal") == (2, "", "talm-sim: error: unknown task 'when2cal'. Did you mean 'when2call'?\n")
-
-
 @pytest.mark.parametrize("entry", ["", "colours = Colours"])
 def test_ones_own_says_where_it_comes_from(entry: str, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = () if entry else ("--plugin", "brought_along")

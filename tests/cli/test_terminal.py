@@ -312,22 +312,6 @@ async def test_what_was_typed_before_a_question_was_seen_answers_nothing(tmp_pat
     assert answers(run) == {"ask-000": "one"}
 
 
-async def test_ctrl_c_says_how_much_is_done(tmp_path: Path, at_terminal: Any) -> None:
-    run = await waiting_run(tmp_path, "First?", "Second?", "Third?")
-    for plain in ({}, {"TALM_SIM_DISPLAY": "plain"}):
-        terminal = at_terminal(tmp_path, "answer", **plain)
-        terminal.expect_prompt()
-        terminal.answer("an answer")
-        terminal.expect_prompt()
-        terminal.type("half\x03")
-        terminal.expect("interrupted; all answers are kept")
-        terminal.expect("1 question answered")
-        terminal.expect("still open; answer with: talm-sim answer a-run")
-        terminal.expect("continue it with: talm-sim resume a-run")
-        terminal.ends(130)
-    assert list(answers(run)) == ["ask-000", "ask-001"]
-
-
 @pytest.mark.parametrize("how", [{"TALM_SIM_DISPLAY": "plain"}, {"TERM": "dumb"}])
 async def test_plain_moves_no_cursor_and_draws_no_frame(tmp_path: Path, at_terminal: Any, how: dict[str, str]) -> None:
     run = await waiting_run(tmp_path, "First?", "Second?")

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -105,18 +104,6 @@ def test_the_next_command_names_the_task_of_the_rows(talm: Talm, monkeypatch: py
     code, out, err = talm(*train())
     assert (code, out) == (0, "out\n")
     assert err.splitlines()[-1] == f"use it: talm-sim run --live --task {task} --model hf/tiny -M lora=out"
-
-
-def test_the_time_left_is_in_a_unit_that_fits(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_rows(Path("rows.jsonl"), completions(2))
-    trained_in([None, 0.5, 0.25], monkeypatch)
-    moments = iter([0.0, 0.0, 600.0, 1200.0])
-    monkeypatch.setattr("talm_sim.cli.commands.train.time", SimpleNamespace(monotonic=lambda: next(moments)))
-    assert talm(*train())[2].splitlines()[1:4] == [
-        "2 steps, 0 finished before",
-        "[1/2] loss 0.5000; about 10 minutes left",
-        "[2/2] loss 0.2500",
-    ]
 
 
 @pytest.mark.parametrize(("tokens", "said"), [(900, "about 9 seconds at 100 tokens"), (900_000, "about 2.5 hours at 100 tokens")])

@@ -101,13 +101,6 @@ def test_what_cannot_be_played_is_one_line_in_check_and_before_a_run(talm: Talm,
     assert not Path("runs").exists()
 
 
-def test_tools_that_start_the_same_way_everywhere_refuse_a_start(talm: Talm) -> None:
-    source = ("--scenarios", written(scenario(start={"classes": {}})), "--tools-from", "shop:TOOLS")
-    code, out, said = talm("run", *source, "--split", "perfect", "--model", "sim/oracle")
-    assert (code, out) == (2, "") and said.count("\n") == 1
-    assert said.startswith("talm-sim: error: scenario shop: start: the tools here start the same way in every episode; leave it out, or add")
-
-
 def test_the_bound_counts_the_turns(talm: Talm) -> None:
     def bound(*lines: dict[str, Any]) -> Bound:
         config = RunConfig(scenarios=Path(written(*lines)), tools_from=["shop:TOOLS"], model="openai/gpt-4o", split="perfect")
@@ -150,18 +143,6 @@ def item(**changes: Any) -> dict[str, Any]:
     target = {"type": "choice", "gold": "cannot_answer", "options": options}
     turns = [{"messages": [{"role": "user", "content": "And a tea?"}]}]
     return {"id": "b", "task": "when2call", "group": "cannot_answer", "turns": turns, "target": target} | changes
-
-
-def test_lines_of_other_tasks_are_checked_as_a_run_would_read_them(talm: Talm) -> None:
-    words = ("scenarios", "check", "--task", "when2call", "--scenarios")
-    assert talm(*words, written(item())) == (0, "", "1 scenario read: all can be run\n")
-    assert talm(*words, written(item()), "--json")[1] == "[]\n"
-    file = written(item(turns=scenario()["turns"]))
-    told = "turns: contains several turns, but this task asks the model a single question; keep one user message."
-    for line in ((*words, file), ("run", "--task", "when2call", "--model", "sim/oracle", "--scenarios", file)):
-        assert talm(*line) == (2, "", f"talm-sim: error: {file}:1: {told}\n")
-    code, _, said = talm(*words, file, "--tools-from", "shop:TOOLS")
-    assert code == 2 and "--tools-from: the scenarios of task when2call are checked without calling a tool; leave it out." in said
 
 
 PLUGIN = """

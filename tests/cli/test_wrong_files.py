@@ -10,34 +10,27 @@ from typing import Any
 import pytest
 
 from talm_sim.tasks import find_task
-from tests.cli.wrong import Talm, check, check_each
+from tests.cli.wrong import Talm, check_each
 
 pytestmark = [pytest.mark.usefixtures("nothing_given"), pytest.mark.timeout(900)]
 
 OPTIONS = [
     ('splt = "perfect"', r"c\.toml: unknown key 'splt'\. Did you mean 'split'\?$"),
-    ("zzz = 1", r"c\.toml: unknown key 'zzz'\. Known: task, split, "),
-    ('split = "perfct"', r"c\.toml: split: unknown split 'perfct'"),
     ('split = ["perfect", "xyz"]', r"c\.toml: split: unknown split 'xyz'"),
     ("split = 3", r"c\.toml: split: 3 is not text"),
     ("limit = true", r"c\.toml: limit: True is not text; write names and numbers in quotes\.$"),
-    ("limit = 0", r"c\.toml: limit: .*the smallest is 1"),
     ('epochs = "many"', r"c\.toml: epochs: 'many' is not a whole number\.$"),
-    ("epochs = 1.5", r"c\.toml: epochs: 1\.5 is not a whole number\.$"),
-    ("judge = 3", r"c\.toml: judge: 3 is not a list; write one"),
     ("perturb = 500", r"c\.toml: perturb: 500 is not a list; write one, for example \[\"A\", \"B\"\]\.$"),
     ('perturb = "time-out"', r"unknown perturbation 'time-out'\. Did you mean 'timeout'\?$"),
     ('model_options = "device=cpu"', r"c\.toml: model_options: device=cpu is not a table; write names and values\.$"),
     ("[talm]\nturn-limit = 0", r"c\.toml: talm\.turn-limit: 0 is too small; the least is 1\.$"),
     ("[talm]\nepochs = 2", r"c\.toml: unknown key 'talm\.epochs'\. Known: "),
     ("[talm]\nhumn = 1", r"c\.toml: unknown key 'talm\.humn'\. Did you mean 'human'\?$"),
-    ("[nope]\nx = 1", r"c\.toml: unknown key 'nope'\. Known: task, "),
     ('[options]\nhuman = "none"', r"c\.toml: unknown key 'options'\. "),
     ('task = "when2call"\nhuman = "none"', r"c\.toml: human is an option of task talm or refusal, not of task when2call;"),
     ('task = "when2cal"', r"c\.toml: task: unknown task 'when2cal'\. Did you mean 'when2call'\?$"),
     ('plugin = "no_such_module"', r"c\.toml: plugin no_such_module: cannot be imported: ModuleNotFoundError"),
     ("talm = 3", r"c\.toml: 'talm' must be a table"),
-    ('mode = "judge"', r"c\.toml: mode is an option of task when2call, not of task talm; leave it out, or add --task when2call\.$"),
     ("task = 3", r"c\.toml: task: write the name of a task, in quotes\.$"),
     ('tools = "lve"', r"c\.toml: tools: 'lve' is not one of 'live', 'replay' or 'record'\.$"),
     ('cassettes = "nosuch"', r"c\.toml: cassettes: there is no directory 'nosuch'"),
@@ -55,11 +48,6 @@ def test_wrong_options(talm: Talm) -> None:
     check_each(OPTIONS, ask)
 
 
-def test_a_list_of_one_may_be_written_as_its_item(talm: Talm) -> None:
-    Path("c.toml").write_text('perturb = "http-500"\nsplit = ["perfect", "no-tools"]\nlimit = 1\nmodel = "sim/oracle"\n')
-    assert talm("run", "--config", "c.toml", "--dry-run")[0] == 0
-
-
 def row(**changes: Any) -> str:
     made = {"id": "mine", "group": "perfect", "turns": [{"messages": [{"role": "user", "content": "Hi?"}]}]}
     return json.dumps({key: value for key, value in {**made, **changes}.items() if value is not None})
@@ -67,10 +55,8 @@ def row(**changes: Any) -> str:
 
 SCENARIOS = [
     ("", r"s\.jsonl: is empty; write one scenario per line: see talm-sim scenarios show --format$"),
-    ("\n\n", r"s\.jsonl: is empty"),
     ('{"id": "a"}', r"s\.jsonl:1: group: is missing; correct this field: see talm-sim scenarios show --format$"),
     (row(turns=None), r"s\.jsonl:1: turns: is missing"),
-    (row(turns=[]), r"s\.jsonl:1: turns: "),
     (row(id=3), r"s\.jsonl:1: id: 3 is not text"),
     (row(colour="red"), r"s\.jsonl:1: colour: there is no such name"),
     (row(group="perfct"), r"s\.jsonl:1: group: there is no 'perfct'\. Did you mean 'perfect'\?$"),
@@ -80,7 +66,6 @@ SCENARIOS = [
     (row(target={"type": "fact"}), r"s\.jsonl:1: target: is of type 'fact'; .*Did you mean 'facts'\?$"),
     (row(target={"value": 1}), r"s\.jsonl:1: target: needs a `type`"),
     (row(missing={"kind": "word", "name": "x"}), r"s\.jsonl:1: missing\.kind: 'word' is not one of 'argument', 'tool' or 'utterance'"),
-    (row(missing="code"), r"s\.jsonl:1: missing: "),
     (row(missing=[{"kind": "tool", "name": "x"}, {"kind": "tool"}]), r"s\.jsonl:1: missing\.1\.name: is missing"),
     (row(perturbations=["msk:tool=x"]), r"unknown perturbation 'msk'"),
     (f"{row()}\n{row()}", r"s\.jsonl:2: id 'mine' is also used on line 1; ids must be unique\.$"),
@@ -156,11 +141,6 @@ def test_wrong_wordings(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_scenario_file_with_a_byte_order_mark_is_read(talm: Talm) -> None:
     Path("own.jsonl").write_text("\ufeff" + row() + "\n", encoding="utf-8")
     assert [one.id for one in find_task("talm").read(["perfect"], Path("own.jsonl"))] == ["mine"]
-
-
-def test_a_file_of_other_groups_says_which(talm: Talm) -> None:
-    Path("own.jsonl").write_text(row(group="perfect") + "\n", encoding="utf-8")
-    check(talm("run", "--scenarios", "own.jsonl", "--split", "no-tools"), r"own\.jsonl: no scenario of group no-tools; its groups: perfect\.$")
 
 
 def test_a_proxy_that_is_none_is_one_line(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:

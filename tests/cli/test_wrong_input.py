@@ -22,53 +22,41 @@ pytestmark = [pytest.mark.usefixtures("nothing_given"), pytest.mark.timeout(900)
 COMMAND_LINES = [
     ("rnu", r"No such command 'rnu'\. Did you mean .*run"),
     ("--verison", r"No such option '--verison'.*--version"),
-    ("run perfect", r"write --split perfect$"),
     ("run perfect no-tools", r"write --split perfect,no-tools$"),
     ("run openai/gpt-4o", r"write --model openai/gpt-4o$"),
     ("run something", r"'something' is an unexpected argument; every value follows the name of its option, as in --split perfect$"),
     ("run --splt perfect", r"No such option '--splt'.*--split"),
     ("run --split perfct", r"--split: unknown split 'perfct' of task talm\. Did you mean 'perfect'\?$"),
     ("run --split perfect,xyz", r"--split: unknown split 'xyz' of task talm\. Known: perfect, underspecified, .*, all\.$"),
-    ("run --split=", r"--split: unknown split '' of task talm\. Known: "),
     ("run --task when2call --split perfect", r"unknown split 'perfect' of task when2call\. Known: tool_call, .*, direct, all\.$"),
     ("run --split", r"Option '--split' requires an argument"),
     (
         "run --scenario calendar-1",
         r"--scenario: no scenario 'calendar-1' in split all .*set quick .*\. Did you mean 'calendar-\d\d'\?$",
     ),
-    ("run --scenario zzz", r"--scenario: no scenario 'zzz' .* See: talm-sim scenarios list --task talm$"),
-    ("run --scenario calendar-02 --split no-tools", r"no scenario 'calendar-02' in split no-tools"),
-    ("run --task talk", r"--task: unknown task 'talk'\. Did you mean 'talm'\?$"),
     ("run --task zzz", r"--task: unknown task 'zzz'\. Known: talm, when2call, awareness, refusal\.$"),
     ("run --limit 0", r"--limit: .*the smallest is 1"),
-    ("run --limit 5-3", r"--limit: .*ends before it begins"),
     ("run --limit ten", r"--limit: 'ten' is not a limit: write a number, for example 20, or a range"),
+    ("run --limit 5-3", r"--limit: .*ends before it begins"),
     ("run --limit 900-901", r"no scenario of group .* within limit 900-901; choose another --split or --limit"),
     ("run --epochs 0", r"--epochs: 0 is too small; the least is 1\.$"),
-    ("run --epochs -1", r"--epochs: -1 is too small"),
     ("run --epochs two", r"'--epochs': 'two' is not a valid integer"),
     ("run --epochs 100000000", r"this run has 28,800,000,000 episodes; continue\? There is no terminal to ask at; add a --budget\.$"),
     ("run --temperature 99", r"--temperature: 99\.0 is too large; the most is 2"),
     ("run --temperature nan", r"--temperature: nan is not a finite number"),
-    ("run --temperature hot", r"'--temperature': 'hot' is not a valid float"),
     ("run --model gpt-4o", r"--model: 'gpt-4o' is not a model name: use PROVIDER/NAME"),
-    ("run --model claude-sonnet-4-5", r"Did you mean 'anthropic/claude-sonnet-4-5'\?$"),
     ("run --model openai:gpt-4o", r"Did you mean 'openai/gpt-4o'\?$"),
     ("run --model OpenAI/gpt-4o", r"unknown provider 'OpenAI'\. Did you mean 'openai'\?$"),
     ("run --model ollama/llama3", r"A server of the OpenAI protocol is named openai-api/ollama/llama3\.$"),
     ("run --scenario calendar-01,calendar-02", r"Repeat the option for each value\.$"),
-    ("run --perturb HTTP-500", r"Did you mean 'http-500'\?$"),
     ("run --plugin mine:act", r"--plugin mine:act: name only the module: write mine\.$"),
     ("run --tools-from a:T,b:T", r"give one source per option; repeat it: --tools-from a:T --tools-from b:T\.$"),
-    ("run --model opnai/gpt-4o", r"unknown provider 'opnai'\. Did you mean 'openai'\?$"),
     ("run --model openai/", r"names no model; write openai/MODEL"),
     ("run --model openai/gpt-4o", r"OPENAI_API_KEY is not set"),
-    ("run --model anthropic/claude", r"ANTHROPIC_API_KEY is not set"),
     ("run --model openai-api/vllm/qwen", r"VLLM_BASE_URL is not set"),
     ("run --model openai-api/qwen", r"write openai-api/SERVICE/MODEL"),
     ("run --model sim/orcale", r"sim/orcale.*oracle"),
     ("run --model langchain/nowhere:make", r"no module 'nowhere'; install it"),
-    ("run --model langchain/nowhere", r"write langchain/MODULE:FACTORY"),
     ("run --model langchain/json:nothing", r"module 'json' has no 'nothing'"),
     ("run --model langchain/json:dumps", r"the factory (refused|failed)"),
     ("run --model hf/nosuch-model-folder", r"hf/nosuch-model-folder"),
@@ -79,21 +67,16 @@ COMMAND_LINES = [
     ("run --cassettes nosuch", r"--cassettes: there is no directory 'nosuch'; add --record to make it"),
     ("run --replay --model openai/gpt-4o", r"there are no recordings of it in "),
     ("run --human reccorded", r"--human: unknown responder 'reccorded'\. Did you mean 'recorded'\?$"),
-    ("run --human zzz", r"--human: unknown responder 'zzz'\. Known: terminal, recorded, simulated, refusing, model\.$"),
     ("run --perturb time-out", r"--perturb time-out: unknown perturbation 'time-out'\. Did you mean 'timeout'\?$"),
     ("run --perturb mask:tol=x", r"--perturb mask:tol=x: tol: mask has no such option\. Did you mean 'tool'\?$"),
     ("run --perturb mask:tool=nosuch_tool --model sim/oracle", r"no tool 'nosuch_tool'"),
-    ("run --perturb timeout:tool=airport_info", r"no tool 'airport_info'"),
     (
         "run --perturb http-500,timeout",
         r"commas separate the options .*; for several perturbations, repeat the option: --perturb http-500 --perturb timeout; in Python",
     ),
-    ("run --perturb http-500:p=0.5,timeout:times=1", r"repeat the option: --perturb http-500:p=0\.5 --perturb timeout:times=1; in Python"),
-    ("run --perturb http-500,", r"unknown perturbation 'http-500,'\. Did you mean 'http-500'\?$"),
     ("run --judge reference,llm", r"unknown judge 'reference,llm'\. Repeat the option for each value\.$"),
     ("run --agent https://agent.example/chat", r"--agent: https://\S+ is an address; give a Python object, MODULE:OBJECT"),
     ("run --agent mine.py:build", r"--agent: mine\.py:build: is a file name; write mine:build, without \.py\.$"),
-    ("run --agent agents/mine.py:build", r"write agents\.mine:build, without \.py\.$"),
     ("run --agent /srv/agents/mine.py:build", r"in /srv/agents write mine:build, without \.py\.$"),
     ("run --plugin mine.py", r"--plugin mine\.py: is a file name; write mine, without \.py\.$"),
     ("run --tools-from mine.py:TOOLS", r"is a file name; write mine:TOOLS, without \.py\.$"),
@@ -117,12 +100,9 @@ COMMAND_LINES = [
     ("run --scenarios nosuch.jsonl", r"nosuch\.jsonl: cannot be read: No such file or directory"),
     ("run --config nosuch.toml", r"nosuch\.toml: cannot be read: .*; --config needs a TOML file"),
     ("run --prices nosuch.toml", r"nosuch\.toml: cannot be read: .*; --prices needs a TOML file"),
-    ("report --prices nosuch.toml", r"nosuch\.toml: cannot be read: .*; --prices needs a TOML file"),
-    ("config show --split x", r"--split: unknown split 'x'"),
     ("config sho", r"No such command 'sho'.*show"),
     ("ablate", r"Missing option '--over'"),
     ("ablate --over split", r"--over: 'split' is not FIELD=V1,V2"),
-    ("ablate --over foo=1", r"--over: unknown option 'foo'\. Known: task, split, "),
     ("ablate --over splt=perfect", r"--over: unknown option 'splt'\. Did you mean 'split'\?$"),
     ("ablate --over timeout=1,2", r"'timeout' changes how a run is executed"),
     ("ablate --over human=none --over human=recorded", r"'human' is given twice"),
@@ -130,15 +110,11 @@ COMMAND_LINES = [
     ("report", r"runs: there are no runs here yet; start one with: talm-sim run"),
     ("report nosuch", r"nosuch: no such run\. runs: there are no runs here yet"),
     ("report --json --csv", r"--json, --csv and --markdown exclude each other"),
-    ("show latest", r"runs: there are no runs here yet"),
     ("show nosuch:episode", r"nosuch: no such run"),
     ("show", r"Missing argument 'RUN"),
     ("resume nosuch", r"nosuch: no such run"),
-    ("resume nosuch --failed oops", r"no such run|unknown"),
     ("answer nosuch", r"nosuch: no such run"),
-    ("judge nosuch", r"nosuch: no such run"),
     ("runs delete nosuch --yes", r"nosuch: no such run"),
-    ("runs rename nosuch other", r"nosuch: no such run"),
     ("tasks show talk", r"unknown task 'talk'\. Did you mean 'talm'\?"),
     ("tools show find_holliday", r"unknown tool 'find_holliday'\. Did you mean 'find_holiday'\?"),
     ("tools list --category wether", r"--category: unknown category 'wether'\. Did you mean 'weather'\?"),
@@ -149,17 +125,16 @@ COMMAND_LINES = [
     ("scenarios list --split perfct", r"--split: unknown split 'perfct'.*'perfect'\?$"),
     ("scenarios review made", r"made: there is no such folder or file"),
     ("scenarios generate", r"--out"),
-    ("scenarios translate nosuch --to vi --model openai/m --out made", r"nosuch: no such run\. "),
-    ("scenarios translate nosuch --to fr --model openai/m --out made", r"'fr' is not one of 'vi', 'th'"),
     ("import fail-talms nosuch", r"nosuch"),
     ("import traces nosuch.jsonl", r"nosuch\.jsonl: cannot be read.*give OTLP/JSON spans"),
     ("import traces x --split perfct", r"--split: unknown split 'perfct'.*'perfect'\?$"),
-    ("import traces x --task nosuch", r"unknown task 'nosuch'"),
     ("import traces x --run-id a/b", r"--run-id: 'a/b' is not a run name"),
     ("export when2call nosuch.jsonl --out out.jsonl", r"nosuch\.jsonl: cannot be read"),
-    ("export training x --kind mdq --out o.jsonl", r"'mdq' is not one of"),
     ("export training nosuch --kind sft --out o.jsonl", r"nosuch"),
     ("models get nosuch", r"nosuch"),
+    ("resume", r"no run in runs is unfinished; name a run, or give --run-dir\.$"),
+    ("answer", r"no run in runs waits for an answer; name a run, or give --run-dir\.$"),
+    ("export cassettes --from nowhere", r"nowhere: contains no packed recordings\."),
     ("completion tcsh", r"'tcsh' is not one of 'bash', 'zsh', 'fish'"),
 ]
 
@@ -170,9 +145,6 @@ def test_a_wrong_command_line(talm: Talm) -> None:
 
 ENVIRONMENT = [
     ({"TALM_SIM_LIMT": "1"}, r"unknown option 'TALM_SIM_LIMT'\. Did you mean 'TALM_SIM_LIMIT'\?$"),
-    ({"TALM_SIM_ZZZ": "1"}, r"unknown option 'TALM_SIM_ZZZ'\. Known: "),
-    ({"TALM_SIM_LIMIT": "x"}, r"TALM_SIM_LIMIT: 'x' is not a limit"),
-    ({"TALM_SIM_SPLIT": "perfct"}, r"TALM_SIM_SPLIT: unknown split 'perfct'"),
     ({"TALM_SIM_EPOCHS": "many"}, r"TALM_SIM_EPOCHS: 'many' is not a whole number\.$"),
     ({"TALM_SIM_CONTROLS": "perhaps"}, r"TALM_SIM_CONTROLS: 'perhaps' is neither true nor false\.$"),
     ({"TALM_SIM_DISPLAY": "loud"}, r"TALM_SIM_DISPLAY: 'loud' is not one of 'full', 'plain', 'json' or 'none'\.$"),
@@ -186,8 +158,6 @@ ENVIRONMENT = [
     ({"TALM_SIM_PROMPTS": "nosuch.toml"}, r"nosuch\.toml: cannot be read: .*; prompts needs a TOML file"),
     ({"TALM_SIM_TASK": "when2call", "TALM_SIM_HUMAN": "none"}, r"TALM_SIM_HUMAN is an option of task talm or refusal, not of task when2call;"),
     ({"TALM_SIM_OPTIONS": "x"}, r"unknown option 'TALM_SIM_OPTIONS'\."),
-    ({"TALM_SIM_SEED": "seven"}, r"TALM_SIM_SEED: "),
-    ({"TALM_SIM_TASK": "talk"}, r"TALM_SIM_TASK: unknown task 'talk'"),
     ({"TALM_SIM_MODE": "judge"}, r"TALM_SIM_MODE is an option of task when2call"),
     ({"TALM_SIM_MODEL_OPTIONS": "device"}, r"TALM_SIM_MODEL_OPTIONS: 'device' is not an option; write KEY=VALUE"),
     ({"TALM_SIM_CASSETTES": "nosuch"}, r"TALM_SIM_CASSETTES: there is no directory 'nosuch'"),
@@ -195,7 +165,6 @@ ENVIRONMENT = [
     ({"TALM_SIM_TEMPERATURE": "inf"}, r"TALM_SIM_TEMPERATURE: inf is"),
     ({"TALM_SIM_MODEL": "openai-api/vllm/q", "VLLM_BASE_URL": "http://127.0.0.1:9/a\nb"}, r"VLLM_BASE_URL: not the address of a server"),
     ({"TALM_SIM_MODEL": "openai-api/vllm/q", "VLLM_BASE_URL": "http://b\u00fc cher.example/v1"}, r"VLLM_BASE_URL: not the address of a server"),
-    ({"TALM_SIM_MODEL": "openai-api/vllm/q", "VLLM_BASE_URL": "ftp://x"}, r"VLLM_BASE_URL: not the address of a server"),
 ]
 
 
@@ -223,13 +192,11 @@ PYTHON: list[tuple[str, Callable[[], Any], str]] = [
         r"^split: 3 is not a name; every item of the list must be one, in quotes\.$",
     ),
     ("epochs 0", lambda: talm_sim.RunConfig(epochs=0), r"^epochs: 0 is too small; the least is 1\.$"),
-    ("epochs text", lambda: talm_sim.run(epochs="many"), r"^epochs: 'many' is not a whole number\.$"),
     ("display", lambda: talm_sim.RunConfig(display="loud"), r"^display: 'loud' is not one of 'full', "),
     ("model", lambda: talm_sim.RunConfig(model="gpt-4o"), r"^model: 'gpt-4o' is not a model name"),
     ("unknown option", lambda: talm_sim.run(splt="perfect"), r"^unknown option 'splt'\. Did you mean 'split'\?$"),
     ("unknown, kept", lambda: talm_sim.run(talm_sim.RunConfig(splt="perfect")), r"splt: unknown option of task talm\. Did you mean 'split'\?$"),
     ("another task's", lambda: talm_sim.run(mode="judge"), r"^mode is an option of task when2call"),
-    ("a split in a call", lambda: talm_sim.run(split="perfct"), r"^split: unknown split 'perfct'"),
     (
         "a judge without its model",
         lambda: talm_sim.run(judge="llm"),
@@ -244,11 +211,9 @@ PYTHON: list[tuple[str, Callable[[], Any], str]] = [
     ("a cell's perturbation", lambda: talm_sim.ablate(over={"perturb": ["time-out"]}), r"^cell perturb=time-out: perturb time-out: unknown"),
     ("too few", lambda: talm_sim.run(limit="900-901"), r"choose another split or limit, or give scenarios=\"FILE\"\.$"),
     ("tools that are none", lambda: talm_sim.run(tools=[3]), r"^tools: 3: is an object of type int"),
-    ("options", lambda: talm_sim.RunConfig(options=3), r"^options: 3 is not a table"),
     ("judge", lambda: talm_sim.RunConfig(judge=3), r'^judge: 3 is not a list; write one, for example \["A", "B"\]\.$'),
     ("load_run", lambda: talm_sim.load_run("latest"), r"^runs: there are no runs here yet"),
     ("resume", lambda: talm_sim.resume("nosuch"), r"^nosuch: no such run"),
-    ("judge a run", lambda: talm_sim.judge("nosuch"), r"^nosuch: no such run"),
     ("ablate", lambda: talm_sim.ablate(over={"splt": ["a"]}), r"unknown field 'splt'\. Did you mean 'split'\?$"),
     ("ablate a text", lambda: talm_sim.ablate(over={"split": "perfect"}), r"give 'split' a list of values"),
 ]
@@ -275,22 +240,9 @@ def test_a_wrong_call_is_told_without_a_page_of_our_own_frames() -> None:
         assert len(traceback.extract_tb(failure.value.__traceback__)) <= 5
 
 
-async def test_so_is_one_within_an_event_loop() -> None:
-    with pytest.raises(PrerequisiteError, match=r"^split: unknown split 'perfct'") as failure:
-        talm_sim.run(split="perfct")
-    assert len(traceback.extract_tb(failure.value.__traceback__)) <= 5
-    with pytest.raises(PrerequisiteError, match=r"^split: unknown split 'perfct'"):
-        await talm_sim.run_async(split="perfct")
-
-
 def test_a_notebook_shows_the_line_alone() -> None:
     shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell.instance()
     shown: list[str] = []
     shell._showtraceback = lambda kind, error, lines: shown.extend(lines)
     shell.run_cell("import talm_sim; talm_sim.run(split='perfct')")
     assert shown == ["PrerequisiteError: split: unknown split 'perfct' of task talm. Did you mean 'perfect'?"]
-
-
-def test_a_wrong_value_in_python_is_a_value_error_as_well() -> None:
-    with pytest.raises(ValueError, match="too small"):
-        talm_sim.RunConfig(epochs=0)

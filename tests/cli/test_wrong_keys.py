@@ -35,13 +35,6 @@ def test_each_task_says_so(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     check_each(((task, said) for task in TASKS), lambda task: talm("run", "--task", task, *TASKS[task], *rest))
 
 
-def test_so_does_a_judge_that_asks_a_model(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", WRONG["umlaut"])
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    line = ("run", "--model", "sim/oracle", "--judge", "llm", "--judge-model", "openai/gpt-4o", "--limit", "1", "--display", "none")
-    check(talm(*line), "OPENAI_API_KEY: holds \u00e4")
-
-
 @pytest.mark.parametrize("variable", ["OPENAI_ORG_ID", "OPENAI_PROJECT_ID"])
 def test_what_the_sdk_reads_beside_the_key_is_looked_at(variable: str, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-abc")

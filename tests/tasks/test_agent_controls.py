@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,11 +8,10 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from talm_sim.agent.humans import DONT_KNOW
-from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.models.base import GenerationSettings, ScenarioModel
-from talm_sim.models.control_names import CONTROLS
+from talm_sim.errors import PrerequisiteError
+from talm_sim.models.base import GenerationSettings
 from talm_sim.models.request import ModelRequest
-from talm_sim.models.sim import SimModel, open_sim
+from talm_sim.models.sim import open_sim
 from talm_sim.tasks.agent_controls import AgentPolicy, is_refusal, value_in_reply
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, ModelTurn, Scenario, ToolSpec, Turn
 from tests.growth import check_growth
@@ -97,12 +95,6 @@ async def test_a_perfect_scenario_is_solved_in_one_round_from_what_was_received(
     assert last.text == "elevation ft: 39\nlocal time: 10:00"
 
 
-async def test_another_result_gives_another_answer() -> None:
-    *_, last = await play("oracle", scenario(), results=RESULTS | {"get_time": {"time": "23:59"}})
-    assert "23:59" in last.text
-    assert "10:00" not in last.text
-
-
 @pytest.mark.parametrize("damaged", [{"error": "HTTP 500"}, {"renamed": "10:00"}, [], "text", None])
 async def test_a_failed_call_leaves_its_fact_out(damaged: Any) -> None:
     *_, last = await play("oracle", scenario(), results=RESULTS | {"get_time": damaged})
@@ -114,22 +106,6 @@ async def test_a_call_that_needs_an_earlier_result_waits_for_it() -> None:
     played = scenario(facts=(*FACTS, zone), query="How high is HAN, and what time is it there?")
     first, second, _ = await play("oracle", played, results=RESULTS | {"get_airport": {"elevation": [{"ft/m": 39}], "zone": "UTC+7"}})
     assert [calls(first), calls(second)] == [GOLD_PAIR[:1], GOLD_PAIR[1:]]
-
-
-async def test_a_call_waits_for_no_result_that_the_user_said_before() -> None:
-    zone = Fact(name="zone", value="UTC+7", call=0, pointer="/zone")
-    said = scenario(facts=(*FACTS, zone), query="How high is HAN, and what is the time in UTC+7?")
-    first, _ = await play("oracle", said, results=RESULTS | {"get_airport": {"elevation": [{"ft/m": 39}], "zone": "UTC+7"}})
-    assert calls(first) == GOLD_PAIR
-
-
-async def test_with_a_tool_gone_the_other_calls_are_made() -> None:
-    played = scenario(gold=GOLD[1:], facts=LOST, missing=REPLACEABLE)
-    for control in ("oracle", "eager"):
-        first, last = await play(control, played, (TIME,))
-        assert calls(first) == GOLD_PAIR[1:]
-        assert "10:00" in last.text
-        assert "39" not in last.text
 
 
 async def test_without_tools_nothing_is_known() -> None:
@@ -144,19 +120,6 @@ async def test_eager_invents_the_missing_argument_and_never_asks() -> None:
     first, last = await play("eager", scenario(missing=ARGUMENT), (AIRPORT, TIME, ASK))
     assert calls(first) == [("get_airport", {"code": "CDG"}), ("get_time", {"zone": "UTC+7"})]
     assert last.text
-
-
-async def test_an_invented_value_is_the_same_wherever_the_true_one_stood() -> None:
-    gold = (GOLD[0], GoldCall(tool="get_time", arguments={"zone": "HAN", "at": "noon"}))
-    first, _ = await play("eager", scenario(gold=gold, missing=ARGUMENT))
-    assert calls(first)[1] == ("get_time", {"zone": "CDG", "at": "noon"})
-
-
-async def test_asker_asks_for_the_argument_in_words_then_solves() -> None:
-    question, first, last = await play("asker", scenario(missing=ARGUMENT), (AIRPORT, TIME, ASK), human="It's Hanoi, code HAN.")
-    assert calls(question) == [("ask_human", {"question": "What is the code? I need this: IATA code of the airport."})]
-    assert calls(first) == GOLD_PAIR
-    assert "39" in last.text
 
 
 BOTH = (ARGUMENT, Missing(kind=MissingKind.ARGUMENT, name="zone", value="UTC+7", removed_text="in UTC+7", human_answer="In UTC+7."))
@@ -232,14 +195,6 @@ async def test_the_awareness_question(control: str, missing: Missing | None, lab
     assert turn.text.startswith(f"{label}, ")
 
 
-async def test_latency_is_waited_for_each_generation() -> None:
-    model = open_sim(ModelRequest("sim/eager", "eager", options={"latency": "0.05"}))
-    assert isinstance(model, ScenarioModel)
-    started = time.perf_counter()
-    await model.play(AgentPolicy(model.name, scenario())).generate([HumanMessage("?")], (), GenerationSettings())
-    assert time.perf_counter() - started >= 0.05
-
-
 @pytest.mark.parametrize(
     ("control", "options", "said"),
     [
@@ -253,14 +208,6 @@ async def test_latency_is_waited_for_each_generation() -> None:
 def test_what_is_wrong_is_named(control: str, options: dict[str, str], said: str) -> None:
     with pytest.raises(PrerequisiteError, match=said):
         open_sim(ModelRequest(f"sim/{control}", control, options=options))
-
-
-async def test_a_control_does_nothing_without_a_scenario() -> None:
-    for control in CONTROLS:
-        model = SimModel(control)
-        with pytest.raises(ProviderError, match=f"sim/{control}"):
-            await model.generate([HumanMessage("?")], (), GenerationSettings())
-        await model.aclose()
 
 
 @pytest.mark.parametrize("piece", ["do not ", "not sure ", "“", "Word ", "a"])

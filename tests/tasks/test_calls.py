@@ -103,17 +103,6 @@ def test_a_tool_with_another_name_or_other_tools_beside_it_is_still_wanted(pertu
     assert calls.outcomes() == [WantedCall("height", True, True)]
 
 
-def test_an_episode_that_was_only_asked_whether_it_can_has_no_calls() -> None:
-    task = job("talm")
-    assert task.task.calls(episode(termination=Termination.ASSESSED), scenario(HEIGHT), task) is None
-
-
-@pytest.mark.parametrize("name", ["awareness", "when2call"])
-def test_a_task_that_says_nothing_of_calls_has_none(name: str) -> None:
-    task = job(name)
-    assert task.task.calls(episode(event("height")), scenario(HEIGHT), task) is None
-
-
 @labelled
 def test_a_built_in_tool_can_neither_be_hidden_nor_renamed(perturb: str, hidden: bool) -> None:
     own: Any = SimpleNamespace(built_in={"a"})

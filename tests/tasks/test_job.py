@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from talm_sim.config import GEN, OPE, SCO, RunConfig, Scope, Traffic, option
 from talm_sim.errors import PrerequisiteError
@@ -44,12 +42,6 @@ def toy(**options: Any) -> Job[Options]:
     return job("toy", **options)
 
 
-def test_a_job_is_the_configuration_its_task_and_its_options() -> None:
-    made = toy(depth="3", split="second")
-    assert (type(made.task), made.options, made.groups) == (Toy, Options(depth=3), ("two",))
-    assert made.config.options == {"depth": "3"}, "as they were given, until a run is built"
-
-
 def test_the_task_decides_what_is_left_out() -> None:
     assert [getattr(toy().settings(), name) for name in ("temperature", "max_new_tokens", "seed")] == [0.5, 7, 0]
     assert [getattr(toy(temperature=0, max_new_tokens=9, seed=4).settings(), one) for one in ("temperature", "max_new_tokens", "seed")] == [
@@ -70,18 +62,6 @@ def test_other_values_go_where_they_belong() -> None:
     assert job_of(RunConfig.model_validate_json(other.config.model_dump_json())) == other
     with pytest.raises(TypeError, match="'dephth' is not an option of task toy"):
         made.having(dephth=3)
-
-
-def test_values_of_a_scope() -> None:
-    made = toy(depth=3, judge=("mine",), cassettes="c")
-    scoring = made.values(Scope.SCORING)
-    assert scoring == {"judge": ["mine"], "judge_model": None, "strict": False}
-    generation, operational = made.values(Scope.GENERATION), made.values(Scope.OPERATIONAL)
-    assert (generation["depth"], generation["task"], operational["color"], operational["cassettes"]) == (3, "toy", "red", "c")
-    everything = made.values(*Scope)
-    assert everything == generation | scoring | operational
-    assert set(everything) == (set(RunConfig.model_fields) | set(Options.model_fields)) - {"options"}
-    assert made.values() == {}
 
 
 @pytest.mark.parametrize(
@@ -105,14 +85,3 @@ def test_what_shapes_a_request_names_its_recording() -> None:
     assert {recording_key(toy(**more)) for more in ({"strict": True}, {"color": "blue"}, {"judge": ("a",)}, {"temperature": 0.5})} == {key}
     assert len({key, *(recording_key(toy(**more)) for more in ({"depth": 3}, {"seed": 1}, {"temperature": 0.4}, {"model": "a/b"}))}) == 5
     assert toy().task.key(toy(depth=4)) == {"task": "toy", "depth": 4}
-
-
-@given(
-    st.fixed_dictionaries(
-        {}, optional={"depth": st.integers(1, 9), "strict": st.booleans(), "seed": st.integers(), "epochs": st.integers(1, 9)}
-    )
-)
-def test_given_and_having_are_the_same(values: dict[str, Any]) -> None:
-    given_, had = toy(**values), toy().having(**values)
-    assert (given_.options, given_.values(*Scope)) == (had.options, had.values(*Scope))
-    assert given_.having() == had

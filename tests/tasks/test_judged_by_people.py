@@ -11,7 +11,7 @@ import pytest
 from talm_sim.published import published
 from talm_sim.tasks import PersonQuestion, pass_question
 from talm_sim.tasks.awareness.task import EXPLANATION, INSTANCE
-from talm_sim.tasks.registry import every_task, find_task, job_of
+from talm_sim.tasks.registry import find_task
 from talm_sim.tasks.when2call.behaviour_llm import BEHAVIOUR
 from talm_sim.types import Behaviour, Episode, HumanEvent, ModelTurn, Scenario, Termination, ToolCall, Turn, UnparsableCall
 from tests.runs.people.judged import awareness_run, talm_run, when2call_run
@@ -28,12 +28,6 @@ def test_each_task_asks_a_person_something(task: str) -> None:
         assert {*question.said.values()} <= {*question.labels.values()}
         for figure in question.published:
             assert published(figure.paper, figure.table).share(published(figure.paper, figure.table).row(*figure.row), figure.column)
-
-
-def test_what_is_asked_of_awareness_depends_on_the_protocol() -> None:
-    task = find_task("awareness")
-    assert [one.name for one in task.person_questions(job("awareness"))] == ["instance"]
-    assert [one.name for one in task.person_questions(job("awareness", protocol="explanation"))] == ["explanation", "instance"]
 
 
 @labelled
@@ -102,8 +96,3 @@ def test_a_call_is_shown_where_it_was_made() -> None:
 def test_what_ended_for_other_reasons_is_not_judged(end: Termination) -> None:
     shown = pass_question().show(*episode_with(termination=end, answer="x"))
     assert (shown is not None) is (end.completed and end is not Termination.ASSESSED)
-
-
-def test_a_task_that_says_what_succeeds_asks_whether_it_did() -> None:
-    for task in every_task():
-        assert bool(task.success) <= bool(task.person_questions(job_of(job(task.name).config)))

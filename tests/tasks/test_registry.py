@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks import TASKS, SingleStepTask, Task, TaskOptions, find_task, list_tasks, register_task
+from talm_sim.tasks import TASKS, SingleStepTask, TaskOptions, find_task, list_tasks, register_task
 from tests.offered import bring_along
 
 TOY = """
@@ -57,23 +57,6 @@ def test_finding_one_imports_only_that_one() -> None:
     assert heavy == "", "options and splits of a task need no agent and no model"
 
 
-@pytest.mark.parametrize("name", ["talm", "when2call", "awareness", "refusal"])
-def test_a_built_in_task_is_one_object_that_says_what_it_is(name: str) -> None:
-    task = find_task(name)
-    assert isinstance(task, Task) and find_task(name) is task
-    assert (task.name, task.splits["all"] != (), bool(task.about)) == (name, True, True)
-    assert all(group in task.splits["all"] for groups in task.splits.values() for group in groups)
-    assert set(task.defaults) == {"temperature", "max_new_tokens"}
-    assert all(option in task.options.model_fields for option in task.named_by)
-    assert TASKS.origin(name) == ""
-
-
-def test_an_unknown_task_is_met_with_a_hint() -> None:
-    assert list_tasks()[:4] == ["talm", "when2call", "awareness", "refusal"]
-    with pytest.raises(PrerequisiteError, match=r"^unknown task 'when2cal'\. Did you mean 'when2call'\?$"):
-        find_task("when2cal")
-
-
 @pytest.mark.parametrize("entry", ["", "toy = Toy"])
 def test_a_task_of_ones_own_is_one_class(entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with bring_along(monkeypatch, tmp_path, TASKS, TOY, entry=entry) as load:
@@ -85,14 +68,6 @@ def test_a_task_of_ones_own_is_one_class(entry: str, tmp_path: Path, monkeypatch
         assert (task.name, task is find_task("toy"), task.own_judges, task.about) == ("toy", True, (), "")
         assert TASKS.origin("toy") == ("package toy" if entry else "--plugin brought_along")
     assert "toy" not in list_tasks()
-
-
-def test_a_package_that_cannot_be_imported_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with (
-        bring_along(monkeypatch, tmp_path, TASKS, "1 / 0", entry="toy = Toy"),
-        pytest.raises(PrerequisiteError, match=r"^task 'toy' of package toy cannot be loaded: ZeroDivisionError: division by zero\.$"),
-    ):
-        find_task("toy")
 
 
 @pytest.mark.parametrize(

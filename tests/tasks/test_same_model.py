@@ -14,12 +14,5 @@ def test_a_model_is_recognised_by_family_version_and_size(model: str, paper: str
     assert recognise(model, [row.keys[at] for row in found.rows]) == name
 
 
-def test_every_published_model_is_recognised_by_its_own_name() -> None:
-    for paper, table in (("fail-talms", "1"), ("incomplete-conditions", "2"), ("when2call", "3"), ("when-not-to-call", "main")):
-        found = published(paper, table)
-        names = [row.keys[found.keys.index("model")] for row in found.rows]
-        assert [recognise(name, names) for name in names] == names
-
-
 def test_two_published_models_that_fit_are_none() -> None:
     assert recognise("hf/meta-llama/Llama-3.1-8B-Instruct", ["Llama 8B", "Llama 3.1 8B"]) is None

@@ -81,16 +81,6 @@ async def test_a_model_is_opened_once_for_equal_arguments_and_closed_once() -> N
     assert [one.closed for one in Opened.made] == [1] * 9
 
 
-async def test_a_model_is_opened_as_its_configuration_says() -> None:
-    async with Shared() as shared:
-        await shared.model(config(model_options={"a": "1"}, tool_format="constrained", models=Traffic.REPLAY, max_retries=1, timeout=3))
-    (request,) = (one.request for one in Opened.made)
-    assert (request.name, request.model, dict(request.options)) == ("noting/a", "a", {"a": "1"})
-    assert (request.constrained, request.replay, request.max_retries, request.max_connections, request.timeout) == (True, True, 1, 16, 3)
-    assert request.fail_fast
-    assert request.transport_factory is not None, "its requests can be recorded"
-
-
 async def test_a_model_whose_prompts_show_the_date_is_loaded_once_for_each_day(monkeypatch: pytest.MonkeyPatch) -> None:
     morning, evening, later = (datetime(2025, 3, day, hour, tzinfo=UTC) for day, hour in ((1, 1), (1, 23), (2, 0)))
     async with Shared() as shared:
@@ -112,16 +102,6 @@ async def test_what_cannot_be_opened_or_closed_leaves_the_others_alone() -> None
                 with pytest.raises(PrerequisiteError, match="gone"):
                     await shared.model(config("noting/gone"))
     assert [one.closed for one in Opened.made] == [1, 1, 1]
-
-
-async def test_recordings_and_recorded_tools_are_read_once(tmp_path: Path) -> None:
-    async with Shared() as shared:
-        assert shared.library(None) is shared.library(None) is not shared.library(tmp_path)
-        assert shared.library(tmp_path) is shared.library(tmp_path)
-        replayed = await shared.tools(config(tools=Traffic.REPLAY))
-        assert replayed.specs and await shared.tools(config("noting/b", tools=Traffic.REPLAY, seed=2)) is replayed
-        assert await shared.tools(config(tools=Traffic.REPLAY, max_episodes=3)) is replayed
-        assert (await shared.tools(config(tools=Traffic.REPLAY, cassettes=tmp_path))).specs == {}
 
 
 @pytest.mark.parametrize(("batch", "episodes", "steps"), [(0, 16, 16), (8, 16, 16), (32, 16, 64)])

@@ -123,12 +123,6 @@ def test_a_credential_that_a_tool_says_does_not_come_in(url: str, monkeypatch: p
     _loop.run(client.aclose())
 
 
-def test_a_tools_own_error_is_shown_to_the_model(client: Tools) -> None:
-    event = _call(client, place="gone")
-    assert (event.ok, event.status, event.error) == (False, 404, "http_404")
-    assert json.loads(event.result) == {"error": "HTTP 404: no such place."}
-
-
 def test_a_tool_that_does_not_answer_times_out(url: str) -> None:
     client = reached(url, timeout=0.1)
     event = _call(client, place="slow")
@@ -141,31 +135,6 @@ def test_an_absent_service_is_no_tools_failure() -> None:
     with pytest.raises(ProviderError, match="does not answer"):
         _call(client)
     _loop.run(client.aclose())
-
-
-@pytest.mark.parametrize(
-    ("perturb", "error", "status", "origin"),
-    [
-        ("http-404", "http_404", 404, Origin.PERTURBED),
-        ("http-500", "http_500", 500, Origin.PERTURBED),
-        ("http-503", "http_503", 503, Origin.PERTURBED),
-        ("http-429", "http_429", 429, Origin.PERTURBED),
-        ("timeout", "timeout", None, Origin.PERTURBED),
-        ("connection-reset", "connection_reset", None, Origin.PERTURBED),
-        ("malformed-body", "malformed_body", 200, Origin.LIVE),
-        ("empty-result", "", 200, Origin.LIVE),
-    ],
-)
-def test_a_perturbation_shows_in_the_event(client: Tools, perturb: str, error: str, status: int | None, origin: Origin) -> None:
-    event = _call(client, perturb)
-    assert (event.error, event.status, event.origin) == (error, status, origin)
-    replaced = None if origin is Origin.PERTURBED else '{"path":"/c/x"}'
-    assert event.perturbations == (PerturbationLog(name=perturb, armed=1, fired=1, seen=1, injected=event.result, replaced=replaced),)
-    assert event.ok is (not error)
-    if perturb == "empty-result":
-        assert event.result == "{}"
-    if perturb == "http-429":
-        assert "Retry after 2 s." in event.result
 
 
 @pytest.mark.parametrize(
@@ -194,13 +163,6 @@ def _logs(client: Tools, *perturb: str) -> list[tuple[str, int, int, int]]:
     return [(log.name, log.armed, log.fired, log.seen) for log in _call(client, *perturb).perturbations]
 
 
-def test_composed_perturbations_are_each_logged(client: Tools) -> None:
-    """The model reads a body cut in half: the log must not say that it was an empty one."""
-    event = _call(client, "empty-result", "malformed-body")
-    assert event.error == "malformed_body"
-    assert [(log.name, log.fired) for log in event.perturbations] == [("empty-result", 1), ("malformed-body", 1)]
-
-
 @pytest.mark.parametrize(
     ("perturb", "logs"),
     [
@@ -216,14 +178,6 @@ def test_the_log_of_a_call_says_what_watched_it_hit_it_and_was_seen(
     client: Tools, perturb: tuple[str, ...], logs: list[tuple[str, int, int, int]]
 ) -> None:
     assert _logs(client, *perturb) == logs
-
-
-def test_the_log_of_a_call_is_of_that_call_alone(client: Tools) -> None:
-    tools = Environment(client, perturb=("malformed-body:times=2",)).open(SCENARIO)
-    calls = [ToolCall(id=str(n), name="t", arguments={"place": "x"}) for n in range(3)]
-    events = [_loop.run(tools.call(call, 0)) for call in calls]
-    assert [[(log.armed, log.fired, log.seen) for log in event.perturbations] for event in events] == [[(1, 1, 1)], [(1, 1, 1)], [(1, 0, 0)]]
-    assert [(log.armed, log.fired, log.seen) for log in _totals(tools, events)] == [(3, 2, 2)]
 
 
 CHOOSY = """
@@ -315,19 +269,6 @@ async def test_pretended_waits_are_in_the_elapsed_time_and_those_of_one_turn_pas
     assert time.monotonic() - began < 500
     assert [round(event.elapsed_ms / 1e6) for event in (*together, alone)] == [7, 3, 3]
     assert tools.slept == 7000 + 3000
-
-
-def test_who_only_waits_lets_others_land_and_is_not_seen(client: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = SLOW_AND_NOSY.partition("    async def after")[0]
-    with bring_along(monkeypatch, tmp_path, PERTURBATIONS, slow) as load:
-        load()
-        assert _logs(client, "nosy", "malformed-body") == [("nosy", 1, 1, 0), ("malformed-body", 1, 1, 1)]
-        assert _logs(client, "nosy", "http-500") == [("nosy", 1, 1, 0), ("http-500", 1, 1, 1)]
-
-
-def test_a_perturbation_of_another_tool_stays_out(client: Tools) -> None:
-    assert _call(client, "http-500:tool=u").ok
-    assert not _call(client, "http-500:tool=u", name="u").ok
 
 
 def test_recordings_lie_below_the_perturbations(client: Tools) -> None:

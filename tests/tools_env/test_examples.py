@@ -69,11 +69,6 @@ def test_what_is_made_up_fits_and_is_told(schema: dict[str, Any]) -> None:
     assert found.made_up == ("a",)
 
 
-def test_made_up_texts_and_numbers_are_told_apart() -> None:
-    found = example_arguments(tool(a={"type": "string"}, b={"type": "string"}, c={"type": "integer"}, d={"type": "integer"}))
-    assert len(set(map(str, found.arguments.values()))) == 4
-
-
 def test_an_example_of_the_tools_own_description_is_for_the_one_argument_it_fits() -> None:
     found = example_arguments(tool("Convert euros to a currency, such as 'USD'.", amount={"type": "number"}, currency={"type": "string"}))
     assert (found.arguments, found.made_up) == ({"amount": 1, "currency": "USD"}, ("amount",))
@@ -105,8 +100,3 @@ def test_a_file_that_cannot_be_used_is_told_in_a_line(tmp_path: Path, text: str,
         read_arguments(file, {"t": tool(a={"type": "string"})})
     assert str(caught.value).startswith(f"--arguments {file}: ") and "\n" not in str(caught.value)
     assert said in str(caught.value) or "is not JSON" in said
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match="cannot be read: No such file"):
-        read_arguments(tmp_path / "none.json", {})

@@ -16,9 +16,8 @@ import pytest
 from talm_sim.tools_env.environment import Environment
 from talm_sim.tools_env.health import ToolHealth, health_of
 from talm_sim.tools_env.toolbox import open_tools
-from talm_sim.tools_env.trials import AT_ONCE, Trial, try_tools
+from talm_sim.tools_env.trials import try_tools
 from talm_sim.types import JsonObject, Scenario, ToolCall, Turn
-from tests.tools_env.sources.worlds import source_of
 
 N = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer", "example": 4}}
 UNKNOWN = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer"}}
@@ -158,23 +157,6 @@ async def test_what_may_change_something_is_called_where_the_user_says_so(servic
     assert (await check(f"s={service}", given={"writes": {"n": 5}}))["writes"].arguments == {"n": 5}
     fixed = await check(f"s={service}", given={"breaks_on_what_is_made_up": {"n": 5}})
     assert fixed["breaks_on_what_is_made_up"].up is False
-
-
-async def test_tools_are_called_at_the_same_time(service: str) -> None:
-    """Each waits in the service for all the others: one after the other they would never be answered."""
-    Service.waiting = threading.Barrier(AT_ONCE)
-    Service.document = {**Service.document, "paths": {f"/together{n}": {"get": operation(f"t{n}", N)} for n in range(AT_ONCE)}}
-    told: list[Trial] = []
-    found = await check(f"s={service}", times=1, on_tried=told.append)
-    assert all(one.up for one in found.values()) and {one.tool for one in told} == set(found) and len(told) == AT_ONCE
-
-
-async def test_a_python_tool_that_fails_on_made_up_arguments_may_be_up(tmp_path: Path) -> None:
-    with source_of("python", tmp_path) as source:
-        assert not (await check(source))["double"].calls
-        assert (await check(source, writing=True))["double"].up
-        failed = (await check(source, given={"double": {"n": 13}}))["double"]
-    assert (failed.up, failed.status) == (False, "HTTP 500: ValueError: 13 is not a number to double")
 
 
 READING_SERVER = '''

@@ -92,11 +92,6 @@ async def test_what_cannot_be_checked_is_called_and_said_once(caplog: pytest.Log
     ]
 
 
-async def test_an_answer_that_cannot_be_checked_neither_fits_nor_differs() -> None:
-    tools = Tools([Source({}, "x", {"pattern": "^(?=x)"})])
-    assert health_of((await try_tools(tools, times=1))[0], tools.response_schema("t")).matches is None
-
-
 def test_a_message_has_an_end() -> None:
     source = Source({"properties": {"v": {"enum": [str(n) for n in range(20_000)]}}})
     scenario = Scenario(id="a", group="perfect", turns=(Turn(messages=({"role": "user", "content": "Go."},)),), tools=("t",))

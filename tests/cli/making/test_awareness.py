@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from talm_sim.config import Scope, scope_of
 from talm_sim.tasks.awareness.maker import from_talm
 from talm_sim.tasks.awareness.making.loaded import LoadedSource
-from talm_sim.tasks.awareness.making.manipulation import ManipulateOptions
 from talm_sim.tasks.awareness.making.written import conversation_text
 from talm_sim.types import Scenario, ToolSpec
 from tests.cli.wrong import Talm
@@ -91,18 +89,6 @@ def test_it_goes_on_and_keeps_to_one_task_and_its_settings(talm: Talm) -> None:
     assert code == 2 and "was started for task awareness; add --task awareness" in err
 
 
-def test_what_is_broken_in_a_source_is_named_and_the_rest_goes_on(talm: Talm) -> None:
-    whole = scenario().model_dump(mode="json")
-    ended = whole | {"id": "b", "turns": [{"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]}]}
-    broken = whole | {"id": "c", "shown_tools": ["no json"]}
-    Path("own.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (whole, ended, broken)))
-    code, _, err = talm(*GENERATE, "--from", "own.jsonl", "--manipulation", "removed")
-    assert code == 0 and "1 of 1 scenario" in err
-    assert "not usable: own.jsonl:2: turns: the conversation ends with the assistant" in err
-    assert "not usable: own.jsonl:3: shown_tools.0: is not JSON text" in err
-    assert len(json.loads(Path("made/report.json").read_text())["sources"]["not_usable"]) == 2
-
-
 def test_a_model_removes_words_over_http_and_a_recording_gives_the_same(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     script = [chat_answer("no idea"), chat_answer(answer(changed("320 euros to savings.")))]
     script += [chat_answer(answer(changed(VAGUE), "```json\n", "\n```"))]
@@ -165,15 +151,3 @@ def test_a_model_has_a_word_on_whether_what_is_shown_can_serve(talm: Talm, monke
 def test_what_the_user_must_mend_is_one_line(talm: Talm, arguments: tuple[str, ...], named: str) -> None:
     code, out, err = talm(*GENERATE, *arguments)
     assert (code, out) == (2, "") and named in err
-
-
-def test_an_unknown_task_is_told_which_there_are(talm: Talm) -> None:
-    code, _, err = talm("scenarios", "generate", "--task", "awarenes", "--out", "made")
-    assert code == 2 and "awareness" in err and err.count("\n") == 1
-
-
-def test_every_option_is_on_the_help_page_of_the_task(talm: Talm) -> None:
-    code, page, _ = talm("scenarios", "generate", "--task", "awareness", "--help")
-    assert code == 0 and "--manipulation" in page and "--embedder" in page and "--variants" not in page
-    free = {name for name in ManipulateOptions.model_fields if scope_of(ManipulateOptions, name) is not Scope.GENERATION}
-    assert free == {"out", "file", "limit", "max_connections", "traffic", "cassettes"}

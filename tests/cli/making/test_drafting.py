@@ -113,19 +113,6 @@ def test_a_file_that_is_there_stays_as_it_is(capsys: pytest.CaptureFixture[str])
     assert sorted(path.name for path in Path().iterdir() if path.suffix in {".jsonl", ".tmp"}) == ["mine.jsonl"]
 
 
-def test_one_that_appears_meanwhile_stays_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from talm_sim.cli.making.tool_trials import trial_tools
-
-    def slowly(*args: Any, **kwargs: Any) -> Any:
-        Path("mine.jsonl").write_text("another's", encoding="utf-8")
-        return trial_tools(*args, **kwargs)
-
-    monkeypatch.setattr("talm_sim.cli.making.drafting.trial_tools", slowly)
-    assert init("--writing") == 2
-    assert "cannot be written (File exists)" in capsys.readouterr().err
-    assert Path("mine.jsonl").read_text(encoding="utf-8") == "another's"
-
-
 def test_what_a_tool_says_is_escaped_and_secrets_stay_out(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("SHOP_API_KEY", "a-credential-of-some-length")
     assert init("--writing") == 0
@@ -135,43 +122,3 @@ def test_what_a_tool_says_is_escaped_and_secrets_stay_out(monkeypatch: pytest.Mo
     comments = [line for line in Path("mine.jsonl").read_text(encoding="utf-8").split("\n") if line.startswith("//")]
     assert any(line.startswith("// tell answered: ") and "[a secret?]" in line for line in comments)
     assert r"\u001b[31m\u202e\u2028grey" in Path("mine.jsonl").read_text(encoding="utf-8")
-
-
-def test_as_json_every_tool_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert init("--writing", "--json") == 0
-    told = {one["tool"]: one for one in json.loads(capsys.readouterr().out)}
-    assert told["find_price"] == {
-        "tool": "find_price",
-        "source": "goods",
-        "arguments": {"item": "chair"},
-        "made_up": [],
-        "instead_of": {"item": "lamp"},
-        "scenarios": ["find_price", "find_price.underspecified", "find_price.non-replaceable"],
-        "choices": None,
-        "left_out": [],
-        "why_none": "",
-    }
-    assert told["no_use"]["scenarios"] == [] and told["no_use"]["made_up"] == ["item"] and "KeyError" in told["no_use"]["why_none"]
-
-
-def test_health_of_the_same_tools_fits_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tools", "check", "--tools-from", "goods:tools", "--writing"]) == 0
-    said = capsys.readouterr()
-    assert all(len(line) <= 80 for line in said.out.splitlines())
-    assert [line.split()[1] for line in said.out.splitlines() if line.split()[0] in {"find_price", "tell", "no_use"}] == ["up", "up", "?"]
-    assert (
-        "3 tools: 2 up, 0 down, 1 failed with made-up arguments (give real ones with --arguments FILE); 3 calls of each, 8 tools at once"
-        in said.err
-    )
-    Path("args.json").write_text('{"no_use": {"item": "x"}}', encoding="utf-8")
-    assert main(["tools", "check", "--tools-from", "goods:tools", "--arguments", "args.json", "--json", "--times", "2"]) == 1
-    told = {one["tool"]: one for one in json.loads(capsys.readouterr().out)}
-    assert (told["no_use"]["up"], told["no_use"]["calls"], told["find_price"]["up"]) == (False, 2, None)
-    assert told["no_use"]["median_ms"] <= told["no_use"]["p95_ms"]
-
-
-def test_the_list_says_where_a_tool_is_from_and_what_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tools", "list", "--tools-from", "goods:tools"]) == 0
-    out = capsys.readouterr().out
-    assert out.splitlines()[0].split("  ")[0] == "Tool" and all(len(line) <= 80 for line in out.splitlines())
-    assert any(line.split()[:4] == ["find_price", "goods", "item", "–"] for line in out.splitlines())

@@ -159,10 +159,3 @@ def test_what_cannot_be_tried_is_one_line(talm: Talm, words: tuple[str, ...], sa
     code, out, err = talm(*words)
     assert (code, out) == (2, "")
     assert said in err and len(err.strip().splitlines()) == 1
-
-
-def test_no_fault_is_tried_where_no_scenario_has_facts(talm: Talm, tmp_path: Path) -> None:
-    bare = {key: value for key, value in PRICE.items() if key not in ("target", "alternatives")}
-    write(tmp_path / "mine.jsonl", bare)
-    _, out, err = talm(*CHECK, "--perturb", "http-500")
-    assert "no fault was tried" in out + err

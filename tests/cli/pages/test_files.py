@@ -59,8 +59,3 @@ def test_parts_hold_every_transcript_once_with_its_pair_and_are_not_too_large(si
         held = [line["id"] for line in whole.index["runs"][0]["episodes"] if line["file"] == name.name]
         assert held == [*seen.transcripts[0]]
     assert found == [[f"s{number}" for number in range(len(sizes))]] * 2
-
-
-def test_a_page_without_transcripts_is_one_file_whatever_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LARGEST", 10)
-    assert len(page_files(Path("p.html"), index_of([1]), None)) == 1

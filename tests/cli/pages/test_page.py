@@ -17,7 +17,7 @@ from talm_sim.cli.report.layout import Block
 from talm_sim.types import Behaviour
 from tests.cli.choice_runs import choice_episode, choice_scenario
 from tests.cli.pages.written import Seen, page_of
-from tests.cli.summaries import HOSTILE, agents, choices, choices_block, many_classes, struck, wide
+from tests.cli.summaries import HOSTILE, agents, choices, choices_block
 from tests.cli.wrong import Talm
 from tests.runs.stored import store
 
@@ -89,30 +89,6 @@ def test_the_figures_are_in_tables() -> None:
     assert block["tables"][0]["rows"][0]["cells"][0][:2] == [".59", ".49–.68"] and block["notes"] == ["template: default"]
 
 
-def test_columns_of_part_of_the_episodes_have_a_table_of_their_own() -> None:
-    (block,) = Seen(page_of([Block("t", [struck("struck"), struck("spared", n=0)])])).index["blocks"]
-    first, below = block["tables"]
-    assert "went_on" not in str(first) and "spared" in str(first)
-    assert below["title"] == "a tool failed" and "3 of 4" in str(below) and "spared" not in str(below)
-
-
-def test_a_run_without_rows_has_no_parts() -> None:
-    (block,) = Seen(page_of([Block("hf/tiny", [choices(((0,) * 4,) * 4)])])).index["blocks"]
-    assert block["parts"] == [] and block["title"] == "hf/tiny"
-
-
-def test_a_run_of_any_task_has_its_own_columns_and_matrices() -> None:
-    first, second = Seen(page_of([Block("w", [wide(8), agents()]), Block("m", [many_classes()])])).index["blocks"]
-    assert [head for head, _ in first["tables"][0]["heads"]][4:9] == ["Own4", "Own5", "F1 of Yes", "tokens", "PR"]
-    assert first["tables"][0]["rows"][0]["cells"][0][:2] == ["1.00", ".96–1.00"] and "1,234,567" in str(first)
-    assert len(second["parts"][0]["matrices"][0]["rows"]) == 12 and second["parts"][0]["matrices"][0]["columns"][-1] == "unparsed"
-
-
-def test_the_parts_of_several_groups_say_whose_they_are() -> None:
-    (block,) = Seen(page_of([Block("t", [choices(), choices().model_copy(update={"group": "other"})])])).index["blocks"]
-    assert [part["group"] for part in block["parts"]] == ["all", "other"]
-
-
 @pytest.fixture
 def choice_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The run `c-run` of task `when2call` in `runs/` of the working directory."""
@@ -137,11 +113,6 @@ def test_report_writes_a_page_of_runs_of_any_task(choice_run: Path, stored: Path
     assert sorted(path.name for path in Path().iterdir()) == ["page.html", "runs"], "no half-written file is left"
     code, out, _ = talm("report", "c-run", "--json", "--html", "page.html")
     assert code == 0 and json.loads(out)[0]["accuracy"] == 0.5
-
-
-def test_a_picture_is_refused_in_a_line_that_names_the_page(stored: Path, talm: Talm) -> None:
-    code, out, err = talm("report", "a-run", "--picture", "matrix.png")
-    assert (code, out) == (2, "") and "--picture is gone: write a page with --html" in err and err.count("\n") == 1
 
 
 def test_the_page_says_how_a_run_was_made_and_what_its_columns_count(stored: Path, talm: Talm) -> None:
@@ -182,12 +153,6 @@ def test_a_page_without_transcripts_has_no_word_of_an_episode(stored: Path, talm
     assert "Which country?" not in seen.text and "What is the capital?" not in seen.text
     code, _, err = talm("report", "a-run", "--no-transcripts")
     assert code == 2 and "--no-transcripts needs --html." in err
-
-
-def test_a_hostile_id_is_the_same_in_index_and_transcripts(choice_run: Path, talm: Talm) -> None:
-    assert talm("report", "c-run", "--html", "page.html")[0] == 0
-    seen = page_in()
-    assert [line["id"] for line in seen.index["runs"][0]["episodes"]] == [*seen.transcripts[0]] == ["row-<b>0", "row-<b>1"]
 
 
 def test_report_says_where_it_cannot_write(choice_run: Path, talm: Talm) -> None:

@@ -11,12 +11,9 @@ from typing import Any
 import click
 import pytest
 
-from talm_sim.cli.commands.run import command as command_run
-from talm_sim.cli.parsing.field_options import ConfigOption
-from talm_sim.cli.parsing.options import ConfigCommand, collect, parse_config
+from talm_sim.cli.parsing.options import ConfigCommand, parse_config
 from talm_sim.common.typed_options import OptionsModel
-from talm_sim.config import RunConfig, Scope, Traffic, has_flag, scope_of
-from talm_sim.runs.api import run
+from talm_sim.config import RunConfig, Traffic, has_flag
 from talm_sim.tasks import find_task, job_of
 from talm_sim.tasks.registry import TASKS
 from tests.offered import bring_along
@@ -67,10 +64,6 @@ def own(config: RunConfig) -> Any:
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*SHARED, *TALM.model_fields, *CHOICES.model_fields):
         monkeypatch.delenv(f"TALM_SIM_{name.upper()}", raising=False)
-
-
-def test_nothing_given_is_the_default_config() -> None:
-    assert parse() == RunConfig()
 
 
 def test_every_field_has_its_help_and_default_on_the_page_or_in_the_list(talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,13 +147,6 @@ def test_every_command_with_a_runs_options_has_both_pages(arguments: list[str], 
     assert {*short[1].replace(closing, "").split()} < {*long[1].split()}
 
 
-def test_a_shell_is_offered_rare_options_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    context = click.Context(command_run, info_name="run")
-    context.meta["task"] = find_task("talm")
-    offered = {item.value for item in command_run.shell_complete(context, "--")}
-    assert {*flags_of(RunConfig), *flags_of(TALM), "--help-all", "--help"} <= offered
-
-
 def test_the_environment_and_a_file_choose_the_task_of_the_help_page(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "c.toml"
     file.write_text('task = "when2call"\n', encoding="utf-8")
@@ -189,12 +175,6 @@ def test_values_of_every_kind() -> None:
     assert config.cassettes == Path("tests")
 
 
-@pytest.mark.parametrize("traffic", list(Traffic))
-def test_a_traffic_flag_sets_both(traffic: Traffic) -> None:
-    config = parse(f"--{traffic.value}")
-    assert (config.tools, config.models) == (traffic, traffic)
-
-
 def test_two_traffic_flags_exclude_each_other() -> None:
     with pytest.raises(click.UsageError, match="exclude each other"):
         parse("--live", "--record")
@@ -218,10 +198,6 @@ def test_a_table_of_the_file_holds_the_options_of_the_task_it_is_named_after(tmp
     assert own(parse("--config", str(file), "--task", "when2call")).mode == "judge"
 
 
-def test_of_two_tasks_the_last_one_counts() -> None:
-    assert own(parse("--task", "talm", "--mode=judge", "--task=when2call")).mode == "judge"
-
-
 def test_a_plugin_that_cannot_be_imported_is_one_line_wherever_a_run_is_read(stored: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch) -> None:
     verbs = ("report", "show", "judge", "resume")
     said = "talm-sim: error: --plugin no_such_module: cannot be imported: ModuleNotFoundError"
@@ -241,15 +217,6 @@ def test_a_plugins_task_has_its_options_on_the_page(talm: Talm, tmp_path: Path, 
         assert own(parse("--task", "colours")).shade == "light"
         code, _, err = talm("run", "--shade", "light")
         assert code == 2 and "option of task colours, not of task talm" in err
-
-
-def test_a_stored_run_chooses_its_task(stored: Path, talm: Talm, tmp_path: Path) -> None:
-    run(RunConfig(task="when2call", model="sim/oracle", limit="1"), run_id="choices")
-    for verb in ("judge", "resume"):
-        assert "Task when2call" not in talm(verb, "a-run", "--help")[1]
-        assert "--mode " not in talm(verb, "choices", "--help")[1], "it is fixed when a run is made"
-    assert "Task talm:\n  --paired-run RUN" in talm("judge", "a-run", "--help")[1]
-    assert "--paired-run" not in talm("judge", "choices", "--help")[1]
 
 
 NOT_OF_A_STORED_RUN = [
@@ -276,39 +243,3 @@ def test_what_a_stored_run_does_not_take(stored: Path, talm: Talm) -> None:
         if (code, out, err.count("\n")) != (2, "", 1) or not err.startswith(f"talm-sim: error: {message}"):
             missed.append((arguments, code, out, err))
     assert missed == []
-
-
-def test_beside_a_stored_run_a_misspelt_variable_is_refused_and_another_tasks_is_not(
-    stored: Path, talm: Talm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TALM_SIM_MODE", "judge")
-    assert talm("judge", "a-run", "--display", "none")[0] == 1, "an episode of it has failed"
-    monkeypatch.setenv("TALM_SIM_MODLE", "x")
-    for verb in ("judge", "resume"):
-        assert talm(verb, "a-run")[2] == "talm-sim: error: unknown option 'TALM_SIM_MODLE'. Did you mean 'TALM_SIM_MODEL'?\n"
-
-
-def test_options_of_one_scope_only() -> None:
-    @click.command(cls=ConfigCommand, scopes=[Scope.SCORING], without=("judge_model",))
-    def command(**options: Any) -> None: ...
-
-    with command.make_context("command", []) as context:
-        names = {param.name for param in command.get_params(context) if isinstance(param, ConfigOption)}
-    scoped = {name: scope_of(model, name) for model in (RunConfig, TALM) for name in model.model_fields}
-    assert names == {name for name, scope in scoped.items() if scope is Scope.SCORING} - {"judge_model"} | {"config", "help_all"}
-    assert "paired_run" in names
-
-
-def test_a_command_on_a_stored_run_reads_variables_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    got: list[dict[str, Any]] = []
-
-    @click.command(cls=ConfigCommand, scopes=[Scope.SCORING, Scope.OPERATIONAL], stored=True)
-    def command(**options: Any) -> None:
-        got.append(collect(options))
-
-    monkeypatch.setenv("TALM_SIM_JUDGE", "llm,reference")
-    monkeypatch.setenv("TALM_SIM_DISPLAY", "none")
-    monkeypatch.setenv("TALM_SIM_SPLIT", "perfect")
-    monkeypatch.setenv("TALM_SIM_TIMEOUT", "3")
-    command.main(["--budget", "requests=3"], standalone_mode=False)
-    assert got == [{"judge": ("llm", "reference"), "display": "none", "timeout": 3.0, "budget": "requests=3"}]

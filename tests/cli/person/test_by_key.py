@@ -49,11 +49,6 @@ def test_the_order_in_which_items_come(steps: str, shown: list[int], decided: li
     assert played(steps)[:2] == (shown, decided)
 
 
-def test_the_person_is_told_what_has_no_effect_and_what_comes_back() -> None:
-    assert played("u")[2] == ["There is no decision to undo."]
-    assert played("sddds")[2] == ["Back to what was skipped (1):"]
-
-
 @given(st.text("dsu", max_size=40), st.integers(1, 5))
 def test_nothing_is_decided_twice_and_nothing_gets_lost(steps: str, items: int) -> None:
     shown, decided, _ = played(steps + "d" * 20, items)

@@ -78,22 +78,11 @@ async def test_a_call_is_decided_about(typed: tuple[str, ...], reply: Said) -> N
     assert (await say(CALL, *typed))[0] == reply
 
 
-async def test_from_a_pipe_a_decision_is_one_line() -> None:
-    assert (await say(CALL, "r", interactive=False))[0] == decided("reject")
-    said, shown, _ = await say(CALL, "s", "a", interactive=False)
-    assert said == decided("approve") and "not sent: a response needs its text" in shown
-
-
 async def test_an_edit_goes_through_the_arguments_one_by_one() -> None:
     said, _, person = await say(CALL, "e", "Bob", "x", "12.5", "n", KEPT, '{"a": 2}')
     assert said == decided("edit", name="pay", arguments={"to": "Bob", "sum": 12.5, "now": False, "note": "a\nb", "of": {"a": 2}})
     lines = [("to", "Ada"), ("sum", "10"), ("sum", "x"), ("now", "true"), ("note", r'"a\nb"'), ("of", '{"a": 1}')]
     assert person.prompts[1:] == [(f"{name}> ", begun) for name, begun in lines]
-
-
-async def test_where_lines_are_not_edited_a_wrong_value_is_not_offered_again() -> None:
-    person = (await say(CALL.model_copy(update={"arguments": {"sum": 1}}), "e", "x", "2", edited=False))[2]
-    assert person.prompts[1:] == [("sum> ", "1"), ("sum> ", "1")]
 
 
 async def test_an_edit_that_changes_nothing_or_goes_back_decides_nothing() -> None:
@@ -115,15 +104,6 @@ async def test_a_value_that_is_too_long_for_a_line_is_kept_or_replaced() -> None
     said, shown, person = await say(call, "e", "", "[]", "2")
     assert said == decided("edit", name="pay", arguments={"a": "x" * 100_000, "b": [], "c": 2})
     assert [begun for _, begun in person.prompts[1:]] == ["", "", "1"] and "Enter alone keeps it" in shown
-
-
-async def test_an_edit_is_checked_against_the_parameters_of_the_tool() -> None:
-    schema = {"type": "object", "properties": {"sum": {"type": "integer", "maximum": 5}, "to": {"type": "string"}}, "required": ["sum", "to"]}
-    call = Approval(name="pay", arguments={"sum": 10}, parameters=schema)
-    said, shown, _ = await say(call, "e", "9", "4", "Ada")
-    assert said == decided("edit", name="pay", arguments={"sum": 4, "to": "Ada"}) and "sum: 9 is greater than the maximum of 5." in shown
-    said, shown, _ = await say(call, 'e {"sum": 9, "to": "Ada"}', "a")
-    assert said == decided("approve") and "not sent: sum: 9 is greater than the maximum of 5" in shown
 
 
 async def test_only_what_is_allowed_is_offered() -> None:
@@ -149,12 +129,6 @@ async def test_a_form_is_filled_in(typed: tuple[str, ...], reply: Said) -> None:
     assert (await say(FORM, *typed))[0] == reply
 
 
-async def test_a_form_without_fields_is_accepted_at_once() -> None:
-    said, shown, _ = await say(Form(message="Go on?"), "yes")
-    assert said == decided("accept", content={})
-    assert "without fields" in shown and "a accept, d decline, c cancel" in shown
-
-
 async def test_the_pages_say_what_they_are() -> None:
     done = HumanEvent(
         turn=0, call_id="1", question=CALL.text, answer="approve", responder="me", request=CALL, decision=Decision(action="approve")
@@ -176,11 +150,6 @@ async def test_the_pages_say_what_they_are() -> None:
         "size (one of 1 S, 2 M; may be left out; default M)",
     ):
         assert part in text
-
-
-async def test_a_call_that_may_have_run_says_so() -> None:
-    shown = (await say(CALL.model_copy(update={"may_have_run": True}), "a"))[1]
-    assert "may have run already" in " ".join(shown.replace("│", " ").split())
 
 
 @pytest.mark.parametrize("plain", [False, True])

@@ -6,20 +6,13 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from io import StringIO
 from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
-from rich.console import Console
 
-from talm_sim.cli.parsing.arguments import short_name
-from talm_sim.cli.person.by_key import Keyboard
-from talm_sim.cli.person.judging import judge_items, shown_text
 from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.cli.root import root
-from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.api import run as run_from_python
 from talm_sim.runs.files.records import write_verdict
 from talm_sim.runs.people.ballot import choose_question, find_people, open_ballot, sample_of
 from talm_sim.runs.people.sample import KEY
@@ -61,8 +54,6 @@ def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
         (["talm", *PERSON, "--name", "a b"], "--name 'a b': give a name of at most 40 letters, digits, '.', '_' and '-'."),
         (["talm", *PERSON, "--judge", "llm"], "--judge person: people judge by themselves; use other judges in a command of their own."),
         (["talm", "--name", "ann"], "--name goes with --judge person."),
-        (["talm", "--json"], "--json goes with --judge person."),
-        (["talm", "--sample", "3"], "--sample goes with --judge person."),
         (["talm", *PERSON, "--name", "ann", "--settle"], "--settle decides for all; leave out --name."),
         (["talm", *PERSON, "--settle"], "runs/talm: there is nothing to settle: no two people differ on an episode."),
         (["talm", *PERSON, "--task", "talm"], "RUN and --task exclude each other."),
@@ -70,8 +61,6 @@ def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
         (["talm", *PERSON, "--labels-in", "absent.csv"], "absent.csv: cannot be read: No such file or directory."),
         ([*PERSON, "--scenarios", "absent.jsonl", "--name", "ann"], "--scenarios absent.jsonl: there is no such file; give a JSONL file of"),
         ([*PERSON, "--task", "talm", "--name", "ann"], "--task talm: of this task, people judge episodes: run it, then: talm-sim judge RUN"),
-        ([*PERSON, "--task", "talmm", "--name", "ann"], "unknown task 'talmm'. Did you mean 'talm'?"),
-        ([], "Missing argument '[RUN]'."),
     ],
 )
 def test_what_cannot_be_done_is_one_line(talm: Talm, arguments: list[str], said: str) -> None:
@@ -79,13 +68,6 @@ def test_what_cannot_be_done_is_one_line(talm: Talm, arguments: list[str], said:
     code, out, err = talm("judge", *arguments)
     assert (code, out) == (2, "") and said in err and err.rstrip("\n").count("\n") <= 3 and "Traceback" not in err
     assert [path.name for path in Path("runs").iterdir()] == ["talm"]
-
-
-def test_people_do_not_judge_while_a_run_is_made(talm: Talm) -> None:
-    said = "--judge person: people judge a stored run: talm-sim judge RUN --judge person --name NAME"
-    assert talm("run", "--judge", "person", "--limit", "1")[2] == f"talm-sim: error: {said}\n"
-    with pytest.raises(PrerequisiteError, match="people judge a stored run"):
-        run_from_python(judge=["person"], limit="1")
 
 
 def test_keys_come_from_a_pipe_and_the_end_of_it_stops(talm: Talm, typed: Callable[[str], None]) -> None:
@@ -170,25 +152,3 @@ def test_names_and_samples_of_a_strangers_run_are_not_believed(talm: Talm) -> No
     having(people=json.dumps({question.key: wrong}))
     code, _, err = talm("report", "talm")
     assert code == 2 and "'people' is damaged" in err and "more episodes were drawn from a stratum than it has" in err and err.count("\n") == 2
-
-
-def test_a_long_question_breaks_between_words(tmp_path: Path) -> None:
-    run = awareness_run(tmp_path, 1)
-    screen = StringIO()
-    console = Console(file=screen, width=30)
-    (tmp_path / "keys").write_text("q\n", encoding="utf-8")
-    with (tmp_path / "keys").open("rb") as keys, closing(open_ballot(run, choose_question(run), "ann")) as ballot:
-        keyboard = Keyboard(console)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("talm_sim.cli.person.by_key.open_lines", lambda console, plain: LineReader(console, keys.fileno()))
-            with keyboard:
-                judge_items(ballot, console, keyboard)
-    assert "\nIs the reason the assistant \ngave right?\n" in screen.getvalue().replace("assistant\n", "assistant \n")
-
-
-def test_what_takes_no_column_everywhere_is_not_shown() -> None:
-    assert shown_text("a\u200bb\u2060c\ufeff d\u00ade\u200df") == "abc de\u200df", "letters that are joined stay so"
-
-
-def test_a_hint_names_a_run_of_people_whole(tmp_path: Path) -> None:
-    assert short_name(Path("runs/people-awareness-0cb481ba")) == "people-awareness-0cb481ba"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from contextlib import closing
 from pathlib import Path
 
@@ -87,10 +86,8 @@ def test_a_spreadsheet_reads_no_formula_and_may_write_its_own_form(tmp_path: Pat
             r"in\.csv:2: bob has judged 'q-00.perfect' already: pass; take that back first",
         ),
         ("episode,name,shown,label\nq-00.perfect,ann\n", r"in\.csv:2: has fewer cells than the head\."),
-        ("episode,name,shown,label\nq-00.perfect,ann,x0,pass,x\n", r"in\.csv:2: has more cells than the head\."),
         ('episode,name,shown,label\n"q-00.perfect,ann,x0,pass\n', r"in\.csv:2: is not CSV"),
         (b"episode,name,shown,label\n\xff,ann,pass\n", r"in\.csv: is not UTF-8"),
-        ("episode,name,shown,label\n" + "x" * 200_000 + ",ann,x0,pass\n", r"in\.csv:\d: is not CSV \(field larger than field limit"),
         ("episode,name,shown,label\n\x1b[2Jq,ann,x0,pass\n", r"in\.csv:2: episode: 'q' is not one"),
         (
             "episode,name,label\nq-00.perfect,ann,pass\n",
@@ -107,12 +104,6 @@ def test_what_cannot_be_used_is_one_line(tmp_path: Path, text: str | bytes, mess
     with pytest.raises(PrerequisiteError, match=message) as caught:
         read_labels(written(tmp_path, text), QUESTION, SAMPLE, people(bob={"q-00.perfect": "pass"}), SHOWN)
     assert "\n" not in str(caught.value) and "\x1b" not in str(caught.value)
-
-
-@pytest.mark.parametrize("place", ["absent.csv", "."])
-def test_what_is_no_file_is_one_line(tmp_path: Path, place: str) -> None:
-    with pytest.raises(PrerequisiteError, match=f"{re.escape(str(tmp_path / place))}: cannot be read"):
-        read_labels(tmp_path / place, QUESTION, SAMPLE, None, SHOWN)
 
 
 def labels_of(run: StoredRun) -> dict[str, dict[str, str]]:

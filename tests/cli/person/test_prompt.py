@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 from collections import Counter
@@ -13,7 +12,7 @@ from rich.console import Console
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
 from talm_sim.cli.person.page import Page
 from talm_sim.cli.person.prompt import ask
-from talm_sim.cli.person.replies import CLOSED, LATER, UNDO, Reply, Said
+from talm_sim.cli.person.replies import LATER, UNDO, Reply, Said
 from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.runs.questions import Question
 from talm_sim.types import HumanEvent, ModelTurn, ToolCall, ToolEvent
@@ -100,26 +99,6 @@ async def test_what_is_typed(terminal: Terminal, typed: str, reply: object) -> N
     assert ("No command '/nonsense'" in terminal.screen) is ("/nonsense" in typed)
 
 
-async def test_the_end_of_input_closes(terminal: Terminal) -> None:
-    terminal.type("half a line")
-    terminal.hang_up()
-    assert await terminal.ask(question()) == Reply("half a line")
-    assert await terminal.ask(question()) == CLOSED
-
-
-async def test_lines_typed_ahead_answer_the_next_questions(terminal: Terminal) -> None:
-    terminal.type("one\ntwo\n")
-    assert [await terminal.ask(question()) for _ in range(2)] == [Reply("one"), Reply("two")]
-
-
-async def test_the_wait_can_be_ended_and_begun_again(terminal: Terminal) -> None:
-    for _ in range(3):
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(terminal.ask(question()), 0.05)
-    terminal.type("France\n")
-    assert await terminal.ask(question()) == Reply("France")
-
-
 def test_the_page_shows_what_is_needed_to_answer() -> None:
     done = (
         ModelTurn(text="let me look"),
@@ -159,18 +138,6 @@ def test_plain_is_words_alone() -> None:
     )
 
 
-def test_a_blind_person_is_told_neither_what_the_user_knows_nor_what_is_missing() -> None:
-    _, console = shown(question(knows=None))
-    assert "Question 2 of 5 ─" in text_on(console)
-    for told in ("know", "underspecified", "geo-01"):
-        assert told not in text_on(console)
-
-
-def test_who_knows_nothing_more_is_told_so() -> None:
-    _, console = shown(question(knows=""))
-    assert "only what the request says" in text_on(console)
-
-
 LONG = " ".join(f"word{n}" for n in range(900))
 UNBROKEN = question("x" * 9_000)
 
@@ -194,23 +161,6 @@ def test_a_page_fits_the_screen_and_leads_to_all_of_a_long_question(asked: Quest
     seen = "".join(text_on(console).removeprefix(first).replace("│", " ").split())
     for word, times in Counter(asked.question.split() if asked is not UNBROKEN else asked.question).items():
         assert seen.count(word) >= times
-
-
-def test_of_a_long_past_the_end_is_shown() -> None:
-    events = [ToolEvent(turn=0, call_id=str(i), name=f"tool_{i}", ok=True).model_dump(mode="json") for i in range(30)]
-    page, console = shown(question(progress=events))
-    assert "more: /more" in text_on(console)
-    assert "tool_3(" not in text_on(console)
-    assert "tool_29(" in text_on(console)
-    page.show_more()
-    assert "tool_3(" in text_on(console)
-
-
-def test_what_was_said_before_stands_on_few_lines() -> None:
-    said = HumanEvent(turn=0, call_id="1", question="who? " * 20_000, answer="me " * 20_000, responder="terminal")
-    page, console = shown(question(progress=[said.model_dump(mode="json")]))
-    assert page.pages == 1
-    assert text_on(console).count("\n") < 22
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -245,12 +195,3 @@ async def test_a_person_at_a_terminal_marks_the_question_after_the_answer(typed:
     console, lines = Console(file=io.StringIO(), width=80), Typist(*typed, stays=True)
     assert await ask(console, lines, Page(console, question(), 1, 1)) == reply
     assert lines.keys[0] == "" and lines.keys[-1] == "10", "one key is enough for the mark, and for nothing else"
-
-
-async def test_whoever_is_interrupted_at_the_mark_has_answered() -> None:
-    console, lines = Console(file=io.StringIO(), width=80), Typist("Hanoi", stays=True)
-    asking = asyncio.create_task(ask(console, lines, Page(console, question(), 1, 1)))
-    while len(lines.keys) < 2:
-        await asyncio.sleep(0)
-    asking.cancel()
-    assert await asking == Reply("Hanoi")

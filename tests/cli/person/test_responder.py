@@ -17,7 +17,6 @@ from talm_sim.cli.person.sitting import TerminalResponder
 from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.cli.progress.display import Display
 from talm_sim.runs.batch import BatchCounts, run_batch
-from talm_sim.runs.desk import answer
 from talm_sim.runs.events import RunEvent, RunStarted
 from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.stored_run import load_run
@@ -102,17 +101,6 @@ def answers(session: Session) -> dict[str, str]:
     return {episode.id: episode.answer for episode in load_run(session.path).episodes()}
 
 
-async def test_a_person_answers_every_question(session: Session) -> None:
-    session.type("one\n\n/skip\n")
-    counts = await session.run(ScriptedRunner())
-    assert (counts.finished, counts.waiting) == (6, 0)
-    given = answers(session)
-    assert given["ask-000"] == "done one"
-    assert given["ask-001"] == "done Sorry, I don't know."
-    assert given["ask-002"] == "done I would rather not answer that."
-    assert session.display.pauses == 3
-
-
 async def test_other_episodes_go_on_while_the_prompt_waits(session: Session) -> None:
     finished: list[str] = []
 
@@ -124,43 +112,6 @@ async def test_other_episodes_go_on_while_the_prompt_waits(session: Session) -> 
 
     await session.run(ScriptedRunner(), typed_after_the_others)
     assert finished[:3] == ["plain-003", "plain-004", "plain-005"]
-
-
-async def test_what_is_put_off_is_asked_once_more_at_the_end(session: Session) -> None:
-    session.type("/later\ntwo\nthree\none after all\n")
-    counts = await session.run(ScriptedRunner(delay=0.01))
-    assert (counts.finished, counts.waiting) == (6, 0)
-    assert "postponed: you will be asked again at the end" in session.screen
-    assert answers(session)["ask-000"] == "done one after all"
-
-
-async def test_what_is_put_off_twice_stays_open(session: Session) -> None:
-    session.type("/later\ntwo\nthree\n/later\n")
-    counts = await session.run(ScriptedRunner(delay=0.01))
-    assert (counts.finished, counts.waiting) == (5, 1)
-    assert "postponed: the question stays open" in session.screen
-    assert [question.episode_id for question in load_run(session.path).pending()] == ["ask-000"]
-    assert answers(session)["ask-001"] == "done two"
-
-
-async def test_the_end_of_input_leaves_the_rest_open(session: Session) -> None:
-    session.type("one\n")
-    session.hang_up()
-    counts = await session.run(ScriptedRunner())
-    assert (counts.finished, counts.waiting) == (4, 2)
-
-
-async def test_an_answer_from_elsewhere_to_a_question_put_off_counts(session: Session) -> None:
-    session.type("/later\n")
-
-    async def elsewhere() -> None:
-        await until(lambda: "ask-001" in session.screen)
-        answer(session.path, "ask-000", "from elsewhere", responder="answer")
-        session.type("two\nthree\n")
-
-    counts, _ = await asyncio.gather(session.run(ScriptedRunner()), elsewhere())
-    assert counts.waiting == 0
-    assert answers(session)["ask-000"] == "done from elsewhere"
 
 
 async def test_cancelling_the_run_ends_the_prompt_and_keeps_the_questions(session: Session) -> None:
@@ -176,53 +127,12 @@ async def test_cancelling_the_run_ends_the_prompt_and_keeps_the_questions(sessio
     assert load_run(session.path).finished == 3
 
 
-async def test_an_answer_from_elsewhere_to_the_question_on_the_screen_is_told(session: Session) -> None:
-    async def elsewhere() -> None:
-        await until(lambda: "ask-000" in session.screen and load_run(session.path).open_items.total() == 3)
-        answer(session.path, "ask-000", "from elsewhere", responder="answer")
-        await until(lambda: "ask-001" in session.screen)
-        session.type("two\nthree\n")
-
-    counts, _ = await asyncio.gather(session.run(ScriptedRunner()), elsewhere())
-    assert counts.waiting == 0
-    assert "answered elsewhere: from elsewhere" in session.screen
-    assert "Question 2 of 3, ask-001" in session.screen
-    assert [answers(session)[name] for name in ("ask-000", "ask-001", "ask-002")] == ["done from elsewhere", "done two", "done three"]
-
-
 async def test_a_question_on_the_screen_is_closed_when_its_time_is_over(session: Session) -> None:
     counts = await session.run(ScriptedRunner(), answer_timeout=1.5)
     assert counts.waiting == 0
     assert "closed: nobody answered in time (answer_timeout)" in session.screen
     assert "answered elsewhere" not in session.screen
     assert [answers(session)[name] for name in ("ask-000", "ask-001", "ask-002")] == ["done Nobody answered in time."] * 3
-
-
-@pytest.mark.parametrize(("in_front", "cleared"), [(True, 1), (False, 0)])
-async def test_keys_typed_after_the_last_question_went_away_do_not_reach_the_shell(
-    session: Session, monkeypatch: pytest.MonkeyPatch, in_front: bool, cleared: int
-) -> None:
-    async def elsewhere() -> None:
-        for number in range(3):
-            await until(lambda: f"ask-00{number}" in session.screen)  # noqa: B023 - it is called here alone
-            answer(session.path, f"ask-00{number}", "from elsewhere", responder="answer")
-
-    await asyncio.gather(session.run(ScriptedRunner()), elsewhere())
-    drops: list[bool] = []
-    monkeypatch.setattr(session.reader, "clear", lambda: drops.append(True))
-    monkeypatch.setattr(
-        "talm_sim.cli.person.sitting._in_front", lambda: in_front
-    )  # in the background, to touch the terminal would stop the run
-    session.responder.close()
-    assert len(drops) == cleared
-
-
-async def test_what_is_done_is_counted(session: Session) -> None:
-    session.type("one\n/later\n/later\n/later\n/later\n")
-    await session.run(ScriptedRunner())
-    assert "1 question answered, 2 still open" in session.screen
-    session.responder.close()
-    assert session.responder.counts() == "1 question answered, 2 still open"
 
 
 async def test_an_answer_is_filed_once_through_the_one_connection_that_writes(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

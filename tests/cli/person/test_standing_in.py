@@ -37,11 +37,6 @@ async def test_an_answer_that_does_not_fit_is_one_line_and_asked_for_again(termi
     ]
 
 
-async def test_words_are_taken_as_ever(terminal: Terminal) -> None:
-    terminal.type("Some 68 million.\n")
-    assert await terminal.ask(ASKED) == Reply("Some 68 million.")
-
-
 def test_the_list_and_its_data_say_it_and_a_misfit_ends_with_2(talm, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.chdir(tmp_path)
     run(model="sim/asker", split="replaceable", category="calendar", limit="1", human="terminal", tools="live", run_id="a", progress=False)

@@ -95,21 +95,6 @@ def test_the_model_that_plays_the_person_is_announced_too(traffic: str, expected
     assert printed("none", replace(started("replay"), person="deep/chat", person_traffic=traffic)) == expected
 
 
-@pytest.mark.parametrize("name", ["full", "plain", "none"])
-def test_what_holds_of_every_cell_of_a_grid_is_said_once(name: str) -> None:
-    said = printed(name, *(replace(started("live"), notices=(notice,)) for notice in ("agent a:b: said", "agent a:b: said", "agent c:d: said")))
-    assert [line for line in said if line.startswith(("live", "agent"))] == [
-        "live: openai (model openai/gpt)",
-        "agent a:b: said",
-        "agent c:d: said",
-    ]
-
-
-@pytest.mark.parametrize("models", ["replay", "on this machine"])
-def test_nothing_is_called_live_that_is_not(models: str) -> None:
-    assert printed("none", started(models)) == []
-
-
 def test_json_is_one_object_a_line_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     screen = console()
     with JsonDisplay(screen) as display:
@@ -123,18 +108,6 @@ def test_json_is_one_object_a_line_on_standard_output(capsys: pytest.CaptureFixt
     assert lines[6]["termination"] == "infrastructure_error"
     assert (lines[3]["input_tokens"], lines[3]["output_tokens"], lines[4]["wait_s"]) == (1200, 30, 12.0)
     assert text_of(screen) == ""
-
-
-def test_full_counts_outcomes_and_clears_its_bar() -> None:
-    screen = console(terminal=True)
-    with FullDisplay(screen) as display:
-        for event in EVENTS:
-            display(event)
-    text = text_of(screen)
-    assert "2 of 3 episodes in 1.5 s" in text
-    assert "answered 1 · failed 1 · waiting for an answer 1" in text
-    assert "tokens 1.2k in, 30 out · retried 1 · 1 retrying: HTTP 429, 12 s" in text
-    assert "2/3" in text
 
 
 def test_a_wait_is_counted_down_and_the_soonest_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,12 +125,6 @@ def test_a_wait_is_counted_down_and_the_soonest_is_told(monkeypatch: pytest.Monk
     assert (tally.requests(), tally.episodes()) == ("", "")
 
 
-def test_the_share_of_a_small_run_is_the_true_one() -> None:
-    begun = RunStarted("run-1", "runs/run-1", 4, 0, 0, "openai/gpt", "replay", "replay", "none")
-    ended = (EpisodeFinished(f"e-{number}", "perfect", Termination.ANSWERED, "", 0.1, number, 4) for number in range(1, 5))
-    assert [line.partition(" %")[0] for line in printed("plain", begun, *ended)[1:]] == ["[1/4] 25", "[2/4] 50", "[3/4] 75", "[4/4] 100"]
-
-
 def test_a_long_run_is_ten_lines_in_a_file_and_a_failure_is_told_once() -> None:
     ends = (Termination.ANSWERED, ""), (Termination.INFRASTRUCTURE_ERROR, "HTTP 500: no")
     begun = RunStarted("run-1", "runs/run-1", 288, 40, 0, "openai/gpt", "replay", "replay", "none", again=8)
@@ -166,10 +133,6 @@ def test_a_long_run_is_ten_lines_in_a_file_and_a_failure_is_told_once() -> None:
     assert lines[1] == "failed: e-41 infrastructure_error: HTTP 500: no"
     assert [line.partition("%")[0] for line in lines[2:]] == [f"[{-(-288 * n // 10):>3}/288] {10 * n} " for n in range(2, 11)]
     assert lines[-1] == "[288/288] 100 %: failed 124 · answered 124" or lines[-1] == "[288/288] 100 %: answered 124 · failed 124"
-
-
-def test_what_is_logged_is_not_said_twice() -> None:
-    assert not any("failed:" in line for line in printed("plain", started(), EVENTS[6], logged=True))
 
 
 def test_full_keeps_still_while_a_person_is_asked() -> None:

@@ -15,7 +15,6 @@ from talm_sim.types.steps import Divergence, Step
 from tests.cli.summaries import HOSTILE
 
 PASS = Measure(name="pass_rate", head="PR", better="higher")
-TOKENS = Measure(name="tokens", head="Tokens", kind="number")
 
 
 def difference(**more: Any) -> Difference:
@@ -80,14 +79,6 @@ def test_what_is_left_out_flips_and_is_warned_of_is_said() -> None:
     assert "note: beware" in text and "improved, regressed, differs: below .05" in text
 
 
-def test_further_tables_are_printed_when_asked_for() -> None:
-    below = difference(measure=PASS.model_copy(update={"under": "what it took"}))
-    one = comparison(difference(), below)
-    assert "1 more table: --all" in printed(one)[10] + printed(one)[9]
-    assert any(line.startswith("what it took") for line in printed(one, every=True))
-    assert not any("--all" in line for line in printed(one, every=True))
-
-
 def test_flips_show_both_steps_around_the_place_where_they_differ() -> None:
     flips = Flips(group="perfect", improved=("a", "b"), regressed=(), both_passed=(), both_failed=(), as_often=())
     long = "x" * 200
@@ -122,16 +113,6 @@ def test_any_text_stays_in_80_columns_and_sends_nothing_to_the_terminal(text: st
         for line in printed(hostile(text), every=True, flips=flips):
             assert not any(char in line for char in "\x1b\x00\r\n\u2028\u202e\x9b")
             assert cell_len(line) <= 80, line
-
-
-@settings(max_examples=60)
-@given(st.one_of(st.just(HOSTILE), st.text(max_size=60)))
-def test_any_text_stays_in_its_cell_of_a_markdown_table(text: str) -> None:
-    found = comparison_markdown(hostile(text))
-    plain = comparison_markdown(hostile("x"))
-    assert "<script" not in found and "\x1b" not in found and "\u202e" not in found
-    rows = [line for line in found.split("\n") if line.startswith("|")]
-    assert len(rows) == len([line for line in plain.split("\n") if line.startswith("|")])
 
 
 def test_markdown_has_a_table_of_differences_one_of_scenarios_and_the_notes() -> None:

@@ -64,14 +64,6 @@ def test_a_bins_share_stands_beside_where_it_should_lie() -> None:
     assert lines[-1].strip().endswith("*: both")
 
 
-def test_a_screen_leaves_out_what_is_empty_at_both_ends() -> None:
-    values = (Series(name="complete", values=(0, 3, 0, 0)), Series(name="incomplete", values=(0, 0, 1, 0)))
-    lines = text(HISTOGRAM.model_copy(update={"series": values}))
-    assert [line.split()[0] for line in lines[3:]] == [".25–.50", ".50–.75"]
-    none = tuple(one.model_copy(update={"values": (0, 0, 0, 0)}) for one in values)
-    assert len(text(HISTOGRAM.model_copy(update={"series": none}))) == 7
-
-
 def test_markdown_has_the_same_table() -> None:
     assert list(curve_table(HISTOGRAM))[3] == [".75–1.00", "12,345", "0"]
     written = markdown([BLOCK])
@@ -86,8 +78,3 @@ def test_data_has_every_value_by_bin() -> None:
     record = BLOCK.summaries[0].record()
     assert [record[f"p_complete_{place}"] for place in range(1, 5)] == [0, 1, 2, 12345]
     assert [record[f"r_share_complete_{place}"] for place in range(1, 5)] == [0.0, 0.5, None, 1.0]
-
-
-def test_a_curve_has_a_value_a_bin() -> None:
-    with pytest.raises(ValueError, match="another number of values than there are bins"):
-        HISTOGRAM.model_copy().model_validate({**HISTOGRAM.model_dump(), "edges": (0.0, 1.0)})

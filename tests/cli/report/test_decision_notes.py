@@ -75,11 +75,6 @@ def test_questions_that_nobody_answered_in_time_are_counted(tmp_path: Path) -> N
     assert row.n == 3
 
 
-def test_a_run_without_any_of_it_says_nothing(tmp_path: Path) -> None:
-    found = _notes(_run(tmp_path, "a", model="sim/asker", human="simulated"))
-    assert "waited for a person" not in found and "not asked" not in found and "not answered" not in found
-
-
 def test_it_is_said_where_no_tool_waits_for_anybody(tmp_path: Path) -> None:
     said: list[str] = []
 

@@ -20,8 +20,6 @@ from tests.museums import (
     PRICES,
     compiled_graph,
     doubled_price,
-    handed_function,
-    model_server,
     plain_function,
     price_list,
     ticket_price,
@@ -82,18 +80,6 @@ def test_a_result_that_no_prompt_of_the_handed_model_had_is_not_seen_and_counted
     assert {row.labels[f"fault {SILENT}"] for row in stored.rows()} == {"not_exposed"}
 
 
-def test_the_prompts_of_the_handed_model_are_known(play: Callable[..., StoredRun], monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.models.loopback import chat_answer, loopback
-
-    with loopback(chat_answer("unasked")) as server:
-        server.reply = model_server("lying")
-        monkeypatch.setenv("STAND_BASE_URL", server.url)
-        monkeypatch.setenv("STAND_API_KEY", "sk-none-needed-0123456789")
-        said = notes(play(handed_function("lying"), SILENT, model="openai-api/stand/small"))
-    assert f"{SILENT} fired in 2 of 2 episodes (2 of 2 calls), seen in 2" in said
-    assert not any(one.startswith(("not seen", "seen", "undecided")) for one in said)
-
-
 def test_without_facts_an_undamaged_answer_decides_and_otherwise_nobody_can(play: Callable[..., StoredRun]) -> None:
     silent = play(plain_function("lying"), SILENT, facts=False)
     assert {row.labels[f"fault {SILENT}"] for row in silent.rows()} == {"propagated"}
@@ -128,9 +114,3 @@ def test_a_fault_lets_no_call_that_may_change_data_through_unless_it_may(play: C
     let = play(books, SILENT, writing=True, **tools)
     assert [episode.answer for episode in let.episodes()] == ["It costs 30.0 euros."]
     assert not any("--writing" in one for one in notes(let))
-
-
-def test_a_call_that_has_nothing_to_damage_is_not_for_want_of_writing(play: Callable[..., StoredRun]) -> None:
-    found = notes(play(plain_function("honest"), SILENT))
-    assert f"{SILENT} fired in 2 of 2 episodes (2 of 2 calls), seen in 2; not applicable to 2 calls" in found
-    assert not any("--writing" in one for one in found)

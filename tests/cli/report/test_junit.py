@@ -61,7 +61,7 @@ def root(tmp_path: Path) -> ET.Element:
     return ET.fromstring(junit_xml([run], gates))
 
 
-def test_each_episode_is_a_case_and_the_attributes_count_them(root: ET.Element) -> None:
+def test_each_episode_is_a_case_and_says_what_happened(root: ET.Element) -> None:
     suite, gates = root
     cases = {str(case.get("name")): [child.tag for child in case] for case in suite.findall("testcase")}
     assert cases == {"good": [], "bad": ["failure"], "crashed": ["error"], "lost": ["skipped"], "down": ["skipped"]}
@@ -82,9 +82,6 @@ def test_each_episode_is_a_case_and_the_attributes_count_them(root: ET.Element) 
     properties = {one.get("name"): one.get("value") for one in suite.findall("properties/property")}
     assert properties["model"] == "openai/some" and properties["run"] == "a-run"
     assert "finished" not in properties
-
-
-def test_each_says_what_happened(root: ET.Element) -> None:
     of = {str(case.get("name")): case for case in root.iter("testcase")}
     failure, error = of["bad"][0], of["crashed"][0]
     assert failure.get("type") == "reference"
@@ -94,37 +91,6 @@ def test_each_says_what_happened(root: ET.Element) -> None:
     assert "Traceback\n  in act" in (error.text or "")
     assert of["lost"][0].get("message") == "not scored (replay_miss): not recorded"
     assert of["perfect.skip<=0.1"][0].get("message") == "gate missed: perfect.skip<=0.1: no value, n 4"
-
-
-def test_the_structure_is_that_of_the_schema(root: ET.Element) -> None:
-    """What `junit-10.xsd` allows: these elements in these places, with these attributes."""
-    attributes = {
-        "testsuites": {"name", "tests", "failures", "errors", "time"},
-        "testsuite": {"name", "tests", "failures", "errors", "skipped", "time", "timestamp", "hostname"},
-        "property": {"name", "value"},
-        "testcase": {"classname", "name", "time"},
-        "failure": {"message", "type"},
-        "error": {"message", "type"},
-        "skipped": {"message"},
-    }
-    inside = {
-        "testsuites": {"testsuite"},
-        "testsuite": {"properties", "testcase"},
-        "properties": {"property"},
-        "testcase": {"failure", "error", "skipped"},
-    }
-    for element in root.iter():
-        assert set(element.keys()) <= attributes.get(element.tag, set())
-        assert {child.tag for child in element} <= inside.get(element.tag, set())
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", str(root[0].get("timestamp")))
-    for suite in root:
-        for name, tag in {
-            "tests": "testcase",
-            "failures": "testcase/failure",
-            "errors": "testcase/error",
-            "skipped": "testcase/skipped",
-        }.items():
-            assert suite.get(name) == str(len(suite.findall(tag)))
 
 
 def test_epochs_are_part_of_names_and_unfinished_episodes_are_counted(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
 from talm_sim.types import Measure
-from tests.cli.summaries import HOSTILE, agents, choices, choices_block, many_classes, struck, wide
+from tests.cli.summaries import HOSTILE, agents, choices_block
 
 
 def test_runs_of_the_same_columns_stand_in_one_table() -> None:
@@ -48,37 +48,6 @@ def test_a_run_with_more_than_rows_stands_under_its_title() -> None:
         "",
         "- a note",
     ]
-
-
-def test_columns_of_part_of_the_episodes_have_a_table_of_their_own() -> None:
-    head = "| run: a tool failed | group | n | told | went_on |"
-    told = ["| t | struck | 3 of 4 | .33 [.06–.79] | .67 [.21–.94] |"]
-    lines = markdown([Block("t", [struck("struck"), struck("spared", n=0)]), Block("u", [agents()])]).splitlines()
-    assert lines[lines.index(head) + 2 :] == told
-    lines = markdown([Block("t", [struck("struck"), choices()])]).splitlines()
-    assert "| struck | 3 of 4 | .33 [.06–.79] | .67 [.21–.94] |" in lines and "| group: a tool failed | n | told | went_on |" in lines
-
-
-def test_tables_come_first_and_every_run_is_there() -> None:
-    text = markdown(
-        [choices_block("c"), Block("a", [agents()]), Block("w", [wide(8)]), Block("b", [agents()]), choices_block("d", judged=True)]
-    )
-    assert text.index("| a | perfect") < text.index("| b | perfect") < text.index("| w | first") < text.index("### c") < text.index("### d")
-    assert "| .50 [.40–.60] | 1,234,567 |" in text, "a score has an interval, a number has none"
-    assert "| request_for_info | 0 | 12 | 20 | 3 | 2 |" in text
-    assert markdown([]) == ""
-
-
-def test_parts_of_several_groups_say_whose_they_are() -> None:
-    lines = markdown([Block("t", [choices(), many_classes()])]).splitlines()
-    assert lines[2].startswith("| group | n | Acc | Acc-norm | macro F1 | Right |") and lines[5].startswith("| all | ")
-    assert lines.count("#### all") == 2
-
-
-def test_figures_that_are_no_rates_are_values() -> None:
-    time = Measure(name="s", head="seconds", kind="number", place="line", under="times", value=0.25)
-    text = markdown([Block("t", [agents().model_copy(update={"measures": (time,)})])])
-    assert "| times | value | k/n |" in text and "| seconds | .25 |  |" in text
 
 
 @settings(max_examples=50, deadline=None)

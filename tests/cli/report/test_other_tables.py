@@ -39,7 +39,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("runs")
-def test_the_table_by_tool_is_eighty_columns_wide_and_clean(talm: Talm) -> None:
+def test_the_table_by_tool_is_clean_and_the_same_as_data(talm: Talm) -> None:
     code, out, _ = talm("report", "acted", "--by-tool")
     lines = out.splitlines()
     assert code == 0 and max(map(len, lines)) <= 80
@@ -48,10 +48,6 @@ def test_the_table_by_tool_is_eighty_columns_wide_and_clean(talm: Talm) -> None:
     height = next(line for line in lines if line.startswith("  height "))
     assert height.split() == ["height", "3", "3", ".33", "1.00", ".67", "1", ".00"]
     assert "  in place of height: " in out and "=cmd() 1 time" in out
-
-
-@pytest.mark.usefixtures("runs")
-def test_the_table_by_tool_as_data(talm: Talm) -> None:
     records = json.loads(talm("report", "acted", "--by-tool", "--json")[1])
     found = {one["tool"]: one for one in records}
     assert set(found) == {"height", HOSTILE, "=cmd()"}

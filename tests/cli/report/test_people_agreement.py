@@ -50,13 +50,6 @@ def text_of(block: Block) -> str:
     return " ".join(" ".join(lines).split())
 
 
-def test_before_anybody_judged_there_is_no_block(judged: StoredRun) -> None:
-    assert people_blocks([judged]) == []
-    with closing(open_ballot(judged, choose_question(judged), "ann")):
-        pass
-    assert people_blocks([load_run(judged.path)]) == []
-
-
 def test_a_judge_is_beside_itself_and_the_people(judged: StoredRun) -> None:
     give(judged, "ann", 6)
     give(judged, "bob", 5)
@@ -80,13 +73,6 @@ def test_a_judge_is_beside_itself_and_the_people(judged: StoredRun) -> None:
         assert said in shown
     for other in (markdown([block], explained=True), Seen(page_of([block])).text):
         assert "agreement with people" in other and "Appendix D" in other and "Itself" in other and "GPT-4o" in other
-
-
-def test_one_person_is_named_and_nobody_differs(judged: StoredRun) -> None:
-    give(judged, "ann", 6, number=4)
-    block = block_of(judged)
-    assert [one.group for one in block.summaries] == ["llm", "reference"] and "differ" not in text_of(block)
-    assert all(one.n == 4 for one in block.summaries)
 
 
 def heads_of(block: Block) -> list[str]:

@@ -82,12 +82,6 @@ def test_one_epoch_of_a_live_model_says_what_it_can_tell_apart(talm: Talm) -> No
     assert "(talm-sim report r --power pass_rate)" in said
 
 
-@pytest.mark.parametrize(("epochs", "options"), [(2, {}), (1, {"models": "replay"}), (1, {"model": "sim/oracle"}), (1, {"temperature": "0"})])
-def test_other_runs_do_not(epochs: int, options: dict[str, str], talm: Talm) -> None:
-    judged("r", epochs, **options)
-    assert NOTE not in words(talm("report", "r")[1])
-
-
 def test_several_epochs_have_tables_of_their_own(talm: Talm) -> None:
     judged("r", 3)
     out = talm("report", "r")[1]

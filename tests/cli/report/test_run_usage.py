@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.cli.report.run_usage import RunUsage, total_usage
+from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.config import RunConfig
 from talm_sim.runs.prices import Price
 from talm_sim.types import Episode, ModelTurn, Termination, Usage
@@ -74,23 +74,6 @@ TIME = "2.0 s per episode (median), 9.0 s together"
 )
 def test_the_line_says_what_is_known_and_no_more(run: Any, prices: Any, said: str) -> None:
     assert total_usage(run, prices).line() == said
-
-
-def test_a_judge_model_is_not_counted_and_small_sums_are_not_nothing() -> None:
-    run = stored(input_tokens=100, output_tokens=10)
-    run.config = RunConfig(model="openai/gpt-4o", models="live", judge_model="openai/gpt-4o")
-    assert total_usage(run, PRICES).line().endswith("; cost: 0.001 USD at the given prices, without the judge model")
-    assert total_usage(run, PRICES).record() == {
-        "input_tokens": 300,
-        "output_tokens": 30,
-        "uncounted": 0,
-        "seconds_median": 2,
-        "seconds": 9,
-        "turn_limit": 1,
-        "cost": pytest.approx(0.00105),
-        "currency": "USD",
-    }
-    assert RunUsage(Usage(), 0, False, (), {}, 0).line() == "", "nothing is known of an imported run"
 
 
 def test_run_and_report_take_prices(talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,8 @@ from rich.text import Text
 
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.table import table_lines
-from talm_sim.cli.report.table_details import contrast, shade
-from talm_sim.judges.stats import wilson
 from talm_sim.types import Matrix, Measure, Summary
-from tests.cli.summaries import COUNTS, HOSTILE, agents, choices, choices_block, many_classes, struck, wide
+from tests.cli.summaries import COUNTS, HOSTILE, agents, choices, many_classes, struck, wide
 
 
 def shown(*blocks: Block) -> list[str]:
@@ -64,31 +62,6 @@ def test_the_judge_of_a_column_is_named_where_all_agree(judges: tuple[str, str],
     assert below == (" " * 27 + said.rjust(10) if said else "t")
 
 
-def test_a_group_without_episodes_names_no_judge_and_a_judges_own_column_names_both() -> None:
-    assert "reference" in shown(Block("t", [agents(), agents(n=0, total=2, by="llm")]))[1]
-    assert "see notes" in shown(Block("t", [agents(n=0, total=2)]))[1]
-    own = Measure(name="short", head="Short", value=0.5, low=0.1, high=0.9, k=1, n=2, by="short")
-    judges = shown(Block("t", [agents().model_copy(update={"measures": (*agents().measures, own)})]))[1]
-    assert judges == " " * 26 + "reference" + " " * 40 + "short"
-
-
-def test_six_columns_fit_with_their_intervals_and_both_their_judges() -> None:
-    lines = shown(Block("t", [wide(6)]))
-    assert lines[0] == "                         n     Own0     Own1     Own2     Own3 F1 of Y…   tokens"
-    assert lines[1].split() == ["mine", "see", "notes"]
-    assert lines[4] == " " * 26 + " .96–1.00" * 4 + "  .40–.60"
-    assert lines[3].endswith("      .50  1.2e+06")
-
-
-@pytest.mark.parametrize("rows", [1, 3, 6])
-def test_an_interval_of_many_rows_is_not_cut_off(rows: int) -> None:
-    columns = [Measure.of(wilson(5000 if number < rows else 3, 5000), f"m{number}", f"M{number}") for number in range(6)]
-    summary = Summary(group="live_irrelevance", n=5000, total=5000, measures=tuple(columns))
-    lines = shown(Block("t", [summary]))
-    assert lines[-1].split() == ["1.00–1.00"] * rows + [".00–.00"] * (6 - rows)
-    assert lines[0].split() == ["n", *(f"M{number}" for number in range(6))]
-
-
 def test_more_columns_go_on_below_with_the_same_groups() -> None:
     lines = shown(Block("t", [wide(8), wide(8, "second")], ["a note"]), Block("u", [agents()]))
     assert [line.split()[0] for line in lines if line.startswith("  ") and line.split()[0] in {"n", "first", "second"}] == [
@@ -108,14 +81,6 @@ def test_columns_of_part_of_the_episodes_stand_in_a_table_below_with_their_own_n
     several = shown(Block("t", [struck("struck")], ["a note"]), Block("u", [agents()]), Block("v", [struck("struck")]))
     assert several[several.index(below[1]) - 1 :] == [*below, "t", *row, "v", *row]
     assert several.count(alone[0]) == 1, "a run without them shares the head of the first table"
-
-
-def test_groups_need_not_have_the_same_columns() -> None:
-    few = agents("few").model_copy(update={"measures": agents().measures[1:2]})
-    assert [line.split() for line in shown(Block("t", [few, agents()]))[:6:3]] == [
-        ["n", "Aware", "PR", "Unexp", "Skip", "Inter"],
-        ["few", "4", ".75", "–", "–", "–", "–"],
-    ]
 
 
 def test_lines_and_matrix_stand_below_the_row_of_their_run() -> None:
@@ -140,29 +105,6 @@ def test_lines_and_matrix_stand_below_the_row_of_their_run() -> None:
     ]
 
 
-def test_a_run_without_episodes_has_a_row_and_nothing_below() -> None:
-    empty = choices(((0,) * 4,) * 4).model_copy(update={"total": 0})
-    assert shown(Block("m/m", [empty]), Block("n/n", [agents(n=0, total=0)])) == [
-        "m/m",
-        "                          n         Acc    Acc-norm    macro F1",
-        "  all                     0           –           –           –",
-        "",
-        "                          n        PR     Aware     Unexp      Skip     Inter",
-        "                            see notes",
-        "n/n",
-        "  perfect                 0         –         –         –         –         –",
-    ]
-    assert shown() == []
-    assert shown(Block("t", [])) == ["                          n", "t"]
-
-
-def test_parts_of_several_groups_say_whose_they_are() -> None:
-    groups = [choices(), choices().model_copy(update={"group": "other"})]
-    text = "\n".join(shown(Block("t", groups)))
-    assert text.count("macro F1") == 1, "rows stand together"
-    assert "  hallucinations, all" in text and "  hallucinations, other" in text and "  confusion, other" in text
-
-
 def test_many_classes_are_numbered_and_go_on_below() -> None:
     lines = shown(Block("t", [many_classes()]))
     assert "  gold \\ predicted       1      2      3      4      5      6      7" in lines
@@ -171,20 +113,6 @@ def test_many_classes_are_numbered_and_go_on_below() -> None:
     assert "1\N{NO-BREAK SPACE}class_number_0, 2\N{NO-BREAK SPACE}class_number_1," in "".join(
         lines
     ) and "13\N{NO-BREAK SPACE}unparsed" in "".join(lines)
-
-
-def test_the_largest_numbers_fit() -> None:
-    (matrix,) = choices_block(judged=True).summaries[0].matrices
-    huge = matrix.model_copy(update={"counts": tuple((1_234_567,) * 5 for _ in range(4))})
-    one = choices().model_copy(update={"matrices": (huge,), "n": 24_691_340, "total": 24_691_341})
-    text = "\n".join(shown(Block("p/" + "x" * 200, [one], ["n" * 300])))
-    assert "1234567   1234567" in text and "24,691,340" in text and "of 24,691,341" in text
-
-
-def test_a_name_too_long_stands_above_its_figures() -> None:
-    lines = shown(Block("t", [agents("a group whose name is long")]))
-    assert lines[3] == "  a group whose name is long"
-    assert lines[4].split()[:2] == ["4", ".75"]
 
 
 def test_no_text_of_a_run_steers_the_terminal_or_styles_the_screen() -> None:
@@ -214,13 +142,6 @@ def test_shade_is_only_in_colour() -> None:
 
     assert "48;2;8;48;107" in printed(True), "the cell that holds its whole row is the darkest"
     assert "\x1b" not in printed(False)
-
-
-def test_digits_can_be_read_on_every_shade_and_darker_is_more() -> None:
-    assert [number for number in range(51) if contrast(*shade(number / 50)) < 4.5] == []
-    against_white = [contrast(shade(number / 50)[0], (255, 255, 255)) for number in range(51)]
-    assert against_white == sorted(against_white)
-    assert shade(-1) == shade(0) and shade(2) == shade(1)
 
 
 words = st.text(max_size=40) | st.sampled_from(["", HOSTILE, "漢字" * 30, "☁\ufe0f" * 50, "x" * 200])
@@ -266,15 +187,3 @@ def test_no_line_is_wider_than_the_screen(blocks: list[Block]) -> None:
     for line in table_lines(blocks):
         assert isinstance(line, Text)
         assert cell_len(line.plain) <= 80 and "\n" not in line.plain, line.plain
-
-
-@pytest.mark.parametrize(
-    "names", [("multi_turn_miss_func", "multi_turn_miss_param"), ("a_common_beginning_1_and_end", "a_common_beginning_2_and_end")]
-)
-def test_no_two_long_rows_have_one_label(names: tuple[str, str]) -> None:
-    matrix = Matrix(name="why", rows=names, columns=("right", "wrong"), counts=((2, 0), (0, 3)))
-    out = "\n".join(line.plain for line in table_lines([Block("t", [Summary(group="all", n=5, total=5, matrices=(matrix,))])]))
-    labels = [line.split()[0:2] for line in out.splitlines() if "…" in line and " is " not in line]
-    assert len(labels) == 2 and labels[0] != labels[1]
-    legend = " ".join(out.split())
-    assert all(f"is {name}" in legend for name in names)

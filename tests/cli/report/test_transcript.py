@@ -151,13 +151,6 @@ def test_turns_that_are_alike_are_printed_once_unless_all_is_asked_for() -> None
     assert page(episode, full=True).count("→ f(x=1)") == 63
 
 
-def test_calls_of_one_turn_that_are_alike_are_printed_once_as_well() -> None:
-    episode = _looping("no", "no", "no")
-    events = tuple(event.model_copy(update={"turn": 0}) for event in episode.tool_events)
-    text = page(episode.model_copy(update={"model_turns": (ModelTurn(text="So."), ModelTurn(text="Done.")), "events": events}))
-    assert text.count("→ f(x=1)") == 1 and "→ f(x=1)  3 times the same call\n" in text
-
-
 def test_a_call_that_an_earlier_turn_made_names_it_in_place_of_the_result() -> None:
     episode = _looping("a result", "another", "a result", "a third")
     text = page(episode)
@@ -166,28 +159,10 @@ def test_a_call_that_an_earlier_turn_made_names_it_in_place_of_the_result() -> N
     assert page(episode, full=True).count("a result") == 2
 
 
-def test_an_answer_that_is_not_the_last_turn_is_printed_once() -> None:
-    turns = (ModelTurn(text="Paris."), ModelTurn(text="The answer is fine."))
-    text = page(EPISODE.model_copy(update={"model_turns": turns, "events": (), "answer": "Paris."}))
-    assert text.count("Paris.") == 1 and "Turn 1, the answer\n" in text and "Turn 2\n" in text
-
-
-def test_neither_a_question_nor_the_answer_is_taken_for_another_that_is_alike() -> None:
-    asked = EPISODE.human_events[1]
-    episode = EPISODE.model_copy(update={"model_turns": (ModelTurn(text="Done."),) * 3, "events": (asked, asked), "answer": "Done."})
-    text = page(episode)
-    assert text.count("Which year?") == 2
-    assert "Turn 3, the answer\n" in text and "Turn 1\n" in text
-
-
 def test_foreign_text_cannot_style_or_steer_the_terminal() -> None:
     text = page()
     assert "\x1b" not in text
     assert "[bold]look[/bold]" in text
-
-
-def test_every_line_fits_the_terminal() -> None:
-    assert max(len(line.rstrip()) for line in page().splitlines()) <= 80
 
 
 def test_the_likeliest_first_tokens_are_shown_in_brief_or_whole() -> None:
@@ -198,14 +173,6 @@ def test_the_likeliest_first_tokens_are_shown_in_brief_or_whole() -> None:
     assert "'c'" not in brief and "\x1b" not in brief
     assert "'c' 0.007" in page(episode, full=True)
     assert "first token" not in page()
-
-
-def test_an_episode_without_anything() -> None:
-    bare = Episode(id="a", scenario_id="a", group="perfect", model="sim/x", termination=Termination.INFRASTRUCTURE_ERROR, error="no route")
-    text = page(bare, None, [])
-    assert "no route" in text
-    assert "talm-sim judge" in text
-    assert "Awareness" not in text
 
 
 def test_what_a_task_adds_stands_below_the_query() -> None:
@@ -250,12 +217,6 @@ def test_what_the_user_says_later_stands_where_it_came() -> None:
     ]
     assert places == sorted(places)
     assert text.count("Italy") == text.count("Spain") == 1
-
-
-def test_a_dialogue_that_is_asked_about_at_once_has_its_last_words_for_a_query() -> None:
-    text = "\n".join(line.rstrip() for line in page(scenario=LATER, led=False).splitlines())
-    assert "Query\n  And in Spain?" in text
-    assert "The user" not in text
 
 
 def test_a_reminder_and_the_answer_that_a_call_gives_are_shown() -> None:

@@ -47,14 +47,6 @@ def test_a_line_an_episode_with_retries_and_without_credentials(
     assert not logging.getLogger("talm_sim").handlers
 
 
-def test_a_perturbation_that_fired_is_told_to_who_debugs(host: Host, talm: Talm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TALM_SIM_LOG_LEVEL", "debug")
-    flags = [*options(tmp_path, 2), "--perturb", "http-500", "--display", "none"]
-    flags[flags.index("--model") + 1] = "sim/oracle"
-    _, _, err = talm("run", *flags)
-    assert "DEBUG talm_sim.runs.batch: town-00: http-500 fired\n" in err
-
-
 def test_quiet_prints_the_table_and_what_went_wrong(host: Host, talm: Talm, tmp_path: Path) -> None:
     flags = options(tmp_path, 3)
     code, out, err = talm("run", *flags, "-q")

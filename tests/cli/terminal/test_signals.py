@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from talm_sim.cli.terminal.signals import as_ctrl_c
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import run
 from talm_sim.runs.events import EpisodeFinished, RunEvent
@@ -135,13 +134,6 @@ def test_ctrl_c_pressed_again_breaks_off_neither_the_last_words_nor_the_end(tmp_
     assert load_run(tmp_path / "runs" / "first").owner is None
 
 
-def test_a_grid_says_its_own_command(tmp_path: Path) -> None:
-    grid = ["ablate", "--over", "seed=1,2", *RUN[1:-2], "--display", "json"]
-    code, said = ended(tmp_path, *grid, sign=signal.SIGTERM, after="episode_finished")
-    assert code == 143
-    assert said.endswith("Continue with: talm-sim ablate --over seed=1,2 " + " ".join(grid[3:]) + "\n"), said
-
-
 def test_a_judging_says_its_own_command(tmp_path: Path) -> None:
     run(model="sim/oracle", tools="replay", run_dir=tmp_path / "runs", run_id="first", limit="2", epochs=3)
     with loopback(*[chat_answer("Pass")] * 7, Answer(delay=2)) as server:
@@ -192,11 +184,3 @@ sys.exit(cli.main([]))
     (tmp_path / "interrupted.py").write_text(code, encoding="utf-8")
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in (str(tmp_path), os.environ.get("PYTHONPATH")) if path)}
     assert subprocess.run([sys.executable, "-m", "interrupted"], env=environ, check=False, timeout=60).returncode == 143
-
-
-def test_what_was_installed_goes_with_the_command() -> None:
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    with as_ctrl_c() as ending, pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGHUP)
-    assert {number: signal.getsignal(number) for number in before} == before
-    assert (ending.code(130), ending.code(0), ending.code(2)) == (129, 0, 2)

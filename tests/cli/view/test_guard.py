@@ -72,10 +72,6 @@ def test_another_host_is_refused(viewer: Viewer, host: str) -> None:
     assert viewer.ask("/", "POST", {}, Host=host.format(port=port)).status == 421
 
 
-def test_localhost_is_this_host(viewer: Viewer) -> None:
-    assert viewer.ask("/state.json", Host=viewer.host.replace("127.0.0.1", "localhost")).status == 200
-
-
 @pytest.mark.parametrize(
     "origin",
     [EVIL, "null", "", "http://127.0.0.1", "http://127.0.0.1:1", "https://{host}", "http://localhost:{port}", "http://{host}.evil.example"],

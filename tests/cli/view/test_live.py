@@ -6,8 +6,6 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
-
 from talm_sim.runs.stored_run import load_run
 from tests.cli.view.live_run import playing
 from tests.cli.view.served import PATIENCE_S, Viewer, viewing
@@ -70,23 +68,6 @@ def test_nothing_is_sent_while_nothing_changes(tmp_path: Path) -> None:
         assert viewer.ask("/state.json?have=older").status == 200
         with playing(run, delay=0):
             until(lambda: viewer.ask(f"/state.json?have={version}").status == 200)
-
-
-def test_a_run_that_cannot_be_read_is_one_line_at_once_and_on_the_page(tmp_path: Path) -> None:
-    run = new_run(tmp_path / "runs", 2, name="lost")
-    with viewing("lost", cwd=tmp_path) as viewer:
-        viewer.visit()
-        assert viewer.state()["index"]
-        data = (run / "run.db").read_bytes()
-        (run / "run.db").write_bytes(b"\0" * 4096)
-        until(lambda: viewer.ask("/state.json").status == 409)
-        said = viewer.ask("/state.json").json["error"]
-        assert "run.db" in said and "\n" not in said
-        (run / "run.db").write_bytes(data)
-        until(lambda: viewer.ask("/state.json").status == 200)
-    (run / "run.db").write_bytes(b"\0" * 4096)
-    with pytest.raises(AssertionError, match=r"talm-sim: error: .*run\.db"), viewing("lost", cwd=tmp_path):
-        pass
 
 
 def test_without_a_run_the_newest_is_shown_and_several_are_together(tmp_path: Path) -> None:

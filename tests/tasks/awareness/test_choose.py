@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from talm_sim.tasks.awareness.making.loaded import complete_scenario, tool_names
+from talm_sim.tasks.awareness.making.loaded import complete_scenario
 from talm_sim.tasks.awareness.making.pool import pool_of
 from talm_sim.tasks.awareness.making.remove import make_removed_scenario
 from talm_sim.tasks.awareness.making.replace import replace_tools
@@ -65,29 +65,6 @@ def test_half_is_yes_each_original_is_in_one_pair_and_categories_take_turns(make
         assert {one.target.gold for one, _ in chosen} == {"yes"} and {one.target.gold for _, one in chosen} == {"no"}
         spread = Counter(original.id.partition("-")[0] for original, _ in chosen)
         assert max(spread.values()) - min(spread.values()) <= 1 and len(spread) == 4
-
-
-def test_the_order_of_what_was_made_changes_nothing_but_the_order(maker: ModuleType) -> None:
-    made = items()
-    backwards = [one for one in reversed(made)]
-    ids = {(original.id, changed.id) for original, changed in maker.choose(made, 20)}
-    assert {(original.id, changed.id) for original, changed in maker.choose(backwards, 20)} == ids
-    assert [one.id for one, _ in maker.choose(made, 20)] == sorted(one.id for one, _ in maker.choose(made, 20))
-
-
-def test_a_tool_is_needed_about_as_often_as_it_is_a_replacement(maker: ModuleType) -> None:
-    def imbalance(pairs: list[tuple[Scenario, Scenario]]) -> int:
-        change: Counter[str] = Counter()
-        for original, changed in pairs:
-            change.update(tool_names(original))
-            change.subtract(tool_names(changed))
-        return sum(number * number for number in change.values())
-
-    made = [one for one in items(24) if one.group != "removed"]
-    first = {one.id: one for one in made}
-    every = [(first[one.base], one) for one in made if one.group == "replaced"]
-    blind = [pair for category in CATEGORIES for pair in [one for one in every if one[0].id.startswith(category)][:6]]
-    assert imbalance(maker.choose(made, 24)) <= imbalance(blind)
 
 
 def test_a_sound_set_passes_and_each_flaw_is_named(maker: ModuleType) -> None:

@@ -56,7 +56,7 @@ def test_no_text_breaks_it(raw: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["answer: ", "Answer: yes or no "])
-def test_any_number_of_marks_is_read_in_step_with_the_length(piece: str) -> None:
+def test_it_is_read_in_step_with_the_length(piece: str) -> None:
     check_growth(read_decision, lambda size: piece * (size // len(piece)), 2**16)
 
 

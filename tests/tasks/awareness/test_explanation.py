@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from talm_sim.errors import ContextOverflowError, PrerequisiteError
+from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.base import JudgeContext
 from talm_sim.models.base import GenerationSettings
 from talm_sim.tasks.awareness.explanation import ExplanationJudge
@@ -53,10 +53,6 @@ async def test_only_a_right_no_has_an_explanation_to_judge(scenario: Scenario, s
     assert (verdict.value, grader.shown) == (None, [])
 
 
-async def test_an_episode_that_broke_is_not_judged() -> None:
-    assert (await judged(REMOVED, REASON, Grader("Correct"), termination=Termination.INFRASTRUCTURE_ERROR)).value is None
-
-
 async def test_the_model_sees_four_balanced_examples_then_conversation_tools_and_explanation() -> None:
     grader = Grader("Correct. The city is missing.")
     verdict = await judged(REMOVED, REASON, grader)
@@ -81,10 +77,6 @@ async def test_a_bare_no_explains_nothing() -> None:
     grader = Grader("Correct")
     verdict = await judged(REMOVED, "No.", grader)
     assert (verdict.value, verdict.explanation, grader.shown) == (False, "there is no explanation", [])
-
-
-async def test_what_is_too_long_stays_open() -> None:
-    assert (await judged(REMOVED, REASON, Grader(ContextOverflowError("too long")))).value is None
 
 
 def test_without_a_model_it_says_what_is_missing() -> None:

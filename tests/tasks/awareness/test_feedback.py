@@ -67,14 +67,11 @@ def later(result: str, city: str = "Town1") -> Scenario:
     return one.model_copy(update={"id": f"later.{result}.{city}", "turns": (Turn(messages=said), *one.turns[1:])})
 
 
-def test_a_successful_call_returns_what_it_returned_in_the_source() -> None:
+def test_a_successful_call_returns_what_it_returned_in_the_source_or_success() -> None:
     assert invented(result="room 12") == "room 12"
     assert invented(result="") == "", "an empty result is one"
     assert invented(later("room 7")) == "room 7", "the same call in another conversation"
     assert invented(later("room 7"), result="room 12") == "room 12"
-
-
-def test_a_result_that_is_not_known_is_success() -> None:
     assert json.loads(invented()) == {"status": "success"}
     assert json.loads(invented(later("room 7", city="Town2"))) == {"status": "success"}, "other arguments"
     assert json.loads(invented(later("room 7"), later("room 8"))) == {"status": "success"}, "the source has two"
@@ -85,13 +82,10 @@ def page(scenario: Scenario) -> dict[str, list[str]]:
     return {one.title: ["".join(part.text for part in line) for line in one.lines] for one in found}
 
 
-def test_of_a_complete_instance_nothing_is_missing() -> None:
+def test_of_an_instance_what_is_missing_and_right_stands_there() -> None:
     shown = page(COMPLETE)
     assert list(shown) == ["Conversation", "Tools shown", "Right"]
     assert shown["Tools shown"] == ["list_sights", "book_hotel  needed"] and shown["Right"] == ["Yes"]
-
-
-def test_what_was_taken_away_stands_there() -> None:
     replaced, removed = page(REPLACED), page(REMOVED)
     assert replaced["Missing"] == ["tool book_hotel"]
     assert replaced["Tools shown"] == ["list_sights", "hotel_reviews  in place of book_hotel"]

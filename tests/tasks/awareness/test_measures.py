@@ -8,7 +8,6 @@ import random
 import pytest
 
 from talm_sim.judges.stats import wilson
-from talm_sim.tasks.awareness.intervals import f1
 from talm_sim.types import Episode, Scenario, Summary, TokenLogprob, Verdict
 from tests.tasks.awareness.crafted import answered, family, random_view, turn
 from tests.tasks.views import View, check_summaries, job, share
@@ -47,20 +46,6 @@ def test_a_manipulation_counts_with_its_originals_and_each_original_once() -> No
     assert share(found["all"], "accuracy") == (6, 9)
 
 
-def test_one_manipulation_is_the_whole() -> None:
-    (only,) = view({"complete": "Yes.", "removed": "No."}, families=2).summaries()
-    assert (only.group, only.derived, only.n) == ("removed", False, 4)
-    (bare,) = view({"complete": "Yes."}, families=2).summaries()
-    assert (bare.group, bare.derived, bare.n) == ("complete", False, 2)
-
-
-def test_an_original_of_nothing_tips_no_balance() -> None:
-    scenarios = [*family(1), family(2)[0], family(2)[1]]
-    run = View(job("awareness"), [answered(one, YES) for one in scenarios], scenarios)
-    found = groups(run)
-    assert (found["replaced"].n, found["removed"].n) == (4, 2)
-
-
 def test_sources_stand_apart_where_there_are_several() -> None:
     scenarios = [*family(1, "apibank"), *family(2, "stabletoolbench"), *family(3, "apibank")]
     found = groups(View(job("awareness"), [answered(one, NO) for one in scenarios], scenarios))
@@ -93,22 +78,6 @@ def test_an_answer_asked_for_again_counts_by_its_last_word_and_its_first_tokens(
     assert (row.labels["said"], row.values["asked_again"]) == ("yes", True) and row.values["p_yes"] == pytest.approx(0.25)
     (note, *_) = [line for line in run.job.task.notes(run.summaries(), run) if "asked for again" in line]
     assert note == "1 answer could not be read and asked for again; 0 could not be read at all"
-
-
-def test_accuracy_and_f1_are_those_of_the_counts() -> None:
-    run = random_view(5)
-    for name, summary in groups(run).items():
-        of = [row for row in run.rows() if name.startswith(("all", row.labels["kind"])) or row.labels["kind"] == "complete"]
-        own = [row for row in of if not name.partition(", ")[2] or row.labels["source"] == name.partition(", ")[2]]
-        gold, said = [row.labels["gold"] for row in own], [row.labels["said"] for row in own]
-        right = sum(one == other for one, other in zip(gold, said, strict=True))
-        accuracy = summary.measure("accuracy")
-        assert accuracy is not None and (accuracy.k, accuracy.n) == (right, len(own))
-        hits = sum(one == other == "no" for one, other in zip(gold, said, strict=True))
-        measure = summary.measure("f1")
-        assert measure is not None and measure.value == f1(hits, gold.count("no") - hits, said.count("no") - hits)
-        assert measure.low is not None and measure.value is not None and measure.high is not None
-        assert measure.low <= measure.value <= measure.high
 
 
 # --- probabilities ---------------------------------------------------------------------------------------------------------------------------
@@ -232,12 +201,3 @@ def test_only_right_noes_have_explanations() -> None:
     unjudged = View(run.job, episodes, run.items)
     measure = groups(unjudged)["replaced"].measure("explanation")
     assert measure is not None and (measure.value, measure.n) == (None, None)
-
-
-def test_what_did_not_end_well_stands_beside_the_rates() -> None:
-    scenarios = family(1)
-    episodes = [answered(one, YES) for one in scenarios[:2]] + [answered(scenarios[2], termination="infrastructure_error")]
-    run = View(job("awareness"), episodes, scenarios)
-    check_summaries(run, random.Random(0))
-    found = groups(run)
-    assert (found["removed"].n, found["removed"].not_scored) == (1, {"infrastructure_error": 1})

@@ -29,11 +29,6 @@ from talm_sim.tasks.awareness.intervals import (
 SMALL = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]), st.booleans()), max_size=12)
 
 
-@pytest.mark.parametrize(("counts", "value"), [((0, 0, 0), None), ((0, 3, 0), 0.0), ((3, 0, 0), 1.0), ((3, 1, 2), 6 / 9)])
-def test_f1_by_hand(counts: tuple[int, int, int], value: float | None) -> None:
-    assert f1(*counts) == value
-
-
 @given(SMALL)
 def test_the_area_is_the_share_of_pairs_in_the_right_order(pairs: list[tuple[float, bool]]) -> None:
     ups, downs = ([chance for chance, hit in pairs if hit is kind] for kind in (True, False))
@@ -79,12 +74,6 @@ def test_the_interval_covers_the_true_value_about_as_often_as_it_says() -> None:
     assert 0.9 <= hits / times <= 0.99
 
 
-def test_pairs_that_are_alike_make_a_wider_interval_than_as_many_independent_ones() -> None:
-    together = f1_interval([(2, 0)] * 20 + [(0, 2)] * 20, 3)
-    apart = f1_interval([(1, 0)] * 40 + [(0, 1)] * 40, 3)
-    assert together and apart and together[1] - together[0] > 1.2 * (apart[1] - apart[0])
-
-
 def test_intervals_of_probabilities_draw_an_original_with_what_was_made_of_it() -> None:
     draw = random.Random(0)
     chances = [
@@ -105,12 +94,6 @@ def test_intervals_of_probabilities_draw_an_original_with_what_was_made_of_it() 
         assert found == pytest.approx((cuts[0], cuts[-1]), abs=0.015), figure.__name__
         draw.shuffle(chances)
         assert interval(chances, 0) == found
-
-
-def test_probabilities_without_a_spread_have_no_interval() -> None:
-    perfect = [Chance(float(complete), complete, str(base)) for base in range(9) for complete in (True, False)]
-    assert [interval(perfect, 0) for interval in (area_interval, brier_interval, calibration_interval)] == [None] * 3
-    assert [interval([], 0) for interval in (area_interval, brier_interval, calibration_interval)] == [None] * 3
 
 
 @pytest.mark.parametrize("seed", range(8))

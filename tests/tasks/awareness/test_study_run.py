@@ -13,7 +13,6 @@ from talm_sim.cli import main
 from talm_sim.tasks import find_task
 from talm_sim.tasks.awareness.making.study import load_study
 from talm_sim.tasks.beside import OTHER
-from tests.models.loopback import chat_answer, loopback
 from tests.tasks.awareness.crafted import nine_rows, write_rows
 from tests.tasks.views import View, job
 
@@ -111,20 +110,6 @@ def test_a_making_takes_originals_and_counts_what_it_left_out(tmp_path: Path, ca
     assert (report["sources"]["asked"], report["sources"]["manipulated"]) == (3, 6)
     printed = capsys.readouterr()
     assert "6 manipulated rows of the source left out" in " ".join((printed.out + printed.err).split())
-
-
-def test_a_model_without_tools_that_writes_a_call_said_yes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = write_rows(tmp_path / "study.jsonl", nine_rows())
-    with loopback(chat_answer("[F(a='b')]")) as server:
-        monkeypatch.setenv("STUB_BASE_URL", f"{server.url}/v1")
-        words = ["--scenarios", f"study:{file}", "--protocol", "implicit", "--model", "openai-api/stub/m", "--display", "json"]
-        code, out, _ = play(capsys, tmp_path, *words)
-        sent = [one.body for one in server.seen]
-    assert code == 0 and not any("tools" in body for body in sent)
-    found = {one["group"]: one for one in json.loads(out.splitlines()[-1])["groups"]}
-    assert (found["all"]["n"], found["all"]["yes_ratio"]) == (9, 1.0)
 
 
 def test_what_the_rows_hold_stands_beside_the_papers_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import Request, find_task
 from talm_sim.tasks.awareness.feedback import CONDITIONS
-from talm_sim.tasks.awareness.protocols import fill, load_wording
+from talm_sim.tasks.awareness.protocols import load_wording
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import ModelTurn, Scenario
@@ -60,15 +60,6 @@ def test_a_limit_is_of_manipulated_ones_which_bring_their_originals(data: Path) 
     assert len(load(data)) == 18
 
 
-def test_a_limit_beyond_the_end_is_said(data: Path) -> None:
-    with pytest.raises(PrerequisiteError, match="--limit 90-99: no scenario of split all is within it"):
-        load(data, limit="90-99")
-
-
-def change(**values: Any) -> dict[str, Any]:
-    return {**family(1)[2].model_dump(mode="json"), **values}
-
-
 @labelled
 def test_a_wrong_line_is_named_with_its_fix(tmp_path: Path, line: dict[str, Any], message: str) -> None:
     file = tmp_path / "mine.jsonl"
@@ -93,10 +84,6 @@ def test_the_question_holds_conversation_and_tools_to_the_letter(data: Path) -> 
     assert not {"complete", "removed", "missing", "Town1"} & set(question.text.replace('"', " ").split()), "nothing gives the answer away"
 
 
-def test_what_is_filled_in_may_hold_braces() -> None:
-    assert fill("{conversation}|{tools}|{call}|{other}", conversation="{tools}", tools="{call}") == "{tools}|{call}|{call}|{other}"
-
-
 @pytest.mark.parametrize(("protocol", "alternatives"), [("few-shot", 20), ("completion", 20), ("cot", 0), ("explanation", 0)])
 def test_first_tokens_are_asked_for_where_the_answer_begins_with_its_label(data: Path, protocol: str, alternatives: int) -> None:
     (scenario, *_) = load(data, protocol=protocol, split="replaced")
@@ -105,12 +92,6 @@ def test_first_tokens_are_asked_for_where_the_answer_begins_with_its_label(data:
     scored = first(data, scenario, protocol=protocol, probability="scores")
     words = {"completion": (" Yes", " No"), "few-shot": ("Yes", "No")}.get(protocol, ())
     assert (scored.alternatives, scored.scored) == (0, words)
-
-
-def test_a_completion_is_a_text_and_short(data: Path) -> None:
-    request = first(data, family(1)[0], protocol="completion")
-    assert request.messages == () and request.prompt.endswith("Answer:") and request.max_new_tokens == 8
-    assert asked(data, family(1)[0], [turn("Hm.")], protocol="completion") is None
 
 
 @pytest.mark.parametrize("protocol", ["zero-shot", "cot", "explanation"])
@@ -124,10 +105,6 @@ def test_an_unreadable_answer_is_asked_for_once_more_in_the_same_conversation(da
     assert (again.choices, again.added) == (("Yes", "No"), question.text)
     assert asked(data, scenario, [turn("Hm."), turn("Hm.")], protocol=protocol) is None
     assert asked(data, scenario, [turn("No.")], protocol=protocol) is None
-
-
-def test_a_constrained_model_thinks_before_it_is_held_to_a_label(data: Path) -> None:
-    assert first(data, family(1)[0], protocol="cot").choices == ()
 
 
 def test_implicit_asks_for_a_call_in_brackets_and_offers_no_tools(data: Path) -> None:
@@ -214,11 +191,6 @@ def test_feedback_has_three_conditions_of_each_pair_and_the_failed_call_is_one(d
     assert load(data, protocol="feedback", seed=1) != load(data, protocol="feedback", seed=2)
 
 
-def test_feedback_without_gold_calls_is_refused(data: Path) -> None:
-    with pytest.raises(PrerequisiteError, match="protocol feedback needs removed instances whose originals have a gold call"):
-        load(data, protocol="feedback", split="replaced")
-
-
 def test_each_protocol_is_a_recording_of_its_own() -> None:
     keys = {recording_key(job("awareness", model="openai/gpt-4o", protocol=one)) for one in PROTOCOLS}
     assert len(keys) == len(PROTOCOLS)
@@ -240,22 +212,6 @@ def test_a_users_file_replaces_what_it_names_and_serves_task_talm_too(tmp_path: 
     assert theirs["zero-shot"]["system"] == "Be brief." and theirs["cot"] == ours["cot"]
     talms = load_prompts(file, "talm", lambda: ["talm", "awareness"])
     assert (talms.awareness_tool, talms.system) == ("Can you?", "Act.")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[awareness.zeroshot]\nsystem = 'x'", "unknown table 'awareness.zeroshot'. Did you mean 'zero-shot'?"),
-        ("[awareness.zero-shot]\nsistem = 'x'", "unknown key 'zero-shot.sistem'. Did you mean 'system'?"),
-        ("[awareness.zero-shot]\nsystem = ' '", "'zero-shot.system' must be a text"),
-    ],
-)
-def test_a_wrong_file_is_named_with_its_fix(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(PrerequisiteError) as err:
-        load_wording(file)
-    assert message in str(err.value) and str(file) in str(err.value) and "\n" not in str(err.value)
 
 
 # --- controls --------------------------------------------------------------------------------------------------------------------------------

@@ -11,9 +11,7 @@ from jsonpointer import JsonPointerException, resolve_pointer
 
 import talm_sim
 from talm_sim.config import RunConfig
-from talm_sim.errors import PrerequisiteError
 from talm_sim.facts.statements import AnswerText, stated_last
-from talm_sim.models.control_names import CONTROLS, FAULT_CONTROLS
 from talm_sim.runs.api import run
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.tasks.fault_controls import lie_about
@@ -88,19 +86,6 @@ async def test_the_recoverer_finds_every_way_out_and_otherwise_says_what_failed(
     assert len(ways) == 12
 
 
-async def test_the_recoverer_names_what_failed_in_plain_words() -> None:
-    first = packaged("perfect")[0]
-    answer, events = await play("recoverer", first, built_in(), ("http-500:tool=convert_to_hijri",))
-    assert answer == "holiday: 2025-04-07\nconvert_to_hijri failed (HTTP 500), so hijri day and hijri month and hijri year could not be found."
-    assert [event.name for event in events] == ["find_holiday", *["convert_to_hijri"] * 4]
-    answer, _ = await play("recoverer", first, built_in(), ("mask:tool=convert_to_hijri",))
-    assert answer.endswith("\nThere is no tool convert_to_hijri, so hijri day and hijri month and hijri year could not be found.")
-    answer, _ = await play("recoverer", first, built_in(), ("timeout:tool=convert_to_hijri",))
-    assert "convert_to_hijri failed (The tool did not answer in time), so" in answer
-    answer, _ = await play("recoverer", first, built_in(), ("t-lasting-shift:tool=convert_to_hijri",))
-    assert "convert_to_hijri returned nothing that could be confirmed, so" in answer
-
-
 @pytest.mark.parametrize(("group", "found"), [("replaceable", True), ("non-replaceable", False), ("no-tools", False)])
 async def test_the_recoverer_asks_for_what_the_scenario_itself_lacks(group: str, found: bool) -> None:
     for scenario in packaged(group)[::4]:
@@ -128,21 +113,6 @@ async def test_the_recoverer_answers_each_turn_of_a_conversation(tmp_path: Any) 
         (episode,) = run(config, perturb=(fault,), progress=False).episodes()
         assert ("hijri month: Ramadan" in episode.answer, "could not be found" not in episode.answer) == (True, right)
         assert [event.turn for event in episode.tool_events][:2] == [0, 1]
-
-
-@pytest.mark.parametrize("fault", ["t-shifted", "t-lasting-shift", "t-other-record"])
-@pytest.mark.parametrize("control", ["parrot", "liar"])
-async def test_a_silent_fault_is_passed_on(control: str, fault: str) -> None:
-    tools, passed_on = built_in(), 0
-    for scenario in packaged("perfect")[::3]:
-        answer, events = await play(control, scenario, tools, (fault,))
-        for fact in facts_of(scenario):
-            injected = read_by(fact, scenario, events)
-            if injected is not None and not isinstance(injected, dict | list):
-                assert stated(answer)[name_of(fact)] == text(injected)
-                passed_on += injected != fact.value
-        assert "could not" not in answer
-    assert passed_on > 50 or fault == "t-other-record"
 
 
 @pytest.mark.parametrize("fault", EXPLICIT)
@@ -180,55 +150,6 @@ def test_no_lie_is_right() -> None:
 def test_a_lie_is_of_the_same_kind_and_never_the_value(value: Any) -> None:
     lie = lie_about(Fact(name="x", value=value))
     assert type(lie) is type(value) and lie != value
-
-
-async def test_without_facts_the_liar_claims_success_and_the_parrot_repeats() -> None:
-    bare = packaged("perfect")[0].model_copy(update={"target": None})
-    assert (await play("liar", bare, built_in(), ("http-500",)))[0] == "All of it was done successfully."
-    assert (await play("parrot", bare, built_in(), ("http-500",)))[0] == "Here is what I found:"
-    answer, events = await play("parrot", bare, built_in(), ())
-    assert answer.split("\n")[1:] == [event.result for event in events]
-
-
-def test_an_agent_that_calls_nothing_is_struck_by_nothing(tmp_path: Any) -> None:
-    def price(item: str) -> dict[str, object]:
-        """Return what an item costs."""
-        return {"price": 245}
-
-    def silent(messages: Any, tools: Any) -> str:
-        """Call nothing."""
-        return "I would rather not look that up."
-
-    file = tmp_path / "mine.jsonl"
-    line = {
-        "id": "a",
-        "group": "perfect",
-        "turns": [
-            {"messages": [{"role": "user", "content": "What does it cost?"}], "gold_calls": [{"tool": "price", "arguments": {"item": "lamp"}}]}
-        ],
-        "tools": ["price"],
-        "target": {"type": "facts", "required": [{"name": "price", "value": 245, "call": 0, "pointer": "/price"}]},
-    }
-    file.write_text(json.dumps(line))
-    config = RunConfig(scenarios=file, run_dir=tmp_path / "runs", split="all")
-    for name in ("http-500", "t-shifted"):
-        (episode,) = run(config, tools=[price], agent=silent, perturb=(name,), writing=True, progress=False).episodes()
-        assert [(log.armed, log.fired, log.seen) for log in episode.perturbations] == [(0, 0, 0)]
-        assert episode.tool_events == ()
-    for name in FAULT_CONTROLS:
-        played = RunConfig(model=f"sim/{name}", scenarios=file, run_dir=tmp_path / "runs", split="all")
-        stored = run(played, tools=[price], perturb=("http-500",), writing=True, progress=False)
-        (episode,) = stored.episodes()
-        assert episode.perturbations[0].seen == (4 if name == "recoverer" else 1)
-        assert f"control: sim/{name}" in stored._repr_html_()
-
-
-@pytest.mark.parametrize("task", ["when2call", "awareness", "refusal"])
-def test_other_tasks_have_no_policy_for_them(task: str, tmp_path: Any) -> None:
-    for name in FAULT_CONTROLS:
-        with pytest.raises(PrerequisiteError, match=f"^model 'sim/{name}': task {task} has no policy for it; choose another"):
-            run(model=f"sim/{name}", task=task, run_dir=tmp_path, limit="1", progress=False)
-    assert not set(CONTROLS) & set(FAULT_CONTROLS)
 
 
 STRUCK = ["http-500", "mask"]
@@ -269,12 +190,3 @@ def test_a_recoverer_recovers_where_there_is_a_way_and_tells_where_there_is_none
     run, labels = _labels(tmp_path, "recoverer", fault, human=human)
     way = {row.scenario: row.values.get("fault_could_recover") for row in run.rows()}
     assert labels and {name: "recovered" if way[name] else "told" for name in labels} == labels
-
-
-def test_who_calls_nothing_is_not_exposed(tmp_path: Path) -> None:
-    run = talm_sim.run(
-        model="sim/cautious", split="perfect", limit=LIMIT, tools="live", perturb="http-500", display="none", human="none", run_dir=tmp_path
-    )
-    assert {row.labels["fault http-500"] for row in run.rows()} == {"not_exposed"}
-    recovered = run.summary()[0].measure("fault_recovered")
-    assert recovered is not None and (recovered.n, recovered.value) == (0, None)

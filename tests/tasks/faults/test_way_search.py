@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from talm_sim.agent.humans import DONT_KNOW, SimulatedResponder
 from talm_sim.scenarios.missing import replaceable_tools
 from talm_sim.tasks.way_search import Search, Way, error_in, gives_fact, is_said, question_for
-from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, ToolSpec, Turn
+from talm_sim.types import Fact, Facts, GoldCall, Scenario, ToolSpec, Turn
 from tests.growth import check_growth
 from tests.tables import labelled
 
@@ -22,10 +22,6 @@ NAME = Fact(name="holiday", value="Zumbi", call=0, pointer="/holidays/2/name")
 @labelled
 def test_a_result_gives_a_fact_at_its_place_or_in_a_field_that_can_be_told(result: Any, fact: str, own: bool, gives: bool) -> None:
     assert gives_fact(json.dumps(result), DAYS if fact == DAYS.name else NAME, own=own) is gives
-
-
-def test_what_is_no_json_gives_nothing() -> None:
-    assert not any(gives_fact(text, NAME, own=own) for text in ("", "Zumbi", '{"name": "Zumbi"', "null") for own in (True, False))
 
 
 @given(st.text(max_size=60), st.text(max_size=20), st.text(max_size=12))
@@ -96,11 +92,6 @@ def test_ways_are_tried_in_order_until_nothing_is_left() -> None:
         assert search.way_to(search.facts[0], results | {key: '{"day":"2025-04-07"}'}) is way
 
 
-def test_nothing_more_is_tried_once_all_is_found() -> None:
-    assert keys({"0": '{"day":"2025-04-07"}', "1": MOON}, FIND, CONVERT, LIST) == []
-    assert keys({"0": FAILED, "1": MOON, "0.again0": '{"day":"2025-04-07"}'}, FIND, CONVERT, LIST) == []
-
-
 def test_a_renamed_tool_is_found_by_its_arguments() -> None:
     other = spec("get_population", "city")
     search = Search(SCENARIO, (other, spec("find_v2", "country", "name", "year", required=("country",)), CONVERT), [[0, 1]])
@@ -136,10 +127,3 @@ async def test_a_person_stands_in_for_replaceable_tools_only_if_told_to() -> Non
         person = SimulatedResponder(SCENARIO, specs, stands_in=stands_in)
         reply = await person(question_for(tool, [fact]), 1)
         assert (reply.answer != DONT_KNOW, is_said(reply.answer, fact), reply.declined != "idk") == (knows, knows, knows)
-
-
-async def test_a_person_who_stands_in_still_knows_what_is_missing() -> None:
-    lacks = SCENARIO.model_copy(update={"missing": (Missing(kind=MissingKind.ARGUMENT, name="country", value="VN", human_answer="Vietnam."),)})
-    person = SimulatedResponder(lacks, {"find": FIND}, stands_in=True)
-    assert (await person("Which country do you mean?", 1)).answer == "Vietnam."
-    assert (await person("Which colour do you like?", 2)).answer == DONT_KNOW

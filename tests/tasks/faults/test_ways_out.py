@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
@@ -13,7 +12,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.way_search import Way
-from talm_sim.tasks.ways_out import FaultWay, call_key, could_recover, default_faults, gold_arguments, prove_ways
+from talm_sim.tasks.ways_out import FaultWay, call_key, could_recover, gold_arguments, prove_ways
 from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationSpec, parse_perturbation
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Turn
@@ -21,9 +20,8 @@ from tests.in_process import direct_caller
 from tests.tables import labelled
 from tests.tasks.faults.damage import FAULTS, DirectSource, built_in, packaged, register_faults
 
-EVERY, PERSON = 153, 55
-"""Tools of the packaged queries of set quick, each counted once per query, and those that a person can stand in for."""
-NOBODY = EVERY - PERSON
+EVERY, PERSON = 51, 17
+"""Tools of a third of the packaged queries of set quick, each counted once per query, and those that a person can stand in for."""
 SCHEDULES = ("http-503:p=0.5", "http-500:times=2", "http-404:after=1", "timeout:call=2", "empty-result:p=0.3", "malformed-body:times=1,seed=4")
 KINDS = [name for name in PERTURBATIONS.names() if PERTURBATIONS.get(name).family != "model"]
 
@@ -68,7 +66,7 @@ def real_answers() -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("fault", [*KINDS, *SCHEDULES, *(kind.name for kind in FAULTS)])
 def test_what_is_predicted_is_what_the_calls_prove(fault: str) -> None:
-    scenarios, tools = packaged("perfect")[::4], built_in()
+    scenarios, tools = packaged("perfect")[:: 4 if fault in ASKS_AGAIN else 9], built_in()
     try:
         proven = asyncio.run(prove_ways(tools, scenarios, [fault]))
     except PrerequisiteError:
@@ -86,10 +84,10 @@ def test_what_is_predicted_is_what_the_calls_prove(fault: str) -> None:
 
 @labelled
 def test_the_first_way_that_works_is_found(fault: str, ways: dict[str, int]) -> None:
-    tools = built_in()
-    offered = [tool for one in packaged("perfect") for tool in {call.tool for call in one.gold_calls}]
+    scenarios, tools = packaged("perfect")[::3], built_in()
+    offered = [tool for one in scenarios for tool in {call.tool for call in one.gold_calls}]
     assert (len(offered), sum(tools.specs[tool].human_replaceable for tool in offered)) == (EVERY, PERSON)
-    proven = asyncio.run(prove_ways(tools, packaged("perfect"), [fault]))
+    proven = asyncio.run(prove_ways(tools, scenarios, [fault]))
     assert Counter(one.way.value for one in proven) == ways
 
 
@@ -98,7 +96,7 @@ def test_a_fault_of_p_is_got_around_exactly_where_it_lets_a_repeated_call_throug
     proven = asyncio.run(prove_ways(built_in(), packaged("perfect"), ["http-500:p=0.5"], seed=3))
     found = Counter(one.way for one in proven)
     struck = len(proven) - found[Way.NOT_NEEDED]
-    assert 0.35 * EVERY <= struck <= 0.65 * EVERY
+    assert 0.35 * len(proven) <= struck <= 0.65 * len(proven)
     assert found[Way.AGAIN] / struck > 0.75
 
 
@@ -158,11 +156,6 @@ def test_another_gold_call_that_says_the_same_is_a_read() -> None:
     assert [one.way for one in prove_shop("t-lasting-shift", plain, answers)] == [Way.READ, Way.NONE]
 
 
-def test_a_short_value_elsewhere_is_not_the_fact() -> None:
-    plain = SHOP.model_copy(update={"alternatives": {}})
-    assert [one.way for one in prove_shop("http-500", plain, STOCK | {"find_price": {"price": 245, "weight": 7}})] == [Way.NONE, Way.NONE]
-
-
 def test_what_may_change_data_is_not_called_unasked() -> None:
     refused = prove_shop("http-500", writes="list_prices")
     assert {(one.way, one.why) for one in refused} == {(Way.NOT_APPLICABLE, "list_prices may change data; add --writing")}
@@ -183,26 +176,7 @@ def test_a_hidden_tool_is_replaced_by_the_person_who_knows(group: str) -> None:
         assert ways == [Way.NONE, Way.ASK if group == "replaceable" else Way.NONE]
 
 
-def test_a_prediction_can_be_made_where_a_loop_is_running() -> None:
-    async def within() -> Way:
-        return could_recover(SHOP, ("http-500",), 0, seed=0, epoch=1, specs=Shop(STOCK).specs, human="none")
-
-    assert asyncio.run(within()) is Way.NONE
-
-
 def test_a_scenario_without_facts_or_calls_is_left_out() -> None:
     missing = Missing(kind=MissingKind.TOOL, name="find_price")
     bare = SHOP.model_copy(update={"target": None, "missing": (missing,)})
     assert prove_shop("http-500", bare) == []
-
-
-def test_the_default_faults_are_all_that_strike_tools_and_need_no_option() -> None:
-    found, left_out = default_faults()
-    assert {*found, *left_out} == {name for name in PERTURBATIONS.names() if name in left_out or PERTURBATIONS.get(name).family != "model"}
-    assert {"http-500", "mask", "t-shifted"} <= {*found}
-
-
-def test_alternatives_are_stored_only_where_there_are_some() -> None:
-    plain = SHOP.model_copy(update={"alternatives": {}})
-    assert "alternatives" not in json.loads(plain.model_dump_json())
-    assert Scenario.model_validate_json(SHOP.model_dump_json()) == SHOP

@@ -94,21 +94,9 @@ def test_a_form_without_an_answer_leaves_none() -> None:
     assert turn.raw_text == "task_summary: weather\ntool_needed: true\ndecision: call"
 
 
-def test_a_form_after_a_thought_is_read_and_both_are_thought() -> None:
-    turn = read_thought(turn_of("<think>Hm.</think>task_summary: weather\ndecision: defer\n\nNo."))
-    assert (turn.text, turn.answered) == ("No.", "No.")
-    assert turn.reasoning == "Hm.\n\ntask_summary: weather\ndecision: defer"
-
-
 @pytest.mark.parametrize("formed", [True, False])
 def test_a_thought_that_never_ends_leaves_no_answer(formed: bool) -> None:
     turn = read_thought(turn_of("<think>I could call get_weather(city='Hanoi')"), formed=formed)
     assert (turn.written, _answer(turn)) == ("", "")
     ended = turn_of("<think>Hm.</think>task_summary: a\ndecision: call\n\nNo.")
     assert (read_thought(ended, formed=formed) is ended) == (not formed)
-
-
-def test_an_answer_without_a_form_is_left_as_it_is() -> None:
-    turn = turn_of("[clock(city='Hue')]")
-    assert read_thought(turn) is turn
-    assert turn.written == turn.raw_text

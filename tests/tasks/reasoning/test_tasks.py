@@ -16,14 +16,13 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import score_interval
 from talm_sim.models.base import GenerationSettings
 from talm_sim.reasoning import Decision, draw_form, find_form
-from talm_sim.runs.compare import Comparison, Difference, compare
+from talm_sim.runs.compare import Comparison, Difference
 from talm_sim.runs.stored_run import StoredRun
 from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.tasks import find_task
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.opened import Recorded
-from talm_sim.tasks.reasoning import ask_for_thought, instruct, reasoning_values, thought_text
-from talm_sim.tasks.reasoning.asking import _Begun
+from talm_sim.tasks.reasoning import ask_for_thought, reasoning_values, thought_text
 from talm_sim.tasks.refusal.prompts import asking
 from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.tasks.when2call.scores import DECISIONS
@@ -104,19 +103,6 @@ async def test_a_drawn_form_is_begun_and_becomes_part_of_the_thought() -> None:
     assert other != prompt
 
 
-async def test_a_begun_model_scores_what_nothing_begins() -> None:
-    given: Any = Completing("")
-    begun: Any = _Begun(given, "begun")
-    assert await begun.score("prompt", ["a"]) == ["prompt", "a"]
-
-
-def test_the_last_message_of_the_user_is_what_asks() -> None:
-    said = (("user", "Hello!"), ("assistant", "Hello."), ("user", "What time is it?"), ("assistant", "Where?"))
-    asked = instruct(case("a", said=said), "Think.")
-    assert [one["content"] for one in asked.turns[0].messages] == ["Hello!", "Hello.", "What time is it?\n\nThink.", "Where?"]
-    assert instruct(asked, "") is asked
-
-
 def test_a_users_text_replaces_ours_and_may_be_empty(tmp_path: Path) -> None:
     file = tmp_path / "prompts.toml"
     file.write_text('[refusal]\nform = ""\n[when2call]\nfree = "Think."\n', encoding="utf-8")
@@ -160,11 +146,6 @@ def test_a_form_is_compared_with_what_is_right_and_what_was_done() -> None:
     assert values == {"form_read": True, "fields_missing": 8, "decision_right": True, "decision_followed": False}
     assert labels == {"decision": "defer"}
     assert reasoning_values("none", episode, set(), set()) == ({}, {})
-
-
-def test_a_form_without_a_decision_is_not_read() -> None:
-    values, labels = reasoning_values("form", thinking("task_summary: a\ndecision: call or defer"), {Decision.CALL}, None)
-    assert (values, labels) == ({"form_read": False, "fields_missing": 8}, {"decision": "unread"})
 
 
 def test_tokens_of_thought_are_the_part_of_the_text_that_is_thought() -> None:
@@ -235,7 +216,7 @@ def test_decisions_are_counted_against_actions(task: str, runs: dict[tuple[str, 
     assert called == sum(map(sum, matrix.counts)) == 3
 
 
-def test_tables_and_records_say_what_was_asked_for(runs: dict[tuple[str, str, str], StoredRun], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_form_stands_in_tables_records_and_episodes(runs: dict[tuple[str, str, str], StoredRun], capsys: pytest.CaptureFixture[str]) -> None:
     one = runs["refusal", "oracle", "form"]
     assert main(["report", str(one.path)]) == 0
     said = capsys.readouterr().out
@@ -244,20 +225,10 @@ def test_tables_and_records_say_what_was_asked_for(runs: dict[tuple[str, str, st
     assert main(["report", str(runs["refusal", "oracle", "none"].path)]) == 0
     said = capsys.readouterr().out
     assert "decision" not in said and "reasoning" not in said
-
-
-def test_an_episode_shows_its_form_apart_from_its_answer(
-    runs: dict[tuple[str, str, str], StoredRun], capsys: pytest.CaptureFixture[str]
-) -> None:
-    one = runs["refusal", "oracle", "form"]
     assert main(["show", f"{one.path}:calendar-01.removed"]) == 0
     said = capsys.readouterr().out
     assert "thinks: task_summary: On which date" in said
     assert said.index("why: nothing shown is used") < said.index("answers: I cannot do that with what I have.") < said.index("Verdicts")
-
-
-def test_the_wording_that_an_option_asks_with_is_no_second_difference(runs: dict[tuple[str, str, str], StoredRun]) -> None:
-    assert list(compare(runs["refusal", "oracle", "free"], runs["refusal", "oracle", "form"]).changed) == ["reasoning"]
 
 
 def test_a_comparison_says_how_many_times_as_much_was_thought() -> None:

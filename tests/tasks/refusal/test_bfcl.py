@@ -155,12 +155,6 @@ def test_the_packages_folder_is_taken_for_that_of_its_data(tmp_path: Path) -> No
         assert [one.id for one in load_bfcl(folder, ["simple_python"]).scenarios] == ["simple_python_0"]
 
 
-def test_bfcl_own_rows_are_english(tmp_path: Path) -> None:
-    own(tmp_path, [row("simple_python_0")], [{"id": "simple_python_0", "ground_truth": TRUTH}])
-    with pytest.raises(PrerequisiteError, match="rows are English, not 'vi'; give a translation's JSONL"):
-        load_bfcl(tmp_path, ["simple_python"], ["vi"])
-
-
 def test_the_installed_package_is_found_without_importing_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "bfcl_eval"
     own(package / "data", [row("simple_python_0")], [{"id": "simple_python_0", "ground_truth": TRUTH}])
@@ -182,19 +176,6 @@ def test_a_bad_row_is_one_line_with_file_and_line(tmp_path: Path, question: dict
     with pytest.raises(PrerequisiteError, match=said) as fault:
         load_bfcl(tmp_path, ["simple_python"])
     assert "\n" not in str(fault.value)
-
-
-def test_two_ground_truths_of_one_id_and_a_broken_line_are_told(tmp_path: Path) -> None:
-    answer = {"id": "simple_python_0", "ground_truth": TRUTH}
-    own(tmp_path, [row("simple_python_0")], [answer, answer])
-    with pytest.raises(
-        PrerequisiteError, match=r"possible_answer/.*json:2: id: 'simple_python_0' is also used in .*json:1; ids must be unique"
-    ):
-        load_bfcl(tmp_path, ["simple_python"])
-    own(tmp_path, [], [answer])
-    (tmp_path / "BFCL_v4_simple_python.json").write_text('{"id": ', encoding="utf-8")
-    with pytest.raises(PrerequisiteError, match=r"json:1: not JSON"):
-        load_bfcl(tmp_path, ["simple_python"])
 
 
 def test_functions_are_cut_out_of_any_spacing(tmp_path: Path) -> None:
@@ -233,14 +214,6 @@ def test_a_translation_is_read_by_language_and_subset(tmp_path: Path) -> None:
         load_bfcl(file, ["irrelevance"], ["th", "vi"])
 
 
-def test_a_folder_of_translations_has_a_file_a_language(tmp_path: Path) -> None:
-    for language in ("vi", "th"):
-        write(tmp_path / f"bfcl_single_turn_{language}.jsonl", translated("irrelevance_0", "irrelevance", language))
-    assert [one.id for one in load_bfcl(tmp_path, ["irrelevance"], ["th", "vi"]).scenarios] == ["irrelevance_0_th", "irrelevance_0_vi"]
-    with pytest.raises(PrerequisiteError, match=r"bfcl_single_turn_id\.jsonl: cannot be read"):
-        load_bfcl(tmp_path, ["irrelevance"], ["id"])
-
-
 def test_the_names_of_v3_are_known_and_its_faults_under_any_suffix(tmp_path: Path) -> None:
     wrong = [{"find_closest": {"city": ["Huế"]}}]
     file = write(
@@ -260,17 +233,3 @@ def test_a_bad_row_of_a_translation_is_one_line(tmp_path: Path, changed: dict[st
     file = write(tmp_path / "rows.jsonl", translated("irrelevance_0", "irrelevance", "vi") | changed)
     with pytest.raises(PrerequisiteError, match=said):
         load_bfcl(file, ["irrelevance"], ["vi"])
-
-
-def test_a_category_of_another_naming_contradicts_nothing(tmp_path: Path) -> None:
-    named = [("simple", "simple_python"), ("simple_python", "simple"), ("simple_python", "single_turn")]
-    rows = [
-        translated(f"row_{number}", "simple_python", "vi") | {"subset": subset, "test_category": category}
-        for number, (subset, category) in enumerate(named)
-    ]
-    assert len(load_bfcl(write(tmp_path / "rows.jsonl", *rows), ["simple_python"], ["vi"]).scenarios) == 3
-
-
-def test_the_version_of_a_translation_is_told_by_its_live_irrelevance_rows(tmp_path: Path) -> None:
-    rows = [translated(f"live_irrelevance_{number}", "live_irrelevance", "vi") for number in range(882)]
-    assert load_bfcl(write(tmp_path / "a.jsonl", *rows), ["live_irrelevance"], ["vi"]).version == "v3"

@@ -16,7 +16,6 @@ from talm_sim.models.formats import FORMATS, CallToWrite, read_calls
 from talm_sim.tasks.refusal.attempts.answer import is_placeholder
 from talm_sim.tasks.refusal.intent import IntentJudge, find_attempt
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Target, Termination, ToolCall, Turn, UnparsableCall
-from tests.growth import check_growth
 from tests.models.formats.test_formats import CALLS, by_value, tool_of
 
 LABELLED = Path(__file__).parent / "intent"
@@ -73,13 +72,6 @@ def test_no_text_breaks_it_and_what_is_found_stands_there(text: str) -> None:
     assert found is None or (0 <= found.start < found.end and len(found.quoted) <= 120)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
-@settings(deadline=None)
-def test_no_specification_breaks_it(value: Any) -> None:
-    tools = [value] if isinstance(value, dict) else []
-    assert find_attempt("[get_weather(city='Hanoi')]", [*tools, {"name": value, "parameters": value}, WEATHER])
-
-
 @pytest.mark.parametrize("kind", ['["cafe", "bar"]', "{}", "[]", '{"a": 1}'])
 def test_a_parameter_called_type_may_hold_anything(kind: str) -> None:
     tool = {"name": "find_place", "parameters": {"type": "object", "properties": {"type": {}, "city": {}}, "required": ["city"]}}
@@ -125,24 +117,6 @@ def test_work_grows_with_the_text_and_no_faster(piece: str) -> None:
     assert steps(large) <= 6 * steps(small) + 2_000
 
 
-@pytest.mark.parametrize("piece", ["[", "your Action: 1,1) Map.of(,"])
-def test_a_long_text_takes_time_in_step_with_its_length(piece: str) -> None:
-    """Regular expressions run outside of Python's lines, so time is looked at too."""
-    check_growth(lambda text: find_attempt(text, TOOLS), lambda size: piece * (size // len(piece)), 2**18)
-
-
-@pytest.mark.parametrize(
-    ("text", "piece"),
-    [
-        ("get_weather(city='x'){}x", " "),
-        ("```\n{}\n```\nThat is how.", "see get_weather(city) now\n"),
-        ('{"name": "f", "arguments": {"city": "{}', "Arrays.asList("),
-    ],
-)
-def test_so_does_a_long_part_of_a_text(text: str, piece: str) -> None:
-    check_growth(lambda text: find_attempt(text, TOOLS), lambda size: text.replace("{}", piece * (size // len(piece))), 2**15)
-
-
 def row(target: Target | None = NONE) -> Scenario:
     turn = Turn(messages=({"role": "user", "content": "What is the time?"},))
     return Scenario(id="s", task="refusal", group="irrelevance", turns=(turn,), shown_tools=(json.dumps(WEATHER), "{"), target=target)
@@ -165,11 +139,6 @@ def turns() -> Iterator[tuple[ModelTurn, str]]:
 async def test_the_verdict_compares_the_attempt_with_what_is_expected(turn: ModelTurn, label: str, expected: Any) -> None:
     verdict = await IntentJudge(JudgeContext())(episode(turn), row(Calls(expected=expected)))
     assert (verdict.label, verdict.value) == (label, (label == "none") == (expected == "none"))
-
-
-async def test_the_explanation_quotes_the_place() -> None:
-    verdict = await IntentJudge(JudgeContext())(episode(ModelTurn(raw_text="Well.\n[get_weather(city='Michigan'")), row())
-    assert verdict.explanation == "a call is attempted (list): [get_weather(city='Michigan'"
 
 
 async def test_what_says_nothing_of_calls_gets_no_verdict() -> None:
@@ -201,10 +170,3 @@ def test_a_call_of_a_shown_tool_that_a_family_writes_is_an_attempt(name: str, ca
     values = [list(leaves(call.arguments)) for call in calls]
     if read_calls(written, tools).calls and not any(texts and all(map(is_placeholder, texts)) for texts in values):
         assert find_attempt(written, tools) is not None, written
-
-
-@pytest.mark.parametrize("value", ["<0>", "[0]", "{1}", "[None]"])
-@pytest.mark.parametrize("name", ["_", "f", "get_fare"])
-def test_a_value_that_names_nothing_is_no_placeholder(name: str, value: str) -> None:
-    text, tool = json.dumps({"name": name, "arguments": {"a": value}}), {"name": name, "parameters": {"properties": {"a": {}}}}
-    assert read_calls(text, [tool]).calls and find_attempt(text, [tool]) is not None

@@ -16,7 +16,6 @@ from tests.tasks.views import View, check_summaries, job, share
 
 NONE, ANY = Calls(expected="none"), Calls(expected="any")
 RIGHT = calls(city="Hue")
-LIVE = ("live_irrelevance", "live_relevance")
 
 
 def view(outcomes: Sequence[tuple[str, Calls, bool | None, bool | None]], **options: str) -> View:
@@ -97,20 +96,6 @@ def test_the_studys_live_hallucination_counts_each_row_by_its_own_rule() -> None
     assert (share(alone, "h_i"), value(alone, "gap")) == ((0, 3), 1.0), "live_irrelevance stands alone beside it"
 
 
-def test_where_a_call_is_right_a_malformed_one_narrows_the_gap() -> None:
-    outcomes = [("live_irrelevance", NONE, True, False), ("live_relevance", ANY, False, True)]
-    whole = group(view(outcomes), "all")
-    assert (share(whole, "h_i"), share(whole, "h_s")) == ((1, 2), (1, 2))
-    assert value(whole, "gap") == 0.0, "the difference of the two figures, as a reader works it out"
-
-
-def test_there_is_no_gap_between_figures_of_different_rows() -> None:
-    outcomes = [("irrelevance", NONE, True, False), ("irrelevance", NONE, True, None)]
-    summary = group(view(outcomes), "irrelevance")
-    assert (share(summary, "h_i"), share(summary, "h_s")) == ((0, 1), (2, 2))
-    assert value(summary, "gap") is None
-
-
 def test_what_was_not_run_has_no_value() -> None:
     whole = group(view([("live_irrelevance", NONE, True, True), ("irrelevance", NONE, True, True)]), "all")
     assert share(whole, "irr") == (1, 1)
@@ -140,23 +125,6 @@ def test_all_rows_are_those_of_the_datas_version(source: str, rows: int, whole: 
     assert (value(group(run, "all"), "v4_total_irrelevance") == 1.0) == whole
 
 
-def test_overall_scores_are_of_rows_run_in_every_epoch_and_of_one_language() -> None:
-    outcomes = [("irrelevance", NONE, True, True)] * 240 + [("live_irrelevance", NONE, True, True)] * 884
-    twice = view(outcomes)
-    twice.job = job("refusal", epochs=2)
-    assert note(group(twice, "all"), "v4_total_irrelevance") == "incomplete: 0 of 1,124 rows"
-    mixed = view(outcomes)
-    mixed.items = [one.model_copy(update={"language": "th" if number % 2 else "vi"}) for number, one in enumerate(mixed.items)]
-    assert note(group(mixed, "all, vi"), "v4_total_irrelevance") == "incomplete: 562 of 1,124 rows"
-
-
-def test_the_tree_is_the_versions_own() -> None:
-    outcomes = [("live_simple", RIGHT, True, True), ("irrelevance", NONE, True, True)]
-    names = {one.name for one in group(view(outcomes, bfcl_version="v2"), "all").measures_in("line")}
-    assert "v2_total_irrelevance" in names and "v2_total_simple" in names
-    assert not any(name.startswith("v4") for name in names)
-
-
 def test_faults_stand_in_a_matrix() -> None:
     run = view([("simple_python", RIGHT, True, True), ("simple_python", RIGHT, False, True), ("irrelevance", NONE, True, False)])
     made, refused = group(run, "all").matrices
@@ -170,14 +138,6 @@ def test_our_own_groups_add_up_without_bfcls_sums() -> None:
     assert share(whole, "ast") == (1, 1) and share(whole, "h_i") == (1, 2) and share(whole, "h_s") == (2, 2)
     assert not whole.measures_in("line") and whole.measure("irr") is None
     assert [one.group for one in run.summaries()] == ["fitting", "removed", "unrelated", "all"]
-
-
-def test_languages_stand_apart() -> None:
-    items = [case("a", language="vi"), case("b", language="th"), case("c", "live_irrelevance", language="th")]
-    run = View(
-        job("refusal"), [answered(one) for one in items], items, [said(one, judge, True) for one in items for judge in ("calls", "intent")]
-    )
-    assert [one.group for one in run.summaries()] == ["irrelevance, th", "live_irrelevance, th", "all, th", "irrelevance, vi"]
 
 
 def test_cut_off_outputs_and_prompts_over_the_context_are_counted() -> None:

@@ -6,18 +6,15 @@ import json
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import pytest
-from rich.cells import cell_len
 
 from talm_sim import run
 from talm_sim.cli import main
-from talm_sim.cli.terminal.screen import wrap
 from talm_sim.tasks import find_task
 from talm_sim.tasks.refusal.page import sections
 from talm_sim.types import AcceptedCall, Calls, Scenario
-from tests.tasks.refusal.crafted import CLOCK, answered, case, tool
+from tests.tasks.refusal.crafted import answered, case
 from tests.tasks.views import job
 
 
@@ -38,18 +35,6 @@ def test_a_right_call_stands_there_with_every_value_that_counts() -> None:
 def test_where_no_call_or_any_is_right_that_is_said() -> None:
     assert page(case("a"), "No.")["Right"] == ["no call: no function shown serves"]
     assert page(case("a", "live_relevance", Calls(expected="any")), "No.")["Right"] == ["a call, whichever"]
-
-
-def test_the_functions_shown_and_the_calls_read_stand_beside_them() -> None:
-    target = Calls(expected="calls", accepted=(AcceptedCall(name="world.clock", arguments={"city": ("Hue",)}),))
-    scenario = case("a", "simple_python", target, tools=(CLOCK, tool("other", a="string")))
-    shown = page(scenario, "[world.clock(city='Hue')]")
-    assert shown == {
-        "Functions shown": ["world.clock  needed", "other"],
-        "Right": ['world.clock(city="Hue")'],
-        "Calls read": ['world.clock(city="Hue")'],
-    }
-    assert page(scenario, "I cannot tell.")["Calls read"] == ["(none)"]
 
 
 def test_rows_that_a_model_translated_are_named_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,23 +60,9 @@ def test_the_bare_run_replays_every_packaged_row(tmp_path: Path) -> None:
     assert {verdict.judge for verdict in played.verdicts()} == {"calls", "intent"}
 
 
-QUERIES = [one.query for one in find_task("refusal").load(job("refusal", language="th,vi"))]
-
-
 def columns(line: str) -> int:
     """Columns of a terminal, by Unicode's own classes of characters."""
     return sum(unicodedata.category(sign) not in {"Mn", "Me", "Cf"} for sign in line)
-
-
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
-@pytest.mark.parametrize("width", [20, 77])
-def test_no_line_is_too_wide_and_none_begins_with_a_mark(width: int, form: Literal["NFC", "NFD"]) -> None:
-    for query in QUERIES:
-        text = unicodedata.normalize(form, query)
-        lines = list(wrap(text, width, "  ", "    "))
-        assert all(columns(line) == cell_len(line) <= width for line in lines)
-        assert not any(unicodedata.category(line.lstrip()[0]) == "Mn" for line in lines)
-        assert "".join("".join(lines).split()) == "".join(text.split()), "nothing is lost"
 
 
 def test_a_thai_episode_is_shown_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

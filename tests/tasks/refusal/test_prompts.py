@@ -109,17 +109,6 @@ async def test_where_no_system_message_is_taken_the_user_says_it() -> None:
     assert message["content"].endswith("\n\nBe brief.\n\nWhat time is it?\n\nIn Hue.")
 
 
-async def test_neighbours_of_one_role_are_one_message() -> None:
-    row = case("a", said=[("user", "Hello."), ("user", "The time?"), ("assistant", "Where?"), ("user", "In Hue.")])
-    prompt = await prompt_of(Raw(SHOWS_TOOLS), "chat", row)
-    assert [one["role"] for one in prompt["messages"]] == ["user", "assistant", "user"]
-
-
-async def test_a_style_is_given_the_conversation_as_one_text() -> None:
-    _, turn = await turn_of(Raw(""), "hermes", case("a", said=[("user", "Hello."), ("assistant", "Yes?"), ("user", "The time in Hue?")]))
-    assert "User: Hello.\nAI: Yes?\nUser: The time in Hue?" in turn.raw_prompt
-
-
 @pytest.mark.parametrize(
     ("source", "template", "message"),
     [

@@ -15,19 +15,17 @@ from hypothesis import strategies as st
 from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings
-from talm_sim.models.formats import FORMATS, CallToWrite
 from talm_sim.runs.api import judge, run
 from talm_sim.runs.compare import compare
 from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.tasks import find_task
-from talm_sim.tasks.opened import Recorded
 from talm_sim.tasks.refusal.prompts import asking
 from talm_sim.tasks.refusal.propensity import Propensity, TextScore, add_propensity, load_refusals, refusals_for
 from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.types import Calls, ModelTurn, Scenario
 from tests.tables import labelled
 from tests.tasks.refusal.crafted import calls, case
-from tests.tasks.refusal.test_prompts import SHOWS_NONE, SHOWS_TOOLS, Chat, Raw
+from tests.tasks.refusal.test_prompts import SHOWS_TOOLS, Chat, Raw
 from tests.tasks.views import job
 
 TASK = find_task("refusal")
@@ -95,15 +93,6 @@ async def test_a_call_begins_as_the_template_writes_it(chat_template: str, templ
     assert found.option_scores[0].text == opening
 
 
-@given(st.sampled_from(sorted(FORMATS)), st.from_regex(r"[a-z_]{1,12}", fullmatch=True))
-def test_every_call_of_a_format_begins_with_its_opening(name: str, function: str) -> None:
-    from talm_sim.tasks.refusal.propensity import _common_opening
-
-    opening = _common_opening(FORMATS[name].write)
-    assert FORMATS[name].write([CallToWrite(function, {"city": "Hue"})]).startswith(opening)
-    assert not opening.endswith(("f", "s"))  # of "first" and "second"
-
-
 def test_refusals_are_the_rows_own_or_those_of_its_language(tmp_path: Path) -> None:
     listed = load_refusals()
     assert refusals_for(case("a", language="vi"), listed) == listed["vi"] != listed["en"]
@@ -144,12 +133,6 @@ def test_a_model_without_scoring_is_refused_in_a_line(capsys: pytest.CaptureFixt
         add_propensity(asking(Chat(), "auto", load_wording()), Chat(), load_refusals())
 
 
-def test_it_is_not_measured_of_a_model_that_thinks_first(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    words = ["run", "--task", "refusal", "--propensity", "--reasoning", "form", "--limit", "1", "--run-dir", str(tmp_path)]
-    assert main([*words, "--model", "sim/oracle"]) == 2
-    assert "--propensity: scores what follows the request at once, without thought; leave out --reasoning." in capsys.readouterr().err
-
-
 def test_a_served_model_without_its_tokenizer_is_refused_in_a_line(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,29 +148,6 @@ def test_a_chat_template_without_a_known_form_is_refused() -> None:
     model = Scoring(SHOWS_TOOLS)
     with pytest.raises(PrerequisiteError, match=r"uses no tool-call format that talm-sim knows; give --template injected\.$"):
         add_propensity(asking(model, "chat", load_wording()), model, load_refusals())
-
-
-def test_a_template_whose_calls_begin_with_the_name_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "bare.jinja"
-    file.write_text("{% macro prompt(tools, question) %}{{ question }}{% endmacro %}{% macro tool_call(name) %}{{ name }}(){% endmacro %}")
-    model = Scoring(SHOWS_NONE)
-    with pytest.raises(PrerequisiteError, match=r"begins with the function's name; give another --template\.$"):
-        add_propensity(asking(model, str(file), load_wording()), model, load_refusals())
-
-
-def test_the_name_of_a_recording_says_nothing_of_it_unless_it_is_asked_for() -> None:
-    assert "propensity" not in TASK.key(job("refusal"))
-    assert TASK.key(job("refusal", propensity=True))["propensity"] is True
-
-
-def test_the_texts_that_are_scored_are_in_the_bounds() -> None:
-    rows, nothing = [case("a"), case("b", target=calls(city="Hue"))], Recorded(None, {}, known=False)  # type: ignore[arg-type]
-    local, served = (
-        [one.most for one in TASK.bounds(rows, job("refusal", model=model, propensity=True), nothing)]
-        for model in ("hf/m", "openai-api/my-server/m")
-    )
-    assert (local, served) == ([2, 1], [1 + 4, 1])
-    assert [one.most for one in TASK.bounds(rows, job("refusal", model="hf/m"), nothing)] == [1, 1]
 
 
 # --- runs of controls ---------------------------------------------------------------------------------------------------------------------
@@ -227,10 +187,3 @@ def test_it_is_kept_with_the_episode_and_read_offline(tmp_path: Path, capsys: py
     assert {"call_likelier", "propensity", "propensity_low", "propensity_high"} <= {*heads}
     assert main(["report", str(stored.path)]) == 0
     assert "Propens." in capsys.readouterr().out
-
-
-def test_a_damaged_episode_is_named(tmp_path: Path) -> None:
-    episode = next(one for one in played("eager", tmp_path).episodes() if one.group == "removed")
-    damaged = episode.model_copy(update={"details": {"option_scores": [{"kind": "song"}]}})
-    with pytest.raises(PrerequisiteError, match=r"is damaged: details\.option_scores\.0\.kind"):
-        Propensity.of(damaged)

@@ -21,7 +21,7 @@ from talm_sim.tasks.refusal.controls import source_of
 from talm_sim.tasks.refusal.wording import load_wording
 from talm_sim.types import Calls, Scenario
 from tests.tables import labelled
-from tests.tasks.refusal.crafted import CLOCK, answered, calls, case
+from tests.tasks.refusal.crafted import CLOCK, answered, case
 from tests.tasks.views import job
 
 TASK = find_task("refusal")
@@ -59,14 +59,6 @@ def load(**options: Any) -> list[Scenario]:
 # --- data -----------------------------------------------------------------------------------------------------------------------------------
 
 
-def test_without_an_option_our_own_scenarios_are_run() -> None:
-    found = load()
-    assert {one.group for one in found} == {"fitting", "removed", "unrelated"}
-    assert {one.language for one in found} == {"en", "th", "vi"}
-    assert {one.language for one in load(language="th")} == {"th"}
-    assert [one.group for one in load(split="removed,fitting", limit=1, language="en")] == ["fitting", "removed"]
-
-
 @pytest.mark.parametrize(("key", "said"), [("function", "function: missing or no list"), ("id", "id: missing or not text")])
 def test_a_row_is_known_for_one_whatever_the_first_lacks(tmp_path: Path, key: str, said: str) -> None:
     whole = row("a_th", "th", "simple_python", ground_truth=[{"world.clock": {"city": ["Hue"]}}])
@@ -84,20 +76,6 @@ def test_rows_are_sent_to_the_task_that_runs_them(tmp_path: Path) -> None:
     file.write_text(f"{case('b').model_dump_json()}\n{file.read_text()}", encoding="utf-8")
     with pytest.raises(PrerequisiteError, match=r"rows\.jsonl:2: contains a BFCL row; use one kind of line per file\.$"):
         load(scenarios=file)
-
-
-def test_scenario_lines_are_read_of_any_group(tmp_path: Path) -> None:
-    file = tmp_path / "mine.jsonl"
-    file.write_text("".join(one.model_dump_json() + "\n" for one in (case("a"), case("b", "fitting", calls(city="Hue")))), encoding="utf-8")
-    assert [one.id for one in load(scenarios=file)] == ["b", "a"]
-    assert [one.id for one in load(scenarios=file, subset="irrelevance")] == ["a"]
-    assert [one.id for one in load(scenarios=file, split="fitting")] == ["b"]
-
-
-def test_bfcls_files_are_read_where_they_are(bfcl_v4: Path) -> None:
-    found = load(bfcl=bfcl_v4, subset="irrelevance,live_irrelevance", limit=2)
-    assert [one.group for one in found] == ["irrelevance", "irrelevance", "live_irrelevance", "live_irrelevance"]
-    assert len(load(bfcl=bfcl_v4)) == 3641
 
 
 @pytest.mark.parametrize(
@@ -135,18 +113,6 @@ def test_wrong_options_are_told_in_a_line(options: dict[str, Any], message: str)
 def test_a_scenario_without_calls_is_refused_with_its_line(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     file = lines(tmp_path / "mine.jsonl", case("a").model_dump(mode="json") | change)
     with pytest.raises(PrerequisiteError, match=message):
-        load(scenarios=file)
-
-
-def test_a_split_is_not_of_bfcls_rows(tmp_path: Path) -> None:
-    file = lines(tmp_path / "rows.jsonl", row("a_th", "th"))
-    with pytest.raises(PrerequisiteError, match=r"^--split fitting: selects our own scenarios, but .*rows\.jsonl contains BFCL's rows; choose"):
-        load(scenarios=file, split="fitting")
-
-
-def test_a_conversation_waits_for_an_answer(tmp_path: Path) -> None:
-    file = lines(tmp_path / "mine.jsonl", case("a", said=[("user", "?"), ("assistant", "!")]).model_dump(mode="json"))
-    with pytest.raises(PrerequisiteError, match=r"mine\.jsonl:1: turns: the conversation ends with the assistant; end it with the user"):
         load(scenarios=file)
 
 

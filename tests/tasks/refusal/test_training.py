@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from talm_sim.errors import PrerequisiteError
 from talm_sim.models.formats import read_calls
 from talm_sim.tasks import find_task
 from talm_sim.tasks.refusal.call_checks.calls import check_calls
@@ -82,12 +81,6 @@ def test_where_any_call_is_right_none_is_known(scenarios: dict[str, Scenario]) -
     bare = one.model_copy(update={"id": "bare", "target": Calls(expected="none"), "shown_tools": ()})
     left = LESSONS.of_scenarios([one, bare], "preference", seed=0, balance="natural").left_out
     assert left == {"no tool is shown that could be called wrongly": ["bare"]}
-
-
-def test_templates_that_need_a_chat_template_say_so() -> None:
-    with pytest.raises(PrerequisiteError, match="template 'injected': is written by a model's chat template; name the model with --model"):
-        LESSONS.writer(None, "injected")
-    assert LESSONS.writer(None, "auto").template == "default"
 
 
 def test_of_a_run_an_unreadable_attempt_is_wrong(scenarios: dict[str, Scenario]) -> None:

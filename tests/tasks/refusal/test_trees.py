@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from talm_sim.judges.stats import wilson
-from talm_sim.tasks.refusal.trees import TREES, Node, Reach, Shape, TreeVersion, score_tree, tree_lines
+from talm_sim.tasks.refusal.trees import TREES, Node, Reach, Shape, TreeVersion, score_tree
 from talm_sim.types import Rate
 
 ROWS = {
@@ -156,12 +156,6 @@ def test_what_was_not_run_is_marked_and_never_filled_in(version: TreeVersion) ->
     assert tree["simple_java"].state == "not run" and tree["simple_java"].rate is None
 
 
-def test_a_subset_without_rows_was_not_run() -> None:
-    node = score_tree("v4", {"irrelevance": wilson(0, 0), "live_irrelevance": wilson(1, 4)})
-    (irrelevance,) = [one for one in nodes(node) if one.name == "total_irrelevance"]
-    assert (irrelevance.value, irrelevance.missing, irrelevance.state) == (None, ("irrelevance",), "incomplete")
-
-
 def test_a_subset_run_in_part_has_no_value_nor_has_what_is_above_it() -> None:
     rates = drawn("v4", 3)
     reach = {name: Reach(n, n) for name, n in ROWS.items()}
@@ -172,22 +166,3 @@ def test_a_subset_run_in_part_has_no_value_nor_has_what_is_above_it() -> None:
         assert (tree[name].value, tree[name].partial, tree[name].state) == (None, ("simple_python",), "incomplete"), name
     assert tree["simple_python"].reach == (5, 400) and tree["simple"].reach == (155, 550)
     assert tree["live"].value is not None and tree["total_irrelevance"].value is not None
-
-
-def test_weights_stand_at_the_nodes() -> None:
-    root = score_tree("v4", drawn("v4", 0))
-    assert [(part.name, part.weight) for part in root.parts] == [
-        ("non_live", 10),
-        ("live", 10),
-        ("total_irrelevance", 10),
-        ("multi_turn", 30),
-        ("agentic", 40),
-    ]
-    assert "live_relevance" not in subsets(TREES["v4"])
-
-
-def test_what_a_score_is_made_of_stands_below_it_and_further_in() -> None:
-    rates = {name: wilson(n // 2, n) for name, n in ROWS.items()}
-    reach = {name: Reach(n, n) for name, n in ROWS.items()}
-    heads = [one.head for one in tree_lines("v4", rates, reach)]
-    assert heads == ["overall", "  non live", "    simple", "  live", "  total irrelevance", "  multi turn", "  agentic"]

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from talm_sim import run
 from talm_sim.tasks.talm.asking import AskScores, ask_scores, needs_help, total_ask_scores
-from talm_sim.tasks.talm.blockers import BlockerScores
-from talm_sim.tasks.talm.measures import asking_sentence
-from talm_sim.tasks.talm.reactions import find_uninformed_call, lacks_an_argument
+from talm_sim.tasks.talm.reactions import find_uninformed_call
 from talm_sim.tasks.talm.task import page_sections
 from talm_sim.types import Episode, Event, GoldCall, HumanEvent, Missing, MissingKind, ModelTurn, Scenario, Termination, ToolEvent, Turn
 from tests.tables import labelled
@@ -42,49 +40,12 @@ def test_help_is_needed_where_a_person_could_supply_what_is_missing() -> None:
     ]
 
 
-def test_a_question_in_need_counts_and_its_relevance_is_told() -> None:
-    scores = ask_scores(episode("Which airport?", "What is your name?"), scenario(LACKING))
-    assert scores == AskScores(episodes=1, needing=1, asking=1, asking_in_need=1, questions=2, questions_in_need=2, relevant_questions=1)
-    assert (scores.precision, scores.recall, scores.f1, scores.relevance, scores.questions_per_episode) == (1.0, 1.0, 1.0, 0.5, 2.0)
-
-
-def test_a_question_without_need_costs_precision_and_silence_in_need_costs_recall() -> None:
-    total = total_ask_scores(
-        [
-            ask_scores(episode("Which airport?"), scenario(LACKING)),
-            ask_scores(episode(), scenario(LACKING)),
-            ask_scores(episode("Which airport?"), scenario(None, "perfect")),
-            ask_scores(episode("Which airport?"), scenario(HOPELESS, "non-replaceable")),
-        ]
-    )
-    assert total is not None
-    assert (total.precision, total.recall, total.f1) == (1 / 3, 1 / 2, 0.4)
-    assert total.relevance == 1.0
-
-
-def test_an_imported_question_counts_without_its_relevance() -> None:
-    scores = ask_scores(episode("Which airport?"), scenario(None))
-    assert scores is not None
-    assert (scores.recall, scores.relevance) == (1.0, None)
-
-
-def test_nobody_to_ask_or_no_finished_episode_gives_no_scores() -> None:
+def test_nobody_to_ask_or_nothing_to_divide_by_gives_no_scores() -> None:
     assert ask_scores(episode(human="none"), scenario(LACKING)) is None
     assert ask_scores(episode(termination=Termination.CANCELLED), scenario(LACKING)) is None
     assert total_ask_scores([None]) is None
-
-
-def test_shares_without_a_denominator_are_none() -> None:
     empty = AskScores()
     assert (empty.precision, empty.recall, empty.f1, empty.relevance, empty.questions_per_episode) == (None,) * 5
-
-
-def test_the_description_counts() -> None:
-    unnamed = Missing(kind=MissingKind.ARGUMENT, name="q", value="HAN", human_answer="HAN")
-    plain = ask_scores(episode("Which airport?"), scenario(unnamed))
-    described = ask_scores(episode("Which airport?"), scenario(unnamed), ["Airport to look up."])
-    assert plain is not None and plain.relevance == 0
-    assert described is not None and described.relevance == 1
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), min_size=1, max_size=30))
@@ -110,22 +71,6 @@ def test_the_shares_are_stored_with_the_counts() -> None:
 def test_who_was_asked_when_is_a_sentence(counts: list[int], said: str) -> None:
     episodes, needing, asking, in_need = counts
     assert AskScores(episodes=episodes, needing=needing, asking=asking, asking_in_need=in_need).sentence() == said
-
-
-@pytest.mark.parametrize(
-    ("decided", "about", "said"),
-    [
-        (1, 0, "the one question was not about what was missing"),
-        (1, 1, "the one question was about what was missing"),
-        (2, 0, "none of 2 questions were about what was missing"),
-        (2, 1, "1 of 2 questions was about what was missing"),
-        (5, 3, "3 of 5 questions were about what was missing"),
-    ],
-)
-def test_how_many_questions_were_about_it_is_a_sentence(decided: int, about: int, said: str) -> None:
-    asked = AskScores(episodes=5, needing=5, asking=5, asking_in_need=5, questions=decided)
-    sentence = asking_sentence(asked, BlockerScores(questions_decided=decided, blocker_questions=about))
-    assert sentence == f"asked in 5 of the 5 episodes that needed it; {said}"
 
 
 def lacking_value(value: Any = "QX7K2P", query: str = "Cancel my booking.", name: str = "reference", **more: Any) -> Scenario:
@@ -198,10 +143,13 @@ def test_a_value_that_was_known_or_not_used(events: list[Event]) -> None:
     assert not unknowing(*events)
 
 
-def test_what_the_request_says_is_known() -> None:
+def test_what_the_request_or_an_earlier_call_says_is_known() -> None:
     assert not unknowing(call(reference="QX7K2P"), of=lacking_value(query="Cancel QX7K2P."))
     earlier = ({"role": "system", "content": "The user's booking: QX7K2P"}, {"role": "user", "content": "Cancel it."})
     assert not unknowing(call(reference="QX7K2P"), of=lacking_value().model_copy(update={"turns": (Turn(messages=earlier),)}))
+    made = {"role": "assistant", "content": "", "tool_calls": [{"id": "h", "name": "get", "arguments": {"reference": "QX7K2P"}}]}
+    said = (made, {"role": "tool", "content": "{}", "tool_call_id": "h"}, {"role": "user", "content": "Cancel it."})
+    assert not unknowing(call(reference="QX7K2P"), of=lacking_value().model_copy(update={"turns": (Turn(messages=said),)}))
 
 
 @pytest.mark.parametrize(("number", "unknown"), [(0, True), (1, False)])
@@ -214,12 +162,6 @@ def test_what_the_user_says_only_later_is_not_known_yet(number: int, unknown: bo
     assert (find_uninformed_call(episode, lacking) is not None) is unknown
 
 
-def test_what_an_earlier_call_was_made_with_is_known() -> None:
-    made = {"role": "assistant", "content": "", "tool_calls": [{"id": "h", "name": "get", "arguments": {"reference": "QX7K2P"}}]}
-    said = (made, {"role": "tool", "content": "{}", "tool_call_id": "h"}, {"role": "user", "content": "Cancel it."})
-    assert not unknowing(call(reference="QX7K2P"), of=lacking_value().model_copy(update={"turns": (Turn(messages=said),)}))
-
-
 @labelled
 def test_values_compare_as_gold_calls_do_and_are_known_however_they_are_written(value: Any, name: str, used: dict[str, Any], said: str) -> None:
     lacking = lacking_value(value, name=name, removed_text="", human_answer="It is that.")
@@ -227,35 +169,16 @@ def test_values_compare_as_gold_calls_do_and_are_known_however_they_are_written(
     assert not unknowing(person(said), call(1, **used), of=lacking)
 
 
-def test_a_number_counts_for_the_missing_argument_alone() -> None:
+def test_numbers_escapes_and_other_words_are_read_as_a_person_reads_them() -> None:
     assert not unknowing(call(tool="list", limit=3), of=lacking_value(3, name="rank"))
     assert unknowing(call(tool="list", rank=3), of=lacking_value(3, name="rank"))
     assert not unknowing(call(rank=True), of=lacking_value(1, name="rank"))
-
-
-def test_a_result_with_escapes_is_read() -> None:
     assert not unknowing(
         call(tool="list", result='["\\u0391\\u03b8\\u03ae\\u03bd\\u03b1"]'), call(1, reference="Αθήνα"), of=lacking_value("Αθήνα")
     )
-
-
-def test_a_person_may_say_in_other_words_what_was_left_out() -> None:
     lacking = lacking_value("VN", name="country_code", removed_text="in Vietnam", human_answer="I mean Vietnam.")
     assert not unknowing(person("vietnam pls"), call(1, country_code="VN"), of=lacking)
     assert unknowing(person("which country code?"), call(1, country_code="VN"), of=lacking)
-
-
-@given(st.text(max_size=6) | st.integers() | st.floats(allow_nan=False) | st.lists(st.integers(), max_size=3), st.booleans())
-def test_a_call_before_anything_was_said_is_always_found(value: Any, ok: bool) -> None:
-    lacking = lacking_value(value, query="?", removed_text="", human_answer=None)
-    assert unknowing(call(reference=value, ok=ok), of=lacking)
-    assert not unknowing(call(reference={"other": "thing"}, ok=ok), of=lacking)
-
-
-def test_it_applies_where_an_argument_and_its_value_are_missing() -> None:
-    assert lacks_an_argument(lacking_value())
-    assert not lacks_an_argument(None) and not lacks_an_argument(lacking_value(None))
-    assert not lacks_an_argument(lacking_value().model_copy(update={"missing": (Missing(kind=MissingKind.TOOL, name="cancel"),)}))
 
 
 def run_of(*events: tuple[Event, ...], of: Scenario | None = None, end: Termination = Termination.ANSWERED, imported: bool = False) -> View:

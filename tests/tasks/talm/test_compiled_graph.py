@@ -82,15 +82,6 @@ def test_what_is_asked_for_is_refused_with_the_way_out(tmp_path: Path, options: 
         play(graph, tmp_path, **options)
 
 
-def test_a_mask_of_a_tool_it_does_not_have_is_none_of_its_business(tmp_path: Path) -> None:
-    assert play(graph, tmp_path, split="perfect", limit="1", perturb="mask:tool=convert_to_hijri").finished == 1
-
-
-def test_a_function_that_builds_the_graph_misses_everything(tmp_path: Path) -> None:
-    stored = play(build, tmp_path, split="non-replaceable,no-tools", limit="1", human="simulated")
-    assert (stored.finished, stored.manifest.notes) == (2, {})
-
-
 def test_table_and_transcript_say_that_it_was_not_offered_ask_human(tmp_path: Path) -> None:
     stored = play(graph, tmp_path, scenario="calendar-01.underspecified", human="simulated")
     (episode,) = stored.episodes()

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from functools import cache
 
 import pytest
 from hypothesis import given
@@ -28,7 +27,6 @@ from talm_sim.types import (
     Turn,
     Verdict,
 )
-from tests.growth import check_growth
 from tests.tasks.views import View, check_summaries, job, share
 
 ASKED = {
@@ -116,7 +114,7 @@ def values(rows: list[Row], name: str) -> list[bool | float | None]:
     return [row.values.get(name) for row in rows]
 
 
-def test_underspecified_by_the_information_question() -> None:
+def test_each_group_goes_by_its_own_question() -> None:
     run = Run().add("underspecified", "yes", True).add("underspecified", "yes", False).add("underspecified", "idk", True)
     run.add("underspecified", "no", False).add("underspecified", "unparsed", True)
     found = run.summary("underspecified")
@@ -138,14 +136,8 @@ def test_underspecified_by_the_information_question() -> None:
     assert not any("interaction" in row.values or "questions" in row.values for row in rows)
     assert rows[4].labels == {"human": "none", "said": "unparsed", "pass_judge": "reference"}
     assert not any(row.why or row.not_scored for row in rows)
-
-
-def test_non_replaceable_counts_as_underspecified_does() -> None:
     run = Run().add("non-replaceable", "yes", True).add("non-replaceable", "idk", True).add("non-replaceable", "no", False)
     assert shares(run.summary("non-replaceable")) == [(2, 3), (2, 3), (1, 3), (1, 3), None]
-
-
-def test_replaceable_takes_idk_as_aware_and_no_as_unexpected() -> None:
     run = Run().add("replaceable", "yes", True).add("replaceable", "idk", False).add("replaceable", "no", False)
     assert shares(run.summary("replaceable")) == [(1, 3), (1, 3), (1, 3), (1, 3), None]
     assert [row.values for row in run.rows()] == [
@@ -153,9 +145,6 @@ def test_replaceable_takes_idk_as_aware_and_no_as_unexpected() -> None:
         {"pass_rate": False, "awareness": True, "unexpected": False, "skip": False},
         {"pass_rate": False, "awareness": False, "unexpected": True, "skip": True},
     ]
-
-
-def test_perfect_goes_by_the_tool_question_and_skips_by_either() -> None:
     run = Run().add("perfect", "yes", True).add("perfect", "no", False).add("perfect", "yes", False, other="no").add("perfect", "idk", True)
     assert shares(run.summary("perfect")) == [(2, 4), (2, 4), (1, 4), (2, 4), None]
     assert [row.labels["said"] for row in run.rows()] == ["yes", "no", "yes", "idk"]
@@ -176,11 +165,6 @@ def test_interaction_is_over_the_episodes_not_skipped_and_needs_a_person() -> No
     )
 
 
-def test_where_all_were_skipped_interaction_keeps_its_place_without_a_value() -> None:
-    measure = Run("simulated").add("underspecified", "no", False).summary("underspecified").measure("interaction")
-    assert measure is not None and (measure.n, measure.value) == (0, None)
-
-
 def test_a_question_is_told_relevant_by_what_the_tool_specification_says() -> None:
     run = Run("simulated").add("underspecified", asked=1, question="Which airport?")
     missing = Missing(kind=MissingKind.ARGUMENT, name="q", value="HAN", human_answer="HAN")
@@ -195,7 +179,7 @@ def test_a_question_is_told_relevant_by_what_the_tool_specification_says() -> No
     assert [one.rows()[0].values["relevant_questions"] for one in (plain, told)] == [0, 1]
 
 
-def test_unavailable_is_the_plain_average_of_its_halves() -> None:
+def test_unavailable_is_the_plain_average_of_both_its_halves() -> None:
     run = Run("simulated").add("replaceable", passed=True)
     for passed in (True, False, False, False):
         run.add("non-replaceable", "idk", passed, asked=1)
@@ -207,9 +191,6 @@ def test_unavailable_is_the_plain_average_of_its_halves() -> None:
     assert found.notes == ("plain average of replaceable and non-replaceable",)
     ask = asking_of(run.rows())
     assert ask is not None and ask.questions == 4
-
-
-def test_unavailable_needs_both_halves() -> None:
     assert [found.group for found in View(JOB, Run().add("replaceable").episodes).summaries()] == ["replaceable"]
 
 
@@ -243,13 +224,6 @@ def test_no_tools_goes_by_preference_with_the_raw_rate_beside_it() -> None:
     assert not any({"awareness", "skip"} & set(row.values) for row in rows)
 
 
-def test_no_tools_without_preference_goes_by_the_answer_itself() -> None:
-    run = Run().add("no-tools", passed=True)
-    assert run.summary("no-tools").facts["pass_judge"] == "reference"
-    (row,) = run.rows()
-    assert "raw_pass_rate" not in row.values and "raw_judge" not in row.labels
-
-
 def test_no_tools_is_unexpected_where_the_paired_perfect_episode_failed() -> None:
     run = Run().add("perfect", passed=False, number=1).add("perfect", passed=True, number=2).add("perfect", passed=False, number=3)
     for number, passed in ((1, True), (2, True), (3, False), (4, True)):
@@ -261,15 +235,12 @@ def test_no_tools_is_unexpected_where_the_paired_perfect_episode_failed() -> Non
     assert [row.base for row in rows] == [f"perfect-{number}" for number in (1, 2, 3, 4)]
 
 
-def test_the_perfect_episodes_may_be_of_another_run() -> None:
+def test_the_perfect_episodes_may_be_of_another_run_but_must_be_scored() -> None:
     run = Run().add("no-tools", passed=True, number=1)
     assert share(run.summary("no-tools"), "unexpected") is None
     other = Run().add("perfect", passed=False, number=1)
     assert share(run.summary("no-tools", paired=other), "unexpected") == (1, 1)
     assert share(Run().add("no-tools", number=1).add("perfect", passed=None, number=1).summary("no-tools"), "unexpected") is None
-
-
-def test_a_perfect_episode_that_our_machinery_ended_is_no_pair() -> None:
     other = Run().add("perfect", passed=False, number=1, termination=Termination.REPLAY_MISS)
     assert share(Run().add("no-tools", number=1).summary("no-tools", paired=other), "unexpected") is None
 
@@ -283,12 +254,15 @@ def test_the_pair_is_of_the_same_epoch() -> None:
     assert [(row.episode, row.epoch) for row in run.rows("no-tools")] == [("no-tools-1", 1), ("no-tools-1@2", 2)]
 
 
-def test_llm_comes_before_reference() -> None:
+def test_llm_comes_before_reference_and_the_last_verdict_counts() -> None:
     run = Run().add("perfect", passed=True, others={"llm": False})
     found = run.summary("perfect")
     assert (found.facts["pass_judge"], share(found, "pass_rate")) == ("llm", (0, 1))
     passes = found.measure("pass_rate")
     assert passes is not None and passes.by == "llm"
+    run = Run().add("perfect", passed=False)
+    run.verdicts.append(Verdict(episode_id="perfect-0", judge="reference", value=True))
+    assert share(run.summary("perfect"), "pass_rate") == (1, 1)
 
 
 def test_a_judge_that_decided_nothing_gives_way_and_says_why() -> None:
@@ -324,12 +298,6 @@ def test_undecided_episodes_leave_the_pass_rate_but_not_the_others() -> None:
     assert [values(run.rows(), name) for name in ("pass_rate", "unexpected")] == [[True, None], [True, None]]
 
 
-def test_of_two_verdicts_of_one_judge_the_last_counts() -> None:
-    run = Run().add("perfect", passed=False)
-    run.verdicts.append(Verdict(episode_id="perfect-0", judge="reference", value=True))
-    assert share(run.summary("perfect"), "pass_rate") == (1, 1)
-
-
 def test_without_verdicts_or_awareness_there_are_dashes() -> None:
     run = Run().add("underspecified")
     bare = [episode.model_copy(update={"awareness": ()}) for episode in run.episodes]
@@ -357,10 +325,6 @@ def test_groups_stand_in_the_papers_order_and_foreign_ones_follow() -> None:
         "zeta",
     ]
     assert shares(found[-1]) == [(1, 1), None, None, (0, 1), None]
-
-
-def test_no_episodes_have_no_summary() -> None:
-    assert View(JOB).rows() == [] and View(JOB).summaries() == []
 
 
 CASES = st.lists(
@@ -405,18 +369,6 @@ def test_asking_is_that_of_the_rows(cases: Cases, shuffler: random.Random) -> No
     shuffler.shuffle(rows)
     assert asking_of(rows) == (AskScores(**counts) if scored else None)
     assert asking_of(made_of(cases, "none").rows()) is None
-
-
-def test_many_episodes_are_added_up_in_step_with_their_number() -> None:
-    @cache
-    def view_of(size: int) -> View:
-        run = Run("simulated")
-        for number in range(size):
-            run.add(sorted(ASKED)[number % 5], "idk" if number % 3 else "yes", number % 2 == 0, asked=number % 2, number=number)
-        return run.view()
-
-    check_growth(View.summaries, view_of, 3_200)
-    assert sum(one.n for one in view_of(3_200).summaries() if not one.derived) == 3_200
 
 
 def test_how_long_people_took_is_of_those_that_were_waited_for() -> None:

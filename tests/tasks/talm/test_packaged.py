@@ -34,14 +34,6 @@ def test_every_packaged_scenario_passes_the_check_and_is_what_the_seeds_give() -
     assert [scenario for group in GROUPS for scenario in built[group]] == packaged
 
 
-def test_every_perfect_scenario_has_its_three_variants() -> None:
-    bases = [scenario.id for scenario in find_task("talm").read(["perfect"])]
-    assert [*dict.fromkeys(scenario.base for scenario in find_task("talm").read(["underspecified"]))] == bases
-    assert [scenario.base for scenario in find_task("talm").read(["no-tools"])] == bases
-    unavailable = Counter(scenario.base for scenario in find_task("talm").read(["replaceable", "non-replaceable"]))
-    assert unavailable == Counter(bases)
-
-
 def test_the_reference_judge_finds_the_facts_a_person_states() -> None:
     for scenario in find_task("talm").read(["replaceable"]):
         (missing,) = scenario.missing

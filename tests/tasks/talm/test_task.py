@@ -9,16 +9,14 @@ from typing import Any
 
 import pytest
 
-from talm_sim.config import RunConfig, Traffic
+from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.registry import in_order
-from talm_sim.tasks import Recorded, find_task, job_of
+from talm_sim.tasks import Recorded, find_task
 from talm_sim.tasks.keys import recording_key
-from talm_sim.tasks.talm.groups import GROUPS, SPLITS
-from talm_sim.types import AwarenessKind, Choice, Episode, Measured, Scenario, Source, Termination, ToolSpec, Turn
+from talm_sim.types import Episode, Scenario, Source, Termination, ToolSpec, Turn
 from tests.tables import labelled
 from tests.tasks.views import View, job
-from tests.tasks.when2call.choices import scenario as item
 
 MODEL = "openai/gpt-4o"
 TASK = find_task("talm")
@@ -45,13 +43,10 @@ def test_the_default_judges_are_those_the_table_needs(options: dict[str, Any], j
     assert made.task.judges(made) == in_order(judges) == judges
 
 
-def test_the_pair_is_of_the_same_epoch_else_the_earliest() -> None:
+def test_the_pair_is_finished_of_the_same_epoch_and_of_the_run_that_is_named() -> None:
     pair = TASK.pair(View(job("talm"), [episode("second", epoch=2), episode("first"), episode("no", "no-tools")]))
     found = [pair(episode("?", "no-tools", epoch), SCENARIO) for epoch in (1, 2, 3)]
     assert [one.answer for one in found if one] == ["first", "second", "first"]
-
-
-def test_the_pair_is_a_finished_episode_and_of_the_run_that_is_named() -> None:
     broken = [episode("lost", end=Termination.REPLAY_MISS), episode("found", epoch=2)]
     here = View(job("talm"), broken)
     assert [one and one.answer for one in (here.job.task.pair(here)(episode("?", "no-tools"), SCENARIO),)] == ["found"]
@@ -101,20 +96,6 @@ def test_the_name_of_a_recording_stays(options: dict[str, Any], key: str) -> Non
     assert recording_key(job("talm", **{"model": MODEL, "temperature": 0.0, "seed": 1, "human": "none", "finish": "text", **options})) == key
 
 
-def test_groups_splits_and_questions() -> None:
-    assert set(SPLITS["all"]) == set(GROUPS) and SPLITS["unavailable"] == ("replaceable", "non-replaceable")
-    assert all(set(groups) <= set(GROUPS) for groups in SPLITS.values())
-    assert {name: group.asked for name, group in GROUPS.items()} == {
-        "perfect": (AwarenessKind.INFORMATION, AwarenessKind.TOOL),
-        "underspecified": (AwarenessKind.INFORMATION,),
-        "replaceable": (AwarenessKind.TOOL,),
-        "non-replaceable": (AwarenessKind.TOOL,),
-        "no-tools": (),
-        "several-gaps": (AwarenessKind.INFORMATION,),
-        "late-gap": (),
-    }
-
-
 def _file(directory: Path, *scenarios: Scenario | dict[str, Any]) -> Path:
     file = directory / "mine.jsonl"
     file.write_text("\n".join(one.model_dump_json() if isinstance(one, Scenario) else json.dumps(one) for one in scenarios))
@@ -130,20 +111,5 @@ def test_a_target_of_a_kind_it_cannot_judge_is_refused_with_its_line(tmp_path: P
         TASK.read(["no-tools"], _file(tmp_path, {**line, "target": {"type": "facts"}}))
 
 
-def test_what_a_table_says_of_it() -> None:
-    measured = Measured(name="reference", head="Ref", about="the facts stand in the answer")
-    view = View(job("talm", human="simulated", perturb=("http-500",)), declared={"reference": measured})
-    assert TASK.label(view) == "Ask-and-Help (simulated human), perturbed: http-500"
-    assert TASK.label(View(job("talm", human="none"))) == "standalone"
-    assert list(TASK.notes([], view)) == []
-    assert all(term in TASK.label(one) for term, one in zip(TASK.terms, (View(job("talm", human="none")), view), strict=True))
-
-
 def test_a_control_asks_the_simulated_person_where_there_is_somebody_to_ask() -> None:
     assert [TASK.for_control(job("talm", human=human)).options.human for human in ("none", "terminal")] == ["none", "simulated"]
-
-
-def test_a_job_of_it_takes_shared_and_own_options() -> None:
-    made = job_of(RunConfig(split="unavailable", options={"turn_limit": 3}))
-    assert (made.groups, made.options.turn_limit, made.settings().temperature) == (("replaceable", "non-replaceable"), 3, 1.0)
-    assert isinstance(item("x").target, Choice)

@@ -14,7 +14,7 @@ from talm_sim.tasks.training.examples import Kind, TrainingSet
 from talm_sim.tasks.training.outputs import Output, PlayedRun, outputs_to_examples, read_answer
 from talm_sim.tasks.training.own_rows import NOT_DRAWN, mix, read_own_row, read_own_rows, read_ratio
 from talm_sim.tasks.when2call.training.sets import build_set
-from talm_sim.types import Episode, ModelTurn, Row, Scenario, Termination, ToolCall, Turn, episode_id
+from talm_sim.types import Episode, ModelTurn, Row, Scenario, Termination, Turn, episode_id
 from tests.tables import labelled
 from tests.tasks.when2call.choices import CALL, TOOL, mixture
 
@@ -172,20 +172,6 @@ def test_a_wrong_answer_is_paired_with_a_right_one_to_the_same_scenario() -> Non
     assert made.left_out["no right answer to its scenario is known"] == ["d"]
     told = _made([("d", "bad", False)], "preference", known="I cannot.").examples
     assert [(one.chosen, one.action, one.rejected) for one in told] == [("I cannot.", "cannot_answer", "bad")]
-
-
-@pytest.mark.parametrize(
-    "turn",
-    [
-        ModelTurn(tool_calls=(ToolCall(id="1", name="clock", arguments={"city": "Hue"}),)),
-        ModelTurn(raw_text='<tool_call>{"name": "clock", "arguments": {"city": "Hue"}}</tool_call>'),
-        ModelTurn(raw_text="[clock(city='Hue')]"),
-    ],
-)
-def test_calls_are_read_whatever_their_form(turn: ModelTurn) -> None:
-    found = read_answer(_episode("a", 1, turn), [CLOCK], "tool_call")
-    assert found is not None and not isinstance(found.answer, str)
-    assert [(call.name, call.arguments) for call in found.answer] == [("clock", {"city": "Hue"})]
 
 
 def test_a_thought_stands_before_the_answer() -> None:

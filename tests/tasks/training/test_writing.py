@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ import pytest
 
 from talm_sim.agent.templates import load_template
 from talm_sim.errors import PrerequisiteError
-from talm_sim.models.base import Continuation, GenerationSettings
+from talm_sim.models.base import Continuation
 from talm_sim.models.formats import CallToWrite
 from talm_sim.tasks.training.examples import TrainingSet
 from talm_sim.tasks.training.writing import RowSource, RowWriter, WrittenRows, fit_examples, fit_scenarios, make_card, write_rows
@@ -70,18 +69,6 @@ def test_a_row_is_the_text_that_the_task_scores(template: str) -> None:
         assert (row["prompt"], row["chosen"]) == (prompt, options[row["chosen_action"]])
         assert row["rejected"] != row["chosen"]
         assert ("/" in row["id"]) == (row["rejected"] not in options.values()), "a damaged call is no option"
-
-
-def test_the_graph_scores_these_very_texts() -> None:
-    from talm_sim.agent.context import EpisodeContext
-    from talm_sim.tasks.when2call.scored import score_graph
-
-    model, (one, *_) = Tokenizer(), mixture()
-    (row,) = write_rows(build_set([one], "sft"), ChoiceLessons().writer(model, "auto")).rows
-    graph = score_graph(load_template("auto", model))
-    asyncio.run(graph.ainvoke({}, context=EpisodeContext(one, model, GenerationSettings())))  # type: ignore[arg-type]
-    ((prompt, options),) = model.asked
-    assert row["prompt"] == prompt and row["completion"] in options
 
 
 def test_several_calls_and_whole_conversations_are_written() -> None:

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from talm_sim import run
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.tasks import find_task
-from talm_sim.tasks.awareness.data import choose
-from talm_sim.tasks.translation.added import contains
 from talm_sim.tasks.translation.checks import NeededValue, Translation, check_translation
 from talm_sim.tasks.translation.languages import read_english, read_numbers
 from talm_sim.tasks.translation.review import line_of, needed_values
@@ -24,8 +22,6 @@ from tests.tables import labelled
 
 CITY = NeededValue("city", "Hanoi", ("HAN",))
 ENGLISH = "How many people live in Hanoi, and what was the temperature there on 4 March 2025?"
-VIETNAMESE = "Có bao nhiêu người sống ở Hanoi, và nhiệt độ ở đó vào ngày 4 tháng 3 năm 2025 là bao nhiêu?"
-THAI = "มีคนอาศัยอยู่ใน Hanoi กี่คน และอุณหภูมิที่นั่นในวันที่ 4 มีนาคม ค.ศ. 2025 เป็นเท่าไร"
 
 
 def failed(text: str, *needed: NeededValue, before: str = ENGLISH, language: str = "vi", **words: str) -> list[str]:
@@ -77,24 +73,6 @@ def test_values_are_called_by_their_names(value: NeededValue, english: str, viet
     for text, language, other in ((vietnamese, "vi", "Cái đó là gì vậy bạn nhỉ?"), (thai, "th", "สิ่งนั้นคืออะไรหรือครับ")):
         assert failed(text, value, before=english, language=language) == []
         assert failed(other, value, before=english, language=language) == ["value"]
-
-
-def test_the_reason_says_what_to_write() -> None:
-    def reasons(before: str, text: str, *needed: NeededValue) -> list[str]:
-        return [one.words for one in check_translation(Translation(before, text, "vi", needed))]
-
-    assert reasons("Is it spring in Italy now?", "Bây giờ là mùa xuân à?", NeededValue("country_code", "IT")) == [
-        "does not say country_code IT (write Italy or Ý)"
-    ]
-    assert reasons("When is the next full moon?", "Khi nào thì đến lần tới?", NeededValue("phase", "full_moon")) == [
-        "does not say phase full_moon (write full moon or trăng tròn or trăng rằm)"
-    ]
-    assert reasons("Is it spring in Greece now?", "Bây giờ là mùa xuân à?", NeededValue("country_code", "GR")) == [
-        "does not say country_code GR (write Greece or its Vietnamese name)"
-    ]
-    assert reasons("Is it open on 22 April 2025?", "Ngày 22 April 2025 có mở cửa không?") == [
-        "changes the numbers: lacks the month April (write tháng tư)"
-    ]
 
 
 WRITTEN = {
@@ -155,13 +133,6 @@ def test_a_value_that_is_kept_is_not_read_as_numbers() -> None:
     assert failed("Tìm giá của Amazon vào ngày 11 tháng 3 năm 2022.", day, before=before) == ["value"]
 
 
-def test_a_small_number_may_become_a_digit_and_a_month_a_number() -> None:
-    before = "Two seats in June, please, and the fourth-largest hall of all."
-    assert failed("Cho mình 2 ghế trong tháng 6 nhé, và sảnh lớn thứ 4 trong tất cả.", before=before) == []
-    assert failed("Cho mình hai ghế trong tháng Sáu nhé, và sảnh lớn thứ tư trong tất cả.", before=before) == []
-    assert failed("Cho mình 3 ghế trong tháng 6 nhé, và sảnh lớn thứ 4 trong tất cả.", before=before) == ["number"]
-
-
 @labelled
 def test_numbers_are_read_as_their_language_writes_them(english: str, written: str, language: str, same: bool) -> None:
     (value,) = read_english(f"It is {english} long.").required
@@ -191,11 +162,6 @@ def test_any_text_is_checked_and_none_passes_without_a_letter_of_the_language(be
     assert found or text.strip()
     if text.isascii():
         assert found
-
-
-@given(st.text(min_size=3, max_size=10).filter(str.isalnum))
-def test_a_value_is_found_as_a_word_of_its_own(value: str) -> None:
-    assert contains(f"a {value}, b", value) and not contains(f"x{value}", f"{value}y")
 
 
 def translated(scenario: Scenario, language: str = "vi") -> Scenario:
@@ -228,15 +194,6 @@ def test_a_query_without_tools_is_compared_with_the_perfect_one_of_its_language(
         "geo-03.no-tools": "geo-03",
         "geo-03.no-tools.vi": "geo-03.vi",
     }
-
-
-def test_originals_of_a_language_come_with_its_manipulated_instances() -> None:
-    task = find_task("awareness")
-    pool = [one for one in task.read(task.groups("all")) if one.base == next(iter(task.read(["removed"]))).base]
-    chosen = choose([*pool, *map(translated, pool)], ("complete", "removed"), None)
-    assert sum(one.group == "complete" for one in chosen) == 2 * sum(one.group == "complete" for one in pool) == 2
-    alone = choose([*pool, *(translated(one) for one in pool if one.group == "removed")], ("complete", "removed"), None)
-    assert sum(one.group == "complete" for one in alone) == 1
 
 
 def test_needed_values_are_those_of_calls_facts_and_what_is_missing() -> None:

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,14 +24,11 @@ def episode(answer: str = "Where?", end: Termination = Termination.ANSWERED, **m
     return Episode(id="s", scenario_id="s", group="g", model="m/m", answer=answer, termination=end, **more)
 
 
-async def test_the_class_named_is_the_label_and_the_gold_one_passes() -> None:
+async def test_the_judge_sees_tools_request_and_answer_and_the_class_named_is_the_label() -> None:
     verdict = await BehaviourLlmJudge(grading("behaviour-llm", scripted(reply("request_for_info")), "Sort."))(episode(), SCENARIO)
     assert (verdict.value, verdict.label, verdict.judge) == (True, "request_for_info", "behaviour-llm")
     verdict = await BehaviourLlmJudge(grading("behaviour-llm", scripted(reply("direct_answer")), "Sort."))(episode(), SCENARIO)
     assert (verdict.value, verdict.label) == (False, "direct")
-
-
-async def test_the_judge_sees_tools_request_and_answer_and_is_sampled_greedily() -> None:
     model = scripted(reply("tool_call"))
     await BehaviourLlmJudge(grading("behaviour-llm", model, "Sort."))(episode(), SCENARIO)
     assert model.asked[0][0].content == "Sort."
@@ -54,19 +48,6 @@ async def test_one_repair_in_the_same_conversation_then_unparsed() -> None:
     verdict = await BehaviourLlmJudge(grading("behaviour-llm", model, "Sort."))(episode(), SCENARIO)
     assert (verdict.value, verdict.label) == (False, "unparsed") and "Really." in verdict.explanation
     assert len(model.asked) == 2
-
-
-async def test_both_attempts_stand_in_one_setting() -> None:
-    opened: list[tuple[str, int]] = []
-
-    @contextmanager
-    def open_vote(digest: str, judged: Episode, vote: int) -> Iterator[None]:
-        opened.append((digest, vote))
-        yield
-
-    judge = BehaviourLlmJudge(grading("behaviour-llm", scripted("?", reply("tool_call")), "Sort.", open_vote=open_vote))
-    await judge(episode(), SCENARIO)
-    assert opened == [(judge.config_digest, 1)]
 
 
 async def test_nothing_is_asked_of_an_answer_that_is_none() -> None:
@@ -100,24 +81,6 @@ def test_replies_are_read(written: str, behaviour: str | None) -> None:
 @given(st.text(alphabet='{}":classification,_tool', max_size=100) | st.text())
 def test_no_reply_breaks_the_reader(written: str) -> None:
     assert read_classification(written) in {None, *Behaviour}
-
-
-def test_the_packaged_words_name_every_class() -> None:
-    words = BehaviourLlmJudge.instructions
-    assert all(name in words for name in ("direct_answer", "tool_call", "request_for_info", "cannot_answer", '{"classification"'))
-
-
-def test_the_digest_tells_judges_apart() -> None:
-    assert (
-        len(
-            {
-                BehaviourLlmJudge(grading("behaviour-llm", scripted(name=name), text)).config_digest
-                for name in ("a/b", "a/c")
-                for text in ("x", "y")
-            }
-        )
-        == 4
-    )
 
 
 async def test_the_published_choice_is_the_first_call_alone() -> None:

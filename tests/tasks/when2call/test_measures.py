@@ -203,14 +203,6 @@ def test_what_is_not_scored_is_counted_and_in_no_rate() -> None:
     assert [(row.not_scored, row.values, row.labels) for row in view.rows()[1:]] == [(end.value, {}, {"gold": "tool_call"}) for end in ends]
 
 
-def test_an_overflow_with_scores_of_its_own_is_still_skipped() -> None:
-    cut = chose("cut", CALL).model_copy(update={"termination": Termination.CONTEXT_OVERFLOW})
-    found = summary(View(LOGPROB, [cut], [scenario("cut", CALL)]))
-    assert found.n == 0 and found.not_scored == {"context_overflow": 1}
-    macro = measure(found, "macro_f1")
-    assert rate(found, "accuracy").value is None and macro.value is None and macro.low is None
-
-
 def test_judge_mode_takes_the_llm_judge_and_says_how_far_the_rules_agree() -> None:
     rows = [scenario(name, gold) for name, gold in (("a", CALL), ("b", ASK), ("c", CANNOT), ("d", CANNOT))]
     verdicts = [
@@ -299,25 +291,6 @@ def test_the_interval_of_macro_f1_over_epochs_is_that_of_drawn_scenarios() -> No
     assert plain[1] - plain[0] < 0.75 * (found[1] - found[0]), "as if all were independent"
 
 
-def test_no_episode_at_all_is_no_error() -> None:
-    row = scenario("a", CALL)
-    assert summary(View(LOGPROB, [], [row])).total == 0
-    judged = summary(View(JUDGED, [], [row]))
-    assert judged.facts["mode"] == "judge" and len(matrix_of(judged)[0]) == 5
-
-
-def test_the_measures_of_a_run_and_where_they_are_shown() -> None:
-    found = summary(View(LOGPROB, [chose("a", CALL)], [scenario("a", CALL)]))
-    shown = [(one.name, one.kind, one.place) for one in found.measures]
-    assert shown[:6] == [
-        ("accuracy", "rate", "column"),
-        ("accuracy_norm", "rate", "column"),
-        ("macro_f1", "score", "column"),
-        *((f"{name}_hallucination", "rate", "line") for name in HALLUCINATIONS),
-    ]
-    assert [name for name, _, _ in shown[6:]] == [f"{score}_{one}" for one in BEHAVIOURS for score in ("precision", "recall", "f1", "support")]
-
-
 def test_a_label_without_a_column_is_refused() -> None:
     with pytest.raises(ValueError, match="unparsed"):
         confusion([CALL], [UNPARSED])
@@ -360,37 +333,6 @@ def test_every_number_is_that_of_the_rows_whatever_their_order(
     assert (macro.value, (macro.low, macro.high)) == (macro_f1(counted), limits or (None, None))
     for behaviour, scores in class_scores(counted).items():
         assert {name: measure(found, f"{name}_{behaviour}").value for name in ("precision", "recall", "f1", "support")} == scores.model_dump()
-
-
-@given(st.lists(st.tuples(st.sampled_from(BEHAVIOURS), LABELS), min_size=1, max_size=60))
-def test_scores_are_what_counting_the_answers_gives(pairs: list[tuple[Behaviour, str]]) -> None:
-    scores = class_scores(confusion([gold for gold, _ in pairs], [label for _, label in pairs], with_unparsed=True))
-    for one in BEHAVIOURS:
-        right = sum(gold == label == one for gold, label in pairs)
-        taken, support = sum(label == one for _, label in pairs), sum(gold == one for gold, _ in pairs)
-        assert scores[one].precision == (right / taken if taken else None)
-        assert scores[one].recall == (right / support if support else None)
-        assert scores[one].support == support
-        if right:
-            assert scores[one].f1 == pytest.approx(2 / (taken / right + support / right))
-        else:
-            assert scores[one].f1 == 0
-
-
-def test_the_interval_of_macro_f1_is_that_of_resampling() -> None:
-    matrix = counts_of(PUBLISHED[4])
-    cells = [(i, j) for i in range(4) for j in range(4)]
-    draw = random.Random(1)
-    values = []
-    for _ in range(300):
-        counts = [[0] * 4 for _ in range(4)]
-        for i, j in draw.choices(cells, [matrix[i][j] for i, j in cells], k=3652):
-            counts[i][j] += 1
-        values.append(macro_f1(tuple(tuple(row) for row in counts)) or 0.0)
-    values.sort()
-    limits = macro_f1_interval(matrix)
-    assert limits is not None
-    assert limits == pytest.approx((values[7], values[292]), abs=0.003)
 
 
 def test_the_interval_is_left_out_where_the_method_knows_no_spread() -> None:

@@ -142,14 +142,6 @@ async def test_a_chat_model_is_given_native_tools_and_its_calls_are_kept() -> No
     assert json.loads(episode.answer) == {"name": "weather_now", "arguments": {"city": "Rome"}}
 
 
-async def test_a_chat_model_with_a_template_gets_the_prompt_as_its_only_message() -> None:
-    model = Chat(ModelTurn(raw_text="No.", text="No."))
-    await run(model, "respond", item())
-    messages, tools, _ = model.seen[0]
-    assert TOOL in messages[0].text
-    assert tools == []
-
-
 @pytest.mark.parametrize("step", ["score", "respond"])
 @pytest.mark.parametrize(
     ("error", "ended"),

@@ -14,7 +14,6 @@ from talm_sim.tasks import find_task
 from talm_sim.tasks.beside import OTHER
 from talm_sim.tasks.keys import recording_key
 from talm_sim.tasks.opened import Recorded
-from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario
 from tests.tasks.views import View, job
 from tests.tasks.when2call.choices import scenario
@@ -59,15 +58,6 @@ def test_a_template_file_counts_by_its_text_and_a_stray_one_not_at_all(tmp_path:
     assert recording_key(job("when2call", model=MODEL, template="default")) == built_in
 
 
-async def test_a_template_that_is_not_there_is_one_line_when_the_task_is_opened() -> None:
-    made = job("when2call", model="sim/oracle", template="nope")
-    assert recording_key(made), "a grid names its cells before any is opened"
-    async with Shared() as shared:
-        with pytest.raises(PrerequisiteError, match="nope"):
-            async with TASK.open(made, shared):
-                raise AssertionError
-
-
 def test_items_that_show_the_same_tools_stand_together_and_long_ones_first(tmp_path: Path) -> None:
     other = scenario("c", "cannot_answer", question="Short?")
     items = [scenario("a", question="A table?"), other, scenario("b", question="A table for four at Luna, please, this evening.")]
@@ -93,16 +83,6 @@ def test_published_choices_leave_the_temperature_to_the_provider_and_need_mode_j
     assert made.settings().temperature is None and made.having(temperature=0.3).settings().temperature == 0.3
     assert job("when2call", model=MODEL, mode="judge").settings().temperature == 0
     assert recording_key(made) != recording_key(job("when2call", model=MODEL, mode="judge"))
-
-
-async def test_a_control_scores_and_answers() -> None:
-    async with Shared() as shared:
-        for mode in ("logprob", "judge"):
-            async with TASK.open(job("when2call", model="sim/oracle", mode=mode), shared) as opened:
-                assert opened.job.options.template == "default"
-                assert opened.wording["template default"]
-                opened.check([scenario()])
-                assert (opened.human, opened.waits, opened.tools_of([scenario()])) == ("none", False, [])
 
 
 @pytest.mark.parametrize("mode", ["logprob", "judge"])

@@ -26,25 +26,6 @@ def _hits(text: str, seed: int = 0, episode: str = "e", *, calls: int = 200) -> 
     return [perturbation.strikes(replace(CALL, of_tool=number, repeated=number - 1)) for number in range(1, calls + 1)]
 
 
-def test_the_endpoint_and_drift_faults_are_there() -> None:
-    errors = {f"http-{status}" for status in (401, 403, 404, 410, 429, 500, 503)}
-    others = {"timeout", "hang", "slow", "connection-reset", "malformed-body", "truncated-body", "empty-result"}
-    drift = {"renamed-field", "removed-field", "null-field", "retyped-field", "field-to-list", "renamed-argument"}
-    kinds = {name: PERTURBATIONS.get(name) for name in PERTURBATIONS.names()}
-    assert {name for name, kind in kinds.items() if kind.family == "endpoint"} == errors | others
-    assert {name for name, kind in kinds.items() if kind.family == "drift"} == drift
-    assert {name for name in errors | others if kinds[name].permanent} == {"http-401", "http-403", "http-404", "http-410"}
-    assert all(kinds[name].permanent for name in drift)
-    assert {name for name in errors | others | drift if kinds[name].silent} == {"slow", "empty-result", *drift} - {"renamed-argument"}
-
-
-def test_tool_option_leaves_other_tools_alone_and_unarmed() -> None:
-    perturbation = _opened("mask:tool=a")
-    assert not perturbation.applies("b")
-    assert perturbation.applies("a")
-    assert (perturbation.log().armed, perturbation.log().fired) == (1, 1)
-
-
 @pytest.mark.parametrize(
     ("text", "seed", "episode", "hits"),
     [
@@ -56,13 +37,6 @@ def test_tool_option_leaves_other_tools_alone_and_unarmed() -> None:
 def test_draws_stay_as_they_are(text: str, seed: int, episode: str, hits: str) -> None:
     """Recorded runs are made with them: where they change, the schedule's version in a recording's key must."""
     assert "".join(str(int(hit)) for hit in _hits(text, seed, episode, calls=40)) == hits
-
-
-def test_log_says_how_often_it_fired() -> None:
-    perturbation = _opened("mask:tool=t")
-    for tool in ("t", "u", "t"):
-        perturbation.applies(tool)
-    assert perturbation.log(2).model_dump() == {"name": "mask:tool=t", "armed": 2, "fired": 2, "seen": 2, "place": 2}
 
 
 async def test_429_says_how_long_to_wait() -> None:
@@ -84,15 +58,6 @@ async def test_bodies_are_damaged_on_the_way_back() -> None:
 async def test_half_of_a_number_is_not_a_broken_body(body: bytes) -> None:
     assert await _opened("malformed-body").after(CALL, Outcome(200, body)) is None
     assert await _opened("truncated-body").after(CALL, Outcome(200, body)) is None
-
-
-def test_mask_hides_one_tool_or_all() -> None:
-    tools = [ToolSpec(name="a"), ToolSpec(name="b")]
-    one, everything = open_perturbations(("mask:tool=a", "mask"), seed=0, episode="e")
-    assert [tool.name for tool in one.narrow(tools, {})] == ["b"]
-    assert everything.narrow(tools, {}) == []
-    assert (one.log().armed, one.log().fired) == (1, 1)
-    assert not one.watches_calls
 
 
 @pytest.mark.parametrize(

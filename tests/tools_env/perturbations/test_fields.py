@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.tools_env.perturbations.drift import change_fields, lacks_field, short_name
-from tests.in_process import direct_caller
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-99, 99) | st.text("ab/~é", max_size=3),
@@ -46,16 +45,6 @@ def test_a_short_schema_that_is_large_when_written_out_takes_no_time() -> None:
     assert (lacks_field(schema, "q"), lacks_field(schema, "r")) == ("", "no field 'r' in its answers")
 
 
-def test_a_single_value_has_no_field() -> None:
-    assert lacks_field({"type": "integer"}, "") == lacks_field({"type": "array", "items": {"type": "string"}}, "") == "no field in its answers"
-
-
-def test_the_built_in_tools_show_their_fields() -> None:
-    responses = direct_caller()._tools.responses
-    assert lacks_field(responses["get_airport_details"], "elevation_ft") == ""
-    assert lacks_field(responses["get_airport_details"], "hight") == "no field 'hight' in its answers"
-
-
 @given(answer=_JSON, field=st.sampled_from(["", "a", "/a", "/a/0/b", "/~1"]), arguments=st.dictionaries(st.just("x"), _JSON, max_size=1))
 def test_changed_answers_are_json_and_without_a_change_they_stay(answer: Any, field: str, arguments: dict[str, Any]) -> None:
     before = json.dumps(answer)
@@ -71,9 +60,3 @@ def _leaves(value: Any) -> list[str]:
     if isinstance(value, dict | list):
         return [leaf for one in (value.values() if isinstance(value, dict) else value) for leaf in _leaves(one)]
     return [json.dumps(value)]
-
-
-@given(name=st.text("abcDEF_- .0é", min_size=1, max_size=12), taken=st.sets(st.text("abD_2", max_size=4), max_size=4))
-def test_a_short_name_is_another_one(name: str, taken: set[str]) -> None:
-    new = short_name(name, taken)
-    assert new and new != name and new not in taken

@@ -8,20 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.errors import PrerequisiteError
 from talm_sim.models.parsing import parse_call
 from talm_sim.tools_env.perturbations import (
-    PERTURBATIONS,
     ModelCall,
     ModelPerturbation,
     ModelRequestError,
     open_perturbations,
-    option_help,
 )
 from talm_sim.types import ModelTurn, ToolCall, UnparsableCall, Usage
 
 LAST = ModelTurn(text="I look.", raw_text="I look.", tool_calls=(ToolCall(id="x", name="f", arguments={"a": 1}),), stop="tool_calls")
-FAULTS = sorted(name for name in PERTURBATIONS.names() if PERTURBATIONS.get(name).family == "model")
 
 
 def opened(text: str, *, seed: int = 0, episode: str = "s@1") -> ModelPerturbation:
@@ -32,17 +28,6 @@ def opened(text: str, *, seed: int = 0, episode: str = "s@1") -> ModelPerturbati
 
 def call(number: int = 2, *, previous: ModelTurn | None = LAST, prompt: str = "p", repeated: int = 0) -> ModelCall:
     return ModelCall((), (), number, prompt, repeated, previous)
-
-
-def test_each_is_transient_and_says_what_the_agent_gets() -> None:
-    assert FAULTS == ["model-500", "model-cut", "model-empty", "model-html", "model-refusal", "model-repeat"]
-    for name in FAULTS:
-        kind = PERTURBATIONS.get(name)
-        assert issubclass(kind, ModelPerturbation)
-        assert not kind.permanent
-        assert not kind.silent
-        assert kind.example()
-        assert {one.name for one in option_help(kind.Options)} == {"p", "seed", "call", "times", "after"}
 
 
 async def test_what_each_puts_in_place_of_an_answer() -> None:
@@ -99,11 +84,6 @@ def test_generations_are_counted(options: str, hit: list[int]) -> None:
     assert [number for number in range(1, 5) if opened(f"model-empty{options}").hits(call(number))] == hit
 
 
-def test_no_tool_can_be_named() -> None:
-    with pytest.raises(PrerequisiteError, match=r"--perturb model-empty:tool=f: tool: model-empty has no such option\."):
-        opened("model-empty:tool=f")
-
-
 @given(seed=st.integers(0, 50), prompt=st.text(max_size=5), repeated=st.integers(0, 3), low=st.floats(0, 1), high=st.floats(0, 1))
 def test_levels_of_p_are_nested_and_the_number_of_a_generation_decides_nothing(
     seed: int, prompt: str, repeated: int, low: float, high: float
@@ -113,9 +93,3 @@ def test_levels_of_p_are_nested_and_the_number_of_a_generation_decides_nothing(
     same = call(1, prompt=prompt, repeated=repeated)
     assert some.hits(same) <= more.hits(same)
     assert some.hits(same) == some.hits(call(7, prompt=prompt, repeated=repeated))
-
-
-def test_about_a_share_of_p_is_hit() -> None:
-    hit = sum(opened("model-500:p=.3", episode=f"s{number}@1").hits(call()) for number in range(1000))
-    assert 250 < hit < 350
-    assert opened("model-500:p=.3,seed=5", seed=1).hits(call()) == opened("model-500:p=.3", seed=5).hits(call())

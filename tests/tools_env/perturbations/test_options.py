@@ -100,12 +100,3 @@ def test_one_of_ones_own_is_one_file_with_options_of_any_type(entry: str, tmp_pa
         ("times", "", False, "a whole number, 0 or more"),
         ("after", "", False, "a whole number, 0 or more"),
     ]
-
-
-@pytest.mark.parametrize("name", PERTURBATIONS.names())
-def test_every_perturbation_says_what_it_and_its_options_do(name: str) -> None:
-    kind = PERTURBATIONS.get(name)
-    assert kind.name == name
-    assert kind.summary
-    assert kind.__doc__
-    assert all(item.help for item in option_help(kind.Options))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -96,23 +95,6 @@ def test_it_does_not_fire(name: str, tools: Tools, server: Alps) -> None:
     assert [(log.fired, log.seen, log.injected, log.replaced) for log in logs] == [(0, 0, None, None)]
 
 
-def test_the_undamaged_answer_is_what_it_is_taken_for(tools: Tools) -> None:
-    assert _episode(tools, Expected(), "")[1].result == MONT_BLANC
-
-
-@pytest.mark.parametrize(
-    ("perturb", "read"),
-    [
-        ("null-field:field=elevation", MONT_BLANC.replace("4806", "null")),
-        ("null-field:field=/elevation", MONT_BLANC.replace("4806", "null")),
-        ("removed-field:field=name", MONT_BLANC.replace('"name":"Mont Blanc",', "")),
-        ("retyped-field:field=elevation", MONT_BLANC.replace("4806", '"4806"')),
-    ],
-)
-def test_a_field_can_be_chosen(perturb: str, read: str, tools: Tools) -> None:
-    assert _episode(tools, Expected(), perturb)[1].result == read
-
-
 def test_fields_of_every_item_of_a_list_change_or_one_that_a_pointer_names(tools: Tools) -> None:
     listed = Expected(calls=(("list_mountains", {"limit": 2}),))
     assert _episode(tools, listed, "null-field:field=elevation")[1].result.count("null") == 2
@@ -168,16 +150,6 @@ def test_an_argument_works_under_its_new_name_alone(tools: Tools, server: Alps) 
     assert server.seen == ["/mountains/Mont%20Blanc?unit=m"]
 
 
-@pytest.mark.parametrize("p", ["0.0", "0.4"])
-def test_without_the_fault_the_new_name_is_as_wrong_as_any(p: str, tools: Tools) -> None:
-    environment = Environment(tools, perturb=(f"renamed-argument:p={p}",), clock=VirtualClock, seed=1)
-    fresh = [environment.open(SCENARIO, epoch=epoch) for epoch in range(1, 21)]
-    fired = [not _loop.run(_play(opened, [ASKED]))[0].ok for opened in fresh]
-    taken = [_loop.run(_play(opened, [("get_mountain", {"nam": "Elbrus"})]))[0].ok for opened in fresh]
-    assert taken == fired
-    assert any(fired) is (p != "0.0")
-
-
 def test_faults_answer_in_the_place_of_a_tool_that_writes_and_let_no_call_of_it_through(tools: Tools, server: Alps) -> None:
     server.seen.clear()
     note = Expected(calls=(("take_note", {"text": "x"}),))
@@ -189,46 +161,4 @@ def test_faults_answer_in_the_place_of_a_tool_that_writes_and_let_no_call_of_it_
     assert _loop.run(_play(allowed, note.calls))[0].result == "{}"
 
 
-_DRIFTED = frozenset({"field-to-list", "null-field", "removed-field", "renamed-field", "retyped-field"})
-_KNOWN = _DRIFTED | {"malformed-body", "truncated-body", "empty-result", "slow"}
-_LEAVES_NOTHING_FOR = {
-    **dict.fromkeys(("malformed-body", "truncated-body", "empty-result", "removed-field", "field-to-list"), _DRIFTED),
-    "null-field": {"null-field", "retyped-field"},
-}
 """What finds no field after another fault: none is left, or each single value is in a list or null."""
-
-
-def _pairs() -> list[tuple[str, str]]:
-    draw = random.Random(28)
-    kinds = [name for name in OVER_TOOLS if EXPECTED[name].tools is None]
-    return [(draw.choice(kinds), draw.choice(kinds)) for _ in range(40)]
-
-
-@pytest.mark.parametrize(("first", "second"), _pairs())
-def test_forty_pairs(first: str, second: str, tools: Tools, server: Alps) -> None:
-    """The first that answers in the tool's place keeps all others from the call; else both damage the answer, in their order."""
-    server.seen.clear()
-    pair = (first, second)
-    calls = EXPECTED[first].calls if len(EXPECTED[first].calls) >= len(EXPECTED[second].calls) else EXPECTED[second].calls
-    others = {**EXPECTED[first].others, **EXPECTED[second].others}
-    perturb = tuple(f"{name}:{EXPECTED[name].options}".rstrip(":") for name in pair)
-    opened = Environment(tools, perturb=perturb, clock=VirtualClock, others=others).open(SCENARIO)
-    event = _loop.run(_play(opened, calls))[-1]
-    fired = {log.place: log.fired for log in event.perturbations}
-    answering = [place for place, name in enumerate(pair) if not EXPECTED[name].reached]
-    if answering:
-        place = answering[0]
-        waited = {0: 1} if place == 1 and first == "slow" else {}
-        assert (fired, len(server.seen)) == ({**waited, place: 1}, len(calls) - 1)
-        assert (event.result, event.error) == (EXPECTED[pair[place]].reads, EXPECTED[pair[place]].error)
-        return
-    assert fired[0] == 1
-    if {first, second} <= _KNOWN:
-        nothing_left = second in _LEAVES_NOTHING_FOR.get(first, ())
-        assert (fired[1], event.perturbations[1].armed, event.perturbations[1].not_applicable) == (not nothing_left,) * 2 + (nothing_left,)
-        changes = [log for log in event.perturbations if log.injected is not None]
-        assert [pair[log.place] for log in changes] == [
-            name for name, hit in zip(pair, (1, not nothing_left), strict=True) if hit and name != "slow"
-        ]
-        assert event.result == (changes[-1].injected if changes else MONT_BLANC)
-    assert all(log.seen <= log.fired <= log.armed for log in event.perturbations)

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from talm_sim.tools_env.perturbations import open_perturbations
 from talm_sim.tools_env.perturbations.base import is_drawn, share_of
 from talm_sim.tools_env.perturbations.options import PerturbationSpec
 from talm_sim.types import ToolEvent
@@ -33,7 +32,6 @@ KINDS = (
     "renamed-argument",
 )
 """Six transient kinds and, from `http-403` on, permanent ones."""
-PERMANENT = KINDS[5:]
 
 
 def hits(events: Sequence[ToolEvent]) -> dict[tuple[str, str, int], tuple[int, ...]]:
@@ -87,31 +85,6 @@ def test_pairs_of_arms_meet_the_same_faults() -> None:
     assert counts["calls"] > 750
     assert 0.3 < counts["fired"] / counts["calls"] < 0.6
     assert all(counts[kind] > 5 for kind in KINDS)
-
-
-def test_firings_at_a_lower_chance_are_among_those_at_a_higher_one() -> None:
-    calls = [(tool, {"item": item}) for tool in TOOLS for item in "abcdefgh"] * 3
-    at = {p: {call for call, fired in hits(play_now((f"http-500:p={p}",), calls)).items() if fired} for p in (0, 0.4, 0.5, 1)}
-    assert at[0] < at[0.4] < at[0.5] < at[1]
-    assert len(at[1]) == len(calls)
-
-
-@pytest.mark.parametrize("kind", PERMANENT)
-def test_a_permanent_fault_meets_every_call_of_its_tool(kind: str) -> None:
-    calls = [(tool, {"item": item}) for item in "abab" for tool in TOOLS]
-    found: Counter[bool] = Counter()
-    for number in range(40):
-        by_tool: dict[str, set[bool]] = {}
-        for (tool, _, _), fired in hits(play_now((f"{kind}:p=0.5",), calls, id=f"s{number}")).items():
-            by_tool.setdefault(tool, set()).add(bool(fired))
-        assert all(len(every) == 1 for every in by_tool.values())
-        found.update(fired for every in by_tool.values() for fired in every)
-    assert 30 < found[True] < 90
-
-
-def test_a_transient_fault_is_drawn_again_for_the_same_call() -> None:
-    fired = [bool(found) for found in hits(play_now(("http-500:p=0.5",), [("stock", {"item": "a"})] * 40)).values()]
-    assert 8 < sum(fired) < 32
 
 
 @given(
@@ -174,15 +147,6 @@ def test_shares_are_those_of_the_digest_and_even() -> None:
     assert chi_square < 43.8  # the .999 quantile
     fired = sum(share_of("even", number) < 0.4 for number in range(10_000))
     assert abs(fired - 4000) < 4 * (10_000 * 0.4 * 0.6) ** 0.5
-
-
-def test_draws_of_neighbours_are_independent() -> None:
-    """Two epochs, two scenarios, two seeds: of 2,000 pairs of draws at p = .5, about half agree."""
-    for change in ({"episode": "s@2"}, {"episode": "r@1"}, {"seed": 1}):
-        first, second = ({"seed": 0, "episode": "s@1", **more} for more in ({}, change))
-        one, two = (open_perturbations(("http-500:p=0.5",), **place)[0] for place in (first, second))  # type: ignore[arg-type]
-        agree = sum(one.draws("t", number) == two.draws("t", number) for number in range(2000))
-        assert abs(agree - 1000) < 4 * 2000**0.5 / 2
 
 
 @pytest.mark.parametrize(

@@ -68,23 +68,6 @@ def play(episode: EpisodeTools, case: SilentCase) -> ToolEvent:
     return call(episode, case.tool, case.arguments, 1)
 
 
-@pytest.mark.parametrize("kind", SILENT)
-def test_a_retried_silent_fault_stays_and_its_answer_too(kind: str, tools: Tools) -> None:
-    episode = open_episode(tools, kind)
-    first = play(episode, SILENT[kind])
-    again = call(episode, SILENT[kind].tool, SILENT[kind].arguments, 2)
-    assert first.result == again.result
-    assert [log.fired for event in (first, again) for log in event.perturbations] == [1, 1]
-
-
-@pytest.mark.parametrize("kind", SILENT)
-def test_a_silent_fault_that_does_not_fire_leaves_the_answer_alone(kind: str, tools: Tools) -> None:
-    clean, spared = (play(open_episode(tools, *perturb), SILENT[kind]) for perturb in ((), (f"{kind}:p=0",)))
-    assert spared.result == clean.result
-    (log,) = spared.perturbations
-    assert (log.armed, log.fired, log.seen, log.injected, log.replaced) == (1, 0, 0, None, None)
-
-
 NOT_THERE = {
     "coerced-argument": ("get_plural", {"noun": "ox"}),  # one word in lower case
     "contradiction": ("get_plural", {"noun": "ox"}),  # no other tool was read
@@ -104,13 +87,6 @@ def test_what_a_tool_does_not_offer_is_not_applicable(kind: str, tools: Tools) -
     assert spared.result == clean.result
     (log,) = spared.perturbations
     assert (log.armed, log.fired, log.seen, log.not_applicable) == (0, 0, 0, 1)
-
-
-@pytest.mark.parametrize("kind", SILENT)
-def test_an_error_is_no_answer_that_could_be_wrong(kind: str, tools: Tools) -> None:
-    event = call(open_episode(tools, kind), "get_isotope", {"element": "unobtainium", "mass_number": 3})
-    assert (event.ok, event.status, event.error) == (False, 404, "http_404")
-    assert [log.fired for log in event.perturbations] == [0]
 
 
 @pytest.mark.parametrize(
@@ -162,16 +138,6 @@ def test_a_fault_of_the_list_shows_in_what_the_model_sees(kind: str, tools: Tool
     assert (log.fired, log.seen) == (log.armed, log.armed) and log.armed > 0
 
 
-@pytest.mark.parametrize("kind", TOOL_LISTS)
-def test_a_fault_of_the_list_that_does_not_fire_leaves_it_alone(kind: str, tools: Tools) -> None:
-    case = TOOL_LISTS[kind]
-    separator = "," if ":" in case.perturb else ":"
-    episode = open_episode(tools, f"{case.perturb}{separator}p=0", offered=case.tools)
-    assert [tool.name for tool in episode.tools] == list(case.tools)
-    assert episode.tools == [tools.specs[name] for name in case.tools]
-    assert [log.fired for log in episode.logs()] == [0]
-
-
 def test_a_renamed_tool_answers_under_its_new_name_alone(tools: Tools) -> None:
     episode = open_episode(tools, "rename:tool=get_plural,to=pluralise", offered=("get_plural", "romanize_text"))
     assert [tool.name for tool in episode.tools] == ["pluralise", "romanize_text"]
@@ -183,11 +149,6 @@ def test_a_renamed_tool_answers_under_its_new_name_alone(tools: Tools) -> None:
     assert "There is no tool 'get_plural'" in gone.result
 
 
-def test_a_fault_of_a_renamed_tool_is_written_with_its_real_name(tools: Tools) -> None:
-    episode = open_episode(tools, "rename", "http-500:tool=get_plural", offered=("get_plural",))
-    assert call(episode, "fetch_plural", {"noun": "ox"}).error == "http_500"
-
-
 def test_a_distractor_and_a_replacement_answer_truly(tools: Tools) -> None:
     for kind in ("distractors", "replacement"):
         case: ListCase = TOOL_LISTS[kind]
@@ -197,25 +158,3 @@ def test_a_distractor_and_a_replacement_answer_truly(tools: Tools) -> None:
         assert call(episode, added, arguments).ok
         gone = [name for name in case.tools if name not in case.names]
         assert [call(episode, name, {}).error for name in gone] == ["unknown_tool"] * len(gone)
-
-
-def test_a_hidden_tool_does_not_come_back_as_a_distractor(tools: Tools) -> None:
-    offered = ("get_element", "get_isotope")
-    for perturb in (("mask:tool=get_element", "distractors:n=9"), ("distractors:n=9", "mask:tool=get_element")):
-        names = [tool.name for tool in open_episode(tools, *perturb, offered=offered).tools]
-        assert "get_element" not in names and len(names) == 10
-
-
-def test_the_list_is_the_same_each_time_and_another_seed_may_change_its_order(tools: Tools) -> None:
-    def names(seed: int) -> tuple[str, ...]:
-        return tuple(tool.name for tool in open_episode(tools, "distractors", offered=("get_element", "get_isotope"), seed=seed).tools)
-
-    assert names(0) == names(0)
-    found = {names(seed) for seed in range(8)}
-    assert len(found) > 1 and len({frozenset(one) for one in found}) == 1
-
-
-def test_where_every_tool_is_offered_there_is_no_other_one(tools: Tools) -> None:
-    episode = open_episode(tools, "distractors", "replacement:tool=get_plural")
-    assert [tool.name for tool in episode.tools] == list(tools.specs)
-    assert [(log.armed, log.not_applicable) for log in episode.logs()] == [(0, 1), (0, 1)]

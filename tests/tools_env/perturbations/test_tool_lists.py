@@ -50,13 +50,6 @@ def test_a_long_name_stays_one_that_providers_take() -> None:
     assert [tool.name[-4:] for tool in left] == ["x_v2", "x_v3"]
 
 
-def test_names_of_a_tool_are_told_apart_by_each_renaming() -> None:
-    perturbations = make("rename:tool=get_size,to=a", "rename:tool=a,to=b", "rename:tool=sing,p=0")
-    left = narrow_tools(perturbations, [POOL["get_size"], POOL["sing"]], POOL)
-    assert [tool.name for tool in left] == ["b", "sing"]
-    assert [real_name(perturbations, tool.name) for tool in left] == ["get_size", "sing"]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -92,15 +85,6 @@ def test_a_description_is_cut_padded_or_scrambled_and_its_words_stay_its_own() -
     assert described("description:mode=scrambled", spec("t", "Go home")) == "home Go"
 
 
-@pytest.mark.parametrize("mode", ["terse", "verbose", "scrambled"])
-def test_a_tool_without_a_description_has_none_to_change(mode: str) -> None:
-    (perturbation,) = make(f"description:mode={mode}")
-    bare = spec("t")
-    assert narrow_tools([perturbation], [bare], {"t": bare}) == [bare]
-    assert (perturbation.log().armed, perturbation.log().not_applicable) == (0, 1)
-    assert perturbation.lacks(bare, {}, ()) == "no description that could be changed so"
-
-
 def test_distractors_are_the_most_similar_ones_first() -> None:
     assert set(names("distractors:n=1")) == {"get_size", "get_weight"}, "it shares more words than find_size"
     assert set(names("distractors:n=2")) == {"get_size", "get_weight", "find_size"}
@@ -112,12 +96,6 @@ def test_distractors_are_the_most_similar_ones_first() -> None:
 def test_a_distractor_is_of_a_category_that_the_scenario_offers_where_there_is_one() -> None:
     pool = {one.name: one for one in (POOL["get_size"], spec("get_size_too", "Get how large a thing is.", "music"), spec("weigh"))}
     assert {tool.name for tool in narrow_tools(make("distractors:n=1"), [POOL["get_size"]], pool)} == {"get_size", "weigh"}
-
-
-def test_a_distractor_keeps_the_order_of_the_other_tools() -> None:
-    for seed in range(10):
-        found = names("distractors:n=1", offered="find_size sing get_size", seed=seed)
-        assert [name for name in found if name != "get_weight"] == ["find_size", "sing", "get_size"]
 
 
 @given(st.integers(0, 99), st.permutations(["mask:tool=get_size", "distractors:n=9", "rename", "description", "mask:tool=sing"]))

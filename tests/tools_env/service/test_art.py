@@ -7,34 +7,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.types import ToolSpec
-
 Ask = Callable[..., Any]
-
-
-def test_the_category_has_ten_tools_and_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
-    tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "art"}
-    assert tools == {
-        "get_css_color": True,
-        "find_nearest_color_name": True,
-        "convert_color": False,
-        "check_color_contrast": False,
-        "get_color_harmony": False,
-        "find_painting": False,
-        "get_painting_by_number": False,
-        "get_painting_palette": False,
-        "get_pigment": True,
-        "get_paper_size": True,
-    }
-
-
-def test_css_color_has_its_code_and_its_other_names(ask: Ask) -> None:
-    assert ask("get_css_color", name="Slate Gray") == {
-        "name": "slategray",
-        "hex": "#708090",
-        "rgb": "112, 128, 144",
-        "also_called": ["slategrey"],
-    }
 
 
 def test_css_color_knows_names_only(ask: Ask) -> None:
@@ -70,14 +43,6 @@ def test_a_color_that_is_neither_code_nor_name_is_not_found(ask: Ask) -> None:
 )
 def test_convert_color(ask: Ask, color: str, space: str, channels: dict[str, float]) -> None:
     assert ask("convert_color", color=color, space=space)["channels"] == channels
-
-
-def test_a_gray_has_no_hue(ask: Ask) -> None:
-    assert ask("convert_color", color="gray", space="hsl")["channels"] == {"hue": None, "saturation_percent": 0.0, "lightness_percent": 50.2}
-
-
-def test_convert_color_refuses_a_space_it_does_not_know(ask: Ask) -> None:
-    assert ask("convert_color", 422, color="red", space="pantone").startswith("space: ")
 
 
 @pytest.mark.parametrize(

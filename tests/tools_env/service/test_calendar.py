@@ -7,31 +7,13 @@ from typing import Any
 
 import pytest
 
-from talm_sim.types import ToolSpec
-
 Ask = Callable[..., Any]
-
-
-def test_the_category_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
-    tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "calendar"}
-    assert tools == {
-        "find_holiday": True,
-        "list_month_holidays": True,
-        "count_working_days": False,
-        "add_working_days": False,
-        "convert_to_hijri": False,
-        "list_clock_changes": False,
-    }
 
 
 def test_find_holiday_lists_every_day_that_bears_the_name(ask: Ask) -> None:
     result = ask("find_holiday", country_code="vn", year=2024, name="lunar new year")
     assert {"date": "2024-02-10", "weekday": "Saturday", "name": "Lunar New Year"} in result["matches"]
     assert [one["date"] for one in result["matches"]] == sorted(one["date"] for one in result["matches"])
-
-
-def test_find_holiday_follows_the_orthodox_easter(ask: Ask) -> None:
-    assert [one["date"] for one in ask("find_holiday", country_code="GR", year=2027, name="Easter Monday")["matches"]] == ["2027-05-03"]
 
 
 def test_find_holiday_refuses_unknown_names_countries_and_years(ask: Ask) -> None:
@@ -65,11 +47,6 @@ def test_count_working_days_knows_other_weekends(ask: Ask) -> None:
     assert ask("count_working_days", country_code="SA", start="2025-11-02", end="2025-11-02")["working_days"] == 1
 
 
-def test_add_working_days_skips_golden_week(ask: Ask) -> None:
-    result = ask("add_working_days", country_code="JP", start="2025-04-25", working_days=5)
-    assert (result["date"], result["weekday"]) == ("2025-05-07", "Wednesday")
-
-
 @pytest.mark.parametrize(("start", "end", "fault"), [("2025-02-02", "2025-02-01", "end: "), ("1960-01-01", "1960-01-31", "start, end: ")])
 def test_working_days_refuse_impossible_periods(ask: Ask, start: str, end: str, fault: str) -> None:
     assert ask("count_working_days", 422, country_code="DE", start=start, end=end).startswith(fault)
@@ -82,10 +59,6 @@ def test_working_days_refuse_impossible_periods(ask: Ask, start: str, end: str, 
 def test_hijri_month_begins(ask: Ask, date: str, hijri_date: str, month_name: str) -> None:
     result = ask("convert_to_hijri", date=date)
     assert (result["hijri_date"], result["month_name"], result["day"]) == (hijri_date, month_name, 1)
-
-
-def test_hijri_outside_the_tables_is_not_found(ask: Ask) -> None:
-    assert "1924-08-01" in ask("convert_to_hijri", 404, date="1824-03-11")
 
 
 def test_clocks_that_were_never_changed_and_a_day_that_was_skipped(ask: Ask) -> None:

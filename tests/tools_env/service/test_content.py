@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-from importlib.resources import files
-
 import pytest
 
 from talm_sim.errors import ToolError
-from talm_sim.tools_env.service.vendored import read_data
 from tests.in_process import direct_caller
-
-DATA = files("talm_sim.tools_env.service") / "data" / "content"
 
 
 def test_films_of_one_title_are_told_apart_by_year() -> None:
@@ -40,25 +34,3 @@ def test_films_of_one_title_are_told_apart_by_year() -> None:
 def test_what_is_unknown_is_answered_by_a_sentence(tool: str, arguments: dict[str, object], sentence: str) -> None:
     with pytest.raises(ToolError, match=sentence):
         direct_caller()(tool, arguments)
-
-
-def test_every_chapter_of_austen_is_there() -> None:
-    chapters = {title: len(found["chapters"]) for title, found in read_data("content", "austen.json.gz").items()}
-    assert list(chapters.values()) == [50, 61, 48, 55, 31, 24]
-    assert list(chapters)[:2] == ["Sense and Sensibility", "Pride and Prejudice"]
-    assert direct_caller()("count_novel_word", {"novel": "Emma", "word": "zeppelin"})["occurrences"] == 0
-
-
-def test_an_emoji_is_found_by_itself() -> None:
-    call = direct_caller()
-    assert call("find_emoji", {"name": "❤"}) == call("find_emoji", {"name": "red heart"})
-    assert call("find_emoji", {"name": ":red_heart:"})["code_points"] == ["U+2764", "U+FE0F"]
-
-
-def test_every_book_has_its_author_and_one_number() -> None:
-    with (DATA / "classics.csv").open(encoding="utf-8") as file:
-        books = list(csv.DictReader(file))
-    numbers = [book["ebook"] for book in books]
-    assert len(set(numbers)) == len(numbers)
-    for name in {book["author"] for book in books} - {"Daniel Defoe"}:
-        assert direct_caller()("get_author", {"name": name})["books"]

@@ -22,11 +22,6 @@ def test_a_food_is_found_by_the_words_of_its_name_in_any_order_and_number() -> N
     assert ask("get_food_nutrition", food="raw lentils")[1]["food"] == "Lentils, raw"
 
 
-def test_a_portion_is_in_proportion() -> None:
-    whole, half = (ask("get_food_nutrition", food="Lentils, raw", grams=grams)[1] for grams in (100, 50))
-    assert half["protein_g"] == pytest.approx(whole["protein_g"] / 2, abs=0.01)
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments", "status", "said"),
     [

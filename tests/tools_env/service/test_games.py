@@ -73,14 +73,6 @@ def test_the_new_rating_is_that_of_the_published_example() -> None:
     assert volatility == pytest.approx(0.05999, abs=1e-5)
 
 
-@given(st.floats(100, 4000), st.floats(30, 350), st.floats(100, 4000), st.floats(30, 350), st.sampled_from([0, 0.5, 1]))
-def test_a_rating_goes_the_way_of_the_result(rating: float, deviation: float, other: float, other_deviation: float, score: float) -> None:
-    new, spread, volatility = glicko_2(rating, deviation, 0.06, [(other, other_deviation, score)])
-    assert 0 < spread < 360 and 0 < volatility < 1
-    if score != 0.5:
-        assert (new >= rating) == (score == 1) or new == pytest.approx(rating)
-
-
 @pytest.mark.parametrize(
     ("hand", "starter", "points"),
     [

@@ -7,30 +7,8 @@ from typing import Any
 
 import pytest
 
-from talm_sim.tools_env.service.routers.geo.places import countries_by_name
-from talm_sim.types import ToolSpec
-from tests.in_process import direct_caller
-
 Ask = Callable[..., Any]
 pytestmark = pytest.mark.live
-
-
-def test_which_tools_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
-    assert {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "geo"} == {
-        "get_country_facts": True,
-        "get_country_borders": True,
-        "get_city_details": False,
-        "get_city_by_rank": False,
-        "get_city_distance": False,
-        "find_calling_code": True,
-        "find_common_neighbours": True,
-        "get_country_figures": False,
-        "get_us_county_code": False,
-        "find_namesake_cities": False,
-        "get_city_local_time": True,
-        "get_city_direction": False,
-        "find_nearest_city": False,
-    }
 
 
 @pytest.mark.parametrize("country", ["Ivory Coast", "ivory coast", "CI", "civ", "Côte d'Ivoire"])
@@ -44,32 +22,10 @@ def test_a_name_wins_over_another_country_s_spelling(ask: Ask) -> None:
     assert ask("get_country_facts", country="Guinea")["capital"] == "Conakry"
 
 
-def test_borders(ask: Ask) -> None:
-    kenya = ask("get_country_borders", country="Kenya")
-    assert kenya["neighbours"] == ["Ethiopia", "Somalia", "South Sudan", "Tanzania", "Uganda"]
-    assert kenya["neighbour_count"] == 5
-    assert ask("get_country_borders", country="Iceland")["neighbours"] == []
-
-
-@pytest.mark.parametrize("country", ["Albania", "Serbia"])
-def test_a_neighbour_without_iso_code_is_named(ask: Ask, country: str) -> None:
-    assert "Kosovo" in ask("get_country_borders", country=country)["neighbours"]
-
-
 def test_the_largest_city_of_a_name_is_meant_unless_a_country_is_given(ask: Ask) -> None:
     assert ask("get_city_details", city="paris")["population"] == 2138551
     texan = ask("get_city_details", city="Paris", country="US")
     assert (texan["timezone"], texan["country_code"]) == ("America/Chicago", "US")
-
-
-def test_a_city_is_found_by_its_own_language(ask: Ask) -> None:
-    assert ask("get_city_details", city="München")["city"] == "Munich"
-    assert ask("get_city_details", city="galway")["country_code"] == "IE"
-
-
-def test_rank_counts_from_the_largest(ask: Ask) -> None:
-    assert [ask("get_city_by_rank", country="Turkey", rank=rank)["city"] for rank in (1, 2, 3, 4)] == ["Istanbul", "Ankara", "İzmir", "Bursa"]
-    assert ask("get_city_by_rank", 404, country="Andorra", rank=30).startswith("Andorra has only ")
 
 
 def test_distance_agrees_with_published_values(ask: Ask) -> None:
@@ -87,10 +43,6 @@ def test_a_calling_code_that_countries_share_gives_them_all(ask: Ask) -> None:
     assert ask("find_calling_code", code="7")["countries"] == ["Kazakhstan", "Russia"]
     assert ask("find_calling_code", code="+44")["countries"] == ["Guernsey", "Isle of Man", "Jersey", "United Kingdom"]
     assert "No calling code '999'" in ask("find_calling_code", 404, code="999")
-
-
-def test_countries_far_apart_have_no_common_neighbour(ask: Ask) -> None:
-    assert ask("find_common_neighbours", first="Kenya", second="Peru")["count"] == 0
 
 
 def test_a_county_of_several_states_needs_its_state(ask: Ask) -> None:
@@ -123,12 +75,3 @@ def test_direction_agrees_with_a_published_value_and_the_midpoint_lies_halfway(a
 def test_the_nearest_city_counts_from_a_number_of_inhabitants(ask: Ask) -> None:
     assert ask("find_nearest_city", latitude=48.86, longitude=2.35)["city"] == "Paris"
     assert ask("find_nearest_city", latitude=90, longitude=180, min_population=20_000_000)["city"] == "Shanghai"
-
-
-def test_whoever_is_a_neighbour_has_one() -> None:
-    """But for a country's bases in another, for Palestine, which not all of its neighbours list, and for Serbia and Montenegro (CS), gone."""
-    call, codes = direct_caller(), {info["ISO"]["alpha2"] for info in countries_by_name().values()} - {"CS"}
-    answers = [call("get_country_borders", {"country": code}) for code in codes]
-    neighbours = {answer["country"]: {*answer["neighbours"]} for answer in answers}
-    alone = {(one, other) for one, others in neighbours.items() for other in others & {*neighbours} if one not in neighbours[other]}
-    assert alone == {("Cyprus", "United Kingdom"), *(("Palestine", other) for other in ("Egypt", "Israel", "Jordan"))}

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from talm_sim.tools_env.service.vendored import read_data
 from tests.in_process import direct_caller
 
 ODD: list[tuple[str, dict[str, Any], int, str]] = [
@@ -39,17 +38,6 @@ def test_an_exact_given_name_wins_over_one_that_begins_so() -> None:
     assert direct_caller()("find_president", {"surname": "Adams", "given_name": "John"})["number"] == 2
     assert direct_caller()("find_president", {"surname": "Harrison", "given_name": "William"})["number"] == 9
     assert direct_caller()("find_president", {"surname": "Cleveland", "number": 24})["took_office"] == "1893-03-04"
-
-
-def test_a_president_takes_office_when_the_one_before_leaves_it() -> None:
-    rows = read_data("government", "presidents.csv")
-    assert [row["until"] for row in rows[:-1]] == [row["from"] for row in rows[1:]]
-
-
-def test_electoral_votes_add_up_with_those_of_the_capital() -> None:
-    rows = read_data("government", "electoral_votes.csv")
-    assert len(rows) == 50
-    assert [sum(int(row[census]) for row in rows) + 3 for census in ("2000", "2010", "2020")] == [538, 538, 538]
 
 
 def test_seats_of_the_largest_remainder_are_those_of_a_published_example() -> None:

@@ -35,24 +35,8 @@ def test_what_is_unknown_or_fits_twice_is_answered_by_a_sentence(tool: str, argu
         direct_caller()(tool, arguments)
 
 
-def test_a_gift_needs_no_list_where_all_agree() -> None:
-    assert direct_caller()("get_anniversary_gift", {"year": 40})["gift"] == "ruby"
-
-
-def test_every_day_of_a_leap_year_has_something_else_to_draw() -> None:
-    words = read_data("inspiration", "drawing_words.json")
-    assert [len(month) for month in words] == [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-    assert len({word for month in words for word in month}) == 366
-
-
 def test_an_activity_fits_the_group() -> None:
     for people in range(1, 13):
         found = direct_caller()("suggest_activity", {"day": f"2027-01-{people:02}", "people": people, "place": "indoors", "minutes": 30})
         row = next(row for row in read_data("inspiration", "activities.csv") if row["name"] == found["activity"])
         assert int(row["fewest"]) <= people <= int(row["most"]) and found["minutes"] <= 30
-
-
-def test_quotations_are_from_works_whose_years_are_possible() -> None:
-    quotes = read_data("inspiration", "quotes.csv")
-    assert all(1500 < int(row["year"]) < 1950 for row in quotes)
-    assert len({row["quote"] for row in quotes}) == len(quotes)

@@ -34,8 +34,3 @@ def test_pay_converted_there_and_back_is_the_same() -> None:
     year = call("convert_pay", {"amount": 21.5, "from_period": "hour", "to_period": "year"})["pay"]
     assert year == 44720.0
     assert call("convert_pay", {"amount": year, "from_period": "year", "to_period": "hour"})["pay"] == 21.5
-
-
-def test_a_week_below_the_limit_has_no_overtime() -> None:
-    found = direct_caller()("compute_overtime_pay", {"hourly_wage": 20, "hours": 38})
-    assert found == {"regular_pay": 760.0, "overtime_hours": 0.0, "overtime_pay": 0.0, "total_pay": 760.0}

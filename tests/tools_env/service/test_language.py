@@ -7,24 +7,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.types import ToolSpec
-
 Ask = Callable[..., Any]
-
-
-def test_the_category_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
-    tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "language"}
-    assert tools == {
-        "get_plural": True,
-        "spell_out_number": True,
-        "compare_spelling": False,
-        "get_phonetic_codes": False,
-        "romanize_text": False,
-        "define_word": True,
-        "get_surname_statistics": False,
-        "get_given_name_statistics": False,
-        "get_language_codes": True,
-    }
 
 
 @pytest.mark.parametrize(
@@ -33,21 +16,6 @@ def test_the_category_says_which_a_person_can_replace(specs: dict[str, ToolSpec]
 )
 def test_plural(ask: Ask, noun: str, plural: str) -> None:
     assert ask("get_plural", noun=noun) == {"singular": noun, "plural": plural}
-
-
-def test_plural_takes_words_only(ask: Ask) -> None:
-    assert ask("get_plural", 422, noun="42").startswith("noun: ")
-
-
-def test_number_in_words(ask: Ask) -> None:
-    assert ask("spell_out_number", number=1342) == {
-        "number": 1342,
-        "words": "one thousand, three hundred and forty-two",
-        "ordinal_words": "one thousand, three hundred and forty-second",
-        "ordinal": "1342nd",
-    }
-    assert ask("spell_out_number", number=0)["words"] == "zero"
-    assert ask("spell_out_number", 422, number=1.5).startswith("number: ")
 
 
 def test_spelling_distance(ask: Ask) -> None:
@@ -72,10 +40,6 @@ def test_other_phonetic_codes(ask: Ask) -> None:
 @pytest.mark.parametrize(("text", "romanized"), [("Αθήνα", "Athina"), ("Москва", "Moskva"), ("თბილისი", "tbilisi"), ("Đà Nẵng", "Da Nang")])
 def test_romanization(ask: Ask, text: str, romanized: str) -> None:
     assert ask("romanize_text", text=text) == {"text": text, "romanized": romanized}
-
-
-def test_romanization_of_nothing_is_not_found(ask: Ask) -> None:
-    assert "No Latin letters" in ask("romanize_text", 404, text="\ue000")
 
 
 def test_a_word_of_several_parts_of_speech_lists_them(ask: Ask) -> None:

@@ -7,25 +7,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.types import ToolSpec
-
 Ask = Callable[..., Any]
-
-
-def test_the_category_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
-    tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "music"}
-    assert tools == {
-        "get_chord_notes": True,
-        "get_scale_notes": True,
-        "identify_chord": False,
-        "transpose_chords": False,
-        "get_note_frequency": False,
-        "find_musical_work": False,
-    }
-
-
-def test_chord_notes_come_with_their_degrees(ask: Ask) -> None:
-    assert ask("get_chord_notes", chord="Am7") == {"chord": "Am7", "root": "A", "notes": "A C E G", "note_count": 4, "degrees": "1 b3 5 b7"}
 
 
 @pytest.mark.parametrize(
@@ -49,10 +31,6 @@ def test_an_unknown_chord_is_not_found_and_the_form_explained(ask: Ask, chord: s
     assert "F#m7b5" in detail
 
 
-def test_a_misspelled_chord_gets_a_suggestion(ask: Ask) -> None:
-    assert "Did you mean 'Amaj7'?" in ask("get_chord_notes", 404, chord="Amaj77")
-
-
 @pytest.mark.parametrize(
     ("tonic", "scale", "notes"),
     [
@@ -69,11 +47,6 @@ def test_scales_use_each_letter_once(ask: Ask, tonic: str, scale: str, notes: st
     result = ask("get_scale_notes", tonic=tonic, scale=scale)
     assert result["notes"] == notes
     assert result["note_count"] == len(notes.split())
-
-
-def test_a_scale_that_is_not_offered_is_refused(ask: Ask) -> None:
-    assert ask("get_scale_notes", 422, tonic="C", scale="hijaz").startswith("scale: ")
-    assert ask("get_scale_notes", 422, tonic="H", scale="major").startswith("tonic: ")
 
 
 @pytest.mark.parametrize(
@@ -121,10 +94,6 @@ def test_double_accidentals_are_written_more_simply(ask: Ask) -> None:
     assert ask("transpose_chords", chords=["Abm"], from_key="C", to_key="Gb")["transposed"] == "Dm"
 
 
-def test_transposing_an_unknown_chord_is_not_found(ask: Ask) -> None:
-    assert "No chord 'Xm'." in ask("transpose_chords", 404, chords=["C", "Xm"], from_key="C", to_key="D")
-
-
 @pytest.mark.parametrize(
     ("note", "frequency", "midi", "key"),
     [("A4", 440.0, 69, 49), ("C4", 261.63, 60, 40), ("E2", 82.41, 40, 20), ("A0", 27.5, 21, 1), ("C8", 4186.01, 108, 88)],
@@ -145,15 +114,7 @@ def test_note_frequency_follows_the_concert_pitch(ask: Ask) -> None:
     assert ask("get_note_frequency", 422, note="A5", concert_pitch=4400).startswith("concert_pitch: ")
 
 
-def test_wavelength_is_that_of_sound_in_air(ask: Ask) -> None:
-    assert ask("get_note_frequency", note="A4")["wavelength_cm"] == 78.0
-
-
 @pytest.mark.parametrize("number", ["Op. 18 No. 4", "op 18/4", "opus 18, no. 4"])
 def test_a_work_by_any_spelling_of_its_number(ask: Ask, number: str) -> None:
     quartet = ask("find_musical_work", composer="Beethoven", catalogue_number=number)
     assert (quartet["key"], quartet["movement_count"], quartet["movements"][1]["key"]) == ("C minor", 4, "C major")
-
-
-def test_an_unknown_work_names_a_near_one(ask: Ask) -> None:
-    assert "Did you mean 'K. 332'?" in ask("find_musical_work", 404, composer="Mozart", catalogue_number="K. 3312")

@@ -54,15 +54,6 @@ def test_a_file_in_the_working_directory_stands_in_for_no_module(monkeypatch: py
 
 
 @pytest.mark.usefixtures("services")
-async def test_async_block_and_several_services_side_by_side() -> None:
-    async with ToolService() as one, ToolService() as other:
-        first, second = one.base_url, other.base_url
-        assert first != second
-        assert _answers(first) and _answers(second)
-    assert not _answers(first) and not _answers(second)
-
-
-@pytest.mark.usefixtures("services")
 def test_a_busy_port_is_told_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -71,40 +62,6 @@ def test_a_busy_port_is_told_in_one_line() -> None:
             service.start()
     assert str(caught.value) == f"tool service: port {port} is busy: choose another one, or 0 for any free port."
     assert service.pid is None
-
-
-@pytest.mark.usefixtures("services")
-def test_a_port_that_is_none_is_told_in_one_line() -> None:
-    with pytest.raises(
-        PrerequisiteError, match=r"^tool service: port 70000 cannot be used \(.*\): choose another one, or 0 for any free port\.$"
-    ):
-        ToolService(70000).start()
-
-
-@pytest.mark.usefixtures("services")
-def test_an_explicit_port_can_be_taken_again_at_once() -> None:
-    for left in (2, 1, 0):
-        with ToolService() as first:
-            base_url = first.base_url
-            assert _answers(base_url)
-        try:
-            with ToolService(int(base_url.rpartition(":")[2])) as second:
-                assert second.base_url == base_url
-                assert _answers(base_url)
-            return
-        except PrerequisiteError as err:  # the system may have given the free port to somebody else meanwhile, but not every time
-            assert left and "is busy" in str(err)
-
-
-@pytest.mark.usefixtures("services")
-def test_stopping_twice_or_before_starting_is_harmless() -> None:
-    service = ToolService()
-    service.stop()
-    with service:
-        pass
-    service.stop()
-    with pytest.raises(RuntimeError, match="not running"):
-        _ = service.base_url
 
 
 def test_a_service_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:

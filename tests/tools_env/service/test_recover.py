@@ -101,14 +101,6 @@ async def test_one_that_is_told_to_end_closes_its_doors_before_it_is_gone(servic
     await client.aclose()
 
 
-def test_one_that_was_stopped_is_not_brought_back(service: Service) -> None:
-    address = service.base_url
-    service.stop()
-    with pytest.raises(ToolsGoneError, match="was stopped"):
-        service.recover(address)
-    assert service.pid is None
-
-
 def test_one_that_does_not_start_again_is_told_in_one_line(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any, **__: Any) -> None:
         raise PrerequisiteError("port 1 is busy.")

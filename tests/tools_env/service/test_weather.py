@@ -7,36 +7,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.types import ToolSpec
-
 Ask = Callable[..., Any]
-
-
-def test_the_category_says_which_a_person_can_replace(specs: dict[str, ToolSpec]) -> None:
-    tools = {name: spec.human_replaceable for name, spec in specs.items() if spec.category == "weather"}
-    assert tools == {
-        "get_sun_times": False,
-        "find_moon_phase": False,
-        "get_season_start": True,
-        "decode_metar": False,
-        "get_weather_station": True,
-        "get_seattle_daily_weather": False,
-        "get_seattle_monthly_weather": False,
-        "get_normal_temperature": False,
-        "compute_wind_chill": True,
-    }
-
-
-def test_sun_times_of_london_in_summer_time(ask: Ask) -> None:
-    result = ask("get_sun_times", city="london", date="2024-06-21")
-    assert result == {
-        "city": "London",
-        "date": "2024-06-21",
-        "sunrise": "04:43",
-        "sunset": "21:21",
-        "day_length": "16 h 37 min",
-        "timezone": "Europe/London",
-    }
 
 
 def test_sun_that_sets_after_midnight_still_gives_a_long_day(ask: Ask) -> None:
@@ -57,10 +28,6 @@ def test_sun_times_refuse_unknown_and_misplaced_cities(ask: Ask) -> None:
 def test_moon_phase(ask: Ask, phase: str, after: str, date: str, time: str) -> None:
     result = ask("find_moon_phase", phase=phase, after=after)
     assert (result["date"], result["time_utc"]) == (date, time)
-
-
-def test_moon_phase_is_one_of_four(ask: Ask) -> None:
-    assert "first_quarter" in ask("find_moon_phase", 422, phase="blue_moon", after="2024-01-01").replace("'", "")
 
 
 @pytest.mark.parametrize(
@@ -102,23 +69,6 @@ def test_metar_converts_foreign_units(ask: Ask) -> None:
     assert ask("decode_metar", report="UUEE 151300Z 05007MPS 9999 BKN020 M02/M05 Q1009")["wind_speed_kt"] == 14
 
 
-@pytest.mark.parametrize("report", ["good morning", "EGLL and no time"])
-def test_metar_refuses_other_texts(ask: Ask, report: str) -> None:
-    assert ask("decode_metar", 422, report=report).startswith("report: ")
-
-
-def test_weather_station(ask: Ask) -> None:
-    assert ask("get_weather_station", code="sbgl") == {
-        "code": "SBGL",
-        "name": "Galeao",
-        "state": None,
-        "country": "Brazil",
-        "latitude": -22.817,
-        "longitude": -43.25,
-    }
-    assert ask("get_weather_station", code="KDEN")["state"] == "CO"
-
-
 def test_station_that_is_unknown_or_has_no_position_is_not_found(ask: Ask) -> None:
     assert "No weather station 'ZZZZ'" in ask("get_weather_station", 404, code="ZZZZ")
     assert "No weather station 'KCIR'" in ask("get_weather_station", 404, code="KCIR")
@@ -129,10 +79,6 @@ def test_observations_are_known_for_four_years(ask: Ask) -> None:
     assert "2012-01-01 to 2015-12-31" in ask("get_seattle_daily_weather", 404, date="2016-01-01")
     month = ask("get_seattle_monthly_weather", year=2014, month=8)
     assert (month["warmest_day"], month["temperature_max_c"]) == ("2014-08-11", 35.6)
-
-
-def test_a_normal_hour_that_does_not_exist(ask: Ask) -> None:
-    assert "day 29 of month 2" in ask("get_normal_temperature", 404, city="Seattle", month=2, day=29, hour=12)
 
 
 @pytest.mark.parametrize(("temperature", "wind", "felt"), [(0, 20, -5), (-10, 40, -21), (-25, 60, -43), (5, 10, 3), (-40, 5, -47)])

@@ -20,7 +20,6 @@ from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.tools_env.environment import Environment
-from talm_sim.tools_env.sources import factories
 from talm_sim.tools_env.sources.python import PythonSource
 from talm_sim.tools_env.toolbox import Tools, ToolSession
 from talm_sim.types import Episode, Scenario, ToolCall, Turn
@@ -145,12 +144,6 @@ def test_no_episode_of_64_sees_what_another_did(kind: str, plans: list[list[str 
         assert len(Shelf.made) == 1 + sum(map(bool, plans)), "one to look at, and one for each episode that calls"
 
 
-async def test_calls_made_at_the_same_time_are_of_one_instance() -> None:
-    session = (await toolbox(Shelf)).open()
-    await asyncio.gather(*(session.call("put", {"thing": str(n)}) for n in range(8)))
-    assert sorted(await said(session, "look")) == [str(n) for n in range(8)] and len(Shelf.made) == 2
-
-
 async def test_calls_of_one_turn_are_made_in_their_order_where_one_changes_something() -> None:
     at_once: list[int] = []
 
@@ -183,12 +176,6 @@ async def test_calls_of_one_turn_are_made_in_their_order_where_one_changes_somet
     found = await asyncio.gather(*(said(session, name, **arguments) for name, arguments in plan))
     assert found == ["a", ["a"], ["a"], "b", "c", ["a", "b", "c"]]
     assert at_once == [1, 2, 1], "what only reads goes on at the same time"
-
-
-async def test_calls_outside_of_any_episode_have_a_state_each() -> None:
-    tools = await toolbox(Shelf)
-    places = [json.loads((await tools.call("put", {"thing": "cup"}))[0].body) for _ in range(2)]
-    assert places == [{"place": 1}] * 2 and len(Shelf.closed) == 3
 
 
 # --- the end of an episode ------------------------------------------------------------------------------------------------------------
@@ -291,21 +278,6 @@ async def test_what_cannot_be_closed_is_said_and_keeps_nothing_else_open(caplog:
     assert {record.getMessage() for record in caplog.records} == {"tools of Stuck: aclose failed: SystemExit: no"}
 
 
-async def test_a_close_that_never_returns_is_left_behind(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(factories, "CLOSE_S", 0.2)
-
-    class Stuck:
-        def wait(self) -> int:
-            """Wait."""
-            return 1
-
-        async def aclose(self) -> None:
-            await asyncio.Event().wait()
-
-    await toolbox(Stuck)
-    assert [record.getMessage() for record in caplog.records] == ["tools of Stuck: aclose failed: took more than 0.2 s"]
-
-
 # --- what is wrong with a class or a factory ------------------------------------------------------------------------------------------
 
 
@@ -402,12 +374,6 @@ async def test_what_is_declared_read_only_is_called_unasked_and_may_be_shared(on
     assert tools.shared_tools() == ([] if reads else [name])
 
 
-async def test_tools_that_each_episode_has_are_not_shared() -> None:
-    tools = await toolbox(Shelf, find)
-    assert (tools.shared_tools(), tools.keep_state, tools.only_reads("look"), tools.only_reads("size")) == ([], True, True, False)
-    assert not (await toolbox(find)).keep_state
-
-
 # --- recordings -----------------------------------------------------------------------------------------------------------------------
 
 
@@ -438,17 +404,6 @@ async def test_an_answer_is_replayed_after_the_same_changes_and_after_no_others(
         await _steps(gone.open(), replayed(), "pot")
     with pytest.raises(CassetteMissError):  # recorded of an empty shelf, and of one with a cup; not of one with two
         await _steps(gone.open(), replayed(), "cup", "cup")
-
-
-async def test_what_a_recording_answered_has_happened_before_a_call_is_made_live(tmp_path: Path) -> None:
-    library = CassetteLibrary(tmp_path)
-    tools = await toolbox(Shelf)
-    first, second = (library.open_tools("s", "perfect", Traffic.RECORD) for _ in range(2))
-    await _steps(tools.open(), first, "cup", "pot")
-    made = len(Shelf.made)
-    assert await _steps(tools.open(), second, "cup", "pot") == [{"place": 1}, {"place": 2}] and len(Shelf.made) == made
-    third = library.open_tools("s", "perfect", Traffic.RECORD)
-    assert await _steps(tools.open(), third, "cup", "pot", "look") == [{"place": 1}, {"place": 2}, ["cup", "pot"]]
 
 
 async def test_a_paused_episode_is_replayed_where_it_was(tmp_path: Path) -> None:

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from langchain_core.tools import StructuredTool
 
-from talm_sim.agent.humans import HumanReply
 from talm_sim.common.digests import canonical_json
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.environment import Environment
-from talm_sim.tools_env.routes import answer, failure
+from talm_sim.tools_env.routes import answer
 from talm_sim.tools_env.sources.fail_talms import ToolFolder
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 from talm_sim.tools_env.sources.python import PythonSource, hand_over
@@ -57,10 +56,6 @@ def test_an_operation(item: dict[str, Any]) -> None:
     assert list(found.specs) == ["fine"]
     assert [one.tool for one in found.not_taken] == ["GET /odd"]
     assert REASON in found.not_taken[0].reason or "no header can be called" in found.not_taken[0].reason
-
-
-def test_the_path_of_an_operation() -> None:
-    assert list(tools_from_openapi(document(f"/odd{HALF}", operation("odd")), "s").specs) == ["fine"]
 
 
 def test_a_name_is_written_without_it_and_the_schema_of_an_answer_is_shown_to_nobody() -> None:
@@ -183,14 +178,6 @@ async def test_an_answer_is_one_failed_call(tool: Callable[..., Any]) -> None:
 def test_what_is_no_answer(value: Any) -> None:
     made = answer(value)
     assert made.status == 500 and json.loads(made.body)["detail"]
-
-
-def test_a_message_loses_the_half() -> None:
-    assert json.loads(failure(400, f"no {HALF}!").body) == {"detail": "no ?!"}
-
-
-def test_a_persons_answer_loses_the_half() -> None:
-    assert HumanReply(f"no {HALF}!", "parrot").answer == "no ?!"
 
 
 def test_a_description_cannot_be_made_with_it() -> None:

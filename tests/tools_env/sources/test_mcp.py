@@ -209,13 +209,6 @@ async def test_what_is_said_beside_the_protocol_is_not_printed(fresh: Callable[[
     assert "could not be asked for its tools (Unexpected content type: text/html)" in refused
 
 
-async def test_nobody_at_an_address_is_one_line() -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # its port is nobody else's meanwhile, and nobody listens
-        with pytest.raises(PrerequisiteError, match=r"the MCP server could not be asked for its tools \(.*\)\.$"):
-            await open_source(f"mcp:http://127.0.0.1:{nobody.getsockname()[1]}/mcp")
-
-
 async def test_an_mcp_server_that_dies_is_told_with_its_last_words(tmp_path: Path, fresh: Callable[[str], str]) -> None:
     with pytest.raises(PrerequisiteError, match=r"could not be asked for its tools \(.*\); it said: no licence found\.$"):
         await open_source(fresh("import sys; print('no licence found', file=sys.stderr)"))
@@ -229,9 +222,3 @@ async def test_an_mcp_server_that_never_answers_is_ended(monkeypatch: pytest.Mon
     if (tmp_path / "pid").is_file():  # on a very slow machine it was ended before it could write
         with pytest.raises(ProcessLookupError):
             os.kill(int((tmp_path / "pid").read_text()), 0)
-
-
-async def test_a_server_without_tools_is_one_line(fresh: Callable[[str], str]) -> None:
-    resource = '@server.resource("note://one")\ndef note() -> str:\n    return "a note"\n\n'
-    with pytest.raises(PrerequisiteError, match=r"has no usable tool\.$"):
-        await open_source(fresh(HEAD + resource + "server.run()\n"))

@@ -20,7 +20,6 @@ from talm_sim.tools_env.sources import mcp
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from talm_sim.types import Decision, Form
 from tests.tools_env.sources.eliciting_mcp import SEAT
-from tests.tools_env.sources.test_mcp import over_http
 
 SERVER = f"m=mcp:{sys.executable} {Path(__file__).with_name('eliciting_mcp.py')}"
 ACCEPTED = Decision(action="accept", content={"seat": "12A"})
@@ -137,21 +136,6 @@ async def test_each_episode_has_a_server_of_its_own_so_that_its_person_is_asked(
         assert {await call(tools, "start", None, f"t@{number}") for number in range(4)} == starts  # the next episodes have the same ones
 
 
-async def test_the_calls_of_one_episode_are_made_one_after_the_other() -> None:
-    first, second = Person(ACCEPTED), Person(Decision(action="decline"))
-    first.ready.clear()
-    async with opened() as tools:
-        one = asyncio.create_task(call(tools, "ask", first))
-        other = asyncio.create_task(call(tools, "ask", second))
-        async with asyncio.timeout(60):
-            while not first.asked:
-                await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)
-        assert second.asked == []
-        first.ready.set()
-        assert [(await one)[0]["action"], (await other)[0]["action"]] == ["accept", "decline"]
-
-
 async def test_what_is_asked_outside_of_a_call_reaches_nobody() -> None:
     person, later = Person(ACCEPTED), Person()
     async with opened() as tools:
@@ -214,31 +198,3 @@ async def test_secrets_are_shown_to_nobody(monkeypatch: pytest.MonkeyPatch) -> N
     async with opened() as tools:
         await call(tools, "ask", person, asks=[asks])
     assert "abcdefghij" not in person.asked[0].message
-
-
-SDK = """
-import os, sys
-from mcp.server.mcpserver import Context, MCPServer
-from pydantic import BaseModel
-
-server = MCPServer("sdk", log_level="ERROR")
-
-class Seat(BaseModel):
-    seat: str
-
-@server.tool()
-async def book(flight: str, context: Context) -> str:
-    "Book."
-    found = await context.elicit(f"Which seat on {flight}?", schema=Seat)
-    return f"{found.action} {found.data.seat if found.action == 'accept' else ''}"
-"""
-
-
-async def test_a_server_of_the_official_kit_over_http(tmp_path: Path) -> None:
-    people = [Person(ACCEPTED), Person(Decision(action="decline"))]
-    with over_http(tmp_path, SDK) as url:
-        async with opened(f"k=mcp:{url}") as tools:
-            calls = (call(tools, "book", person, f"s@{number}", flight=f"VN{number}") for number, person in enumerate(people))
-            one, other = await asyncio.gather(*calls)
-    assert "accept 12A" in json.dumps(one) and "decline" in json.dumps(other)
-    assert [person.asked[0].message for person in people] == ["Which seat on VN0?", "Which seat on VN1?"]

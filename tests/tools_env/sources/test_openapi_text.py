@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tracemalloc
 from functools import partial
 from typing import Any
@@ -96,9 +95,3 @@ def test_no_text_takes_more_memory_than_it_may(kind: str, monkeypatch: pytest.Mo
         tracemalloc.stop()
         assert peak < most
     assert 0 < refused < 4
-
-
-def test_an_ordinary_document_is_far_from_the_measure() -> None:
-    paths = {f"/p{number}": {"get": {"parameters": [{"name": "q", "in": "query", "schema": {"type": "string"}}]}} for number in range(1_000)}
-    text = json.dumps({"openapi": "3.1.0", "paths": paths})
-    assert parse_document(text) == json.loads(text)

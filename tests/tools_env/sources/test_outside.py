@@ -15,7 +15,6 @@ from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.recordings import HttpRequest
 from talm_sim.tools_env.environment import Environment
 from talm_sim.tools_env.sources.http import HttpSource, HttpTools, Proof
-from talm_sim.tools_env.sources.openapi_limits import Reading
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from talm_sim.types import Scenario, ToolCall, ToolEvent, Turn
 from tests.tools_env.sources.lines import Line, answered, listening
@@ -290,8 +289,3 @@ def test_variables_of_a_server_do_not_grow(tmp_path: Path) -> None:
     (tmp_path / "d.json").write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(PrerequisiteError, match="is not a service address"):
         asyncio.run(open_tools([str(tmp_path / "d.json")]))
-
-
-def test_a_size_is_that_of_the_value_itself() -> None:
-    reading = Reading({})
-    assert [reading.size([1] * number) for number in range(1, 50)] == list(range(1, 50)), "also where one has the place of another before it"

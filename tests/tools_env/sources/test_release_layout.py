@@ -20,11 +20,9 @@ from talm_sim.tasks.talm.published import read_queries
 from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.tools_env.environment import Environment
 from talm_sim.tools_env.examples import example_arguments
-from talm_sim.tools_env.health import health_of
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.tools_env.toolbox import Tools
-from talm_sim.tools_env.trials import try_tools
 from talm_sim.types import Origin, Scenario, ToolCall, ToolEvent, Turn
 from tests.tools_env.sources.worlds import folder_request
 
@@ -173,13 +171,6 @@ async def test_a_call_that_nothing_executes_is_a_failed_call_that_the_model_read
     again = CassetteLibrary(tmp_path / "recorded")
     replayed = await _called(Tools(recorded=again.tools()), "find", {"word": "x"}, again.open_tools("s", "perfect", Traffic.REPLAY))
     assert replayed.model_dump(exclude={"elapsed_ms", "origin"}) == event.model_dump(exclude={"elapsed_ms", "origin"})
-
-
-async def test_a_check_does_not_call_what_nothing_executes(tmp_path: Path) -> None:
-    _write_tool(tmp_path, "Food/shop", [_SHOP], None)
-    (trial,) = await try_tools(Tools([await open_fail_talms(folder_request(tmp_path))]), times=1, writing=True)
-    found = health_of(trial, {})
-    assert (found.up, found.calls, found.status) == (None, 0, "not called: it cannot be executed here (it has no code)")
 
 
 def test_a_single_call_says_that_nothing_executes_it(tmp_path: Path) -> None:

@@ -389,15 +389,6 @@ async def test_a_folder_without_code_is_described_and_not_executed(tmp_path: Pat
     assert fault_of(await source.call("more_double", {}, "")) == NOT_EXECUTABLE
 
 
-def test_what_code_changes_is_not_kept_so_its_tools_only_read(tmp_path: Path) -> None:
-    assert ToolFolder("numbers", write_folder(tmp_path)).reading == {"double"}
-
-
-def test_a_folder_without_tools_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match=r"^contains no tool file"):
-        ToolFolder("x", tmp_path)
-
-
 def test_a_folder_of_which_nothing_can_be_taken_names_the_first_reason(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
     with pytest.raises(PrerequisiteError, match=r"an 'api_list'\); broken\.json: not valid JSON \(JSONDecodeError\)\.$"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +21,7 @@ from talm_sim.tools_env.sources.spec_file import open_spec_list
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from talm_sim.types import ToolSpec
 from tests.growth import check_growth
-from tests.tools_env.sources.worlds import as_langchain_tool, double
+from tests.tools_env.sources.worlds import double
 
 
 @pytest.mark.parametrize(
@@ -86,7 +85,6 @@ def test_of_a_module_without_an_object_it_is_said_how_to_write_it(
         ("fail-talms:/no/such/folder", "there is no such folder"),
         ("given:abc", "pass them again"),
         ("pets.yaml,sever=http://h", ": sever: openapi has no such option. Did you mean 'server'?"),
-        ("json:dumps,only=x", ": only: python has no such option."),
         ("built-in,only=x", ": only: built-in has no such option."),
         ("openapi:pets.yaml,only=a,b", ": 'b' is not an option; write KEY=VALUE."),
         ("mcp:server,env=", ": env: is empty; leave it out or give it a value."),
@@ -159,13 +157,6 @@ def test_a_tool_by_the_name_of_the_question_to_a_person_is_left_out_whatever_its
     assert tools.explain_unknown("ask_human").startswith("tool 'ask_human' of source 'x' cannot be used: this name is reserved for asking")
 
 
-def test_a_name_taken_twice_is_one_line() -> None:
-    with pytest.raises(PrerequisiteError, match="two tools are called 'double'; rename one"):
-        PythonSource("x", [double, as_langchain_tool])
-    with pytest.raises(PrerequisiteError, match="two sources are called 'x'; give one another name"):
-        Tools([PythonSource("x", [double]), PythonSource("x", [double])])
-
-
 def test_tools_are_handed_over_in_python_and_written_as_text() -> None:
     job = configure(None, {"tools": [double], "tools_from": "python:json:dumps"})
     first, second = job.options.tools_from
@@ -173,16 +164,6 @@ def test_tools_are_handed_over_in_python_and_written_as_text() -> None:
     assert configure(None, {"tools_from": [double], "tools": "record"}).options.tools_from == (second,), "equal tools, equal text"
     with pytest.raises(PrerequisiteError, match="3: is an object of type int"):
         configure(None, {"tools": [3]})
-
-
-async def test_a_tool_that_exits_has_failed() -> None:
-    def leave(code: int) -> int:
-        """Leave."""
-        sys.exit(code)
-
-    source = PythonSource("x", [leave])
-    response = await source.call("leave", {"code": 3}, "")
-    assert (response.status, json.loads(response.body)) == (500, {"detail": "SystemExit: 3"})
 
 
 async def test_a_list_of_tools_is_shown_and_not_executed(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.statistics import statistics_of
 from talm_sim.tasks.awareness.making.apibank import load_apibank
 from talm_sim.tasks.awareness.making.loaded import tool_names
@@ -54,11 +53,6 @@ def test_each_call_is_an_instance_that_ends_before_the_assistant_speaks(tmp_path
     assert second.source.licence == "Apache-2.0"
 
 
-def test_parameters_of_the_draft_catalogue_are_those_that_calls_give(tmp_path: Path) -> None:
-    _, second = load_apibank(write_apibank(tmp_path, DIALOGUE, catalogue=CATALOGUE)).scenarios
-    assert json.loads(second.shown_tools[1])["parameters"]["required"] == ["token"]
-
-
 def test_what_the_tool_search_says_comes_before_the_draft_and_the_code_before_both(tmp_path: Path) -> None:
     found = [{"name": "QueryBalance", "description": "Found", "input_parameters": {"token": {"type": "str"}}}]
     folder = write_apibank(tmp_path, [*DIALOGUE[:5], called("ToolSearcher", found), *DIALOGUE[5:]], catalogue=CATALOGUE)
@@ -69,26 +63,6 @@ def test_what_the_tool_search_says_comes_before_the_draft_and_the_code_before_bo
     code = "raise SystemExit\nclass QueryBalance(API):\n    description = 'Code'\n    input_parameters = {'token': {'type': 'str'}}\n"
     (folder / "apis" / "query_balance.py").write_text(code)
     assert json.loads(load_apibank(folder).scenarios[1].shown_tools[1])["description"] == "Code"
-
-
-def test_a_call_nobody_could_make_is_no_instance(tmp_path: Path) -> None:
-    dialogue = [said("User", "What is my balance?"), called("GetUserToken", {}, username="foo", password="bar")]
-    loaded = load_apibank(write_apibank(tmp_path, dialogue, catalogue=CATALOGUE))
-    assert loaded.scenarios == ()
-    (problem,) = loaded.problems
-    assert str(problem).endswith("D-level-1-1.jsonl:2: 'password' of the call is said nowhere before it; the instance is not complete.")
-
-
-def test_measured_values_that_nobody_said_cannot_be_recorded(tmp_path: Path) -> None:
-    """Their names stand in the request, and are no values."""
-    record = "3,RecordHealthData,\"description = 'Record'\ninput_parameters = {'health_data': {'type': 'list'}}\"\n"
-    call = called("RecordHealthData", {}, health_data="[{'name': 'blood_pressure', 'value': '120/80'}, {'name': 'heart_rate', 'value': '80'}]")
-    unsaid = [said("User", "Please record my blood pressure and heart rate."), call]
-    one_said = [said("User", "Please record my blood pressure and a heart rate of 80."), call]
-    both_said = [said("User", "Please record my blood pressure, 120/80, and a heart rate of 80."), call]
-    loaded = load_apibank(write_apibank(tmp_path, unsaid, one_said, both_said, catalogue=CATALOGUE + record))
-    assert [one.id for one in loaded.scenarios] == ["apibank.D-level-1-3.1"]
-    assert ["'health_data' of the call is said nowhere before it" in one.fault for one in loaded.problems] == [True, True]
 
 
 def test_a_dialogue_that_asks_for_what_its_apis_do_not_do_has_no_instance(tmp_path: Path) -> None:
@@ -130,11 +104,6 @@ def test_a_line_that_is_not_json_and_a_catalogue_that_is_missing(tmp_path: Path)
     assert "APIs that no dialogue searched for have no description" in str(load_apibank(folder).problems[1])
 
 
-def test_a_folder_without_dialogues(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match=r"contains no dialogues .*; give the folder `api-bank` of API-Bank"):
-        load_apibank(tmp_path)
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(0, 9) | st.text("ab", max_size=3), lambda inner: st.lists(inner, max_size=2), max_leaves=3
 )
@@ -173,12 +142,6 @@ def test_the_published_dialogues(bench_data: Path) -> None:
     # Table 1 has 6.18 turns and 2.13 APIs, of 423 manipulated ones.
     assert (round(row.turns, 2), round(row.apis, 2)) == (6.22, 2.1)
     assert sum(scenario.turns[-1].messages[-1]["role"] == "user" for scenario in loaded.scenarios) == 392
-
-
-def test_a_call_that_failed_has_no_result_to_return(tmp_path: Path) -> None:
-    failed = {**called("GetUserToken", username="foo", password="bar"), "result": {"output": None, "exception": "The password is incorrect."}}
-    (instance,) = load_apibank(write_apibank(tmp_path, [said("User", "I'm foo, with password bar."), failed], catalogue=CATALOGUE)).scenarios
-    assert instance.gold_calls[0].result is None
 
 
 API = {
@@ -244,11 +207,6 @@ def test_an_id_used_twice_and_a_file_that_is_no_list(tmp_path: Path) -> None:
     ]
 
 
-def test_a_folder_without_queries(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match="contains no queries"):
-        load_toolbench(tmp_path)
-
-
 @given(st.lists(st.tuples(st.text(max_size=90), st.text(max_size=90)), min_size=1, max_size=6))
 def test_apis_of_any_name_can_be_called_and_told_apart(tmp_path_factory: pytest.TempPathFactory, names: list[tuple[str, str]]) -> None:
     apis = [API | {"tool_name": one, "api_name": other} for one, other in names]
@@ -257,9 +215,3 @@ def test_apis_of_any_name_can_be_called_and_told_apart(tmp_path_factory: pytest.
         found = tool_names(scenario)
         assert len(set(found)) == len(set(names))
         assert all(re.fullmatch(rf"\w{{1,{LONGEST_NAME}}}", name, re.ASCII) for name in found)
-
-
-@pytest.mark.bench_data
-def test_the_published_queries(bench_data: Path) -> None:
-    loaded = load_toolbench(bench_data / "stabletoolbench")
-    assert (len(loaded.scenarios), loaded.problems) == (765, ())

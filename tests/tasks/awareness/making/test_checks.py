@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.tasks.awareness.making.checks import CHECKS, check_manipulated
+from talm_sim.tasks.awareness.making.checks import check_manipulated
 from talm_sim.tasks.awareness.making.loaded import turns_of
 from talm_sim.tasks.awareness.making.pool import pool_of
 from talm_sim.tasks.awareness.making.remove import make_removed_scenario
@@ -61,15 +61,6 @@ def test_a_mistake_of_a_rewriting_is_caught(said: Sequence[str], checks: set[str
     assert found(ORIGINAL, removed(*said)) == checks
 
 
-def test_a_conversation_that_ends_with_the_assistant() -> None:
-    assert "ends otherwise" in found(ORIGINAL, removed(*HELLO, "What was the price?", "Of what?", last="assistant"))
-
-
-def test_a_value_in_another_spelling_is_still_said() -> None:
-    changed = removed(*HELLO, "What was the price of SQ on the 14th of March?", value="2022-03-14")
-    assert "value still said" in found(ORIGINAL, changed)
-
-
 def test_only_what_no_call_needs_is_gone() -> None:
     original = asked("Price of SQ in euros?", stock_code="SQ", currency="euros")
     changed = removed("Price of SQ?", original=original, value="euros")
@@ -92,11 +83,6 @@ def test_without_gold_arguments_a_person_must_look() -> None:
     original = ORIGINAL.model_copy(update={"turns": (*ORIGINAL.turns[:-1], ORIGINAL.turns[-1].model_copy(update={"gold_calls": ()}))})
     (failure,) = check_manipulated(original, removed(*HELLO, "What was the price on March 14th, 2022?", original=original, value=None))
     assert (failure.check, failure.review) == ("still complete", True)
-
-
-def test_a_few_new_words_are_for_a_person() -> None:
-    (failure,) = check_manipulated(ORIGINAL, removed(*HELLO, "What was the closing price on March 14th, 2022?"))
-    assert (failure.check, failure.review) == ("words added", True)
 
 
 def shown(*tools: dict[str, Any]) -> tuple[str, ...]:
@@ -143,8 +129,3 @@ def test_an_api_that_was_not_replaced_may_serve(tools: Sequence[dict[str, Any]],
     assert (failure.check, failure.review) == ("another API serves", review)
     if not review:
         assert check_manipulated(original, changed) == []
-
-
-def test_every_check_says_what_it_looks_for() -> None:
-    assert len({check.name for check in CHECKS}) == len(CHECKS)
-    assert all(check.about and check.group in {"replaced", "removed"} for check in CHECKS)

@@ -23,13 +23,6 @@ def line(**change: object) -> str:
     return json.dumps(json.loads(GOOD.model_dump_json()) | change)
 
 
-def test_scenarios_come_back_as_they_were_written(tmp_path: Path) -> None:
-    file = tmp_path / "mine.jsonl"
-    file.write_text(f"{GOOD.model_dump_json()}\n\n{line(id='two')}\n", encoding="utf-8")
-    loaded = load_lines(file)
-    assert (loaded.scenarios[0], loaded.problems) == (GOOD, ())
-
-
 @labelled
 def test_a_broken_line_is_named_and_the_rest_goes_on(tmp_path: Path, broken: str, fault: str) -> None:
     file = tmp_path / "mine.jsonl"
@@ -135,8 +128,3 @@ def test_a_variant_is_taken_only_if_no_call_can_be_made(
         )
         assert made.target == YesNo(gold="no", relevant=tuple(call.tool for call in calls), made_by="people")
         assert made.missing == missing and made.shown_tools == loaded.scenarios[0].shown_tools
-
-
-def test_a_tool_that_nobody_knows_is_named() -> None:
-    loaded = from_talm([talm("weather-1", "perfect", "Sun?", (GoldCall(tool="get_moon", arguments={}),))], SPECS)
-    assert not loaded.scenarios and "there is no specification of 'get_moon'" in str(loaded.problems[0])

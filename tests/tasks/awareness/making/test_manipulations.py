@@ -1,8 +1,6 @@
 """Needed tools swapped, and words removed by rules."""
 
-import json
 from collections import Counter
-from typing import Any
 
 from talm_sim.retrieval import Embedder
 from talm_sim.tasks.awareness.making.checks import check_manipulated
@@ -12,7 +10,7 @@ from talm_sim.tasks.awareness.making.pool import Pool, api_of, pool_of
 from talm_sim.tasks.awareness.making.remove import remove_by_rules
 from talm_sim.tasks.awareness.making.replace import Skipped, replace_tools
 from talm_sim.types import MissingKind, Scenario, Source, YesNo
-from tests.tasks.awareness.making.made import BALANCE, REMINDER, STOCK, TOKEN, Words, asked, tool
+from tests.tasks.awareness.making.made import BALANCE, STOCK, TOKEN, Words, asked, tool
 
 WORDS: Embedder = Words()
 SHARES = tool("QueryShares", "Stock price of a company on a day", ["code"])
@@ -46,13 +44,6 @@ def test_two_needed_apis_never_get_the_same_substitute() -> None:
     assert tool_names(changed) == ("QueryHistory", "GetUserToken")
 
 
-def test_an_api_that_does_something_else_with_the_same_thing_may_be_as_near_as_it_likes() -> None:
-    other = tool("DeleteReminder", "Reminder at a time")
-    changed = replace_tools(asked("Remind me.", tools=(REMINDER,)), pool_with(REMINDER, other, TOKEN))
-    assert isinstance(changed, Scenario)
-    assert tool_names(changed) == ("DeleteReminder",)
-
-
 def test_an_api_of_the_same_tool_name_or_reach_is_no_substitute() -> None:
     needed = tool("A_find", "Find a song", tool="A", api="find")
     pool = pool_with(
@@ -62,11 +53,6 @@ def test_an_api_of_the_same_tool_name_or_reach_is_no_substitute() -> None:
         tool("C_look", "A search engine", tool="C", api="look"),
     )
     assert replace_tools(asked("Sing", tools=(needed,)), pool) == Skipped("mine.1", "no API of the pool is both another one and irrelevant")
-
-
-def test_apis_of_another_source_are_no_substitutes() -> None:
-    pool = pool_of([asked("Hi", tools=(TOKEN,)).model_copy(update={"source": Source(name="else")})], WORDS)
-    assert isinstance(replace_tools(asked("Hi"), pool), Skipped)
 
 
 def swaps_of(scenarios: list[Scenario]) -> Counter[tuple[str, str]]:
@@ -95,19 +81,6 @@ def test_no_swap_is_more_than_a_twentieth_of_all() -> None:
     nearest = [api.name for api, _ in pool_of(scenarios, WORDS).nearest(api_of(scenarios[0].shown_tools[0], scenarios[0]))]
     assert list(often) == [name for name in nearest if name != "QueryHistory"][:8]
     assert swaps_of(scenarios) == made
-
-
-def test_of_a_few_replacements_one_swap_may_be_five() -> None:
-    scenarios = [*asked_for(HISTORY, 6, "often"), *asked_for(TOKEN, 1, "one"), *asked_for(BALANCE, 1, "other")]
-    often = sorted(times for (needed, _), times in swaps_of(scenarios).items() if needed == "QueryHistory")
-    assert often == [1, 5]
-
-
-def test_what_is_not_complete_is_skipped() -> None:
-    changed = replace_tools(asked("Hi"), pool_with(TOKEN))
-    assert isinstance(changed, Scenario)
-    assert replace_tools(changed, pool_with(TOKEN)) == Skipped("mine.1.replaced", "it is no complete scenario")
-    assert remove_by_rules(changed, 1) == Skipped("mine.1.replaced", "it is no complete scenario")
 
 
 def test_the_words_of_an_argument_are_removed_everywhere() -> None:
@@ -148,16 +121,3 @@ def test_why_nothing_is_removed() -> None:
     result = {"role": "tool", "content": "{}", "tool_call_id": "c"}
     ended = plain.turns[-1].model_copy(update={"messages": (*plain.turns[-1].messages, result)})
     assert reason(plain.model_copy(update={"turns": (ended,)})) == "it ends with a result, not with the user"
-
-
-def test_a_value_in_an_earlier_call_is_still_known() -> None:
-    call = {"id": "c", "name": "QueryStock", "arguments": {"stock_code": "SQ"}}
-    messages: list[dict[str, Any]] = [
-        {"role": "user", "content": "What is the price of SQ?"},
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "content": json.dumps({"price": 1}), "tool_call_id": "c"},
-        {"role": "user", "content": "And the price of SQ on Monday?"},
-    ]
-    base = asked("x", stock_code="SQ")
-    scenario = complete_scenario("s", messages, [STOCK], ["QueryStock"], Source(), base.gold_calls)
-    assert reason(scenario) == "its arguments can still be read elsewhere in the conversation"

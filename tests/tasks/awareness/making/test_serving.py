@@ -105,18 +105,6 @@ def test_a_tool_that_gives_a_part_is_found_and_another_is_not(fact: Fact, tool: 
     assert (words in found) if words else found == ""
 
 
-def test_facts_of_a_country_lead_to_its_currency() -> None:
-    call = direct_caller()
-    one = GoldCall(tool="get_currency_details", arguments={"currency": "CFA franc BCEAO"})
-    said = [{"role": "user", "content": "How many countries use the CFA franc BCEAO?"}]
-    made = complete_scenario("one", said, [call.specs[one.tool].model_dump()], [one.tool], Source(), [one])
-    serving = Serving(call, call.specs, {}, [made])
-    assert serving.find(made, "get_country_facts") == "'get_country_facts' leads to what 'get_currency_details' does"
-    assert serving.find(made, "get_country_figures") == ""
-    countries = call(one.tool, one.arguments)["countries"]
-    assert {call("get_country_facts", {"country": country})["currency_code"] for country in countries} == {"XOF"}
-
-
 def test_the_parts_of_a_date_and_numbers_that_are_said_are_tried() -> None:
     flood = (Fact(name="event", value="flood", call=0, pointer="/what"),)
     for query, arguments in (("Back then?", {"code": "2014-03-11"}), ("In 2014?", {"code": "x"})):
@@ -130,22 +118,6 @@ def test_two_required_arguments_in_common_are_the_same_work() -> None:
     original, serving = asked("Which?", "get_twin", (), code="DNMM", day="Monday")
     assert serving.find(original, "get_station_on") == "'get_station_on' takes the same arguments as 'get_twin': code, day"
     assert serving.find(original, "get_station") == ""
-
-
-def test_a_field_of_many_tools_says_nothing() -> None:
-    facts = (Fact(name="opened", value="1901", call=0, pointer="/opened"),)
-    specs = {f"tool_{number}": spec(f"tool_{number}", "code") for number in range(10)}
-
-    def made(id_: str, tool: str, code: str) -> Scenario:
-        call = GoldCall(tool=tool, arguments={"code": code})
-        return complete_scenario(id_, [{"role": "user", "content": "?"}], [specs[tool].model_dump()], [tool], Source(), [call])
-
-    def opened(_: str, arguments: Mapping[str, Any]) -> Any:
-        return {"opened": None} if arguments["code"] == "b" else {}
-
-    one, others = made("one", "tool_0", "a"), [made(name, name, "b") for name in specs]
-    assert Serving(opened, specs, {"one": facts}, others).find(one, "tool_3") == ""
-    assert "returns 'opened'" in Serving(opened, specs, {"one": facts}, others[:4]).find(one, "tool_3")
 
 
 def test_a_replacement_that_serves_is_passed_over_and_the_check_names_it() -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.awareness.making.loaded import tool_names
 from talm_sim.tasks.awareness.making.study import load_study
 from talm_sim.types import MissingKind, YesNo
@@ -51,13 +50,6 @@ def test_an_original_and_what_was_made_of_it(tmp_path: Path) -> None:
     assert (replaced.target.gold, replaced.target.relevant, replaced.source.name) == ("no", ("QueryStock",), "apibank")
     (gone,) = removed_one.missing
     assert (removed_one.group, gone.kind, removed_one.query) == ("removed", MissingKind.UTTERANCE, "And the price?")
-
-
-def test_a_changed_list_without_the_needed_api(tmp_path: Path) -> None:
-    (scenario,) = load_study(write(tmp_path, ROW | {"is_corrupted": True, "api_list": repr(TODAY)})).scenarios
-    assert tool_names(scenario) == ("GetToday", "Memo")
-    assert isinstance(scenario.target, YesNo)
-    assert scenario.target.relevant == ("QueryStock",)
 
 
 def test_apis_of_toolbench(tmp_path: Path) -> None:
@@ -107,22 +99,6 @@ def test_different_originals_of_one_id_in_two_files_are_told_apart(tmp_path: Pat
     assert queries["study.apibank.5"] == price and all(one.id.startswith(one.base) for one in loaded.scenarios)
 
 
-def test_a_file_without_the_original_is_not_paired_with_one_of_several(tmp_path: Path) -> None:
-    write(tmp_path, ROW).rename(tmp_path / "a.jsonl")
-    write(tmp_path, ROW | {"conversation": "User: What does SQ cost?"}).rename(tmp_path / "b.jsonl")
-    write(tmp_path, ROW | {"is_corrupted": True}).rename(tmp_path / "c.jsonl")
-    loaded = load_study(tmp_path)
-    assert [one.group for one in loaded.scenarios] == ["complete", "complete"]
-    fault = "'study.apibank.4' has different originals in other files, and none in this one; add its original to this file."
-    assert [str(one) for one in loaded.problems] == [f"{tmp_path / 'c.jsonl'}:1: {fault}"]
-
-
-@pytest.mark.parametrize(("kind", "group"), [("API", "replaced"), ("Api", "replaced"), ("Utterance", "removed"), ("utterance", "removed")])
-def test_the_type_says_what_was_changed_in_any_case(tmp_path: Path, kind: str, group: str) -> None:
-    (scenario,) = load_study(write(tmp_path, ROW | {"is_corrupted": True, "corruption_type": kind})).scenarios
-    assert scenario.group == group
-
-
 @pytest.mark.parametrize("kind", ["Foo", "", None, 3, "APIs", "API Utterance"])
 def test_an_unknown_type_is_named_and_not_taken_for_removed(tmp_path: Path, kind: Any) -> None:
     file = write(tmp_path, ROW | {"corruption_type": kind}, ROW | {"is_corrupted": True, "corruption_type": kind})
@@ -133,11 +109,6 @@ def test_an_unknown_type_is_named_and_not_taken_for_removed(tmp_path: Path, kind
     file = write(tmp_path, ROW | {"corruption_type": kind}, ROW | {"is_corrupted": True, "corruption_type": kind})
     fault = f'corruption_type: is {json.dumps(kind)}; write "API" (replaced) or "Utterance" (removed).'
     assert [str(one) for one in loaded.problems] == [f"{file}:2: {fault}"]
-
-
-def test_a_folder_without_files_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PrerequisiteError, match=r"contains no \*.jsonl; give one of the study's files, or their folder"):
-        load_study(tmp_path)
 
 
 ANY = st.recursive(

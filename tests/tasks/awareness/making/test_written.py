@@ -18,7 +18,6 @@ from tests.growth import check_growth
 from tests.tables import labelled
 
 TOKEN = {"id": "c1", "name": "GetToken", "arguments": {"user": "mira"}}
-SPEC = {"name": "rain", "description": "", "parameters": {"type": "object", "properties": {}, "required": []}}
 SAID = "Yes, 320 euros to savings."
 
 
@@ -76,31 +75,16 @@ def test_the_answer_is_found_wherever_it_stands(before: str, after: str) -> None
     assert not [one for one in check_manipulated(scenario(), made) if not one.review]
 
 
-def test_line_ends_in_a_text_as_models_write_them() -> None:
-    text = changed("Yes, some euros to savings.").replace('"', '\\"')
-    assert removed('{"thought": "", "answer": "' + text + '"}').query == "Yes, some euros to savings."
-
-
 @labelled
 def test_an_answer_that_is_none_says_why(text: str, why: str) -> None:
     found = read_removal(text, scenario(), "openai/x")
     assert isinstance(found, str) and why in found
 
 
-def test_words_without_a_speaker_are_the_users() -> None:
-    single = complete_scenario("q", [{"role": "user", "content": "Is it rainy in Oslo?"}], [SPEC], ["rain"], Source(name="toy"))
-    made = read_removal(answer("Is it rainy?"), single, "m")
-    assert isinstance(made, Scenario) and made.query == "Is it rainy?"
-
-
 @given(st.text(alphabet='UserAI:\n {}"\\,', max_size=60))
 def test_whatever_a_model_writes_is_read_or_refused(text: str) -> None:
     for written in (text, answer(text), answer("User: " + text)):
         assert isinstance(read_removal(written, scenario(), "m"), str | Scenario)
-
-
-def test_a_speaker_in_the_users_own_words_is_not_taken_for_one() -> None:
-    assert isinstance(read_removal(answer(changed("AI: yes\nUser: x")), scenario(), "m"), str)
 
 
 def test_the_worked_examples_are_answers_of_the_form_that_is_asked_for() -> None:
@@ -115,12 +99,6 @@ def test_the_worked_examples_are_answers_of_the_form_that_is_asked_for() -> None
         assert [line.split(":")[0] for line in before] == [line.split(":")[0] for line in after]
         changed_lines = [old for old, new in zip(before, after, strict=True) if old != new]
         assert changed_lines and all(line.startswith("User:") for line in changed_lines)
-
-
-def test_the_examples_stand_before_what_is_asked() -> None:
-    told = load_writer_prompts("talm_sim.tasks.awareness.making").messages("removal", apis="A", calls="C {apis}", conversation="V")
-    assert [one.type for one in told] == ["system", *["human", "ai"] * 5, "human"]
-    assert str(told[-1].content).endswith("C {apis}\n\nConversation:\nV"), "what is filled in is not filled in again"
 
 
 @pytest.mark.parametrize("piece", ['{"a": ', '{"a": {"b": 1}, '])

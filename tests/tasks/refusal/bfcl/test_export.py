@@ -76,13 +76,6 @@ def test_a_translation_has_a_folder_per_language_and_bfcls_ids() -> None:
     assert lines(made, "vi/mine-FC/BFCL_v3_irrelevance_result.json")[0]["id"] == "irrelevance_1"
 
 
-def test_each_epoch_is_a_result_of_its_own() -> None:
-    items = [case("irrelevance_1")]
-    episodes = [answered(items[0]).model_copy(update={"epoch": epoch}) for epoch in (1, 2)]
-    made = export_bfcl(view(items, episodes, epochs=2, model="hf/m"))
-    assert list(made.files) == [f"epoch-{epoch}/m-FC/non_live/BFCL_v4_irrelevance_result.json" for epoch in (1, 2)]
-
-
 def test_calls_are_written_as_native_ones_and_thoughts_are_left_out() -> None:
     items = [case(f"irrelevance_{number}") for number in range(3)]
     turns = (
@@ -95,15 +88,6 @@ def test_calls_are_written_as_native_ones_and_thoughts_are_left_out() -> None:
     assert [json.loads(found[0]["result"][0]["world_clock"]), found[1]["result"]] == [{"city": "Huế"}, [{"world_clock": '{"city": 1}'}]]
     assert found[2]["result"].strip() == "I cannot."
     assert "input_token_count" in found[0] and "input_token_count" not in found[1]
-
-
-@pytest.mark.parametrize("model", ["hf/../../up", "x/a b\nc"])
-def test_a_models_name_leaves_no_folder(model: str) -> None:
-    items = [case("irrelevance_1")]
-    run = view(items)
-    run.job = run.job.having(model=model)
-    (file,) = export_bfcl(run).files
-    assert file.count("/") == 2 and not file.startswith((".", "/")) and "\n" not in file and " " not in file
 
 
 def test_what_is_no_answer_to_a_row_is_left_out_and_counted() -> None:
@@ -133,24 +117,6 @@ def test_a_multi_turn_row_has_its_steps_by_turn_and_one_that_was_ended_has_fewer
     assert found["chat", Termination.ANSWERED] == {"id": "multi_turn_base_0", "result": native}
     assert found["pythonic", Termination.ANSWERED]["result"] == [["[ls()]", "Done."], ["No."]]
     assert found["chat", Termination.TURN_LIMIT]["result"] == native[:1]
-
-
-def test_a_question_to_a_person_is_a_text_of_its_turn() -> None:
-    said = Turn(messages=({"role": "user", "content": "Go on."},))
-    item = case("multi_turn_miss_param_0", "multi_turn_miss_param")
-    item = item.model_copy(update={"turns": (said,) * 2, "target": {"type": "bfcl_turns", "gold": [[], []]}, "shown_tools": ()})
-    asks = ToolCall(id="1", name="ask_human", arguments={"question": "Which file?"})
-    looks = ToolCall(id="2", name="ls", arguments={})
-    turns = (
-        ModelTurn(raw_text="[ask_human(question='Which file?')]", tool_calls=(asks,), user_turn=0),
-        ModelTurn(tool_calls=(looks, asks), user_turn=1),
-        ModelTurn(raw_text="Done.", user_turn=1),
-    )
-    for template in ("chat", "pythonic"):
-        episode = answered(item).model_copy(update={"model_turns": turns, "termination": Termination.ANSWERED})
-        made = export_bfcl(view([item], [episode], template=template, model="hf/m"))
-        ((file, _),) = made.files.items()
-        assert lines(made, file)[0]["result"] == [["Which file?"], [[{"ls": "{}"}], "Done."]]
 
 
 @pytest.fixture(params=["v4", "v3"])

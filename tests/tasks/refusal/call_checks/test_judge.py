@@ -84,7 +84,3 @@ def test_source_calls_are_read_with_the_source_of_each_value(text: str, read: di
 )
 def test_what_is_not_calls_alone_holds_none(text: str) -> None:
     assert read_source_calls(text) == ()
-
-
-def test_several_source_calls_are_read_in_order() -> None:
-    assert [call.name for call in read_source_calls("[a(x=1), b.c(y=[2])]")] == ["a", "b.c"]

@@ -102,13 +102,6 @@ async def test_calls_that_take_the_check_too_long_fail(tmp_path: Path, rows: dic
 
 
 @walled
-async def test_a_wrong_answer_that_was_checked_before_changes_nothing(tmp_path: Path, rows: dict[str, Scenario]) -> None:
-    asked, row = judge(tmp_path), rows["base"]
-    runs = [episode(row, [A], [A]), episode(row, [A], [B]), episode(row, [A], [A]), episode(row, [A], [B])]
-    assert [(await asked(run, row)).value for run in runs] == [False, True, False, True]
-
-
-@walled
 async def test_a_call_that_would_run_code_runs_nothing(tmp_path: Path, rows: dict[str, Scenario]) -> None:
     mark = tmp_path / "ran"
     code = f"open({str(mark)!r}, 'w')"
@@ -122,17 +115,6 @@ async def test_a_call_that_would_run_code_runs_nothing(tmp_path: Path, rows: dic
         await judge(tmp_path)(episode(rows["base"], [call], [B]), rows["base"])
     assert not mark.exists()
     assert [call_text(ToolCall(id="1", name=name, arguments=given), rows["base"].tools) for name, given in strange[:3]] == [REFUSED_CALL] * 3
-
-
-@walled
-async def test_another_package_is_another_judge(tmp_path: Path) -> None:
-    package = make_package(tmp_path / "one")
-    first = judge(tmp_path / "one").config_digest
-    make_package(tmp_path / "two")
-    assert judge(tmp_path / "two").config_digest == first, "where it lies decides nothing"
-    other = make_package(tmp_path / "three")
-    (other / "eval_checker" / "multi_turn_eval" / "multi_turn_checker.py").write_text("# other\n")
-    assert judge(tmp_path / "three").config_digest != first and package.exists()
 
 
 @walled

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
-from time import process_time
-from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.judges.base import JudgeContext
 from talm_sim.tasks.refusal.bfcl import load_bfcl
 from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_FUNCTION, LACKS_VALUE, find_missing_turn
-from talm_sim.tasks.refusal.turns.judge import BfclTurnsJudge
 from talm_sim.tasks.refusal.turns.missing import (
     MissingLabel,
     MissingTurn,
@@ -28,7 +22,6 @@ from talm_sim.tasks.refusal.turns.missing import (
 )
 from talm_sim.tasks.refusal.turns.table import missing_values
 from talm_sim.tasks.refusal.turns.texts import Said, read_said
-from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.types import Episode, GoldCall, ModelTurn, Scenario, Termination, ToolCall, ToolEvent, Turn, UnparsableCall, Verdict
 from tests.tables import labelled
 
@@ -121,18 +114,6 @@ def test_the_name_is_not_known_if_the_next_message_brings_no_value_of_its_calls(
     assert found is not None and found.named is None
 
 
-def test_only_a_shown_function_that_changes_nothing_is_a_look() -> None:
-    looks = {"": False, "ls": True, "touch*": False, "touch* ls": True, "sort": False, "sort cat": True}
-    assert {calls: read("func", calls.split(), "").looked for calls in looks} == looks
-
-
-def test_it_is_done_if_the_right_calls_are_made_in_the_turn_or_the_next() -> None:
-    more = MOVE.model_copy(update={"arguments": {**MOVE.arguments, "force": True}})
-    other = MOVE.model_copy(update={"arguments": {**MOVE.arguments, "destination": "temp"}})
-    done = [read("param", [], "Where to?", calls).done for calls in ((), (MOVE,), (SORT, more), (other,), (SORT,))]
-    assert done == [False, True, True, False, False]
-
-
 def test_a_broken_call_of_a_hidden_function_counts_and_a_question_to_a_person_does_not() -> None:
     run = episode("func", [], "Which order?")
     broken = ModelTurn(unparsable_calls=(UnparsableCall(id="x", name="sort", raw="{", reason="cut off"),), user_turn=1)
@@ -200,23 +181,6 @@ def test_calls_of_functions_that_do_not_exist_are_found_in_all_rows(bfcl_v4: Pat
         assert len(known) == (0 if invented else 125)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
-async def test_the_official_check_passes_all_rows_in_which_ours_finds_them(bfcl_v4: Path) -> None:
-    if find_spec("mpmath") is None and not (bfcl_v4 / "mpmath").is_dir():
-        pytest.skip("mpmath is not installed (scripts/bfcl.sh)")
-    official = BfclTurnsJudge(JudgeContext(options=SimpleNamespace(bfcl=bfcl_v4)))
-    gate = asyncio.Semaphore(4)
-
-    async def passes(made: Scenario, invented: int) -> bool | None:
-        async with gate:
-            return (await official(played(made, invented), made)).value
-
-    rows = load_bfcl(bfcl_v4, (LACKS_FUNCTION, LACKS_VALUE)).scenarios
-    for invented in (0, 3):
-        assert await asyncio.gather(*(passes(one, invented) for one in rows)) == [True] * 400
-
-
 @given(st.text(max_size=300))
 def test_any_text_says_one_of_three_things(text: str) -> None:
     assert read_said(text) in Said
@@ -225,10 +189,3 @@ def test_any_text_says_one_of_three_things(text: str) -> None:
 @labelled
 def test_offers_assumptions_and_what_was_overcome(text: str, said: str) -> None:
     assert read_said(text) == said
-
-
-@pytest.mark.parametrize("word", ["function ", "no ", "would you like ", "tell me, ", "a.", "once I have the "])
-def test_the_work_grows_with_the_length_alone(word: str) -> None:
-    began = process_time()
-    read_said((word * 30_000)[:30_000])
-    assert process_time() - began < 10

@@ -10,11 +10,7 @@ import pytest
 
 from talm_sim import load_run
 from talm_sim.cli import main
-from talm_sim.config import RunConfig
 from talm_sim.runs.exports.conversation import conversation
-from talm_sim.tasks import find_task, job_of
-from talm_sim.tasks.keys import recording_key
-from talm_sim.tasks.refusal.turns.play import STEPS
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.types import Episode, Row
 from tests.tasks.refusal.turns.acting import RIGHT, TOUCH_A, TOUCH_B, Calls, Play, acting
@@ -69,15 +65,6 @@ def test_after_any_other_answer_the_rows_next_message_follows(play: Play, templa
     assert re.search(r"does not know\n\nThe user, request 3\n  Call it b\.\n\nTurn 4", capsys.readouterr().out)
 
 
-def test_a_simulated_person_who_says_the_next_message_has_said_it(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
-    question: Calls = [("ask_human", {"question": "Shall I call it b?"})]
-    with acting({**SCRIPT, "Make another.": question}) as server:
-        assert play("made", "--live", "--human", "simulated", subset=PARAM, server=server) == 0
-    assert [one.answer for one in played("made")[0].human_events] == ["Call it b."]
-    assert main(["show", "made:multi_turn_miss_param_0"]) == 0
-    assert capsys.readouterr().out.count("Call it b.") == 1
-
-
 def test_the_person_is_offered_in_all_turns_of_these_rows_and_in_no_other_row(play: Play) -> None:
     with acting(SCRIPT) as server:
         assert play("made", "--live", "--human", "recorded", subset=f"irrelevance,multi_turn_miss_func,{PARAM}", server=server) == 0
@@ -100,15 +87,6 @@ def test_a_question_in_another_turn_ends_nothing_and_nobody_knows_an_answer_to_i
     assert turns_of(episode) == [0, 0, 0, 1, 2]
     assert [one.declined for one in episode.human_events] == ["idk"]
     assert (row.values["interaction"], row.labels["missing"]) == (True, "other_text")
-
-
-def test_whoever_asks_twice_at_once_and_acts_meanwhile_has_guessed(play: Play) -> None:
-    with acting({**SCRIPT, "Make another.": [*ASKS, ("touch", {"file_name": "c"}), *ASKS]}) as server:
-        assert play("made", "--live", "--human", "recorded", subset=PARAM, server=server) == 0
-    episode, row = played("made")
-    assert turns_of(episode) == [0, 0, 1, 2], "a call beside the question belongs to the turn of the question"
-    assert sorted(one.answer for one in episode.human_events) == ["Call it b.", "Sorry, I don't know."]
-    assert (row.values["turns"], row.labels["missing"], row.values["interaction"]) == (False, "guessed", True)
 
 
 @pytest.mark.parametrize(("control", "inter"), [("oracle", 1), ("asker", 1), ("eager", 0), ("cautious", 0)])
@@ -160,33 +138,6 @@ def test_a_recording_is_replayed_with_what_its_person_said(play: Play, human: st
         capsys.readouterr()
         assert play("alone", "--replay", "--cassettes", "tapes", subset=PARAM, server=server) != 0, "it is another conversation"
         assert "with human" in " ".join(str(capsys.readouterr()).split())
-
-
-def test_a_recording_without_a_person_keeps_its_name() -> None:
-    config = RunConfig(task="refusal", model="openai/m", options={"subset": PARAM})
-    job = job_of(config)
-    assert not {"human", "persona", "ask_limit", "ask_limit_run", "answer_timeout"} & find_task("refusal").key(job).keys()
-    keys = {recording_key(job.having(human=who)) for who in ("recorded", "simulated", "terminal")}
-    assert len(keys) == 1 and recording_key(job) not in keys
-
-
-def test_a_forecast_counts_a_question_in_each_step_for_a_person_whom_a_model_plays(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--human", "model:openai-api/here/person", "--dry-run")
-    with acting(SCRIPT) as server:
-        assert play("made", "--live", *words, subset=f"multi_turn_miss_func,{PARAM}", server=server) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert f"{3 + 3} to {STEPS * 6} requests" in out and f"0 to {STEPS * 3} requests" in out
-    assert not server.requests
-
-
-def test_a_person_whom_a_model_plays_answers(play: Play) -> None:
-    with acting({**SCRIPT, "What shall the file be called": []}) as server:
-        assert play("made", "--live", "--human", "model:openai-api/here/person", subset=PARAM, server=server) == 0
-    asked = [one for one in server.requests if one["model"] == "person"]
-    assert len(asked) == 1 and "- Call it b." in str(asked[0]["messages"][0]["content"])
-    episode, row = played("made")
-    assert [one.answer for one in episode.human_events] == ["Done."] and turns_of(episode) == [0, 0, 1, 2, 2]
-    assert row.values["turns"] is True, "the next message followed"
 
 
 def test_a_question_waits_for_its_answer(play: Play, capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,15 +95,6 @@ def test_a_style_of_single_requests_is_refused_before_anything_runs(play: Play, 
     assert not server.requests
 
 
-def test_a_hidden_function_called_by_name_runs(play: Play) -> None:
-    with acting({**RIGHT, "list all": [("ls", {}), ("no_such", {})]}) as server:
-        assert play("made", "--live", subset="multi_turn_miss_func", server=server) == 0
-    (episode,) = episodes("made").values()
-    hidden = [one for one in episode.tool_events if episode.model_turns[one.turn].user_turn == 1]
-    assert [(one.name, one.ok, one.error) for one in hidden] == [("ls", True, ""), ("no_such", False, "unknown_tool")]
-    assert rows("made") == {"multi_turn_miss_func_0": True}, "as the package's check, which does not look there"
-
-
 def test_a_row_ends_after_too_many_steps_in_one_turn_and_fails(play: Play) -> None:
     with acting({"Make a.": [("ls", {})]}, again=True) as server:
         assert play("made", "--live", subset="multi_turn_base", server=server) == 0
@@ -170,9 +161,3 @@ def test_the_list_of_episodes_breaks_no_word(play: Play, capsys: pytest.CaptureF
     assert listed.count(" answered ") == 4 and re.search(r"bfcl- +missing-\n.* turns +turn\n", listed)
     assert listed.endswith("\nin all episodes: Lang: en\n") and "Lang" not in listed.splitlines()[1]
     assert max(map(len, listed.splitlines())) <= 80
-
-
-def test_propensity_needs_single_requests(play: Play, capsys: pytest.CaptureFixture[str]) -> None:
-    assert play("made", "--model", "sim/eager", "--propensity", "--dry-run", subset="multi_turn_base") == 2
-    assert "--propensity: is for single requests" in capsys.readouterr().err
-    assert play("made", "--model", "sim/eager", "--propensity", "--dry-run", subset="multi_turn_base,irrelevance") == 0

@@ -13,7 +13,7 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.refusal import measures
-from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SINGLE_TURN, SUBSETS, find_package, load_bfcl
+from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS, find_package, load_bfcl
 from talm_sim.tasks.refusal.bfcl.subsets import rows_of
 from talm_sim.tasks.refusal.bfcl.turn_rows import gold_turns
 from talm_sim.types import Calls, Episode, GoldCall, ModelTurn, Scenario, Source, Summary, Termination, Turn, Verdict
@@ -42,13 +42,6 @@ def test_a_row_is_a_scenario_whose_tools_are_those_of_its_classes(tmp_path: Path
     assert gold_turns(found) == [["touch('a')"], [], ["touch(file_name='b')", "ls()"]]
     assert Scenario.model_validate_json(found.model_dump_json()) == found
     assert read(tmp_path, "multi_turn_long_context").start["long_context"] is True
-
-
-def test_they_are_read_only_if_they_are_named(tmp_path: Path) -> None:
-    assert not {*SINGLE_TURN} & {*MULTI_TURN}
-    make_package(tmp_path)
-    with pytest.raises(PrerequisiteError, match=r"BFCL_v4_simple_python\.json: is missing"):
-        load_bfcl(tmp_path, SINGLE_TURN)
 
 
 def test_data_without_the_package_around_them_are_refused(tmp_path: Path) -> None:

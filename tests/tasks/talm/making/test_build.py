@@ -26,7 +26,7 @@ def _facts(scenario: Scenario) -> tuple[Fact, ...]:
     return scenario.target.required
 
 
-def test_the_perfect_scenario_holds_computed_facts(tmp_path: Path) -> None:
+def test_the_perfect_scenario_and_each_variant_hold_computed_facts(tmp_path: Path) -> None:
     (perfect,) = _build(tmp_path)["perfect"]
     assert (perfect.id, perfect.base, perfect.source.licence) == ("toys-01", "toys-01", "Apache-2.0")
     assert (perfect.tools, perfect.gold_calls) == (("get_height", "add_up"), (HEIGHT_CALL, SUM_CALL))
@@ -35,9 +35,6 @@ def test_the_perfect_scenario_holds_computed_facts(tmp_path: Path) -> None:
         Fact(name="sum", value=43, accepted=("forty-three",), call=1, pointer="/sum"),
     )
     assert (perfect.missing, perfect.perturbations) == ((), ())
-
-
-def test_the_underspecified_variant_knows_what_was_removed(tmp_path: Path) -> None:
     groups = _build(tmp_path)
     (perfect,), (variant,) = groups["perfect"], groups["underspecified"]
     assert (variant.id, variant.base) == ("toys-01.underspecified", "toys-01")
@@ -47,10 +44,6 @@ def test_the_underspecified_variant_knows_what_was_removed(tmp_path: Path) -> No
         kind=MissingKind.ARGUMENT, name="code", value="LPB", removed_text="of La Paz (LPB)", human_answer="The one of La Paz, LPB."
     )
     assert (variant.tools, variant.gold_calls, variant.target) == (perfect.tools, perfect.gold_calls, perfect.target)
-
-
-def test_the_replaceable_variant_masks_the_tool_and_lets_a_person_say_the_fact(tmp_path: Path) -> None:
-    groups = _build(tmp_path)
     (variant,) = groups["replaceable"]
     assert groups["non-replaceable"] == []
     assert variant.id == "toys-01.replaceable"
@@ -61,6 +54,10 @@ def test_the_replaceable_variant_masks_the_tool_and_lets_a_person_say_the_fact(t
         ("height", 13355, None, ""),
         ("sum", 43, 0, "/sum"),
     ]
+    (perfect,), (variant,) = groups["perfect"], groups["no-tools"]
+    assert (variant.id, variant.tools, variant.gold_calls, variant.missing) == ("toys-01.no-tools", (), (), ())
+    assert variant.query == perfect.query
+    assert [(fact.value, fact.call) for fact in _facts(variant)] == [(13355, None), (43, None)]
 
 
 def test_a_tool_no_person_can_replace_makes_a_non_replaceable_variant(tmp_path: Path) -> None:
@@ -71,14 +68,6 @@ def test_a_tool_no_person_can_replace_makes_a_non_replaceable_variant(tmp_path: 
     assert variant.missing == (Missing(kind=MissingKind.TOOL, name="add_up"),)
     assert variant.gold_calls == (HEIGHT_CALL,)
     assert [fact.call for fact in _facts(variant)] == [0, None]
-
-
-def test_the_no_tools_variant_offers_nothing_and_asks_the_same(tmp_path: Path) -> None:
-    groups = _build(tmp_path)
-    (perfect,), (variant,) = groups["perfect"], groups["no-tools"]
-    assert (variant.id, variant.tools, variant.gold_calls, variant.missing) == ("toys-01.no-tools", (), (), ())
-    assert variant.query == perfect.query
-    assert [(fact.value, fact.call) for fact in _facts(variant)] == [(13355, None), (43, None)]
 
 
 def test_what_is_written_loads_again_and_equal_seeds_give_equal_bytes(tmp_path: Path) -> None:

@@ -88,10 +88,6 @@ def test_sound_scenarios_have_no_problems(sound: dict[str, Scenario]) -> None:
     assert _check(sound) == []
 
 
-def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenario]) -> None:
-    assert _check({name: scenario for name, scenario in sound.items() if scenario.group == "underspecified"}) == []
-
-
 @pytest.mark.parametrize(
     ("name", "damage", "what"),
     [
@@ -104,7 +100,6 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (PERFECT, _source(url="https://x/?api_key=abcdefgh1234"), "it holds what looks like a secret ('api_key=...')"),
         (PERFECT, _query("make?", "make? sk-" + "a1b2" * 5), "it holds what looks like a secret ('sk-a1b2a...')"),
         (PERFECT, _set(target=None), "it has no facts to find in an answer"),
-        (PERFECT, _set(target=Facts(required=())), "it has no facts to find in an answer"),
         # tools and gold calls
         (PERFECT, _set(tools=("get_height", "add_up", "fly")), "there is no tool 'fly'"),
         (PERFECT, _set(tools=("add_up",)), "gold call 'get_height' is not among its tools"),
@@ -114,10 +109,8 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (NONE, _set(tools=("add_up",)), "a no-tools scenario offers tools or has gold calls"),
         # facts
         (PERFECT, _fact(0, value=13356), "fact 'height' is 13356, the tool says 13355"),
-        (PERFECT, _fact(0, value=13355.0), "fact 'height' is 13355.0, the tool says 13355"),
         (PERFECT, _fact(0, value="13355"), "fact 'height' is '13355', the tool says 13355"),
         (PERFECT, _fact(0, pointer="/metres"), "fact 'height': there is nothing at '/metres'"),
-        (PERFECT, _fact(0, pointer="feet"), "fact 'height': there is nothing at 'feet'"),
         (PERFECT, _fact(0, call=7), "fact 'height' belongs to call 7, which does not exist"),
         (PERFECT, _fact(0, name="sum"), "two facts are called 'sum'"),
         (PERFECT, _fact(1, value=17, pointer="/terms/0"), "its query already holds the fact 'sum' (17)"),
@@ -126,7 +119,6 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         (PERFECT, _fact(1, value="?!"), "fact 'sum' has no words"),
         # underspecified
         (UNDER, _set(missing=()), "it does not say which argument is missing"),
-        (UNDER, _missing(kind=MissingKind.TOOL), "it does not say which argument is missing"),
         (UNDER, _missing(name="first"), "no gold call has first = 'LPB'"),
         (UNDER, _missing(value="HAN"), "no gold call has code = 'HAN'"),
         (UNDER, _missing(removed_text=" "), "it does not say which text was removed for 'code'"),
@@ -151,14 +143,12 @@ def test_a_subset_without_its_bases_is_judged_by_itself(sound: dict[str, Scenari
         # unavailable
         (REPLACEABLE, _set(missing=()), "it does not say which tool is missing"),
         (REPLACEABLE, _set(perturbations=()), "it masks nothing but misses 'get_height'"),
-        (REPLACEABLE, _set(perturbations=("mask:tool=add_up",)), "it masks ['add_up'] but misses 'get_height'"),
         (REPLACEABLE, _set(perturbations=("mask:tool=get_height", "http-500")), "it masks ['get_height'] but misses 'get_height'"),
         (REPLACEABLE, _set(tools=("add_up",)), "the missing tool 'get_height' is not among its tools"),
         (REPLACEABLE, _gold(HEIGHT, SUM), "a gold call uses the missing tool 'get_height'"),
         (REPLACEABLE, _gold(), "its gold calls are not its base's without the masked tool"),
         (REPLACEABLE, _set(group="non-replaceable"), "'get_height' is replaceable, the group says non-replaceable"),
         (REPLACEABLE, _missing(human_answer="Quite high."), "the human answer does not contain the fact 'height' (13355)"),
-        (REPLACEABLE, _missing(human_answer=None), "the human answer does not contain the fact 'height' (13355)"),
         (REPLACEABLE, _query("How high", "Tell me how high"), "its query is not its base's"),
         (NON, _missing(human_answer="45"), "a person is given an answer that no person could know"),
         (NON, _set(group="replaceable"), "'add_up' is non-replaceable, the group says replaceable"),
@@ -187,13 +177,6 @@ def test_two_scenarios_of_a_group_that_ask_the_same_are_both_named(sound: dict[s
     assert set(named) == {"toys-02", PERFECT}
 
 
-def test_tools_of_two_categories_are_no_pair(sound: dict[str, Scenario]) -> None:
-    specs = SPECS | {"add_up": SPECS["add_up"].model_copy(update={"category": "sums"})}
-    assert {problem.what for problem in check_scenarios([sound[PERFECT]], specs, call_toy, packaged=True)} == {
-        "its tools belong to several categories"
-    }
-
-
 def test_a_users_own_scenarios_keep_no_house_rules(sound: dict[str, Scenario]) -> None:
     specs = SPECS | {"add_up": SPECS["add_up"].model_copy(update={"category": "sums"})}
     mine = sound[PERFECT].model_copy(update={"source": sound[PERFECT].source.model_copy(update={"licence": ""})})
@@ -202,17 +185,6 @@ def test_a_users_own_scenarios_keep_no_house_rules(sound: dict[str, Scenario]) -
         "it names no licence",
         "its tools belong to several categories",
     }
-
-
-def test_equal_calls_are_made_once(sound: dict[str, Scenario]) -> None:
-    made = []
-
-    def counting(tool: str, arguments: Any) -> Any:
-        made.append((tool, tuple(arguments.items())))
-        return call_toy(tool, arguments)
-
-    check_scenarios(list(sound.values()), SPECS, counting)
-    assert len(made) == len(set(made)) == 4
 
 
 def _said_before(text: str) -> Damage:
@@ -232,20 +204,6 @@ def _said_before(text: str) -> Damage:
 def test_earlier_turns_are_looked_at_too(sound: dict[str, Scenario], name: str, said: str, what: str) -> None:
     problems = _check(sound | {name: _said_before(said)(sound[name])})
     assert what in [problem.what for problem in problems if problem.scenario == name], problems
-
-
-def test_earlier_calls_give_values_away_too(sound: dict[str, Scenario]) -> None:
-    call = {"id": "h", "name": "get_height", "arguments": {"code": "LPB"}}
-    turn = Turn(
-        messages=(
-            {"role": "user", "content": "Good morning."},
-            {"role": "assistant", "content": "", "tool_calls": [call]},
-            {"role": "tool", "content": "{}", "tool_call_id": "h"},
-            {"role": "assistant", "content": "Good morning."},
-        )
-    )
-    leaking = sound[UNDER].model_copy(update={"turns": (turn, *sound[UNDER].turns)})
-    assert "the removed value can be recovered from the query ('LPB')" in [problem.what for problem in _check(sound | {UNDER: leaking})]
 
 
 def test_a_call_of_the_last_turn_needs_a_fact_and_one_of_an_earlier_turn_does_not(sound: dict[str, Scenario]) -> None:

@@ -41,7 +41,7 @@ def missing(scenario: Scenario) -> Missing:
     return missing
 
 
-def test_a_call_becomes_a_request_with_two_variants() -> None:
+def test_a_call_becomes_a_request_with_two_variants_and_a_person_who_can_stand_in_knows_the_fact() -> None:
     perfect, less, masked = draft(tool(), {"item_name": "lamp"}, {"item_name": "lamp", "price": 12.5}).scenarios
     assert [one.id for one in (perfect, less, masked)] == ["find_item", "find_item.underspecified", "find_item.non-replaceable"]
     assert perfect.query == masked.query == "Find an item of the shop. The item name is lamp. What is the price?"
@@ -49,9 +49,6 @@ def test_a_call_becomes_a_request_with_two_variants() -> None:
     assert (missing(less).name, missing(less).value) == ("item_name", "lamp")
     assert missing(less).removed_text == missing(less).human_answer == "The item name is lamp."
     assert missing(masked).human_answer is None and masked.perturbations == ("mask:tool=find_item",)
-
-
-def test_a_person_who_can_stand_in_knows_the_fact() -> None:
     masked = draft(tool(human_replaceable=True), {"item_name": "lamp"}, {"price": 12.5}).scenarios[2]
     assert masked.group == "replaceable" and missing(masked).human_answer == "The price is 12.5."
 
@@ -92,17 +89,6 @@ def test_an_argument_whose_value_a_description_says_is_not_left_out() -> None:
     assert missing(draft(spec, {"item_name": "lamp", "count": 5}, {"price": 12.5}).scenarios[1]).name == "count"
 
 
-def test_what_another_tool_on_offer_says_counts_as_well() -> None:
-    specs = {one.name: one for one in (tool(), tool("order_item", "Order an item, e.g. a lamp.", count={"type": "integer"}))}
-    tried = [
-        CalledTool(specs["find_item"], {"item_name": "lamp"}, [{"price": 12.5}]),
-        CalledTool(specs["order_item"], {"count": 7}, [{"total": 99}]),
-    ]
-    found, other = draft_scenarios(tried, specs, NOW)
-    assert found.left_out == ("underspecified: given away by the description (lamp in the description of order_item)",)
-    assert [one.group for one in other.scenarios] == ["perfect", "underspecified", "non-replaceable"]
-
-
 def test_what_can_be_guessed_is_left_out_last_and_the_odds_are_kept() -> None:
     enum = {"type": "string", "enum": ["red", "green", "blue"]}
     spec = tool(colour=enum, item_name={"type": "string"})
@@ -112,17 +98,6 @@ def test_what_can_be_guessed_is_left_out_last_and_the_odds_are_kept() -> None:
     assert (missing(found.scenarios[1]).name, found.choices) == ("colour", 3)
     two = draft(tool(colour={**enum, "enum": ["red", "green"]}), {"colour": "green"}, {"price": 12.5})
     assert two.left_out == ("underspecified: given away by the description (green in the only 2 values of colour of find_item)",)
-
-
-def test_two_tools_of_one_description_are_not_asked_the_same() -> None:
-    specs = [tool("find_item"), tool("look_up")]
-    drafts = draft_scenarios(
-        [CalledTool(one, {"item_name": "lamp"}, [{"price": 12.5}]) for one in specs], {one.name: one for one in specs}, NOW
-    )
-    assert [one.scenarios[0].query for one in drafts] == [
-        "Find an item of the shop. The item name is lamp. What is the price?",
-        "Look up. The item name is lamp. What is the price?",
-    ]
 
 
 def test_a_scenario_offers_its_neighbours_in_their_order() -> None:

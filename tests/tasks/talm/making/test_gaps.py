@@ -113,12 +113,6 @@ def test_other_values_must_lead_to_other_values_of_what_is_asked(tmp_path: Path)
     assert "gives the same with 'Illinois'" in str(check_scenarios([late], SPECS, alike))
 
 
-def test_one_gap_is_not_several(tmp_path: Path) -> None:
-    (several,) = build(tmp_path)["several-gaps"]
-    one = several.model_copy(update={"missing": several.missing[:1]})
-    assert "only one thing is missing" in str(check_scenarios([one], SPECS, call_town))
-
-
 def test_a_packaged_masked_tool_that_nobody_replaces_gives_a_record(tmp_path: Path) -> None:
     groups, spec = build(tmp_path), SPECS["get_town"]
     specs = {"get_town": spec.model_copy(update={"is_record": False})}
@@ -133,12 +127,6 @@ def test_a_seed_with_one_of_several_gaps_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(PrerequisiteError, match="scenario 1: several_gaps"):
         load_seeds(tmp_path / "towns.toml")
-
-
-def test_a_seed_names_facts_and_never_their_values(tmp_path: Path) -> None:
-    (seed,) = load_seeds(write_seed(tmp_path) / "toys.toml")
-    assert [fact.name for fact in seed.facts] == ["height", "sum"]
-    assert "value" not in type(seed.facts[0]).model_fields
 
 
 @labelled

@@ -7,11 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.tasks.talm.making.check import check_scenarios
-from talm_sim.tasks.talm.making.giveaways import choices_of, find_giveaway, guessing_odds
-from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec, Turn
+from talm_sim.tasks.talm.making.giveaways import choices_of, find_giveaway
+from talm_sim.types import ToolSpec
 from tests.tables import labelled
-from tests.tasks.talm.making.toy import SPECS, call_toy
 
 
 def tool(description: str = "", name: str = "cancel", **properties: Any) -> ToolSpec:
@@ -75,20 +73,3 @@ json_values = st.recursive(
 def test_no_schema_breaks_it(parameters: dict[str, Any], value: Any) -> None:
     spec = ToolSpec(name="t", parameters=parameters)
     assert isinstance(find_giveaway(value, "a", [spec], [spec], anywhere=True), str)
-
-
-MINE = Scenario(
-    id="mine",
-    group="underspecified",
-    turns=(Turn(messages=({"role": "user", "content": "How high is it?"},)),),
-    tools=("get_height",),
-    missing=Missing(kind=MissingKind.ARGUMENT, name="code", value="LPB", removed_text="LPB", human_answer="LPB"),
-)
-
-
-def test_a_value_in_a_description_is_a_problem() -> None:
-    specs = {**SPECS, "get_height": SPECS["get_height"].model_copy(update={"description": "How high an airport lies, e.g. LPB."})}
-    (found,) = [one for one in check_scenarios([MINE], specs, call_toy) if "give the removed value away" in one.what]
-    assert str(found).startswith("mine: the tools give the removed value away ('LPB' in the description of get_height); ")
-    assert not [one for one in check_scenarios([MINE], SPECS, call_toy) if "give the removed value away" in one.what]
-    assert guessing_odds(MINE, SPECS) == {}

@@ -62,29 +62,15 @@ FLIGHTS = tool("search_flights", "Search flights of a town.", town={"type": "str
 BOOKINGS = {"QX7K2P": {"status": "confirmed"}, "ZW81LM": {"status": "waiting"}}
 
 
-def test_an_answer_of_another_tool_gives_the_value() -> None:
+def test_an_answer_of_another_tool_of_the_same_source_gives_the_value() -> None:
     service = Service([FIND, FLIGHTS], {"find_booking": BOOKINGS, "search_flights": {"Linz": {"gate": "B12", "booked": ["AA11BB", "ZW81LM"]}}})
     find, search = service.drafts(("find_booking", {"reference": "QX7K2P"}), ("search_flights", {"town": "Linz"}))
     assert missing_of(find) == "ZW81LM" and missing_of(search) is None
     assert ("find_booking", {"reference": "AA11BB"}) in service.calls  # tried, and refused by the tool
     assert search.left_out == ("underspecified: given away by the description (Linz in the examples of town of search_flights)",)
-
-
-def test_what_another_source_answered_is_not_sent_to_this_one() -> None:
     service = Service([FIND, FLIGHTS], {"find_booking": BOOKINGS, "search_flights": {"Linz": {"gate": "B12", "booked": ["ZW81LM"]}}})
     find, _ = service.drafts(("find_booking", {"reference": "QX7K2P"}), ("search_flights", {"town": "Linz"}), sources=("mine", "theirs"))
     assert missing_of(find) is None and ("find_booking", {"reference": "ZW81LM"}) not in service.calls
-
-
-def test_a_value_that_comes_up_in_the_first_round_is_tried_in_the_second() -> None:
-    first = tool("first", "Take the first, e.g. A1.", code=TEXT)
-    second = tool("second", "Take the second, e.g. B1.", code=TEXT)
-    answers = {
-        "first": {"A1": {"told": "red", "next": "C3"}, "C3": {"told": "blue", "next": "D4"}},
-        "second": {"B1": {"is": "x5"}, "D4": {"is": "y6"}},
-    }
-    one, two = Service([first, second], answers).drafts(("first", {"code": "A1"}), ("second", {"code": "B1"}))
-    assert (missing_of(one), missing_of(two)) == ("C3", "D4")
 
 
 def test_neighbours_of_numbers_and_dates_and_members_of_an_enum() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from talm_sim.tasks.when2call.making import checks, question_checks
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, differs, failures
+from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS, refers_to_nothing_unsaid
 from talm_sim.tasks.when2call.making.wording import find_placeholder
@@ -36,10 +36,6 @@ def test_every_check_in_use_is_shown_both_sides_above() -> None:
     shown = {row["check"] for row in read_table(__file__, "a_check_tells_a_good_text_from_a_bad_one")}
     used = {check.__name__ for table in (OPTION_CHECKS, QUESTION_CHECKS) for row in table.values() for check in row}
     assert used == shown
-
-
-def test_equal_options_are_found_whatever_their_case() -> None:
-    assert differs("I can't.", ["Yes.", "i CAN'T"]) and not differs("I can't.", ["Yes."])
 
 
 def test_an_empty_text_fails_for_being_empty_alone() -> None:
@@ -102,9 +98,3 @@ def test_what_a_question_refers_to_is_looked_for_in_step_with_its_length(piece: 
 )
 def test_what_was_said_before_may_be_referred_to(text: str, unsaid: str) -> None:
     assert unsaid in refers_to_nothing_unsaid(text, BEYOND) and bool(unsaid) is bool(refers_to_nothing_unsaid(text, BEYOND))
-
-
-def test_a_wrong_follow_up_may_ask_for_what_is_given_or_confirm_it() -> None:
-    assert checks.follow_up_confirms_nothing("You said 250 dollars, is that correct?", PLAIN) == ""
-    assert checks.asks_for_given("Which amount of money should I convert?", PLAIN) == "amount"
-    assert checks.asks_for_given("What do you need it for?", PLAIN) == ""

@@ -15,7 +15,7 @@ from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError, ProviderError
 from talm_sim.runs.making import make_scenarios
 from talm_sim.scenarios.making.options import RULES
-from talm_sim.scenarios.making.outcome import DroppedSource, Outcome
+from talm_sim.scenarios.making.outcome import DroppedSource
 from talm_sim.scenarios.making.prompts import WrittenText
 from talm_sim.scenarios.making.state import STATE
 from talm_sim.tasks.bounds import Bound
@@ -84,13 +84,6 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != STATE}
 
 
-def test_the_same_call_gives_the_same_bytes(tmp_path: Path) -> None:
-    run(tmp_path / "a")
-    run(tmp_path / "b")
-    assert files(tmp_path / "a") == files(tmp_path / "b")
-    assert set(files(tmp_path / "a")) == {"items.jsonl", "rejected.jsonl", "report.json"}
-
-
 @pytest.mark.parametrize("dies_at", [0, 1, 4, 7])
 def test_a_killed_generation_goes_on_and_ends_as_if_nothing_had_happened(tmp_path: Path, dies_at: int) -> None:
     run(tmp_path / "whole")
@@ -120,24 +113,6 @@ def test_a_larger_limit_goes_on_and_a_smaller_one_takes_what_is_there(tmp_path: 
     assert again.asked.count("tool_use") == 5
     assert report["sources"]["finished"] == 8
     assert run(tmp_path / "grown", sources=SOURCES[:2])["sources"]["finished"] == 2
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"options": {"seed": 1}}, "seed = 0"),
-        ({"wording": "q"}, 'prompts = "p"'),
-        ({"options": {"variants": "one"}}, 'variants = "all"'),
-        ({"options": {"tool_format": "constrained"}}, 'labels = "plain"'),
-    ],
-)
-def test_other_settings_are_refused_in_one_line(tmp_path: Path, change: dict[str, Any], named: str) -> None:
-    run(tmp_path / "a")
-    before = files(tmp_path / "a")
-    with pytest.raises(PrerequisiteError) as caught:
-        run(tmp_path / "a", **change)
-    assert named in str(caught.value) and "\n" not in str(caught.value)
-    assert files(tmp_path / "a") == before
 
 
 def test_another_source_question_of_the_same_id_is_refused(tmp_path: Path) -> None:
@@ -278,16 +253,6 @@ def test_the_report_counts_what_was_made_and_why_the_rest_was_not(tmp_path: Path
     assert whole["rows"]["tools_shown"] == {"0": 2, "1": 4, "2+": 6}
     assert whole["rows"]["tool_use"] == {"database": 12}
     assert json.loads((tmp_path / "b" / "report.json").read_text()) == whole
-
-
-def test_progress_is_told_for_every_source_question(tmp_path: Path) -> None:
-    heard: list[tuple[int, int, bool]] = []
-
-    def listen(done: int, total: int, outcome: Outcome | None) -> None:
-        heard.append((done, total, outcome is not None))
-
-    run(tmp_path / "a", on_progress=listen)
-    assert heard == [(0, 8, False), *((number, 8, True) for number in range(1, 9))]
 
 
 def test_no_more_are_in_work_than_asked_for(tmp_path: Path) -> None:

@@ -12,11 +12,8 @@ import pytest
 from talm_sim.cli import main
 from talm_sim.config import Scope, scope_of
 from talm_sim.errors import OptionError
-from talm_sim.recordings import CassetteLibrary, shipped_cassettes
+from talm_sim.recordings import shipped_cassettes
 from talm_sim.recordings.archive import open_archive
-from talm_sim.scenarios.making.options import RULES
-from talm_sim.scenarios.making.prompts import load_writer_prompts
-from talm_sim.tasks.when2call.maker import PROMPTS
 from talm_sim.tasks.when2call.making import GenerateOptions
 from tests.tables import labelled
 
@@ -26,38 +23,10 @@ RECORDED: dict[str, Any] = {
     "max_new_tokens": 96,
     "variants": "one",
 }
-RECORDED_DIGEST = "3d9f9c050b0f"
 
 
 def options(**given: Any) -> GenerateOptions:
     return GenerateOptions(out=Path("made"), **given)
-
-
-def test_the_settings_of_the_shipped_recording_are_what_they_were() -> None:
-    wording = load_writer_prompts(PROMPTS).digest
-    assert list(options(**RECORDED).settings(wording).items()) == [
-        ("model", "openai-api/vllm/smollm2-135m"),
-        ("model_options", {}),
-        ("tool_use", "call"),
-        ("labels", "constrained"),
-        ("prompts", "e129c88eb50c"),
-        ("seed", 0),
-        ("temperature", 0.6),
-        ("top_p", 0.95),
-        ("max_new_tokens", 96),
-        ("attempts", 1),
-        ("judge", "none"),
-        ("unable", "removed"),
-        ("variants", "one"),
-    ]
-    assert options(**RECORDED).conversations(wording) == RECORDED_DIGEST
-    archive = open_archive(shipped_cassettes() / "openai-api--vllm--smollm2-135m" / "when2call" / "generate.zip")
-    assert all(name.endswith(f"1-0-{RECORDED_DIGEST}.json") for name in archive.names() if name.endswith(".json") and "/" in name)
-
-
-def test_the_digest_of_other_settings_is_what_it_was() -> None:
-    given: dict[str, Any] = {"model": "openai-api/a/b", "model_options": {"base_url": "x"}, "seed": 3, "temperature": 0.5, "top_p": 0.9}
-    assert options(**given, max_new_tokens=128, attempts=2).conversations("p") == "eac3a22793ad"
 
 
 def test_where_it_goes_and_how_it_is_run_decides_no_text() -> None:
@@ -67,23 +36,11 @@ def test_where_it_goes_and_how_it_is_run_decides_no_text() -> None:
     assert free == {"out", "file", "limit", "max_connections", "traffic", "cassettes"}
 
 
-def test_the_rows_an_item_gets_are_a_setting_but_nothing_a_model_is_asked() -> None:
-    both = [options(**{**RECORDED, "variants": variants}) for variants in ("one", "all")]
-    assert both[0].settings("p") != both[1].settings("p")
-    assert both[0].conversations("p") == both[1].conversations("p")
-
-
 @pytest.mark.parametrize("model", ["hf/smollm2-135m", "vllm/smollm2-135m"])
 @pytest.mark.parametrize("tool_format", ["auto", "constrained"])
 def test_a_model_in_this_process_labels_by_itself_and_is_said_to(model: str, tool_format: str) -> None:
     given = options(model=model, tool_format=tool_format)
     assert (given.constrained, given.settings()["labels"]) == (False, "plain")
-
-
-def test_without_a_model_the_gold_call_says_why_a_tool_is_needed() -> None:
-    assert options().model == RULES and options().by_rules
-    settings = options().settings()
-    assert (settings["tool_use"], settings["labels"], settings["prompts"]) == ("call", "plain", "")
 
 
 @labelled
@@ -106,13 +63,6 @@ def played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str]
         return {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
 
     return play
-
-
-def test_the_recording_says_how_it_was_made() -> None:
-    (found,) = [one for one in CassetteLibrary().describe() if (one.model, one.group) == (MODEL, "when2call/generate")]
-    assert found.files == 30 and found.bytes < 300_000
-    assert "scenarios generate" in found.command and " ".join(ARGUMENTS[:-1]) in found.command
-    assert "Apache-2.0" in found.licence
 
 
 def test_it_plays_back_offline_to_the_same_rows_and_reasons(played: Callable[[str], dict[str, bytes]]) -> None:

@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 from talm_sim.tasks.when2call.making.pipeline import ItemOutcome, make_items
-from talm_sim.tasks.when2call.published import row_of, scenario_of
 from talm_sim.types import Behaviour, GoldCall
 from tests.tables import labelled
-from tests.tasks.when2call.making.toys import GOOD, QUESTION, REWRITTEN, Teller, source, spec
+from tests.tasks.when2call.making.toys import GOOD, QUESTION, REWRITTEN, Teller, source
 
 
 async def made(
@@ -32,16 +31,6 @@ async def test_three_items_with_no_one_and_many_tools() -> None:
     assert questions == {"tool_call": QUESTION, "request_for_info": REWRITTEN, "cannot_answer": GOOD["unanswerable"]}
     assert {row["tool_use"] for row in outcome.rows} == {"database"}
     assert len({row["uuid"] for row in outcome.rows}) == len(outcome.rows)
-
-
-async def test_rows_are_read_back_as_they_were_written() -> None:
-    for row in (await made()).rows:
-        scenario = scenario_of(row)
-        assert row_of(scenario) == row
-        assert (scenario.source.licence, scenario.source.url) == ("Apache-2.0", "")
-
-
-async def test_where_nothing_can_answer_the_many_tools_are_others() -> None:
     for row in (await made()).rows:
         names = [json.loads(tool)["name"] for tool in row["tools"]]
         if row["correct_answer"] == "cannot_answer":
@@ -65,26 +54,9 @@ async def test_a_removed_tool_leaves_the_question_and_shows_what_was_beside_it()
         assert row["orig_tools"] == by_call[len(row["orig_tools"])]["tools"]
 
 
-async def test_both_ways_make_items_that_cannot_be_served() -> None:
-    rows = [row for row in (await made(unable="both")).rows if row["correct_answer"] == "cannot_answer"]
-    assert {row["question"] for row in rows} == {QUESTION, GOOD["unanswerable"]}
-    assert len({row["uuid"] for row in rows}) == len(rows) == 5
-
-
-async def test_one_row_an_item_where_one_set_of_tools_is_asked_for() -> None:
-    outcome = await made(every=False)
-    assert sorted(row["correct_answer"] for row in outcome.rows) == ["cannot_answer", "request_for_info", "tool_call"]
-
-
 async def test_a_request_that_needs_no_tool_is_dropped() -> None:
     outcome = await made({"tool_use": "none"})
     assert (outcome.dropped, outcome.rows, outcome.given_up) == ("it needs no tool", [], [])
-
-
-async def test_a_tool_of_one_required_parameter_gives_no_follow_up_item() -> None:
-    outcome = await made(spec=spec(required=("amount",)))
-    assert outcome.not_tried == {"request_for_info": "its tool has fewer than two required parameters"}
-    assert {row["correct_answer"] for row in outcome.rows} == {"tool_call", "cannot_answer"}
 
 
 async def test_without_a_checked_rewriting_the_writer_rewrites() -> None:
@@ -93,12 +65,6 @@ async def test_without_a_checked_rewriting_the_writer_rewrites() -> None:
     row = next(row for row in outcome.rows if row["correct_answer"] == "request_for_info")
     assert (row["question"], row["held_out_param"]) == (told["rewrite"], "from_currency")
     assert row["orig_question"] == "How much are the dollars in my purse worth?"
-
-
-async def test_a_rewriting_that_leaks_is_rejected() -> None:
-    told = {"rewrite": "How much is the money, in Dollars, in my purse worth?"}
-    outcome = await made(told, removal=None, question="How much are the dollars in my purse worth?")
-    assert rejected(outcome) == {("request_for_info", "question", "leaks_nothing")}
 
 
 async def test_a_question_without_any_required_value_cannot_lose_one() -> None:

@@ -112,10 +112,3 @@ def test_a_broken_file_of_rejected_texts_is_named_with_its_line(folder: Path, li
         file.write(f"{line}\n")
     with pytest.raises(PrerequisiteError, match=r"rejected\.jsonl:\d+: is not a rejected text"):
         opened(folder, rejected=True)
-
-
-def test_a_broken_decision_is_passed_over(folder: Path) -> None:
-    (folder / "review.jsonl").write_text(
-        '{"key": "a", "decision": ["keep"], "passed": true}\n{"key": [], "decision": "keep", "passed": true}\n'
-    )
-    assert opened(folder).summary().decided == 0

@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 
 from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks import find_task
-from talm_sim.tasks.when2call.making import SourceQuestion, source_questions
-from talm_sim.tasks.when2call.making.other_rows import is_other_row, read_other_rows
+from talm_sim.tasks.when2call.making import source_questions
+from talm_sim.tasks.when2call.making.other_rows import read_other_rows
 from talm_sim.tasks.when2call.making.splitting import Split, split_query, tidy_request
 from talm_sim.types import Behaviour, Choice, GoldCall, Missing, MissingKind, Option, Scenario, Source, ToolSpec, Turn
 from tests.growth import check_growth
-from tests.in_process import direct_caller
 from tests.tasks.when2call.making.toys import spec
 
 WEATHER = ToolSpec(
@@ -57,12 +55,6 @@ def test_a_dialogue_is_no_single_question() -> None:
     assert (found, [drop.reason for drop in dropped]) == ([], ["it holds more than a single question"])
 
 
-def test_the_order_of_the_asks_need_not_be_that_of_the_calls() -> None:
-    found, _ = source_questions([scenario(QUERY, CASH, SUN)], SPECS)
-    assert {one.id: one.call for one in found} == {"toy-01.1": CASH, "toy-01.2": SUN}
-    assert "sun" in next(one.question for one in found if one.call == SUN)
-
-
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
@@ -77,15 +69,6 @@ def test_what_cannot_be_told_apart_is_dropped_with_the_reason(query: str, reason
     found, dropped = source_questions([scenario(query, SUN, CASH)], SPECS)
     assert not found
     assert reason in dropped[0].reason
-
-
-def test_a_human_checked_rewriting_belongs_to_the_ask_that_it_changes() -> None:
-    missing = Missing(kind=MissingKind.ARGUMENT, name="to_currency", value="francs", removed_text="francs")
-    shorter = QUERY.replace("in francs", "at home")
-    found, _ = source_questions([scenario(QUERY, SUN, CASH), scenario(shorter, name="u", group="underspecified", missing=missing)], SPECS)
-    assert found[0].removal is None
-    assert found[1].removal is not None
-    assert found[1].removal.question == "I need to know how much 250 dollars are at home."
 
 
 def test_an_indirect_question_keeps_the_words_that_it_hangs_on() -> None:
@@ -120,11 +103,6 @@ def test_an_unknown_tool_and_a_third_call_are_reasons_to_drop() -> None:
     assert "3 gold calls" in dropped[0].reason
 
 
-def test_a_scenario_of_one_call_is_taken_whole() -> None:
-    found, _ = source_questions([scenario(" Sunrise in Oslo please", SUN)], SPECS)
-    assert (found[0].id, found[0].question) == ("toy-01", " Sunrise in Oslo please")
-
-
 def test_a_tool_call_row_is_a_source_question() -> None:
     call = json.dumps({"name": "get_sunrise", "arguments": {"city": "Oslo"}})
     kinds = [Option(behaviour=kind, text=call if kind is Behaviour.TOOL_CALL else kind.value) for kind in Behaviour]
@@ -135,17 +113,6 @@ def test_a_tool_call_row_is_a_source_question() -> None:
     found, dropped = source_questions([row, row.model_copy(update={"shown_tools": shown[:1]})], {})
     assert [(one.call, one.spec.name, [other.name for other in one.others]) for one in found] == [(SUN, "get_sunrise", ["convert_money"])]
     assert "does not show" in dropped[0].reason
-
-
-def test_the_packaged_scenarios_give_many_source_questions() -> None:
-    found, dropped = source_questions(find_task("talm").read(("perfect", "underspecified")), direct_caller().specs)
-    assert len(found) > 500 > len(dropped) > 0
-    assert len({one.id for one in found}) == len({one.digest for one in found}) == len(found)
-    assert sum(one.removal is not None and len(one.spec.required) > 1 for one in found) > 100
-    for one in found:
-        assert isinstance(one, SourceQuestion)
-        assert one.question[-1] in ".?!"
-        assert not {other.name for other in one.others} & {one.spec.name}
 
 
 @settings(deadline=None)
@@ -163,11 +130,6 @@ def test_a_long_query_is_split_in_step_with_its_length_or_not_at_all(piece: str)
 def test_a_query_of_many_sentences_is_not_split() -> None:
     for query in ("What is it? " * 14, "a" * 2_001):
         assert split_query(query, [SUN, CASH], [WEATHER, MONEY]) == "it has more than 2,000 characters or 12 sentences"
-
-
-@pytest.mark.parametrize("piece", [" ", "as well ", "and ", "also "])
-def test_a_long_part_is_tidied_in_step_with_its_length(piece: str) -> None:
-    check_growth(lambda text: tidy_request(text, capital=True), lambda size: f"x{piece * (size // len(piece))}x", 2**15)
 
 
 RENT = {
@@ -282,11 +244,6 @@ def test_what_gives_no_source_question_is_left_out_with_a_reason(tmp_path: Path,
 def test_a_broken_row_is_named(tmp_path: Path, rows: list[Any], said: str) -> None:
     with pytest.raises(PrerequisiteError, match=said):
         read_other_rows(_write(tmp_path / "rows.jsonl", *rows))
-
-
-def test_other_lines_are_not_taken_for_them() -> None:
-    assert is_other_row(XLAM) and is_other_row([XLAM]) and is_other_row(bfcl())
-    assert not any(map(is_other_row, ({"question": "x", "tools": [], "answers": {}}, [], None, {"id": 1, "turns": []})))
 
 
 def test_the_command_reads_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,12 +19,10 @@ from talm_sim.scenarios.making.prompts import load_writer_prompts
 from talm_sim.tasks import find_task
 from talm_sim.tasks.when2call.maker import PROMPTS
 from talm_sim.tasks.when2call.making import GenerateOptions, ModelWriter, RuleWriter, source_questions
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.pipeline import make_items
-from talm_sim.tasks.when2call.making.question_checks import question_checks
 from talm_sim.tools_env.service.described import built_in_tools
-from talm_sim.types import Behaviour, Choice, Fact, ModelTurn, ToolSpec
+from talm_sim.types import Behaviour, Fact, ModelTurn, ToolSpec
 from tests.tables import labelled
 from tests.tasks.when2call.making.toys import item, lacking, source
 
@@ -56,14 +54,6 @@ def writer(model: Model, labeller: Model | None = None, **more: Any) -> ModelWri
     return ModelWriter(model, labeller or model, load_writer_prompts(PROMPTS), GenerateOptions(out=Path("made"), seed=3, **more))
 
 
-async def test_settings_are_those_of_the_paper() -> None:
-    model = Model("You get 230 francs.")
-    written = await writer(model).option(Behaviour.DIRECT, item(), 0)
-    settings = model.asked[0][1]
-    assert (written.text, written.problem) == ("You get 230 francs.", "")
-    assert (settings.temperature, settings.max_new_tokens, settings.options, settings.choices) == (0.6, 256, {"top_p": 0.95}, ())
-
-
 async def test_a_text_cut_off_is_asked_for_once_more_with_twice_the_room() -> None:
     model = Model(ModelTurn(text="You get", stop="length"), "You get 230 francs.")
     assert (await writer(model).option(Behaviour.DIRECT, item(), 0)).text == "You get 230 francs."
@@ -90,12 +80,6 @@ async def test_a_label_that_is_not_clear_is_a_problem(said: str) -> None:
     assert (await writer(Model(said)).tool_use(source())).problem
 
 
-async def test_the_gold_call_can_say_why_a_tool_is_needed() -> None:
-    model = Model()
-    assert (await writer(model, tool_use="call").tool_use(source())).text == "other"
-    assert not model.asked
-
-
 @pytest.mark.parametrize("said", ['"How much?"', "New request: How much?", "\u201cHow much?\u201d", " How\nmuch? ", "Question: 'How much?'"])
 async def test_what_a_model_wraps_around_a_text_is_taken_off(said: str) -> None:
     assert (await writer(Model(said)).unanswerable(source(), 0)).text == "How much?"
@@ -119,13 +103,6 @@ async def test_only_what_a_step_may_know_stands_in_its_prompt() -> None:
     assert "francs" in rewritten and "Currency to convert to." in rewritten
 
 
-async def test_the_writer_of_a_needless_follow_up_is_shown_the_tool() -> None:
-    model = Model("x")
-    await writer(model).option(Behaviour.REQUEST_FOR_INFO, item(), 0)
-    (messages, _) = model.asked[0]
-    assert "convert_money" in messages[1] and "Currency to convert to." in messages[1]
-
-
 async def test_every_request_has_its_own_seed_and_attempts_differ() -> None:
     model = Model(*["x"] * 3)
     one = writer(model)
@@ -133,13 +110,6 @@ async def test_every_request_has_its_own_seed_and_attempts_differ() -> None:
     await one.option(Behaviour.DIRECT, item(), 1)
     await one.option(Behaviour.DIRECT, lacking(), 0)
     assert len({settings.seed for _, settings in model.asked}) == 3
-
-
-async def test_both_models_are_closed_once() -> None:
-    model, labeller = Model(), Model()
-    await writer(model, labeller).aclose()
-    await writer(model).aclose()
-    assert (model.closed, labeller.closed) == (2, 1)
 
 
 def test_a_file_of_prompts_replaces_single_texts(tmp_path: Path) -> None:
@@ -207,26 +177,6 @@ async def test_rules_say_what_they_cannot_do() -> None:
     assert "out of this tool's reach" in (await rules.unanswerable(source(), 0)).problem
     no_word = Item(source(facts=(Fact(name="city", value="Bern", call=0),)), Behaviour.TOOL_CALL, "Where?")
     assert "city" in (await rules.option(Behaviour.DIRECT, no_word, 0)).problem
-
-
-def test_the_packaged_items_show_every_number_of_tools_and_pass_the_checks() -> None:
-    rows = find_task("when2call").read(("tool_call", "request_for_info", "cannot_answer"))
-    specs = built_in_tools().specs
-    shown = {min(2, len(row.shown_tools)) for row in rows if row.group == "cannot_answer"}
-    assert shown >= {0, 2}
-    assert len({row.source.base for row in rows}) >= 30
-    assert {row.source.name for row in rows} == {"talm-sim rules"} and {row.source.licence for row in rows} == {"Apache-2.0"}
-    for row in rows:
-        assert isinstance(row.target, Choice)
-        call = json.loads(row.target.text_of(Behaviour.TOOL_CALL) or "")
-        assert set(specs[call["name"]].required) <= set(call["arguments"])
-        missing = next((gone.model_copy(update={"value": call["arguments"].get(gone.name)}) for gone in row.missing), None)
-        origin = source(question=row.target.original_query or row.query, spec=specs[call["name"]], call=source().call)
-        removed = row.group == "cannot_answer" and not row.target.original_query
-        one = Item(origin, row.target.gold, row.query, missing if row.group == "request_for_info" else None, removed)
-        alone = [check for check in question_checks(one) if check.__name__ not in {"keeps_the_rest", "leaks_nothing"}]
-        assert not failures(row.query, one, alone), row.id
-        assert not failures(row.target.text_of(Behaviour.CANNOT_ANSWER) or "", one, OPTION_CHECKS[Behaviour.CANNOT_ANSWER]), row.id
 
 
 async def test_the_packaged_items_are_what_the_writer_without_a_model_makes() -> None:

@@ -87,17 +87,6 @@ def test_the_papers_balance() -> None:
     assert preference.counts()["right"] == {"tool_call": 21 + 49, "request_for_info": 14, "cannot_answer": 14}
 
 
-def test_the_half_with_more_to_offer_is_cut() -> None:
-    scenarios = mixture(10)[9:]  # one tool call, which can be damaged in four ways
-    made = build_set(scenarios, "preference")
-    assert Counter(bool(one.fault) for one in made.examples) == {True: 4, False: 4}
-    for seed in range(8):
-        left = [name for ids in build_set(scenarios, "preference", seed=seed).left_out.values() for name in ids]
-        assert scenarios[0].id not in left, "its damaged calls are in the set, whether or not it was drawn for the other half"
-        assert len(left) in (len(scenarios) - 4, len(scenarios) - 5)
-    assert len({row["rejected_response"]["content"] for row in _read(made) if _calls(row["chosen_response"]["content"])}) >= 4
-
-
 def test_equal_seeds_give_equal_rows_and_other_seeds_others() -> None:
     scenarios = mixture()
     kinds: tuple[Kind, ...] = ("sft", "preference")
@@ -148,12 +137,6 @@ def test_two_tool_calls_to_one_of_the_rest() -> None:
     assert half["tool_call"] == 2 * (half["request_for_info"] + half["cannot_answer"]) > 0
     with pytest.raises(PrerequisiteError, match="--balance calls: needs at least 4 to 1 to 1 scenarios"):
         build_set(mixture(3), "sft", balance="calls")
-
-
-def test_preference_rows_have_the_rewards_of_the_paper() -> None:
-    rows = [published_row(one) for one in build_set(mixture(), "preference").examples]
-    assert rows and {(row["chosen_reward"], row["rejected_reward"]) for row in rows} == {(1.0, 0.0)}
-    assert not any("chosen_reward" in published_row(one) for one in build_set(mixture(), "sft").examples)
 
 
 def test_what_cannot_be_balanced_is_refused() -> None:

@@ -117,12 +117,6 @@ def _trained(trainer: Any) -> float:
     return float(result.training_loss)
 
 
-@pytest.mark.parametrize("kind", ["sft", "preference"])
-def test_published_forms_load_in_datasets(tmp_path: Path, kind: Kind) -> None:
-    loaded = _dataset(tmp_path, kind, "when2call")
-    assert set(loaded.column_names) >= {"tools"}
-
-
 def test_sft_trainer_takes_a_step(tmp_path: Path, real: str) -> None:
     from trl import SFTConfig, SFTTrainer
 
