@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -16,11 +16,13 @@ import talm_sim
 import talm_sim.tasks.fault_controls
 import talm_sim.tasks.person_controls  # both are imported on the way, which is counted without
 from talm_sim.cli import main
+from talm_sim.runs.api import run_async
 from talm_sim.tasks.agent_controls import AgentPolicy
 from talm_sim.tasks.talm import measures
 from talm_sim.tasks.talm.task import TalmTask
 
 PACKAGE = Path(talm_sim.__file__).parent
+MOST_STOPS = 133
 ENTRANCE = {"cli/__init__.py", "cli/parsing/options.py", "cli/parsing/field_options.py", "cli/parsing/lazy.py", "cli/root.py", "__main__.py"}
 """How a command line finds its command: the same for every one, and not on the way of the data."""
 
@@ -87,3 +89,52 @@ def _files(frames: Iterator[FrameType]) -> list[str]:
         if path.is_relative_to(PACKAGE) and str(path.relative_to(PACKAGE)) not in ENTRANCE:
             found.setdefault(str(path.relative_to(PACKAGE)))
     return list(found)
+
+
+async def test_the_way_of_the_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From `run_async` to the model's first turn: the files entered, in order, one counted again when it is returned to.
+
+    A function that another one calls again and again is entered once, and what lies below the rooms of runs and tasks is left out.
+    """
+    stops: list[str] = []
+    seen: set[tuple[CodeType, CodeType]] = set()
+    ended = False
+    real = AgentPolicy.generate
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        caller = _caller_of(frame) if event == "call" and not ended and _is_stop(frame) else None
+        if caller is None or (caller.f_code, frame.f_code) in seen or caller.f_code.co_filename == frame.f_code.co_filename:
+            return
+        seen.add((caller.f_code, frame.f_code))
+        here, there = (str(Path(one.f_code.co_filename).relative_to(PACKAGE)) for one in (caller, frame))
+        stops.extend([there] if stops[-1:] == [here] else [here, there])
+
+    async def generate(self: Any, *args: Any) -> Any:
+        nonlocal ended
+        ended = True
+        return await real(self, *args)
+
+    monkeypatch.setattr(AgentPolicy, "generate", generate)
+    monkeypatch.chdir(tmp_path)
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        await run_async(split="perfect", limit="1", model="sim/oracle")
+    finally:
+        sys.setprofile(before)
+    print("set-up:", len(stops), "files entered:", " > ".join(stops))
+    assert stops[0] == "runs/api.py" and ended
+    assert len(stops) <= MOST_STOPS, "the set-up goes to and fro more than it did"
+
+
+def _is_stop(frame: FrameType) -> bool:
+    path = Path(frame.f_code.co_filename)
+    return path.is_relative_to(PACKAGE) and path.relative_to(PACKAGE).parts[0] in {"runs", "tasks"}
+
+
+def _caller_of(frame: FrameType) -> FrameType | None:
+    """The nearest function below that lies in the rooms that are looked at."""
+    below = frame.f_back
+    while below is not None and not _is_stop(below):
+        below = below.f_back
+    return below
