@@ -6,7 +6,10 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
+import threading
+import time
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +23,7 @@ from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[1]
 MODULES = {"careful": "careful", "careful2": "careful_agent"}
+PATIENCE_S = 100.0
 """Only what hangs takes so long."""
 
 
@@ -64,6 +68,11 @@ def plain(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if key not in changing} for row in rows]
 
 
+def figures(stranger: Stranger, run: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(stranger("report", run, "--json"))
+    return plain(found)
+
+
 @pytest.fixture(params=[*MODULES])
 def stranger(request: pytest.FixtureRequest, tmp_path: Path) -> Stranger:
     return Stranger(request.param, tmp_path)
@@ -95,6 +104,63 @@ def test_a_foreign_acting_task_is_recorded_replayed_and_read(stranger: Stranger)
     assert all(one["scores"].keys() - {"success"} == {*stranger.stored("replayed").measures()} for one in summaries)
     stranger("export", "otel", "replayed", "--out", "traces.jsonl")
     assert len((stranger.directory / "traces.jsonl").read_text(encoding="utf-8").splitlines()) == len(replayed)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("stranger", ["careful2"], indirect=True)
+def test_a_foreign_run_that_was_killed_goes_on_where_it_was(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
+    stranger.environ["TALM_SIM_MAX_RETRIES"] = "0"
+    stranger.environ["TALM_SIM_MAX_EPISODES"] = "1"
+    with serving("guesses") as server:
+        stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
+        stranger.run("--live", "--run-id", "whole")
+        before, act, released = len(server.requests), server.act, threading.Event()
+
+        def acting(*said: Any) -> Any:
+            if len(server.requests) - before == 6:  # two a scenario: in the midst of the third
+                released.wait(PATIENCE_S)
+            return act(*said)
+
+        monkeypatch.setattr(server, "act", acting)
+        words = stranger.running("--live", "--run-id", "killed")
+        child = subprocess.Popen([warm_python(), *stranger.command(*words)], cwd=stranger.directory, env=stranger.environ)
+        until = time.monotonic() + PATIENCE_S
+        while len(server.requests) - before < 6 or stranger.stored("killed").finished < 2:
+            assert time.monotonic() < until and child.poll() is None
+            time.sleep(0.02)
+        owner = stranger.stored("killed").owner
+        assert owner is not None
+        os.kill(owner.pid, signal.SIGKILL)
+        child.wait(PATIENCE_S)
+        released.set()
+        kept = list(stranger.stored("killed").episodes())
+        stranger("resume", "killed", "--display", "none")
+        asked = len(server.requests) - before
+    resumed = list(stranger.stored("killed").episodes())
+    assert before == 8 and asked == 6 + 4, "what was stored is not asked again"
+    assert [resumed[place] for place in range(len(kept))] == kept and len(kept) == 2
+    assert [episode.attempt for episode in resumed] == [1, 1, 2, 1]
+    whole, killed = plain(stranger.rows("whole")), plain(stranger.rows("killed"))
+    assert [row | {"attempt": ""} for row in killed] == [row | {"attempt": ""} for row in whole]
+    assert figures(stranger, "killed") == figures(stranger, "whole")
+
+
+@pytest.mark.parametrize("stranger", ["careful"], indirect=True)
+def test_judged_again_it_asks_nobody(stranger: Stranger) -> None:
+    stranger.environ["TALM_SIM_MAX_RETRIES"] = "0"
+    with serving("guesses") as server:
+        stranger.environ["OPENAI_BASE_URL"] = f"{server.url}/v1"
+        stranger.run("--live", "--run-id", "one")
+        asked = len(server.requests)
+        assert "Told" in stranger("judge", "one", "--judge", "told")
+        grid = f"""
+import talm_sim, {MODULES[stranger.task]}
+done = talm_sim.ablate(over={{"any_tool": [False, True], "judge": [[], ["told"]]}}, task={stranger.task!r}, model="openai/stand-in",
+                       human="simulated", max_retries=0, progress=False)
+print(len({{cell.run.id for cell in done.cells}}), [sorted({{one.judge for one in cell.run.verdicts()}}) for cell in done.cells])
+"""
+        assert stranger(python=grid).split("\n")[0] == "4 [[], ['told'], [], ['told']]"
+        assert len(server.requests) == 2 * asked, "four cells have the episodes of one"
 
 
 def test_a_perturbation_of_one_tool_fires_on_it_alone(stranger: Stranger) -> None:

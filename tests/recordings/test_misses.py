@@ -84,6 +84,13 @@ def test_an_empty_recording_says_so(tmp_path: Path) -> None:
     assert "GET http://tools.invalid/a?x=1 was not recorded; the recording is empty or absent." in _miss(reopen(tmp_path / "t.json"), get())
 
 
+def test_a_miss_holds_no_secret(tmp_path: Path) -> None:
+    secret = "very-secret-value-1"
+    path = recorded(tmp_path / "t.json", (get(), answer()))
+    message = _miss(reopen(path, redactor=Redactor([secret])), get(f"/{secret}?api_key=other&y=sk-abcdefghij0123456789"))
+    assert "GET http://tools.invalid/REDACTED?api_key=REDACTED&y=REDACTED was not recorded" in message
+
+
 def test_the_excerpt_of_a_miss_holds_no_piece_of_a_secret_and_nothing_that_acts_on_a_terminal(tmp_path: Path) -> None:
     secret = "very-secret/value-1"
     path = recorded(tmp_path / "t.json", (post({"messages": ["the key is known"]}), answer()))

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -11,13 +13,17 @@ from typing import Any
 import pytest
 
 import talm_sim
+from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.ablate import ablate
 from talm_sim.runs.api import judge, resume, run
-from talm_sim.runs.desk import AnswerStatus, answer
+from talm_sim.runs.desk import AnswerStatus, Desk, answer
 from talm_sim.runs.events import EpisodeFinished, JudgeProgress, RunEvent, RunFinished, RunStarted
+from talm_sim.runs.questions import Question
 from talm_sim.runs.stored_run import load_run
+from talm_sim.types import HumanEvent
 from tests.runs.recorded_world import TOWNS, make_world, pretend_recorded
+from tests.warm import warm_python
 
 
 @pytest.fixture
@@ -123,6 +129,24 @@ def test_settings_that_were_not_recorded_are_said_before_a_run_exists(world: dic
     assert not list(world["run_dir"].glob("*"))
 
 
+def test_the_simulated_human_answers_at_once(world: dict[str, Any]) -> None:
+    stored = run(**{**world, "split": "underspecified", "model": "sim/asker", "human": "simulated"})
+    assert rates(stored) == {"pass_rate": 1.0, "awareness": 1.0, "skip": 0.0, "interaction": 1.0}
+
+
+def test_a_person_answers_in_the_session(world: dict[str, Any]) -> None:
+    async def ask(question: Question, desk: Desk) -> None:
+        await asyncio.sleep(0)
+        town = question.scenario_id.removeprefix("towns-").removesuffix(".underspecified")
+        desk.answer(question.key, f"I mean {town}.", responder="terminal")
+
+    stored = run(**{**world, "split": "underspecified", "model": "sim/asker", "human": "terminal"}, ask=ask)
+    assert rates(stored) == {"pass_rate": 1.0, "awareness": 1.0, "skip": 0.0, "interaction": 1.0}
+    event = stored.episode("towns-rome.underspecified").human_events[0]
+    assert (event.answer, event.responder) == ("I mean rome.", "terminal")
+    assert 0 < event.asked_at <= event.answered_at
+
+
 def test_questions_stay_open_and_the_run_goes_on_later(world: dict[str, Any]) -> None:
     stored = run(**{**world, "split": "underspecified", "model": "sim/asker", "human": "terminal"})
     assert (stored.finished, len(stored.pending())) == (0, 4)
@@ -134,6 +158,71 @@ def test_questions_stay_open_and_the_run_goes_on_later(world: dict[str, Any]) ->
     assert {episode.attempt for episode in resumed.episodes()} == {1}
 
 
+CHILD = """
+import os, sys
+from pathlib import Path
+from talm_sim.runs.api import run
+from tests.runs.recorded_world import make_world
+print(os.getpid(), flush=True)
+def tell(event):
+    print(type(event).__name__, flush=True)
+world = make_world(Path(sys.argv[1]))
+run(**{**world, "split": "underspecified", "model": "sim/asker", "human": "terminal", "run_id": "killed"}, on_event=tell, wait=True)
+"""
+
+
+def test_killed_with_questions_open_then_answered_and_resumed(tmp_path: Path) -> None:
+    child = subprocess.Popen([warm_python(), "-c", CHILD, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    assert child.stdout is not None
+    with child.stdout:
+        pid, seen = int(child.stdout.readline()), 0
+        while seen < len(TOWNS):
+            line = child.stdout.readline()
+            assert line, "the child ended"
+            seen += line == "EpisodeWaiting\n"
+        os.kill(pid, signal.SIGKILL)  # the one that owns the run: what was started only waits for it
+        child.wait()
+    stored = load_run(tmp_path / "runs" / "killed")
+    for town in TOWNS:
+        answer(stored.path, f"towns-{town}.underspecified", f"I mean {town}.")
+    killed = resume(stored.path)
+    unbroken = run(**{**make_world(tmp_path), "split": "underspecified", "model": "sim/asker", "human": "simulated"})
+    assert rates(killed) == rates(unbroken)
+    assert {episode.id: episode.attempt for episode in killed.episodes()} == {f"towns-{town}.underspecified": 1 for town in TOWNS}
+
+
+def test_a_lost_checkpoint_costs_an_attempt_but_no_answer(world: dict[str, Any]) -> None:
+    stored = run(**{**world, "split": "underspecified", "model": "sim/asker", "human": "terminal", "limit": "1"})
+    answer(stored.path, "towns-oslo.underspecified", "I mean oslo.", responder="desk")
+    (stored.path / "checkpoints.db").unlink()
+    (episode,) = resume(stored.path).episodes()
+    assert episode.attempt == 2
+    (event,) = episode.events[:1]
+    assert isinstance(event, HumanEvent)
+    assert (event.answer, event.responder) == ("I mean oslo.", "desk")
+
+
+def test_resume_admits_operational_changes_only(world: dict[str, Any]) -> None:
+    stored = run(**world)
+    assert resume(stored.path, max_episodes=2).finished == 4
+    with pytest.raises(PrerequisiteError, match="resume: seed would change from '0' to '1'; start a new run"):
+        resume(stored.path, seed=1)
+    with pytest.raises(PrerequisiteError, match="no such run"):
+        resume(stored.path.parent / "other")
+
+
+def test_a_changed_prompt_file_is_another_experiment(world: dict[str, Any], tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.toml"
+    prompts.write_text('[agent]\nsystem = "Be brief."\n')
+    stored = run(**world, prompts=prompts)
+    assert resume(stored.path).finished == 4
+    prompts.write_text('[agent]\nsystem = "Be long."\n')
+    with pytest.raises(
+        PrerequisiteError, match=r"^resume: \S+prompts\.toml: prompt system has changed since the run began; restore it, or start a new run\.$"
+    ):
+        resume(stored.path)
+
+
 def test_judging_again_repeats_nothing_and_changes_no_episode(world: dict[str, Any]) -> None:
     stored = run(**world)
     before = list(stored.episodes())
@@ -143,6 +232,11 @@ def test_judging_again_repeats_nothing_and_changes_no_episode(world: dict[str, A
     assert list(stored.episodes()) == before
     with pytest.raises(PrerequisiteError, match="judge: model would change"):
         judge(stored.path, model="sim/eager")
+
+
+def test_a_config_and_options_together(world: dict[str, Any]) -> None:
+    config = RunConfig(**world)
+    assert run(config, limit="2").finished == 2
 
 
 async def test_where_a_loop_runs_the_verbs_work_in_a_thread_of_their_own(world: dict[str, Any]) -> None:

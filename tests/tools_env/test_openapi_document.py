@@ -12,6 +12,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.tools_env.service.app import create_app
 from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
+from talm_sim.types import Route
 from tests.growth import check_growth
 
 
@@ -220,6 +221,14 @@ def test_what_cannot_be_a_tool_is_left_out_with_its_reason_where_others_can() ->
         ("GET /e", "parameter 'q' uses a style that is not supported (deepObject)."),
         ("GET /f", "its schemas contain more than 10,000 parts."),
     ]
+
+
+def test_headers_are_arguments_and_credentials_are_not() -> None:
+    names = ("X-Unit", "X-Api-Key", "Accept")
+    headers = [{"name": name, "in": "header", "required": True, "schema": {"type": "string"}} for name in names]
+    tools = tools_from_openapi(_document({"/a": {"get": {"operationId": "x", "parameters": headers}}}), "shop")
+    assert tools.specs["x"].required == ("X-Unit",)
+    assert tools.routes["x"] == Route(path="/shop/a", header=("X-Unit",))
 
 
 def test_five_thousand_operations_are_one_line_and_one_tag_can_be_taken() -> None:

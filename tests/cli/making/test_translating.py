@@ -220,6 +220,18 @@ def test_all_turns_and_the_answers_of_a_person_are_translated(talm: Talm, server
     assert f"User: {said[first]}\nAI: Zumbi." in later and "what the user says next" in later
 
 
+def test_the_wording_can_be_replaced(talm: Talm, server: Loopback) -> None:
+    write("english.jsonl", packaged("refusal", "fitting")[:1])
+    Path("own.toml").write_text('[request]\nsystem = "Say it in {language}, please."\n')
+    server.reply = lambda seen: chat_answer("no")
+    words = ("scenarios", "translate", "english.jsonl", "--to", "th", *MODEL, "--live")
+    assert talm(*words, "--out", "made", "--prompts", "own.toml", "--attempts", "1")[0] == 1, "nothing is made"
+    assert server.seen[0].body["messages"][0]["content"] == "Say it in Thai, please."
+    Path("own.toml").write_text('[requests]\nsystem = "x"\n')
+    code, _, err = talm(*words, "--out", "other", "--prompts", "own.toml")
+    assert code == 2 and "unknown table 'requests'" in err
+
+
 def test_a_review_shows_the_english_text_and_checks_what_is_edited(talm: Talm, six: Loopback) -> None:
     from talm_sim.scenarios.making.review import open_review
     from talm_sim.tasks.registry import reviewer_of

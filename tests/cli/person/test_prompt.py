@@ -138,6 +138,13 @@ def test_plain_is_words_alone() -> None:
     )
 
 
+def test_a_blind_person_is_told_neither_what_the_user_knows_nor_what_is_missing() -> None:
+    _, console = shown(question(knows=None))
+    assert "Question 2 of 5 ─" in text_on(console)
+    for told in ("know", "underspecified", "geo-01"):
+        assert told not in text_on(console)
+
+
 LONG = " ".join(f"word{n}" for n in range(900))
 UNBROKEN = question("x" * 9_000)
 

@@ -156,6 +156,11 @@ def test_another_gold_call_that_says_the_same_is_a_read() -> None:
     assert [one.way for one in prove_shop("t-lasting-shift", plain, answers)] == [Way.READ, Way.NONE]
 
 
+def test_a_short_value_elsewhere_is_not_the_fact() -> None:
+    plain = SHOP.model_copy(update={"alternatives": {}})
+    assert [one.way for one in prove_shop("http-500", plain, STOCK | {"find_price": {"price": 245, "weight": 7}})] == [Way.NONE, Way.NONE]
+
+
 def test_what_may_change_data_is_not_called_unasked() -> None:
     refused = prove_shop("http-500", writes="list_prices")
     assert {(one.way, one.why) for one in refused} == {(Way.NOT_APPLICABLE, "list_prices may change data; add --writing")}

@@ -158,3 +158,10 @@ def test_a_distractor_and_a_replacement_answer_truly(tools: Tools) -> None:
         assert call(episode, added, arguments).ok
         gone = [name for name in case.tools if name not in case.names]
         assert [call(episode, name, {}).error for name in gone] == ["unknown_tool"] * len(gone)
+
+
+def test_a_hidden_tool_does_not_come_back_as_a_distractor(tools: Tools) -> None:
+    offered = ("get_element", "get_isotope")
+    for perturb in (("mask:tool=get_element", "distractors:n=9"), ("distractors:n=9", "mask:tool=get_element")):
+        names = [tool.name for tool in open_episode(tools, *perturb, offered=offered).tools]
+        assert "get_element" not in names and len(names) == 10

@@ -89,6 +89,15 @@ def test_a_question_in_another_turn_ends_nothing_and_nobody_knows_an_answer_to_i
     assert (row.values["interaction"], row.labels["missing"]) == (True, "other_text")
 
 
+def test_whoever_asks_twice_at_once_and_acts_meanwhile_has_guessed(play: Play) -> None:
+    with acting({**SCRIPT, "Make another.": [*ASKS, ("touch", {"file_name": "c"}), *ASKS]}) as server:
+        assert play("made", "--live", "--human", "recorded", subset=PARAM, server=server) == 0
+    episode, row = played("made")
+    assert turns_of(episode) == [0, 0, 1, 2], "a call beside the question belongs to the turn of the question"
+    assert sorted(one.answer for one in episode.human_events) == ["Call it b.", "Sorry, I don't know."]
+    assert (row.values["turns"], row.labels["missing"], row.values["interaction"]) == (False, "guessed", True)
+
+
 @pytest.mark.parametrize(("control", "inter"), [("oracle", 1), ("asker", 1), ("eager", 0), ("cautious", 0)])
 def test_the_controls_have_their_true_values(play: Play, control: str, inter: int, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--model", f"sim/{control}", "--human", "recorded")

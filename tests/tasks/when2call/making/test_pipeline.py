@@ -67,6 +67,12 @@ async def test_without_a_checked_rewriting_the_writer_rewrites() -> None:
     assert row["orig_question"] == "How much are the dollars in my purse worth?"
 
 
+async def test_a_rewriting_that_leaks_is_rejected() -> None:
+    told = {"rewrite": "How much is the money, in Dollars, in my purse worth?"}
+    outcome = await made(told, removal=None, question="How much are the dollars in my purse worth?")
+    assert rejected(outcome) == {("request_for_info", "question", "leaks_nothing")}
+
+
 async def test_a_question_without_any_required_value_cannot_lose_one() -> None:
     outcome = await made(removal=None, question="How much is my money worth at home?")
     assert "none can be left out" in outcome.not_tried["request_for_info"]
