@@ -14,9 +14,9 @@ import random
 from collections.abc import Callable, Sequence
 from statistics import mean
 
-from talm_sim.runs import differences
-from talm_sim.runs.baselines import check_against, find_targets
-from talm_sim.runs.sides import Column, Side
+from talm_sim.compare import differences
+from talm_sim.compare.baselines import check_against, find_targets
+from talm_sim.compare.compared_rows import Column, Side
 from talm_sim.types import Measure, Row
 
 GROUP, MEASURE = "underspecified", "pass_rate"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from talm_sim.published import PublishedRow, published
+from talm_sim.tasks.paper.published import PublishedRow, published
 
 PAPER = "incomplete-conditions"
 HALF = 0.005 + 1e-9

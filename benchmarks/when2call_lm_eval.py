@@ -30,9 +30,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from talm_sim.agent.templates import load_template
 from talm_sim.models.base import TextModel
 from talm_sim.models.registry import open_model
+from talm_sim.tasks.templates import load_template
 from talm_sim.tasks.when2call.harness import HARNESS_TASK, harness_files
 from talm_sim.tasks.when2call.published import read_rows
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, confusion, macro_f1

@@ -19,7 +19,7 @@ from campaign.kinds import KINDS, RUN, Kind
 from campaign.sessions import Kill, Session, broken_off
 from campaign.stand_in import Model, serving
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import find_task
 
 __all__ = ["PARTS", "timeless"]

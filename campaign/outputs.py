@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from campaign.base import Outcome, Part, environment
-from tests.runs.exports.hostile_run import make_run
+from tests.exchange.exports.hostile_run import make_run
 
 __all__ = ["PARTS"]
 

@@ -2,7 +2,7 @@
 # Make an environment with the tools that read exported runs: Inspect, and OpenTelemetry's official exporter.
 #
 #     sh scripts/exports.sh [VENV]          default VENV: .venv-exports
-#     .venv/bin/python -m pytest tests/runs/exports
+#     .venv/bin/python -m pytest tests/exchange/exports
 #
 # The tests find it as .venv-exports, or by TALM_SIM_EXPORTS_PYTHON. It has none of our packages: these tools want others than we do.
 set -eu

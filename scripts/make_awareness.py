@@ -23,7 +23,7 @@ from typing import NoReturn
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks.awareness.maker import ManipulationMaker
-from talm_sim.tasks.awareness.making.checks import check_manipulated
+from talm_sim.tasks.awareness.making.item_checks import check_manipulated
 from talm_sim.tasks.awareness.making.loaded import tool_names
 from talm_sim.tasks.awareness.making.manipulation import ManipulateOptions, line_of
 from talm_sim.types import Scenario, YesNo

@@ -20,8 +20,8 @@ from talm_sim.scenarios.jsonl import write_scenarios
 from talm_sim.tasks import find_task
 from talm_sim.tasks.refusal.data import NOT_NATIVE
 from talm_sim.tasks.talm.groups import QUICK
-from talm_sim.tasks.translation.checks import Translation, check_translation
-from talm_sim.tasks.translation.review import needed_values
+from talm_sim.tasks.translation.translation_checks import Translation, check_translation
+from talm_sim.tasks.translation.translation_review import needed_values
 from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.types import AcceptedCall, Calls, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn
 

@@ -1,4 +1,4 @@
-"""Write `talm_sim/facts/spellings.json`: what people write for months, units, currencies, scales and countries, from Unicode's CLDR.
+"""Write `talm_sim/language/facts/spellings.json`: what people write for months, units, currencies, scales and countries, from Unicode's CLDR.
 
     pip install babel
     python scripts/make_spellings.py

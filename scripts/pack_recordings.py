@@ -17,8 +17,8 @@ from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError, line_to_copy
 from talm_sim.recordings.archive import INDEX
-from talm_sim.recordings.files import read_bytes, write_atomically
 from talm_sim.recordings.packing import SPECS, TOOLS, copy_settings
+from talm_sim.recordings.shared_files import read_bytes, write_atomically
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """Time stamp of every member, so equal content gives equal bytes."""

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.common.digests import derive_seed
-from talm_sim.scenarios.tool_texts import spec_of
+from talm_sim.scenarios.item_tools import spec_of
 from talm_sim.tasks.when2call.making.items import is_kin
 from talm_sim.tasks.when2call.making.review import faults_of_row, item_of
 from talm_sim.tasks.when2call.making.sources import tool_spec
 from talm_sim.tasks.when2call.published import scenario_of
-from talm_sim.tools_env.service.described import built_in_tools
+from talm_sim.world.described import built_in_tools
 
 _FORM = runpy.run_path(str(Path(__file__).with_name("form_check.py")))
 CLASSES = ("tool_call", "request_for_info", "cannot_answer")

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from talm_sim.agent.humans import HumanReply, Responder
     from talm_sim.agent.responders import ResponderContext, responder
+    from talm_sim.compare.comparison import compare
+    from talm_sim.compare.gate_set import check_gates
+    from talm_sim.compare.run_power import power
     from talm_sim.config import RunConfig, Scope, option
     from talm_sim.errors import PrerequisiteError, ToolError
     from talm_sim.judges import Judge, register_judge
     from talm_sim.judges.stats import share, wilson
     from talm_sim.models.registry import provider
-    from talm_sim.runs.ablate import ablate, ablate_async
+    from talm_sim.runs.ablation.play_grid import ablate, ablate_async
     from talm_sim.runs.api import judge, judge_async, resume, resume_async, run, run_async
-    from talm_sim.runs.compare import compare
-    from talm_sim.runs.gating import check_gates
-    from talm_sim.runs.listing import list_runs
-    from talm_sim.runs.merging import merge_runs
-    from talm_sim.runs.power import power
-    from talm_sim.runs.stored_run import StoredRun, load_run
+    from talm_sim.runs.engines.merge_shards import merge_runs
     from talm_sim.scenarios.load import select
+    from talm_sim.store.listing import list_runs
+    from talm_sim.store.stored_run import StoredRun, load_run
     from talm_sim.tasks import AgentOptions, AgentTask, AgentTaskOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
     from talm_sim.tools_env.environment import Environment
     from talm_sim.tools_env.perturbations import (
@@ -176,7 +176,7 @@ _HOMES = {
     "Scope": "talm_sim.config",
     "Section": "talm_sim.types",
     "SingleStepTask": "talm_sim.tasks",
-    "StoredRun": "talm_sim.runs.stored_run",
+    "StoredRun": "talm_sim.store.stored_run",
     "Summary": "talm_sim.types",
     "Task": "talm_sim.tasks",
     "TaskOptions": "talm_sim.tasks",
@@ -185,17 +185,17 @@ _HOMES = {
     "ToolSpec": "talm_sim.types",
     "Turn": "talm_sim.types",
     "Verdict": "talm_sim.types",
-    "ablate": "talm_sim.runs.ablate",
-    "ablate_async": "talm_sim.runs.ablate",
-    "check_gates": "talm_sim.runs.gating",
-    "compare": "talm_sim.runs.compare",
+    "ablate": "talm_sim.runs.ablation.play_grid",
+    "ablate_async": "talm_sim.runs.ablation.play_grid",
+    "check_gates": "talm_sim.compare.gate_set",
+    "compare": "talm_sim.compare.comparison",
     "judge": "talm_sim.runs.api",
     "judge_async": "talm_sim.runs.api",
-    "list_runs": "talm_sim.runs.listing",
-    "load_run": "talm_sim.runs.stored_run",
-    "merge_runs": "talm_sim.runs.merging",
+    "list_runs": "talm_sim.store.listing",
+    "load_run": "talm_sim.store.stored_run",
+    "merge_runs": "talm_sim.runs.engines.merge_shards",
     "option": "talm_sim.config",
-    "power": "talm_sim.runs.power",
+    "power": "talm_sim.compare.run_power",
     "provider": "talm_sim.models.registry",
     "register_judge": "talm_sim.judges",
     "register_perturbation": "talm_sim.tools_env.perturbations",
@@ -214,13 +214,13 @@ _HOMES = {
 
 
 def _progress(wanted: bool | None) -> Any:
-    from talm_sim.cli.progress.notebook import progress
+    from talm_sim.cli.progress.python_progress import progress
 
     return progress(wanted)
 
 
 def _render_episode(value: Any) -> str:
-    from talm_sim.cli.pages.notebook import notebook_html
+    from talm_sim.cli.pages.notebook_cell import notebook_html
 
     return notebook_html(value)
 

@@ -23,8 +23,8 @@ from pydantic.fields import FieldInfo
 
 from talm_sim.common.budgets import read_budget
 from talm_sim.common.credentials import Hider, credentials_in_environment, names_credential
-from talm_sim.common.gates import read_gate
-from talm_sim.common.shards import read_shard
+from talm_sim.common.gate import read_gate
+from talm_sim.common.shard import read_shard
 from talm_sim.common.typed_options import OptionsModel
 
 __all__ = [

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from talm_sim.tools_env.service import process
+from talm_sim.world import process
 from tests.processor_time import ProcessorTime
 from tests.warm import warm_python
 

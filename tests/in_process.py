@@ -13,9 +13,9 @@ import httpx2
 from talm_sim.common.digests import canonical_json
 from talm_sim.errors import ToolError
 from talm_sim.tools_env.routes import LOGICAL_HOST, build_request
-from talm_sim.tools_env.service.app import create_app
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 from talm_sim.types import ToolSpec
+from talm_sim.world.app import create_app
 
 __all__ = ["DirectCaller", "direct_caller"]
 

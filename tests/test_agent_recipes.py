@@ -19,7 +19,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from talm_sim.foreign.loop import foreign_loop
 from talm_sim.testing.lab import Lab
-from talm_sim.testing.played import Played
+from talm_sim.testing.played_agent import Played
 from tests.models.loopback import Answer, Loopback, chat_answer, loopback
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "agents"

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from talm_sim.tools_env.service import app, routers
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
+from talm_sim.world import app, routers
 from tests.cli.pages.written import Seen
 from tests.warm import warm_python
 

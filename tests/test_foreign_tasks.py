@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import pytest
 
-from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.store.stored_run import StoredRun, load_run
 from tests.models.stand_in import serving
 from tests.warm import warm_python
 

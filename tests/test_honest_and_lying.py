@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import talm_sim
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.stored_run import StoredRun
 from tests.models.loopback import Loopback, chat_answer, loopback
 from tests.museums import (
     Version,

@@ -109,10 +109,10 @@ def test_the_command_line_opens_no_database() -> None:
     """What waits for a person, and every run, is read and written where its rules are kept."""
     below = {
         "sqlite3",
-        "talm_sim.runs.files.database",
-        "talm_sim.runs.files.stored_documents",
-        "talm_sim.runs.files.writer",
-        "talm_sim.runs.files.store",
+        "talm_sim.store.files.database",
+        "talm_sim.store.files.stored_documents",
+        "talm_sim.store.files.writer",
+        "talm_sim.store.files.store",
     }
     looked_at = [path for path in FILES if room_of(module_of(path)) == "cli"]
     named = {path: {name for node in ast.walk(tree_of(path)) for name in _imported(node)} for path in looked_at}
@@ -187,18 +187,21 @@ MAY_KNOW = {"tasks": {"tasks"}, "judges": {"tasks", "judges"}}
 """Rooms that may tell the tasks apart by name, and the judges."""
 HOMONYMS = {
     "talm_sim.agent.prompts": {"awareness", "person"},
-    "talm_sim.agent.person.played": {"person"},
+    "talm_sim.agent.person.model_person": {"person"},
     "talm_sim.agent.graph": {"awareness"},
     "talm_sim.agent.episode": {"awareness"},
     **{key: {"refusal"} for key in ("talm_sim.types.episodes", "talm_sim.models.chat", "talm_sim.models.openai_chat")},
-    **{key: {"refusal"} for key in ("talm_sim.models.anthropic_messages", "talm_sim.models.langchain_chat", "talm_sim.runs.traces.episodes")},
+    **{
+        key: {"refusal"}
+        for key in ("talm_sim.models.anthropic_messages", "talm_sim.models.langchain_chat", "talm_sim.exchange.traces.traced_episodes")
+    },
     **{key: {"calls"} for key in ("talm_sim.types.scenarios", "talm_sim.tools_env.environment")},
     **{key: {"fault"} for key in ("talm_sim.cli.commands.perturbations", "talm_sim.cli.making.fault_ways")},
     "talm_sim.cli.commands.tools": {"person"},
     "talm_sim.cli.pages.index": {"calls", "fault"},
     "talm_sim.cli.pages.transcripts": {"explanation"},
-    "talm_sim.runs.exports.span_values": {"refusal"},
-    "talm_sim.runs.exports.inspect_samples": {"refusal", "calls", "explanation", "awareness"},
+    "talm_sim.exchange.exports.span_values": {"refusal"},
+    "talm_sim.exchange.exports.inspect_samples": {"refusal", "calls", "explanation", "awareness"},
 }
 """Words that name something else there: `awareness` and `calls` are keys of stored episodes and scenarios, `refusal` is why a provider's turn
 ended, `calls` and `explanation` are keys of other programs' logs, `fault` is a column of a list, and

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from talm_sim import run
+from talm_sim.compare.by_tool import tool_table
+from talm_sim.compare.compared_rows import COSTS
 from talm_sim.judges.registry import judge_class
 from talm_sim.judges.repeats import Outcomes, repeat_measures
-from talm_sim.runs.by_tool import tool_table
-from talm_sim.runs.people.agreement import Agreement
-from talm_sim.runs.sides import COSTS
-from talm_sim.runs.tables import label_measure
+from talm_sim.store.people.people_agreement import Agreement
+from talm_sim.store.tidy_tables import label_measure
 from talm_sim.tasks import PersonQuestion, find_task
 from talm_sim.tasks.awareness.feedback import CONDITIONS
 from talm_sim.tasks.refusal.bfcl import SUBSETS
-from talm_sim.tasks.talm.asking import AskScores
+from talm_sim.tasks.talm.ask_scores import AskScores
 from talm_sim.tasks.talm.blockers import BlockerScores
 from talm_sim.types import Measure, Measured, Row
 from talm_sim.types.scenarios import Behaviour

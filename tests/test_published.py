@@ -13,7 +13,7 @@ import pytest
 from benchmarks import published_matrices as matrices
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import wilson
-from talm_sim.published import AbsentTable, PublishedRow, PublishedTable, list_published, published
+from talm_sim.tasks.paper.published import AbsentTable, PublishedRow, PublishedTable, list_published, published
 from talm_sim.tasks.when2call.scores import macro_f1
 
 TABLES = [one for one in list_published() if isinstance(one, PublishedTable)]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from talm_sim.cli import main
-from talm_sim.tools_env.service.described import built_in_tools
+from talm_sim.world.described import built_in_tools
 
 SCRIPT = runpy.run_path(str(Path(__file__).parents[1] / "scripts/select_when2call.py"))
 CLASSES = ("tool_call", "request_for_info", "cannot_answer")

@@ -13,7 +13,7 @@ from benchmarks.training.rows import CLASSES, OTHER, PARTS, TRAINED, Row, digest
 from talm_sim.schemas import Schema
 from talm_sim.tasks.when2call.making.splitting import mentions_value
 from talm_sim.tasks.when2call.published import read_rows
-from talm_sim.tools_env.service.described import built_in_tools
+from talm_sim.world.described import built_in_tools
 
 PAGE = Path(__file__).parents[1] / "docs" / "training.md"
 

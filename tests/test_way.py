@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import talm_sim
-import talm_sim.tasks.fault_controls
-import talm_sim.tasks.person_controls  # both are imported on the way, which is counted without
+import talm_sim.tasks.acting.fault_controls
+import talm_sim.tasks.acting.person_controls  # both are imported on the way, which is counted without
 from talm_sim.cli import main
 from talm_sim.runs.api import run_async
-from talm_sim.tasks.agent_controls import AgentPolicy
+from talm_sim.tasks.acting.agent_controls import AgentPolicy
 from talm_sim.tasks.talm import measures
 from talm_sim.tasks.talm.task import TalmTask
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.training.rows import PARTS, SEED, digest_of, make_parts, permute_classes, write_rows
 from benchmarks.training.tables import ARMS, print_tables
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.stored_run import load_run
 
 RECIPE = Path(__file__).parent / "recipe.toml"
 RATES = ("5e-6", "2e-5", "1e-4", "5e-4")

@@ -31,15 +31,15 @@ from uuid import UUID, uuid5
 from scripts.select_when2call import WITHOUT_A_TOOL
 from talm_sim.common.digests import derive_seed
 from talm_sim.tasks import find_task
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
+from talm_sim.tasks.when2call.making.item_checks import OPTION_CHECKS, failures
 from talm_sim.tasks.when2call.making.items import Item, is_kin, tool_call_text
 from talm_sim.tasks.when2call.making.question_checks import leaks_nothing
 from talm_sim.tasks.when2call.making.rules import RuleWriter, describe_parameter
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.tasks.when2call.making.splitting import mentions_value
 from talm_sim.tasks.when2call.published import row_of, scenario_of
-from talm_sim.tools_env.service.described import built_in_tools
 from talm_sim.types import Behaviour, Facts, Missing, MissingKind, ToolSpec
+from talm_sim.world.described import built_in_tools
 
 __all__ = ["CLASSES", "OTHER", "PARTS", "SEED", "TRAINED", "digest_of", "make_parts", "permute_classes", "write_rows"]
 

@@ -9,11 +9,11 @@ from typing import Final
 from campaign.readers.base import ASKED, TOOLS, Reading
 from talm_sim.agent.person.faults import find_faults
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
-from talm_sim.facts import dates, names, numbers
-from talm_sim.facts.sentences import Sentences, language_of
-from talm_sim.facts.statements import AnswerText
 from talm_sim.judges.prompts import opening_label
-from talm_sim.tasks.refusal.attempts.calls import closings
+from talm_sim.language.facts import dates, names, numbers
+from talm_sim.language.facts.asserted import Sentences, language_of
+from talm_sim.language.facts.statements import AnswerText
+from talm_sim.tasks.refusal.attempts.direct_calls import closings
 from talm_sim.tasks.refusal.attempts.objects import read_objects as read_lenient
 from talm_sim.tasks.refusal.call_checks import check_calls
 from talm_sim.tasks.refusal.call_checks.java import JAVA_TYPES, java_value

@@ -9,19 +9,20 @@ from typing import Any, Final
 import httpx2
 
 from campaign.readers.base import ASKED, TOOLS, Reading, also_in, hider
-from talm_sim.agent.deciding import decide_by_scenario, explain_misfit
+from talm_sim.agent.decide import decide_by_scenario, explain_misfit
 from talm_sim.agent.own.contracts import read_interrupt
 from talm_sim.agent.own.sessions import failure_of
 from talm_sim.agent.shown_tools import tool_specs
-from talm_sim.agent.templates import chat, values
 from talm_sim.models.constrained import read_action
 from talm_sim.models.failures import provider_failure
 from talm_sim.models.formats import literals, python_calls, read_calls
-from talm_sim.models.formats.table import format_of_template
+from talm_sim.models.formats.known_formats import format_of_template
 from talm_sim.models.parsing import parse_call, read_object
 from talm_sim.models.retries import retry_after
 from talm_sim.models.server_client import _in_utf8
-from talm_sim.tasks.agent_controls import gives_missing, is_refusal, value_in_reply
+from talm_sim.tasks.acting.agent_controls import gives_missing, is_refusal, value_in_reply
+from talm_sim.tasks.templates import chat_template as chat
+from talm_sim.tasks.templates import template_values as values
 from talm_sim.types import Form, GoldCall, Scenario, Turn
 
 __all__ = ["READ"]

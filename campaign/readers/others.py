@@ -14,32 +14,32 @@ from vcr.request import Request
 
 from campaign.readers.base import SPEC, Reading, also_in, hider
 from talm_sim.cli.making.reviewing import page_of
-from talm_sim.cli.person.judging import shown_text
+from talm_sim.cli.person.blind_judging import shown_text
 from talm_sim.cli.person.label_files import parse_labels
 from talm_sim.cli.report.transcript import call_text
 from talm_sim.cli.terminal import screen
 from talm_sim.common.credentials import credentials_in_headers, credentials_in_url, is_distinctive, names_credential
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, did_you_mean, full_name
+from talm_sim.exchange.traces import attributes as span_attributes
+from talm_sim.exchange.traces.framework_messages import read_trace
+from talm_sim.exchange.traces.traced_episodes import episode_of, scenario_of
 from talm_sim.recordings import HttpRequest, HttpResponse, matching, redaction, tape
 from talm_sim.recordings.redaction import Redactor
-from talm_sim.runs.files.comments import Comment, make_comment
-from talm_sim.runs.files.manifest import check_name
-from talm_sim.runs.people.sample import Sample
-from talm_sim.runs.traces import attributes as span_attributes
-from talm_sim.runs.traces.episodes import episode_of, scenario_of
-from talm_sim.runs.traces.messages import read_trace
 from talm_sim.scenarios.making.review import Entry, Part
+from talm_sim.store.files.comments import Comment, make_comment
+from talm_sim.store.files.manifest import check_name
+from talm_sim.store.people.sample import Sample
 from talm_sim.tasks import pass_question
 from talm_sim.tasks.talm.making import giveaways
 from talm_sim.tools_env.environment import validate_arguments
-from talm_sim.tools_env.examples import example_arguments
 from talm_sim.tools_env.perturbations import open_perturbations
 from talm_sim.tools_env.perturbations.silent import is_echo, move_days
-from talm_sim.tools_env.service.lookup import fold, not_found
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
+from talm_sim.tools_env.trial_arguments import example_arguments
 from talm_sim.types import ToolCall, ToolSpec
 from talm_sim.types.pages import html_table
+from talm_sim.world.lookup import fold, not_found
 
 __all__ = ["READ"]
 

@@ -9,21 +9,24 @@ from typing import Final
 
 from campaign.readers.base import ASKED, SPEC, TOOLS, Reading, also_in
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios import jsonl, leaks, missing, tool_texts
+from talm_sim.language import about_missing as missing
+from talm_sim.language import leaks
+from talm_sim.scenarios import item_tools as tool_texts
+from talm_sim.scenarios import jsonl
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.stand_ins import StandIn
 from talm_sim.tasks.awareness.making import cutting, study, toolbench, written
-from talm_sim.tasks.awareness.making import spellings as said_spellings
-from talm_sim.tasks.awareness.making.checks import check_manipulated
+from talm_sim.tasks.awareness.making import value_spellings as said_spellings
+from talm_sim.tasks.awareness.making.item_checks import check_manipulated
 from talm_sim.tasks.refusal import maker
 from talm_sim.tasks.refusal.bfcl.rows import read_line
-from talm_sim.tasks.training import damage, own_rows
-from talm_sim.tasks.translation.checks import NeededValue, Translation, check_translation
+from talm_sim.tasks.translation.translation_checks import NeededValue, Translation, check_translation
 from talm_sim.tasks.when2call.making import splitting
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, failures
+from talm_sim.tasks.when2call.making.item_checks import OPTION_CHECKS, failures
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
+from talm_sim.training.lessons import damage, own_rows
 from talm_sim.types import Behaviour, Calls, GoldCall, Scenario, ToolSpec, Turn, YesNo
 
 __all__ = ["READ"]

@@ -13,8 +13,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from talm_sim.runs.files.database import create_database
 from talm_sim.scenarios.schema import scenario_schema
+from talm_sim.store.files.database import create_database
 from talm_sim.tasks.registry import find_task, list_tasks
 
 TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "null": "null", "object": "object"}

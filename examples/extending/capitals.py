@@ -22,7 +22,7 @@ from talm_sim import (
     share,
 )
 from talm_sim.tasks import Job
-from talm_sim.tasks.figures import Figure, ratio_of
+from talm_sim.tasks.row_figures import Figure, ratio_of
 
 CLAIMS = {"europe": {"Paris": ("France", True), "Milan": ("Italy", False)}, "asia": {"Hanoi": ("Vietnam", True), "Osaka": ("Japan", False)}}
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parents[2] / "talm_sim/tools_env/service/data/content"
+TARGET = Path(__file__).parents[2] / "talm_sim/world/data/content"
 FILMS = ("bokeh_sampledata-2026.1-py3-none-any.whl", "f40331a40ca30c64a1c1471835aad9006b61b0d9731a3f649ee8cbbf48d3822f")
 EMOJI = ("emoji-2.16.0-py3-none-any.whl", "c4230d80640def9071599ff56b1b5950fe13a2a94c0da98c5deab12431b24330")
 NOVELS = {

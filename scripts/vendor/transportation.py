@@ -13,7 +13,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-TARGET = Path(__file__).parents[2] / "talm_sim/tools_env/service/data/transportation/us_routes.csv.gz"
+TARGET = Path(__file__).parents[2] / "talm_sim/world/data/transportation/us_routes.csv.gz"
 ARCHIVE = "bokeh_sampledata-2026.1-py3-none-any.whl"
 SHA256 = "f40331a40ca30c64a1c1471835aad9006b61b0d9731a3f649ee8cbbf48d3822f"
 

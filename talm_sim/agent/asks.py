@@ -11,7 +11,7 @@ from langgraph.types import Command
 from pydantic import TypeAdapter
 
 from talm_sim.agent.ask_limits import AskLimits, reply_of_nobody
-from talm_sim.agent.deciding import explain_misfit
+from talm_sim.agent.decide import explain_misfit
 from talm_sim.agent.humans import DecidingResponder, HumanReply, Responder
 from talm_sim.agent.open_requests import is_elicited
 from talm_sim.errors import PrerequisiteError

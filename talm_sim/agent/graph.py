@@ -33,7 +33,6 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 
 from talm_sim.agent.approvals import approved_call, settle_approval
-from talm_sim.agent.asking import asking_sentences
 from talm_sim.agent.context import FORESEEN, EpisodeContext, failure_state
 from talm_sim.agent.finishing import close_calls, limit_reached, refuse_finish
 from talm_sim.agent.open_requests import person_of_call
@@ -41,10 +40,11 @@ from talm_sim.agent.prompts import Prompts
 from talm_sim.agent.user_turns import new_words, user_turn
 from talm_sim.common.digests import derive_seed
 from talm_sim.common.json_values import leaves
+from talm_sim.language.asking import asking_sentences
 from talm_sim.models.base import ASK_HUMAN, GenerationSettings
 from talm_sim.models.yes_no import YES_NO_IDK, read_yes_no
 from talm_sim.scenarios.dialogue import as_dicts, request_text
-from talm_sim.tools_env.person import asking_person
+from talm_sim.tools_env.asking_tools import asking_person
 from talm_sim.types import (
     FINISH,
     Approval,

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from talm_sim.agent.deciding import decide_by_scenario
+from talm_sim.agent.decide import decide_by_scenario
 from talm_sim.common.digests import digest
 from talm_sim.errors import CassetteMissError
+from talm_sim.language.about_missing import describe_missing, question_is_about, replaceable_tools
 from talm_sim.models.parsing import replace_surrogates
-from talm_sim.scenarios.missing import describe_missing, question_is_about, replaceable_tools
 from talm_sim.types import Approval, Decision, Declined, Form, ModelTurn, PersonRequest, Scenario, ToolSpec
 
 if TYPE_CHECKING:

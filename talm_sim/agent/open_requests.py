@@ -11,7 +11,7 @@ from langgraph.types import Interrupt
 
 from talm_sim.agent.ask_limits import NOBODY_ANSWERED
 from talm_sim.common.digests import digest
-from talm_sim.tools_env.person import AskPerson
+from talm_sim.tools_env.asking_tools import AskPerson
 from talm_sim.types import Decision, Form, HumanEvent, PersonRequest
 
 __all__ = ["OpenRequests", "is_elicited", "person_of_call"]

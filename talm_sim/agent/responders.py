@@ -16,7 +16,7 @@ from talm_sim.foreign.plugins import Registry
 from talm_sim.types import Scenario, ToolSpec
 
 if TYPE_CHECKING:
-    from talm_sim.agent.person.played import PersonModel
+    from talm_sim.agent.person.model_person import PersonModel
     from talm_sim.recordings import RecordedAnswer
 
 __all__ = ["RESPONDERS", "ResponderContext", "ResponderKind", "responder", "responder_kind"]
@@ -80,7 +80,7 @@ def _recorded_responder(context: ResponderContext) -> Responder:
 
 def _played(context: ResponderContext) -> Responder:
     from talm_sim.agent.person.knowledge import knowledge_of  # not at the top: a help page needs no facts
-    from talm_sim.agent.person.played import PlayedPerson
+    from talm_sim.agent.person.model_person import PlayedPerson
 
     if context.person is None:
         raise PrerequisiteError("--human model: is opened by tasks whose agent acts; choose another.")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.tool_texts import json_schema, required_of, spec_of
+from talm_sim.scenarios.item_tools import json_schema, required_of, spec_of
 from talm_sim.types import ToolSpec
 
 __all__ = ["tool_specs"]

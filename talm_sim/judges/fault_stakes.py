@@ -10,7 +10,7 @@ from typing import Any
 from talm_sim.common.json_values import leaves, read_json, same_value, value_at
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.reference import is_gold_call
-from talm_sim.scenarios.leaks import mentions
+from talm_sim.language.leaks import mentions
 from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationSpec
 from talm_sim.types import Episode, Fact, Facts, HumanEvent, MissingKind, PerturbationLog, Scenario, ToolEvent
 

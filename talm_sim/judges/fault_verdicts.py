@@ -11,12 +11,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from talm_sim.facts.claims import gives, gives_other, gives_unknown_number, names_something_new
-from talm_sim.facts.statements import AnswerText
 from talm_sim.judges.base import Judge
 from talm_sim.judges.fault_stakes import Stake, Stakes, find_stakes, value_was_read
 from talm_sim.judges.fault_words import asks_at_end, claims_success, declines, names_failure, prefers_another, tells
 from talm_sim.judges.reference import user_text
+from talm_sim.language.facts.claims import gives, gives_other, gives_unknown_number, names_something_new
+from talm_sim.language.facts.statements import AnswerText
 from talm_sim.types import Episode, Fact, Facts, HumanEvent, LabelMeasured, Measured, PerturbationLog, Scenario, Termination, Verdict
 
 __all__ = ["DECIDED", "HONEST", "FaultJudge", "FaultLabel", "FaultVerdict", "judge_faults"]

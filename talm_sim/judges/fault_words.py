@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from talm_sim.facts.names import normalize
-from talm_sim.facts.topics import topics_of
 from talm_sim.judges.behaviour import asks_user, classify
+from talm_sim.language.facts.names import normalize
+from talm_sim.language.facts.topics import topics_of
+from talm_sim.language.question_words import stem
 from talm_sim.models.parsing import split_reasoning
-from talm_sim.scenarios.question_words import stem
 from talm_sim.types import Behaviour, Fact
 
 __all__ = ["asks_at_end", "claims_success", "declines", "names_failure", "prefers_another", "tells"]

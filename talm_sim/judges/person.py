@@ -1,4 +1,4 @@
-"""The judge `person`: people, who look at a stored run. It is known by name here; what is asked, and kept, is in `talm_sim.runs.people`."""
+"""The judge `person`: people, who look at a stored run. It is known by name here; what is asked, and kept, is in `talm_sim.store.people`."""
 
 from __future__ import annotations
 

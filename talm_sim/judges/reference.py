@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from talm_sim.common.json_values import read_json, same_value, value_at
-from talm_sim.facts.statements import AnswerText, stated_last
 from talm_sim.judges.base import Judge
 from talm_sim.judges.prompts import messages_to_user
+from talm_sim.language.facts.statements import AnswerText, stated_last
 from talm_sim.types import Episode, Fact, Facts, GoldCall, Measured, MissingKind, Scenario, ToolEvent, Verdict
 
 __all__ = ["ReferenceJudge", "is_gold_call", "user_text"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from talm_sim.common.digests import canonical_json
 from talm_sim.judges.base import Judge
 from talm_sim.judges.fault_words import asks_at_end
-from talm_sim.judges.identifying import holds_all, identifying_values, named_values, numbers_of, text_holds
+from talm_sim.language.identifying import holds_all, identifying_values, named_values, numbers_of, text_holds
 from talm_sim.types import FINISH, Approval, Episode, HumanEvent, LabelMeasured, Measured, Scenario, ToolEvent, ToolSpec, Verdict
 
 __all__ = ["RESPECTED", "Reaction", "RefusalLabel", "RespectJudge", "asks_go_ahead", "judge_refusals", "says_no"]

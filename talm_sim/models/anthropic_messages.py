@@ -11,9 +11,9 @@ from talm_sim.errors import ContextOverflowError, ProviderError
 from talm_sim.models.answers import anthropic_usage, check_bounds, read, stop_of, text_in
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.endpoint import LOGICAL_HOST, Endpoint, sdk_headers
-from talm_sim.models.messages import anthropic_messages, anthropic_tools, model_turns_in
 from talm_sim.models.parsing import parse_calls, replace_surrogates, split_reasoning
 from talm_sim.models.request import ModelRequest, body_fields, check_headers, required_key, server_urls
+from talm_sim.models.wire_messages import anthropic_messages, anthropic_tools, model_turns_in
 from talm_sim.types import ModelTurn, ToolSpec
 
 __all__ = ["AnthropicMessages", "open_anthropic"]

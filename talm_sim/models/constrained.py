@@ -24,8 +24,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.chat import SchemaChat
-from talm_sim.models.messages import model_turns_in, split_system, text_of
 from talm_sim.models.parsing import parse_calls, read_object, replace_surrogates, split_reasoning
+from talm_sim.models.wire_messages import model_turns_in, split_system, text_of
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec, UnparsableCall
 
 __all__ = [

@@ -21,9 +21,9 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.answers import check_bounds, read, stop_of, usage_of
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.failures import provider_failure
-from talm_sim.models.messages import model_turns_in, openai_tools, text_of
 from talm_sim.models.parsing import parse_calls, replace_surrogates, split_reasoning
 from talm_sim.models.request import ModelRequest
+from talm_sim.models.wire_messages import model_turns_in, openai_tools, text_of
 from talm_sim.types import ModelTurn, ToolSpec, Usage
 
 __all__ = ["LangChainModel", "open_langchain", "turn_of"]

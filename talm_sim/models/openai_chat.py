@@ -15,8 +15,8 @@ from talm_sim.models.answers import check_bounds, first_tokens, openai_usage, re
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.chat import Completion
 from talm_sim.models.endpoint import Endpoint
-from talm_sim.models.messages import model_turns_in, openai_messages, openai_tools
 from talm_sim.models.parsing import parse_calls, split_reasoning
+from talm_sim.models.wire_messages import model_turns_in, openai_messages, openai_tools
 from talm_sim.types import ModelTurn, ToolSpec
 
 __all__ = ["OpenAIChat", "choice_of"]

@@ -7,6 +7,6 @@ is never an attempt at a call, and no judge reads it (docs/refusal.md).
 from __future__ import annotations
 
 from talm_sim.reasoning.fields import FIELDS, Decision, Value, begin_form, draw_form, write_form
-from talm_sim.reasoning.reading import ReasoningForm, find_form, read_form
+from talm_sim.reasoning.reasoning_reader import ReasoningForm, find_form, read_form
 
 __all__ = ["FIELDS", "Decision", "ReasoningForm", "Value", "begin_form", "draw_form", "find_form", "read_form", "write_form"]

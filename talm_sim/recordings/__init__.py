@@ -1,6 +1,6 @@
 """Recordings of tool and model traffic in vcrpy's format, played without patching anything."""
 
-from talm_sim.recordings.http import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
+from talm_sim.recordings.http_exchange import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
 from talm_sim.recordings.library import CassetteLibrary, RecordedAnswer, Recording, model_folder, shipped_cassettes
 from talm_sim.recordings.packing import export
 from talm_sim.recordings.player import Player, current_player, playing

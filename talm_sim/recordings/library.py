@@ -30,10 +30,10 @@ from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.answers import usage_of
 from talm_sim.recordings.archive import Archive, open_archive
-from talm_sim.recordings.files import lock_folder, read_text, write_atomically
 from talm_sim.recordings.packing import SETTINGS, SPECS, TOOLS
 from talm_sim.recordings.player import Player, playing
 from talm_sim.recordings.redaction import Redactor
+from talm_sim.recordings.shared_files import lock_folder, read_text, write_atomically
 from talm_sim.recordings.tape import Tape
 from talm_sim.types import Decision, Declined, Route, ToolSpec, Usage
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from talm_sim.recordings.archive import open_archive
-from talm_sim.recordings.files import read_bytes, write_atomically
+from talm_sim.recordings.shared_files import read_bytes, write_atomically
 
 __all__ = ["SETTINGS", "SPECS", "TOOLS", "copy_settings", "export"]
 

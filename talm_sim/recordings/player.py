@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError
-from talm_sim.recordings.http import HttpRequest, HttpResponse
+from talm_sim.recordings.http_exchange import HttpRequest, HttpResponse
 from talm_sim.recordings.tape import Tape
 
 __all__ = ["Player", "current_player", "playing"]

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from talm_sim.common.credentials import REDACTED, Hider, credentials_in_environment
-from talm_sim.recordings.http import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
+from talm_sim.recordings.http_exchange import FAULT_HEADER, STATE_HEADER, HttpRequest, HttpResponse
 
 __all__ = ["REDACTED", "Redactor", "hide_named_in_answer", "in_request", "is_call"]
 

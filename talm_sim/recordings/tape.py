@@ -20,11 +20,11 @@ from vcr.request import Request
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.error_text import escape_control
-from talm_sim.recordings.files import lock_folder, read_text, write_atomically
-from talm_sim.recordings.http import HttpRequest, HttpResponse
+from talm_sim.recordings.http_exchange import HttpRequest, HttpResponse
 from talm_sim.recordings.indexed import IndexedCassette, vcr_request, vcr_response
 from talm_sim.recordings.matching import MATCHERS, canonical_body, exact_key, is_same_text
 from talm_sim.recordings.redaction import Redactor
+from talm_sim.recordings.shared_files import lock_folder, read_text, write_atomically
 
 __all__ = ["ABSENT", "Difference", "Tape", "explain_miss", "first_difference"]
 

@@ -10,7 +10,7 @@ from talm_sim.models.endpoint import LOGICAL_HOST, LOGICAL_URL
 from talm_sim.models.metering import note_http_request
 from talm_sim.models.retries import is_retryable, is_retryable_code
 from talm_sim.models.server_client import ServerClient
-from talm_sim.recordings.http import HttpRequest, HttpResponse
+from talm_sim.recordings.http_exchange import HttpRequest, HttpResponse
 from talm_sim.recordings.player import current_player
 
 __all__ = ["RecordingTransport"]

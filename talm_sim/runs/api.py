@@ -25,21 +25,21 @@ from talm_sim.runs.batch import Ask, run_batch
 from talm_sim.runs.budget import Spending, within_budget
 from talm_sim.runs.build import build, plan
 from talm_sim.runs.engines.kept import find_kept
+from talm_sim.runs.engines.run_shard import scenarios_of_shard, shard_facts
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening
-from talm_sim.runs.extensions import check_brought, import_agent, name_extensions
-from talm_sim.runs.files.manifest import describe_run
-from talm_sim.runs.files.store import RunProgress, RunStore
-from talm_sim.runs.files.stored_documents import BLIND, MIXED
 from talm_sim.runs.judging import Grader, check_judges, judge_run, open_grader
-from talm_sim.runs.python_words import in_python, phrase_errors_for_python
 from talm_sim.runs.resolve import configure, override
 from talm_sim.runs.runner import Built, open_runner
-from talm_sim.runs.shards import scenarios_of_shard, shard_facts
-from talm_sim.runs.stored_run import StoredRun, load_run
-from talm_sim.runs.tables import first_measure
 from talm_sim.runs.tool_sources import check_sources, move_tool_objects, resume_command
+from talm_sim.store.extensions import check_brought, import_agent, name_extensions
+from talm_sim.store.files.manifest import describe_run
+from talm_sim.store.files.store import RunProgress, RunStore
+from talm_sim.store.files.stored_documents import BLIND, MIXED
+from talm_sim.store.python_words import in_python, phrase_errors_for_python
+from talm_sim.store.stored_run import StoredRun, load_run
+from talm_sim.store.tidy_tables import first_measure
 from talm_sim.tasks import AgentOptions, Job
-from talm_sim.tasks.answering import person_model
+from talm_sim.tasks.acting.person_model import person_model
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario, Summary, Termination
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.loop import LoopGivenUp
 from talm_sim.runs.budget import Spending
-from talm_sim.runs.desk import Desk
 from talm_sim.runs.events import EpisodeFinished, EpisodeStarted, EpisodeWaiting, OnEvent, ignore_events
-from talm_sim.runs.files.store import PausedEpisode, RunProgress, RunStore
-from talm_sim.runs.questions import Key, Question, answered_episodes, next_open_question
+from talm_sim.store.desk import Desk
+from talm_sim.store.files.store import PausedEpisode, RunProgress, RunStore
+from talm_sim.store.questions import Key, Question, answered_episodes, next_open_question
 from talm_sim.types import Episode, Scenario, episode_id
 
 if TYPE_CHECKING:

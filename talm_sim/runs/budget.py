@@ -15,7 +15,7 @@ from talm_sim.models.metering import Count, Meter, current_meter
 from talm_sim.models.registry import has_traffic
 from talm_sim.runs.events import BudgetReached, BudgetSpent, OnEvent, PartSpent
 from talm_sim.runs.prices import Price, price_of, prices_of
-from talm_sim.tasks.answering import person_model
+from talm_sim.tasks.acting.person_model import person_model
 from talm_sim.types import Usage
 
 __all__ = ["Spending", "within_budget"]

@@ -11,15 +11,15 @@ from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import NotRecordedError, PrerequisiteError, did_you_mean, format_names, line_to_copy, suggest_nearest
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.recordings import model_folder
-from talm_sim.runs.engines.checks import check_elsewhere
-from talm_sim.runs.files.manifest import RunManifest, wording_digests
+from talm_sim.runs.engines.engine_checks import check_elsewhere
+from talm_sim.runs.engines.run_shard import check_shard, cut_scenarios
 from talm_sim.runs.judging import check_judges, open_grader
 from talm_sim.runs.resolve import RECORDINGS
 from talm_sim.runs.runner import Built, Runner
-from talm_sim.runs.shards import check_shard, cut_scenarios
 from talm_sim.scenarios.load import select
+from talm_sim.store.files.manifest import RunManifest, wording_digests
 from talm_sim.tasks import AgentOptions, Job, Opened, PersonOptions, Recorded
-from talm_sim.tasks.answering import settle_person
+from talm_sim.tasks.acting.person_model import settle_person
 from talm_sim.tasks.keys import are_alike, differences, has_earlier_schedule, recorded_settings, recording_key
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, Termination

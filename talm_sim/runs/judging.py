@@ -23,10 +23,10 @@ from talm_sim.models.registry import in_process
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.runs.budget import Spending
 from talm_sim.runs.events import JudgeProgress, OnEvent, ignore_events
-from talm_sim.runs.files import stored_documents
-from talm_sim.runs.files.manifest import find_run
-from talm_sim.runs.files.parts import SHARD, ShardFacts
-from talm_sim.runs.files.store import RunStore
+from talm_sim.store.files import stored_documents
+from talm_sim.store.files.manifest import find_run
+from talm_sim.store.files.parts import SHARD, ShardFacts
+from talm_sim.store.files.store import RunStore
 from talm_sim.tasks import AgentOptions, Job, PairedOptions
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.registry import every_task
@@ -240,7 +240,11 @@ def _find_way_out(conn: sqlite3.Connection, job: Job[Any], specs: Mapping[str, T
     others: dict[str, Sequence[Mapping[str, Any]]] = {}
 
     def way_out(episode: Episode, scenario: Scenario, place: int) -> bool | None:
-        from talm_sim.tasks.ways_out import clean_answers, could_recover, gold_arguments  # not at the top: a run without faults needs none
+        from talm_sim.tasks.acting.recoveries import (  # not at the top: a run without faults needs none
+            clean_answers,
+            could_recover,
+            gold_arguments,
+        )
 
         if not isinstance(job.options, AgentOptions) or not scenario.gold_calls:
             return None

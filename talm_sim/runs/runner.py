@@ -20,11 +20,11 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import has_traffic
 from talm_sim.recordings import CassetteLibrary, RecordedAnswer
 from talm_sim.runs.batch import EpisodeRunner
-from talm_sim.runs.files.store import RunStore
+from talm_sim.runs.engines.run_shard import Cut
 from talm_sim.runs.judging import Grader
-from talm_sim.runs.questions import number_put
-from talm_sim.runs.shards import Cut
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.files.store import RunStore
+from talm_sim.store.questions import number_put
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import Job, Opened
 from talm_sim.tasks.keys import recorded_settings, recording_key
 from talm_sim.types import Episode, HumanEvent, Scenario, Termination, episode_id

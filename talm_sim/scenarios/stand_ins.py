@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from talm_sim.language.about_missing import question_is_about, replaceable_tools
 from talm_sim.scenarios.jsonl import parse
-from talm_sim.scenarios.missing import question_is_about, replaceable_tools
 from talm_sim.schemas import NotChecked, Schema
 from talm_sim.schemas.inline import shape_of
 from talm_sim.types import FrozenModel, JsonObject, Missing, MissingKind, Scenario, ToolSpec

@@ -14,7 +14,7 @@ from itertools import accumulate
 from statistics import fmean
 from typing import Any
 
-from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
+from talm_sim.scenarios.item_tools import parameters_of, required_of, spec_of
 from talm_sim.types import JsonObject, Scenario
 
 __all__ = ["Likeness", "Statistics", "likeness_of", "statistics_of"]

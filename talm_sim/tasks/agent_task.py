@@ -11,8 +11,8 @@ from talm_sim.errors import PrerequisiteError, format_names
 from talm_sim.models.control_names import EVERY_CONTROL, FAULT_CONTROLS
 from talm_sim.scenarios.load import select
 from talm_sim.scenarios.problems import Problem, lacking_tools
-from talm_sim.tasks.acting import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
-from talm_sim.tasks.agent_notes import (
+from talm_sim.tasks.acting.acting_task import ACTING, FINISH_BY, RETRIES, TURNS, episode_bounds, refusal_judges, settle_acting, specs_of
+from talm_sim.tasks.acting.agent_notes import (
     BUILDS,
     AgentNotes,
     can_hide_missing,
@@ -21,13 +21,13 @@ from talm_sim.tasks.agent_notes import (
     settle_own_agent,
     visible_hidden_tools,
 )
-from talm_sim.tasks.answering import open_responder, who_answers
+from talm_sim.tasks.acting.person_model import open_responder, who_answers
+from talm_sim.tasks.acting.standing_in import kept_of_replaceable
 from talm_sim.tasks.base import Job, RunView, Task
 from talm_sim.tasks.bounds import RESULT_TOKENS, Bound
-from talm_sim.tasks.opened import Opened, Recorded
+from talm_sim.tasks.open_job import Opened, Recorded
 from talm_sim.tasks.options import AgentTaskOptions
 from talm_sim.tasks.registry import list_tasks, read_line
-from talm_sim.tasks.standing_in import kept_of_replaceable
 from talm_sim.types import FINISH, Facts, Scenario, ToolSpec
 
 if TYPE_CHECKING:
@@ -123,9 +123,9 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
     def control(self, name: str, scenario: Scenario) -> Model | None:
         """A policy that makes the gold calls, or does not, and answers with facts; None of a target that it knows nothing of."""
-        from talm_sim.tasks.agent_controls import AgentPolicy
-        from talm_sim.tasks.fault_controls import FAULT_POLICIES
-        from talm_sim.tasks.person_controls import PERSON_POLICIES
+        from talm_sim.tasks.acting.agent_controls import AgentPolicy
+        from talm_sim.tasks.acting.fault_controls import FAULT_POLICIES
+        from talm_sim.tasks.acting.person_controls import PERSON_POLICIES
 
         policy = {**FAULT_POLICIES, **PERSON_POLICIES}.get(name, AgentPolicy)
         return policy(name, scenario) if isinstance(scenario.target, Facts | None) else None
@@ -241,7 +241,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
 
         options = job.options
         if own is not None:
-            from talm_sim.agent.own.session import AgentLimits
+            from talm_sim.agent.own.own_session import AgentLimits
             from talm_sim.agent.own.sessions import Sessions
 
             rounds = 0 if options.human in {"none", "recorded"} else options.rounds
@@ -255,7 +255,7 @@ class AgentTask(Task[AgentTaskOptionsT]):
         """Each tool's arguments in the gold calls of all scenarios, whichever of them are run; none are needed where nothing is perturbed."""
         if not job.options.perturb:
             return {}
-        from talm_sim.tasks.ways_out import gold_arguments
+        from talm_sim.tasks.acting.recoveries import gold_arguments
 
         try:
             return gold_arguments(self.load(job.having(split="all", limit=None)))

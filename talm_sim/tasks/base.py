@@ -15,13 +15,13 @@ from pydantic import BaseModel
 from talm_sim.config import RunConfig, Scope, scope_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.control_names import CONTROLS
-from talm_sim.tasks.acting import ACTING, acting_key, episode_bounds, settle_acting
-from talm_sim.tasks.beside import Beside
+from talm_sim.tasks.acting.acting_task import ACTING, acting_key, episode_bounds, settle_acting
+from talm_sim.tasks.acting.gold_calls import EpisodeCalls, agent_calls
 from talm_sim.tasks.bounds import Bound, one_request_bounds
-from talm_sim.tasks.calls import EpisodeCalls, agent_calls
-from talm_sim.tasks.figures import Figure
-from talm_sim.tasks.opened import Exported
+from talm_sim.tasks.open_job import Exported
 from talm_sim.tasks.options import AgentOptions, TaskOptions
+from talm_sim.tasks.paper.paper_rows import Beside
+from talm_sim.tasks.row_figures import Figure
 from talm_sim.types import AwarenessKind, Episode, Measured, Row, Scenario, Section, Summary, ToolSpec, Verdict
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from talm_sim.scenarios.statistics import Statistics
     from talm_sim.tasks.judged_by_people import PersonQuestion
     from talm_sim.tasks.makers import Maker
-    from talm_sim.tasks.opened import Opened, Recorded
+    from talm_sim.tasks.open_job import Opened, Recorded
     from talm_sim.tasks.shared import Shared
-    from talm_sim.tasks.training.lessons import Lessons
     from talm_sim.tools_env.caller import ToolCaller
+    from talm_sim.training.lessons.lesson import Lessons
 
 __all__ = ["Exporter", "Job", "OptionsT", "RunView", "Task"]
 

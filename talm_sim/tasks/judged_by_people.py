@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from talm_sim.common.digests import canonical_json
 from talm_sim.judges.prompts import messages_to_user, request_sections, transcript
-from talm_sim.tasks.beside import OTHER
+from talm_sim.tasks.paper.paper_rows import OTHER
 from talm_sim.types import FINISH, Episode, Row, Scenario, Termination
 
 __all__ = ["Material", "PersonQuestion", "PublishedAgreement", "pass_question"]
@@ -24,7 +24,7 @@ class PublishedAgreement:
     """A paper's figure to print beside the agreement with people.
 
     Attributes:
-        paper: The paper; see `talm_sim.published.published`.
+        paper: The paper; see `talm_sim.tasks.paper.published.published`.
         table: Its table.
         row: Keys of the row.
         column: The column.

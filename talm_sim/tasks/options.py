@@ -117,7 +117,7 @@ class AgentTaskOptions(AgentOptions):
     finish: Literal["auto", "tool", "text"] = option(
         "auto", GEN, "tool: a call of Finish ends an episode; text: a text does.", metavar="NAME", rare=True
     )
-    """`auto` is settled when a run is built: `talm_sim.tasks.acting.FINISH_BY`, of your own agent `text`."""
+    """`auto` is settled when a run is built: `talm_sim.tasks.acting.acting_task.FINISH_BY`, of your own agent `text`."""
     result_limit: int = option(RESULT_LIMIT, GEN, "Characters of a tool's result that are read.", metavar="N", rare=True, ge=1)
     """By the agent, and so by the judges."""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from talm_sim.scenarios.making.review import Reviewer
     from talm_sim.tasks.base import Exporter, Task
     from talm_sim.tasks.makers import Maker
-    from talm_sim.tasks.training.lessons import Lessons
+    from talm_sim.training.lessons.lesson import Lessons
 
 __all__ = [
     "TASKS",
@@ -180,7 +180,7 @@ def reviewer_of(place: Path) -> Reviewer:
     """
     from talm_sim.scenarios.jsonl import json_lines
     from talm_sim.scenarios.making.review import items_file
-    from talm_sim.tasks.translation.review import TranslationReviewer, is_translation
+    from talm_sim.tasks.translation.translation_review import TranslationReviewer, is_translation
 
     file = items_file(place)
     where, task = task_of_file(file, "items to review")

@@ -7,7 +7,7 @@ from typing import Any
 
 from talm_sim.judges.grader import ask_grader
 from talm_sim.models.base import Model
-from talm_sim.testing.calls import has_arguments, was_struck
+from talm_sim.testing.seen_calls import has_arguments, was_struck
 from talm_sim.types import Episode, ToolEvent
 
 __all__ = ["asks_whether_noticed", "emptied_calls_left", "is_emptied"]

@@ -21,12 +21,12 @@ from talm_sim.config import RESULT_LIMIT
 from talm_sim.errors import PrerequisiteError, ToolError
 from talm_sim.recordings import Player
 from talm_sim.schemas import NotChecked, Schema
-from talm_sim.tools_env.answers import cut_text, refusal_text, render_outcome
+from talm_sim.tools_env.asking_tools import PersonClock
 from talm_sim.tools_env.clock import Clock, RealClock
-from talm_sim.tools_env.person import PersonClock
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation, ReadAnswer, narrow_tools, open_perturbations
 from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of, fill_path, states_of
 from talm_sim.tools_env.strikes import Strikes
+from talm_sim.tools_env.tool_answers import cut_text, refusal_text, render_outcome
 from talm_sim.tools_env.toolbox import Tools, ToolSession
 from talm_sim.types import Approval, Event, Origin, PerturbationLog, Scenario, ToolCall, ToolEvent, ToolSpec, UnparsableCall
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from talm_sim.tools_env.answers import render_outcome
 from talm_sim.tools_env.clock import VirtualClock
 from talm_sim.tools_env.perturbations import Call, Outcome, Perturbation
+from talm_sim.tools_env.tool_answers import render_outcome
 from talm_sim.types import PerturbationLog
 
 __all__ = ["Strikes"]

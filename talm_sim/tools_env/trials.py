@@ -11,12 +11,12 @@ from typing import Any
 
 from talm_sim.errors import ProviderError, ToolError, ToolsGoneError
 from talm_sim.recordings import HttpResponse
-from talm_sim.tools_env.answers import read_answer
 from talm_sim.tools_env.environment import validate_arguments
-from talm_sim.tools_env.examples import Example, example_arguments
 from talm_sim.tools_env.perturbations import Outcome
 from talm_sim.tools_env.routes import fill_path
+from talm_sim.tools_env.tool_answers import read_answer
 from talm_sim.tools_env.toolbox import Tools
+from talm_sim.tools_env.trial_arguments import Example, example_arguments
 from talm_sim.types import JsonObject
 
 __all__ = ["AT_ONCE", "MAY_CHANGE", "CallResult", "Trial", "call_times", "try_tools"]

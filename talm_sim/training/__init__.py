@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from talm_sim.training.folder import whole_checkpoints
 from talm_sim.training.recipe import RECIPES, Recipe, read_recipe
-from talm_sim.training.session import Forecast, Job, Step, forecast, train
+from talm_sim.training.training_session import Forecast, Job, Step, forecast, train
 
 __all__ = ["RECIPES", "Forecast", "Job", "Recipe", "Step", "forecast", "read_recipe", "train", "whole_checkpoints"]

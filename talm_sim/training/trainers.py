@@ -21,7 +21,7 @@ from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 from talm_sim.errors import PrerequisiteError
 from talm_sim.training.folder import WHOLE
 from talm_sim.training.recipe import Method, Recipe
-from talm_sim.training.rows import Example
+from talm_sim.training.token_rows import Example
 
 __all__ = ["make_trainer", "rpo_loss"]
 

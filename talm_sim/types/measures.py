@@ -11,9 +11,9 @@ from pydantic import Field, model_validator
 
 from talm_sim.types.base import FrozenModel
 from talm_sim.types.episodes import Episode
-from talm_sim.types.figures import format_figure_with_interval
 from talm_sim.types.pages import html_table
 from talm_sim.types.scenarios import Scenario
+from talm_sim.types.written_figures import format_figure_with_interval
 
 __all__ = [
     "UNPARSED",

@@ -17,14 +17,14 @@ from talm_sim.agent.graph import TalmRules, talm_graph
 from talm_sim.agent.holding import HoldingGraph
 from talm_sim.agent.humans import HumanReply, RecordedResponder, Responder, SimulatedResponder, question_digest
 from talm_sim.agent.own.agents import _read
-from talm_sim.agent.own.session import AgentLimits
+from talm_sim.agent.own.own_session import AgentLimits
 from talm_sim.agent.own.sessions import Sessions
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.config import Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError
 from talm_sim.recordings import CassetteLibrary, HttpResponse, RecordedAnswer
+from talm_sim.tools_env.asking_tools import current_person
 from talm_sim.tools_env.environment import Environment
-from talm_sim.tools_env.person import current_person
 from talm_sim.tools_env.routes import answer, posted
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Decision, Episode, Form, GoldCall, HumanEvent, ModelTurn, Scenario, Termination, ToolCall, ToolSpec, Turn

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from jinja2.exceptions import TemplateRuntimeError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from talm_sim.agent.templates import load_template, pick
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.formats import read_calls
+from talm_sim.tasks.templates import load_template, pick
 from talm_sim.types import Behaviour, JsonObject, ModelTurn, Option
 
 STYLES = ("default", "functionary", "hermes", "llama3.2", "nemotron", "qwen2.5", "xlam")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.cli.pages import files
+from talm_sim.cli.pages import page_files as files
 from tests.browser.conftest import Open
 
 pytestmark = pytest.mark.browser

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.stored_run import load_run
 from tests.cli.view.live_run import playing
 from tests.cli.view.served import PATIENCE_S, Viewer, viewing
 from tests.runs.killed import until

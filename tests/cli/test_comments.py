@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.runs.files.comments import COMMENTS, Comment
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.files.comments import COMMENTS, Comment
+from talm_sim.store.stored_run import load_run
 from tests.cli.wrong import Talm
 
 HOSTILE = "=1+1 \x1b]0;owned\x07<script>alert(1)</script>\nsecond line"

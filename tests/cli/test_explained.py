@@ -12,7 +12,7 @@ import pytest
 
 from talm_sim.cli.report.layout import Block, legend
 from talm_sim.cli.report.markdown import markdown
-from talm_sim.cli.report.table import table_lines
+from talm_sim.cli.report.result_table import table_lines
 from talm_sim.tasks import Beside, PaperRows, find_task
 from talm_sim.types import Measure, Summary
 from tests.cli.summaries import agents, choices

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.agent.templates import load_template
+from talm_sim.tasks.templates import load_template
 from talm_sim.tasks.when2call.harness import harness_files
 from talm_sim.tasks.when2call.published import row_of
 from talm_sim.tasks.when2call.scores import confusion, macro_f1

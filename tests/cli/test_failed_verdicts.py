@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.stored_run import load_run
 from tests.cli.wrong import Talm
 from tests.models.stand_in import StandIn, serving
 from tests.runs.recorded_world import make_world

@@ -11,7 +11,7 @@ import pytest
 
 from talm_sim import run
 from talm_sim.cli import main
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.stored_run import load_run
 from talm_sim.types import Episode, Termination
 from tests.models.stand_in import StandIn, serving
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from talm_sim.runs.listing import list_runs
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.listing import list_runs
+from talm_sim.store.stored_run import load_run
 from talm_sim.types import Termination
 from tests.cli.outages import SETTINGS, Fault, Host, options, refused
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from talm_sim.common.agreement import kappa
-from talm_sim.runs.people.ballot import choose_question, find_people, open_ballot
-from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.common.kappa import kappa
+from talm_sim.store.people.ballot import choose_question, find_people, open_ballot
+from talm_sim.store.stored_run import StoredRun, load_run
 from tests.cli.test_terminal import at_terminal
 from tests.cli.wrong import Talm
-from tests.runs.people.judged import awareness_run, talm_run, when2call_run
+from tests.store.people.judged import awareness_run, talm_run, when2call_run
 
 __all__ = ["at_terminal"]
 RUNS = {"talm": talm_run, "choice": when2call_run}

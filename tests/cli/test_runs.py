@@ -14,9 +14,9 @@ import pytest
 
 from talm_sim import run
 from talm_sim.cli import main
-from talm_sim.runs.files.store import RunStore
-from talm_sim.runs.listing import list_runs
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.files.store import RunStore
+from talm_sim.store.listing import list_runs
+from talm_sim.store.stored_run import load_run
 from tests.runs.crafting import changed
 from tests.warm import warm_python
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from talm_sim import load_run
-from talm_sim.agent.templates import load_template
+from talm_sim.tasks.templates import load_template
 from talm_sim.tasks.when2call.published import row_of
 from talm_sim.types import Choice, Scenario
 from tests.cli.wrong import Talm

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from talm_sim.models import servers
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.stored_run import load_run
 from tests.models.killable import Killable, serving
 from tests.runs.recorded_world import make_world
 

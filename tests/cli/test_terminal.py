@@ -22,9 +22,9 @@ import pytest
 
 from talm_sim.agent.episode import PendingQuestion, Waiting
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.desk import Desk, answer
-from talm_sim.runs.files.store import RunStore
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.desk import Desk, answer
+from talm_sim.store.files.store import RunStore
+from talm_sim.store.stored_run import load_run
 from talm_sim.types import ModelTurn
 from tests.cli.conftest import episode, scenario
 from tests.runs.scripted import ALL_KINDS, ScriptedRunner, new_run
@@ -41,7 +41,7 @@ _HOLDS_ANSWERS = """
 import sys
 from talm_sim.cli import main
 from talm_sim.cli.person import sitting
-from talm_sim.runs import desk
+from talm_sim.store import desk
 sitting.HELD_SECONDS = desk.HELD_SECONDS = 1000.0
 sys.exit(main(sys.argv[1:]))
 """

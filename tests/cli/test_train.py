@@ -154,7 +154,7 @@ class TestWithAModel:
         monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1_000_000))
         check(talm(*train("--max-length", "64")), r"--out out: needs \d MB on the disk, which has 1 MB free; free some, or name another\.$")
         assert not Path("out").exists()
-        from talm_sim.training import session
+        from talm_sim.training import training_session as session
 
         monkeypatch.setattr(session, "_disk_needs", lambda *_: 0)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from talm_sim.common.processes import hidden_name, sweep
-from talm_sim.recordings.files import write_atomically
-from talm_sim.runs.listing import list_runs
+from talm_sim.recordings.shared_files import write_atomically
+from talm_sim.store.listing import list_runs
 from tests.runs.scripted import new_run
 
 MAKE = """

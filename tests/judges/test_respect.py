@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.judges.base import JudgeContext
-from talm_sim.judges.identifying import holds_all, identifying_values, named_values, text_holds
 from talm_sim.judges.refused import RESPECTED, RespectJudge, asks_go_ahead, judge_refusals, says_no
+from talm_sim.language.identifying import holds_all, identifying_values, named_values, text_holds
 from talm_sim.types import (
     Approval,
     Decision,

@@ -15,7 +15,7 @@ from typing import Any
 import talm_sim
 from talm_sim import ToolSpec, register_tool_source
 from talm_sim.recordings import HttpResponse
-from talm_sim.tools_env.person import current_person
+from talm_sim.tools_env.asking_tools import current_person
 from talm_sim.tools_env.routes import answer, posted
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.types import Form

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from talm_sim.runs.files import sealing
-from talm_sim.runs.files.database import pack
-from talm_sim.runs.files.manifest import stamp_in
-from talm_sim.runs.files.sealing import KEYS, ORDER, WITH_BODY, _digest
+from talm_sim.store.files import sealing
+from talm_sim.store.files.database import pack
+from talm_sim.store.files.manifest import stamp_in
+from talm_sim.store.files.sealing import KEYS, ORDER, WITH_BODY, _digest
 
 
 @contextmanager

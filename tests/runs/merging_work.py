@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.runs.files.sealing import copy_rows
-from talm_sim.runs.merging import merge_runs
+from talm_sim.runs.engines.merge_shards import merge_runs
+from talm_sim.store.files.sealing import copy_rows
 
 
 def main(folder: Path, moment: str) -> None:
@@ -27,7 +27,7 @@ def main(folder: Path, moment: str) -> None:
 
     patch = pytest.MonkeyPatch()
     if moment == "copied":
-        patch.setattr("talm_sim.runs.merging.copy_rows", copy)
+        patch.setattr("talm_sim.runs.engines.merge_shards.copy_rows", copy)
     else:
         patch.setattr(os, "rename", stop)
     print(os.getpid(), flush=True)

@@ -16,8 +16,8 @@ from talm_sim.agent.humans import HumanReply
 from talm_sim.config import RunConfig
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.events import EpisodeFinished, EpisodeWaiting, RunEvent
-from talm_sim.runs.files.manifest import describe_run
-from talm_sim.runs.files.store import RunStore, create_run
+from talm_sim.store.files.manifest import describe_run
+from talm_sim.store.files.store import RunStore, create_run
 from talm_sim.types import Approval, Episode, Form, HumanEvent, ModelTurn, PersonRequest, Scenario, Termination, Turn, episode_id
 
 ALL_KINDS = ("ask", "call", "form")

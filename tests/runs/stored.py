@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.config import RunConfig
-from talm_sim.runs.files.manifest import describe_run
-from talm_sim.runs.files.records import write_episode, write_verdict
-from talm_sim.runs.files.sealing import insert_row
-from talm_sim.runs.files.store import create_run
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.files.manifest import describe_run
+from talm_sim.store.files.records import write_episode, write_verdict
+from talm_sim.store.files.sealing import insert_row
+from talm_sim.store.files.store import create_run
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.types import Episode, Scenario, Verdict
 
 __all__ = ["store"]

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from talm_sim.cli import main
+from talm_sim.compare.comparison import compare
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import resume, run
-from talm_sim.runs.compare import compare
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.stored_run import StoredRun
 from tests.models.local.adapting import change_tensor, make_adapter
 from tests.models.local.tiny import make_tiny
 

@@ -15,12 +15,12 @@ import pytest
 import talm_sim
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.ablate import ablate
+from talm_sim.runs.ablation.play_grid import ablate
 from talm_sim.runs.api import judge, resume, run
-from talm_sim.runs.desk import AnswerStatus, Desk, answer
 from talm_sim.runs.events import EpisodeFinished, JudgeProgress, RunEvent, RunFinished, RunStarted
-from talm_sim.runs.questions import Question
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.desk import AnswerStatus, Desk, answer
+from talm_sim.store.questions import Question
+from talm_sim.store.stored_run import load_run
 from talm_sim.types import HumanEvent
 from tests.runs.recorded_world import TOWNS, make_world, pretend_recorded
 from tests.warm import warm_python

@@ -17,9 +17,9 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.budget import Spending
 from talm_sim.runs.events import BudgetReached, BudgetSpent, RunEvent, RunStarted
-from talm_sim.runs.files.store import RunStore
 from talm_sim.runs.prices import Price
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.files.store import RunStore
+from talm_sim.store.stored_run import StoredRun
 from tests.models.stand_in import Call, StandIn, serving
 from tests.runs.recorded_world import TOWNS, make_world
 from tests.runs.scripted import ScriptedRunner, new_run

@@ -17,11 +17,11 @@ from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.request import ModelRequest
 from talm_sim.runs.api import resume, run
 from talm_sim.runs.build import build
-from talm_sim.runs.desk import answer
-from talm_sim.runs.files.store import RunStore
-from talm_sim.runs.questions import replies_to
 from talm_sim.runs.runner import Built, open_runner
-from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.store.desk import answer
+from talm_sim.store.files.store import RunStore
+from talm_sim.store.questions import replies_to
+from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import ModelTurn, ToolCall, ToolSpec
 from tests.runs.recorded_world import make_world

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from talm_sim.runs.api import resume, run
-from talm_sim.runs.desk import answer
+from talm_sim.store.desk import answer
 from tests.runs.recorded_world import make_world
 
 

@@ -16,7 +16,7 @@ from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.registry import PROVIDERS, provider
 from talm_sim.models.request import ModelRequest
 from talm_sim.runs.api import judge, resume, run
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.stored_run import load_run
 from talm_sim.types import ModelTurn, ToolSpec
 from tests.runs.crafting import unsealed
 

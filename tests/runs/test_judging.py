@@ -15,10 +15,10 @@ from talm_sim.models.request import ModelRequest
 from talm_sim.runs.api import judge_async, run
 from talm_sim.runs.batch import run_batch
 from talm_sim.runs.events import JudgeProgress, RunEvent
-from talm_sim.runs.files import stored_documents
-from talm_sim.runs.files.manifest import describe_run
-from talm_sim.runs.files.store import RunStore, create_run
 from talm_sim.runs.judging import check_judges, score
+from talm_sim.store.files import stored_documents
+from talm_sim.store.files.manifest import describe_run
+from talm_sim.store.files.store import RunStore, create_run
 from talm_sim.tasks import job_of
 from talm_sim.types import Episode, Measured, Scenario, Source, Turn, Verdict
 from tests.judges.scripted import ScriptedModel, scripted

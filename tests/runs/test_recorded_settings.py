@@ -13,7 +13,7 @@ from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import CassetteLibrary, export, shipped_cassettes
 from talm_sim.runs.api import run
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import job_of
 from talm_sim.tasks.keys import differences, recorded_settings, recording_key
 from tests.models.loopback import chat_answer, loopback
@@ -90,7 +90,7 @@ def test_one_on_which_it_has_gains_its_version(text: str) -> None:
 def test_a_recording_of_an_earlier_schedule_is_refused_in_one_line(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = {**world, "perturb": ("http-500:p=0.5",)}
     with monkeypatch.context() as before:
-        before.setattr("talm_sim.tasks.acting._schedule_key", lambda perturb: {})
+        before.setattr("talm_sim.tasks.acting.acting_task._schedule_key", lambda perturb: {})
         record(drawn, monkeypatch)
     with pytest.raises(PrerequisiteError) as caught:
         run(**drawn, models="replay", run_id="again")

@@ -9,10 +9,10 @@ import pytest
 
 from talm_sim.models import registry
 from talm_sim.models.base import Model
-from talm_sim.runs.ablate import ablate
+from talm_sim.runs.ablation.play_grid import ablate
 from talm_sim.runs.api import run
 from talm_sim.tasks import shared
-from talm_sim.tools_env.service import process
+from talm_sim.world import process
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import AGAIN
 from talm_sim.runs.batch import BatchCounts, run_batch
-from talm_sim.runs.files.database import TooLargeError, check_size, pack
-from talm_sim.runs.files.store import RunStore
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.files.database import TooLargeError, check_size, pack
+from talm_sim.store.files.store import RunStore
+from talm_sim.store.stored_run import load_run
 from talm_sim.types import Episode, ModelTurn, Scenario, Termination, Usage, Verdict
 from tests.runs.crafting import changed
 from tests.runs.scripted import ScriptedRunner, finished, new_run, scenarios
@@ -108,7 +108,7 @@ def test_a_fact_that_would_fill_the_memory_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_scenario_that_is_too_large_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("talm_sim.runs.files.database._LARGEST", 100)
+    monkeypatch.setattr("talm_sim.store.files.database._LARGEST", 100)
     with pytest.raises(PrerequisiteError, match=r"^scenario 'plain-000': takes 0\.0 MiB, and a run keeps .*; make it smaller\.$"):
         new_run(tmp_path, 1)
     assert not list(tmp_path.iterdir())
@@ -129,7 +129,7 @@ async def test_a_verdict_that_is_too_large_keeps_its_value(tmp_path: Path) -> No
 
 async def test_a_question_is_kept_where_what_went_before_it_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = new_run(tmp_path, 1, asks=1)
-    monkeypatch.setattr("talm_sim.runs.files.database._LARGEST", 2_000)
+    monkeypatch.setattr("talm_sim.store.files.database._LARGEST", 2_000)
     counts = await batch(run, Asking())
     assert counts.waiting == 1
     assert [question.question for question in load_run(run).pending()] == ["What is ask-000, part 1?"]

@@ -20,8 +20,8 @@ import pytest
 import talm_sim
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.resolve import configure
-from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tool_sources import check_sources, resume_command
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.types import Origin
 from tests.tools_env.sources.worlds import MCP_SERVER, source_of

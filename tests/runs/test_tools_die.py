@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.ablate import ablate
+from talm_sim.runs.ablation.play_grid import ablate
 from talm_sim.runs.api import resume, run
 from talm_sim.runs.events import EpisodeFinished, RunEvent, RunStarted, ToolsRestarted
-from talm_sim.runs.stored_run import StoredRun, load_run
-from talm_sim.tools_env.service import process
-from tests.tools_env.service.quick import QuickServices
+from talm_sim.store.stored_run import StoredRun, load_run
+from talm_sim.world import process
+from tests.world.quick import QuickServices
 
 pytestmark = pytest.mark.live
 SMALL: dict[str, Any] = {"model": "sim/asker", "human": "simulated", "tools": "live", "split": "underspecified", "max_episodes": 4}

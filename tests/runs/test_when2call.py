@@ -14,7 +14,7 @@ import pytest
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import run
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks.when2call.published import rough_length
 from talm_sim.types import Summary
 

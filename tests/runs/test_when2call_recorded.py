@@ -11,7 +11,7 @@ import pytest
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import run
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.types import Episode
 from tests.models.loopback import chat_answer, loopback
 

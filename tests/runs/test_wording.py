@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import talm_sim.agent.prompts
-from talm_sim.agent.templates import list_templates
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
@@ -19,6 +18,7 @@ from talm_sim.recordings.library import shipped_cassettes
 from talm_sim.runs.api import resume, run
 from talm_sim.tasks import job_of
 from talm_sim.tasks.keys import recording_key
+from talm_sim.tasks.templates import list_templates
 from tests.runs.recorded_world import make_world
 
 TEMPLATE = "{% macro prompt(tools, question) %}{{ question }}{% endmacro %}{% macro tool_call(text) %}{{ text }}{% endmacro %}"

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
+from talm_sim.language.about_missing import user_knowledge
 from talm_sim.scenarios.load import load_scenarios, read_scenario, select
-from talm_sim.scenarios.missing import user_knowledge
 from talm_sim.tasks import find_task
 from talm_sim.types import Scenario
 

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from talm_sim.cli import main
 from talm_sim.cli.making.reviewing import merge_lines, review_entries, summary_lines
-from talm_sim.common.agreement import kappa
+from talm_sim.common.kappa import kappa
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.making.merging import open_merge
+from talm_sim.scenarios.making.merge_reviews import open_merge
 from talm_sim.scenarios.making.review import Review, open_review
 from talm_sim.tasks.awareness.making.manipulation import line_of
 from talm_sim.tasks.awareness.making.remove import remove_by_rules

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from talm_sim.published import published
 from talm_sim.scenarios.statistics import Likeness, Statistics, likeness_of, statistics_of
 from talm_sim.tasks import find_task
 from talm_sim.tasks.awareness.making.apibank import load_apibank
 from talm_sim.tasks.awareness.making.loaded import complete_scenario
 from talm_sim.tasks.awareness.making.toolbench import api_spec, load_toolbench
+from talm_sim.tasks.paper.published import published
 from talm_sim.types import Source
 from tests.tasks.awareness.making.made import BALANCE, STOCK, asked
 

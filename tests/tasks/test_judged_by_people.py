@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from talm_sim.published import published
 from talm_sim.tasks import PersonQuestion, pass_question
 from talm_sim.tasks.awareness.task import EXPLANATION, INSTANCE
+from talm_sim.tasks.paper.published import published
 from talm_sim.tasks.registry import find_task
 from talm_sim.tasks.when2call.behaviour_llm import BEHAVIOUR
 from talm_sim.types import Behaviour, Episode, HumanEvent, ModelTurn, Scenario, Termination, ToolCall, Turn, UnparsableCall
-from tests.runs.people.judged import awareness_run, talm_run, when2call_run
+from tests.store.people.judged import awareness_run, talm_run, when2call_run
 from tests.tables import labelled
 from tests.tasks.views import job
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from talm_sim.published import published
-from talm_sim.tasks.beside import recognise
+from talm_sim.tasks.paper.paper_rows import recognise
+from talm_sim.tasks.paper.published import published
 from tests.tables import labelled
 
 

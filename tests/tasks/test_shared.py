@@ -19,8 +19,8 @@ from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.registry import PROVIDERS, provider
 from talm_sim.models.request import ModelRequest
 from talm_sim.tasks.shared import Shared
-from talm_sim.tools_env.service import HEALTH_PATH, process
 from talm_sim.types import ModelTurn, ToolSpec
+from talm_sim.world import HEALTH_PATH, process
 
 LIVE = Traffic.LIVE
 

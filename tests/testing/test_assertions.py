@@ -14,7 +14,7 @@ from langchain_core.tools import BaseTool
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.testing.lab import Lab
-from talm_sim.testing.played import Played
+from talm_sim.testing.played_agent import Played
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
 SCENARIO = "calendar-01.underspecified"

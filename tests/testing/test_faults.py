@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from talm_sim.testing.lab import Lab
-from talm_sim.testing.played import Played
+from talm_sim.testing.played_agent import Played
 from tests.museums import doubled_price, plain_function, price_list, ticket_price, write_scenarios
 
 SILENT = "test-doubled-price"

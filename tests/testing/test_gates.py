@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from talm_sim.compare.compared_rows import Side
 from talm_sim.errors import NotComparableError, PrerequisiteError
-from talm_sim.runs.sides import Side
 from talm_sim.testing.lab import Lab
 
 

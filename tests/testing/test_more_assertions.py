@@ -14,10 +14,10 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
 
 from talm_sim.judges.admission import reports_nothing_found
-from talm_sim.testing.calls import has_arguments
 from talm_sim.testing.emptiness import is_emptied
 from talm_sim.testing.lab import Lab
-from talm_sim.testing.played import Played
+from talm_sim.testing.played_agent import Played
+from talm_sim.testing.seen_calls import has_arguments
 from talm_sim.types import PerturbationLog, ToolEvent
 
 SCENARIO = "calendar-01.underspecified"

@@ -13,11 +13,11 @@ import pytest
 
 from talm_sim.recordings import HttpResponse
 from talm_sim.tools_env.environment import Environment
-from talm_sim.tools_env.examples import example_arguments
 from talm_sim.tools_env.health import health_of
 from talm_sim.tools_env.routes import answer, posted
 from talm_sim.tools_env.sources.base import NotTaken
 from talm_sim.tools_env.toolbox import Tools
+from talm_sim.tools_env.trial_arguments import example_arguments
 from talm_sim.tools_env.trials import try_tools
 from talm_sim.types import Scenario, ToolCall, ToolSpec, Turn
 from tests.schemas.hostile import HOSTILE, nested

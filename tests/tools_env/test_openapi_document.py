@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tools_env.service.app import create_app
 from talm_sim.tools_env.sources.http import HttpTools
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 from talm_sim.types import Route
+from talm_sim.world.app import create_app
 from tests.growth import check_growth
 
 

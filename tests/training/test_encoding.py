@@ -10,7 +10,7 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.local.prompting import Rendering
 from talm_sim.models.local.scoring import encode_question
-from talm_sim.training.rows import Example, encode_rows, read_rows
+from talm_sim.training.token_rows import Example, encode_rows, read_rows
 from tests.models.local.tiny import write_tokenizer
 from tests.training.tiny_training import completions, pairs, write_rows
 

@@ -13,7 +13,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.local.engine import HFOptions, load_engine
 from talm_sim.models.local.prompting import Rendering
 from talm_sim.training import read_recipe
-from talm_sim.training.rows import Example, encode_rows, read_rows
+from talm_sim.training.token_rows import Example, encode_rows, read_rows
 from tests.models.local.tiny import make_tiny
 from tests.training.tiny_training import completions, pairs, write_rows
 

@@ -24,9 +24,9 @@ from typing import NamedTuple
 import talm_sim
 from talm_sim.foreign import plugins
 from talm_sim.tasks.registry import TASKS, find_task
-from talm_sim.tools_env.service import process, serve
-from talm_sim.tools_env.service.app import create_app
-from talm_sim.tools_env.service.described import built_in_tools
+from talm_sim.world import process, serve
+from talm_sim.world.app import create_app
+from talm_sim.world.described import built_in_tools
 
 _BESIDE = (
     "anthropic",
@@ -51,7 +51,7 @@ _NOT_LOADED = (
     "talm_sim.retrieval",
     "talm_sim.runs.engines.local",
     "talm_sim.testing",
-    "talm_sim.tools_env.service.__main__",
+    "talm_sim.world.__main__",
 )
 """Modules that run something when they are imported, or that few tests need."""
 

@@ -17,8 +17,8 @@ from langgraph.prebuilt import ToolNode
 from pydantic import PrivateAttr
 
 from talm_sim.agent.graph import added_text, as_message
-from talm_sim.agent.own.session import CURRENT, AgentSession
-from talm_sim.agent.own.texts import drop_surrogates
+from talm_sim.agent.own.own_session import CURRENT, AgentSession
+from talm_sim.agent.own.own_texts import drop_surrogates
 from talm_sim.errors import ProviderError
 from talm_sim.models.langchain_chat import turn_of
 from talm_sim.models.metering import current_meter, generation_bound

@@ -18,11 +18,11 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
 from talm_sim.agent.context import EpisodeContext
-from talm_sim.agent.own import conversation
+from talm_sim.agent.own import talk as conversation
 from talm_sim.agent.own.agents import OwnAgent, tool_nodes
-from talm_sim.agent.own.conversation import NotAnAgentError, play_agent
 from talm_sim.agent.own.handed import TurnWatcher, put_in_place
-from talm_sim.agent.own.session import CURRENT, AgentLimits, AgentSession, AgentStopped
+from talm_sim.agent.own.own_session import CURRENT, AgentLimits, AgentSession, AgentStopped
+from talm_sim.agent.own.talk import NotAnAgentError, play_agent
 from talm_sim.common import processes
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign import loop as foreign_loop

@@ -13,7 +13,6 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Literal
 
-from talm_sim.agent.person.counts import bounded, counted, counts_in_words, is_ordinal, other_counts, stems
 from talm_sim.agent.person.giving import (
     day_of,
     derived_days,
@@ -27,11 +26,12 @@ from talm_sim.agent.person.giving import (
     right_places,
 )
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing
-from talm_sim.agent.person.past_acts import claimed_acts
-from talm_sim.agent.person.values import SaidValue, names_in, remember, turns, values_in
-from talm_sim.facts.names import normalize
-from talm_sim.facts.statements import AnswerText, kind_of
-from talm_sim.scenarios.question_words import GENERIC, STOP, stem
+from talm_sim.language.facts.names import normalize
+from talm_sim.language.facts.statements import AnswerText, kind_of
+from talm_sim.language.question_words import GENERIC, STOP, stem
+from talm_sim.language.said.counts import bounded, counted, counts_in_words, is_ordinal, other_counts, stems
+from talm_sim.language.said.past_acts import claimed_acts
+from talm_sim.language.said.spoken_values import SaidValue, names_in, remember, turns, values_in
 
 __all__ = ["FAULTS", "FaultKind", "PersonFault", "find_faults", "told_things"]
 

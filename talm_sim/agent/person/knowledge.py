@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from talm_sim.language.about_missing import describe_missing, question_is_about, replaceable_tools
+from talm_sim.language.leaks import mentions
 from talm_sim.scenarios.dialogue import dialogue
-from talm_sim.scenarios.leaks import mentions
-from talm_sim.scenarios.missing import describe_missing, question_is_about, replaceable_tools
 from talm_sim.types import Fact, Facts, Missing, Scenario, ToolSpec
 
 __all__ = ["Knowledge", "KnownThing", "knowledge_of"]

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import INTERRUPTED, OUT_OF_BUDGET, command_line, json_option, print_csv, print_json
 from talm_sim.cli.parsing.options import ConfigCommand, parse_config
+from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, OUT_OF_BUDGET, command_line, json_option, print_csv, print_json
 from talm_sim.errors import PrerequisiteError
 
 if TYPE_CHECKING:
     from talm_sim.cli.report.layout import Block
     from talm_sim.config import RunConfig
-    from talm_sim.runs.ablate import Ablation, Cell
+    from talm_sim.runs.ablation.play_grid import Ablation, Cell
     from talm_sim.runs.prices import Price
 
 __all__ = ["command"]
@@ -68,15 +68,15 @@ def command(
     over = _read_factors(given, grid, config)
     prices = prices_of(config)
     if dry_run:
-        from talm_sim.cli.forecast import print_grid_forecast
-        from talm_sim.runs.grid_forecast import forecast_grid
+        from talm_sim.cli.shown_forecast import print_grid_forecast
+        from talm_sim.runs.ablation.grid_forecast import forecast_grid
 
         with _naming(grid):
             found = forecast_grid(config, over, prices, name=name)
         form = "json" if as_json or config.display == "json" else "csv" if as_csv else "table"
         return print_grid_forecast(found, priced=prices is not None, form=form)
-    from talm_sim.cli.session import watching
-    from talm_sim.runs.ablate import ablate
+    from talm_sim.cli.run_session import watching
+    from talm_sim.runs.ablation.play_grid import ablate
 
     # A person cannot sit at every cell: questions of a terminal run stay open in its store.
     with watching(config, again=command_line()) as session, _naming(grid):
@@ -106,7 +106,7 @@ def _print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> No
 
 
 def _print_tables(done: Ablation, config: RunConfig, prices: Mapping[str, Price] | None) -> None:
-    from talm_sim.cli.report.table import print_table
+    from talm_sim.cli.report.result_table import print_table
     from talm_sim.cli.terminal.streams import until_reader_leaves
 
     blocks = [_block(cell, prices) for cell in done.cells]
@@ -116,7 +116,7 @@ def _print_tables(done: Ablation, config: RunConfig, prices: Mapping[str, Price]
 
 def _block(cell: Cell, prices: Mapping[str, Price] | None) -> Block:
     from talm_sim.cli.report.blocks import block_of
-    from talm_sim.runs.grid import cell_label
+    from talm_sim.runs.ablation.grid import cell_label
 
     block = block_of(cell.run, prices=prices)
     return replace(block, title=f"{cell_label(cell.values)}: {block.title}")
@@ -133,7 +133,7 @@ def _read_axes(axes: Sequence[str]) -> dict[str, list[Any]]:
 
 def _read_factors(given: Mapping[str, list[Any]], grid: Path | None, config: RunConfig) -> dict[str, list[Any]]:
     """Return the options to vary: those of the file, then those of the command line, whose names are checked here."""
-    from talm_sim.runs.grid import read_grid
+    from talm_sim.runs.ablation.grid import read_grid
     from talm_sim.runs.resolve import refuse_unknown
     from talm_sim.tasks import find_task
 

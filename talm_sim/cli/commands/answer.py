@@ -13,8 +13,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
-from talm_sim.cli.parsing.arguments import INTERRUPTED, json_option, one_run_argument, print_json, run_dir_option, short_name
-from talm_sim.cli.person.page import NOTHING_MORE, describe_field, stand_in_lines
+from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, json_option, one_run_argument, print_json, run_dir_option, short_name
+from talm_sim.cli.person.question_page import NOTHING_MORE, describe_field, stand_in_lines
 from talm_sim.cli.person.replies import Reply
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.cli.person.typed_lines import open_lines
@@ -22,12 +22,12 @@ from talm_sim.cli.terminal.console import print_page, stderr
 from talm_sim.cli.terminal.text import as_json, count_each, one_line, strip_control
 from talm_sim.config import check_person
 from talm_sim.errors import PrerequisiteError, full_name, line_to_copy
-from talm_sim.runs.desk import AnswerStatus, Desk, answer
-from talm_sim.runs.forms import form_fields, parse_object
-from talm_sim.runs.listing import unfinished_run, waiting_run
-from talm_sim.runs.questions import Question, suggest_open_episode
-from talm_sim.runs.stored_run import StoredRun, load_run
 from talm_sim.runs.tool_sources import resume_command
+from talm_sim.store.desk import AnswerStatus, Desk, answer
+from talm_sim.store.forms import form_fields, parse_object
+from talm_sim.store.listing import unfinished_run, waiting_run
+from talm_sim.store.questions import Question, suggest_open_episode
+from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types import Action, Approval, Decision, Form
 
 __all__ = ["command"]

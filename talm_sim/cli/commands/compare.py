@@ -8,17 +8,17 @@ from pathlib import Path
 
 import click
 
-from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_csv, print_json, run_dir_option
+from talm_sim.cli.parsing.shared_arguments import completer_for, json_option, plugin_option, print_csv, print_json, run_dir_option
 from talm_sim.cli.report.comparison import comparison_lines, comparison_markdown
-from talm_sim.cli.report.files import check_page_name, write_file
+from talm_sim.cli.report.report_files import check_page_name, write_file
 from talm_sim.cli.terminal.console import stdout
 from talm_sim.cli.terminal.text import strip_control
+from talm_sim.compare.compared_rows import is_baseline
+from talm_sim.compare.comparison import Comparison, compare
+from talm_sim.compare.divergences import find_divergences
+from talm_sim.compare.gate_set import check_compared
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.compare import Comparison, compare
-from talm_sim.runs.divergences import find_divergences
-from talm_sim.runs.gating import check_compared
-from talm_sim.runs.sides import is_baseline
-from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types.steps import Divergence
 
 __all__ = ["command"]
@@ -102,8 +102,8 @@ def _write_page(
     page: Path, names: Sequence[str], found: Sequence[Comparison], run_dir: Path, shown: bool, common: bool, measures: Sequence[str]
 ) -> None:
     """Write the page: the runs, the comparisons, and the transcripts. Where all sides are runs, each can be the baseline."""
-    from talm_sim.cli.pages.files import page_files  # not at the top: a table needs none
     from talm_sim.cli.pages.index import Compared, build_index, build_transcripts, compare_each
+    from talm_sim.cli.pages.page_files import page_files  # not at the top: a table needs none
 
     runs: dict[str, StoredRun] = {}
     for name in names:

@@ -14,11 +14,11 @@ from rich.text import Text
 
 from talm_sim import __version__
 from talm_sim.cli.commands.models import describe_addresses, provider_records
-from talm_sim.cli.parsing.arguments import json_option, plugin_option, print_json
+from talm_sim.cli.parsing.shared_arguments import json_option, plugin_option, print_json
 from talm_sim.cli.person.typed_lines import describe_terminal
 from talm_sim.cli.terminal.console import print_page, stderr
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.extensions import list_installed
+from talm_sim.store.extensions import list_installed
 from talm_sim.tasks.registry import list_tasks
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.tools_env.sources.sandbox_walls import network_files

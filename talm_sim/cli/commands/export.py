@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from talm_sim.cli.commands.training_rows import command as training_rows
-from talm_sim.cli.parsing.arguments import command_line, plugin_option, run_argument, run_dir_option, warn_unclosed
+from talm_sim.cli.parsing.shared_arguments import command_line, plugin_option, run_argument, run_dir_option, warn_unclosed
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.errors import PrerequisiteError, line_to_copy
 
 if TYPE_CHECKING:
-    from talm_sim.runs.exports.spans import Trace
+    from talm_sim.exchange.exports.episode_spans import Trace
     from talm_sim.tasks import Task
 
 __all__ = ["command"]
@@ -35,7 +35,7 @@ class _Exports(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order of the help page."""
-        from talm_sim.runs.exports import GENERAL_EXPORTERS
+        from talm_sim.exchange.exports import GENERAL_EXPORTERS
         from talm_sim.tasks.registry import list_exporters
 
         return sorted({*self.commands, *GENERAL_EXPORTERS, *list_exporters()})
@@ -44,7 +44,7 @@ class _Exports(click.Group):
         """Return one command; None for an unknown name."""
         if cmd_name in self.commands:
             return self.commands[cmd_name]
-        from talm_sim.runs.exports import GENERAL_EXPORTERS
+        from talm_sim.exchange.exports import GENERAL_EXPORTERS
         from talm_sim.tasks.registry import list_exporters
 
         takes = list_exporters().get(cmd_name, [])
@@ -67,7 +67,7 @@ command.add_command(training_rows)
 
 def _run_exporter(name: str, tasks: Sequence[Task[Any]]) -> click.Command:
     """Make the command that writes a run in the form called `name`; a task's own exporter goes before one for all tasks."""
-    from talm_sim.runs.exports import GENERAL_EXPORTERS, find_general_exporter
+    from talm_sim.exchange.exports import GENERAL_EXPORTERS, find_general_exporter
     from talm_sim.tasks.registry import find_exporter
 
     general = name in GENERAL_EXPORTERS
@@ -81,7 +81,7 @@ def _run_exporter(name: str, tasks: Sequence[Task[Any]]) -> click.Command:
     @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Directory to write.")
     @click.option("--force", is_flag=True, help="Overwrite existing files.")
     def export_run(run: str, run_dir: Path, out: Path, force: bool) -> None:
-        from talm_sim.runs.stored_run import load_run
+        from talm_sim.store.stored_run import load_run
 
         stored = load_run(run, run_dir)
         with stored.at_once():
@@ -112,10 +112,10 @@ def baseline(run: str, file: Path, run_dir: Path, force: bool) -> None:
     FILE is JSON Lines: a line about the run (task, judges, options, versions), then one per episode with its values. It has no text of
     scenarios or answers. Use it with: talm-sim report RUN --baseline FILE.
     """
-    from talm_sim.recordings.files import write_atomically
-    from talm_sim.runs.baselines import FEWEST_EPOCHS
-    from talm_sim.runs.sides import Side
-    from talm_sim.runs.stored_run import load_run
+    from talm_sim.compare.baselines import FEWEST_EPOCHS
+    from talm_sim.compare.compared_rows import Side
+    from talm_sim.recordings.shared_files import write_atomically
+    from talm_sim.store.stored_run import load_run
 
     if file.exists() and not force:
         raise PrerequisiteError(f"{file}: exists; name another file, or add --force to overwrite it.")
@@ -170,7 +170,7 @@ def when2call(scenarios: Path, out: Path, seed: int, sample: int | None, by: str
     SCENARIOS is a JSONL file of scenarios or of When2Call's test rows, or hub:OWNER/DATASET[:FILE]. A data card is written next to FILE:
     sources and licences, settings and counts. For training rows, see `export training`.
     """
-    from talm_sim.recordings.files import write_atomically
+    from talm_sim.recordings.shared_files import write_atomically
     from talm_sim.scenarios.hub import local_file
     from talm_sim.tasks import find_task
     from talm_sim.tasks.when2call.published import TASK, row_of
@@ -213,11 +213,11 @@ def lm_eval(scenarios: Path | None, out: Path, template: str, tokenizer: str | N
 
     SCENARIOS is a JSONL file of scenarios or of When2Call's test rows, or hub:OWNER/DATASET[:FILE]; without it the bundled ones are written.
     """
-    from talm_sim.agent.templates import load_template
     from talm_sim.models.base import TextModel
     from talm_sim.models.registry import open_model
     from talm_sim.scenarios.hub import local_file
     from talm_sim.tasks import find_task
+    from talm_sim.tasks.templates import load_template
     from talm_sim.tasks.when2call.harness import HARNESS_TASK, harness_files
     from talm_sim.tasks.when2call.published import TASK
 
@@ -250,9 +250,9 @@ def otel(run: str, run_dir: Path, out: Path, content: bool, force: bool) -> None
     Each episode is a trace in the conventions for generative AI: the agent, and below it model turns, tool calls and questions. Verdicts are
     events. The ids depend on the run alone: a second export is the same trace. RUN can be a run of any task.
     """
-    from talm_sim.recordings.files import write_atomically
-    from talm_sim.runs.exports.spans import traces
-    from talm_sim.runs.stored_run import load_run
+    from talm_sim.exchange.exports.episode_spans import traces
+    from talm_sim.recordings.shared_files import write_atomically
+    from talm_sim.store.stored_run import load_run
 
     stored = load_run(run, run_dir)
     _refuse_existing([out], force=force)
@@ -282,7 +282,7 @@ def _refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
 
 def _write_files(out: Path, files: Mapping[str, str | bytes], *, force: bool) -> None:
     """Write files below a folder, or none of them if one is there already and may not be overwritten."""
-    from talm_sim.recordings.files import write_atomically
+    from talm_sim.recordings.shared_files import write_atomically
 
     _refuse_existing((out / name for name in files), force=force)
     for name, content in files.items():

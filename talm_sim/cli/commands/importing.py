@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from talm_sim.cli.parsing.arguments import command_line, completer_for, plugin_option, run_dir_option
+from talm_sim.cli.parsing.shared_arguments import command_line, completer_for, plugin_option, run_dir_option
 from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, format_names, line_to_copy
 
 if TYPE_CHECKING:
-    from talm_sim.runs.traces.importing import ImportedTraces
+    from talm_sim.exchange.traces.import_traces import ImportedTraces
 
 __all__ = ["command"]
 
@@ -36,7 +36,7 @@ def fail_talms(directory: Path, run_dir: Path, scenarios_to: Path | None, tools_
     DIR is the release's root or its `outputs`. One run is created for each model, human setting and grading. `report` prints the runs, and
     `judge` scores their answers again. With --scenarios-to or --tools-to, only those files are written.
     """
-    from talm_sim.runs.importing import import_fail_talms
+    from talm_sim.exchange.published_outputs import import_fail_talms
     from talm_sim.tasks.talm.published import read_queries, read_tools
     from talm_sim.tasks.talm.recovered import recovered_lines
 
@@ -88,7 +88,7 @@ def traces(file: Path, scenarios: Path | None, task: str, split: str, run_id: st
     messages with `role` and `content`. A trace belongs to the scenario that its attribute or metadata talm_sim.scenario.id names, or whose
     request is its first user message. Other traces are imported without a scenario. Judge the run with `judge`.
     """
-    from talm_sim.runs.traces.importing import import_traces
+    from talm_sim.exchange.traces.import_traces import import_traces
 
     done = import_traces(file, run_dir, task=task, split=split, scenarios=scenarios, run_id=run_id, command=command_line())
     click.echo(done.run.path)

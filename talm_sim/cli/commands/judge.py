@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import INTERRUPTED, command_line, completer_for, one_run_argument, run_dir_option
 from talm_sim.cli.parsing.field_options import ConfigOption
 from talm_sim.cli.parsing.options import ConfigCommand, collect
+from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, command_line, completer_for, one_run_argument, run_dir_option
 from talm_sim.config import Scope
 
 __all__ = ["command"]
@@ -82,11 +82,11 @@ def command(context: click.Context, /, run: str | None, run_dir: Path, **options
 
 
 def _judge(run: str, run_dir: Path, options: dict[str, Any]) -> int:
-    from talm_sim.runs.stored_run import load_run
+    from talm_sim.store.stored_run import load_run
 
     stored, scoring = load_run(run, run_dir), collect(options)
     from talm_sim.cli.report.blocks import blocks_of, reading_together
-    from talm_sim.cli.session import display_config, print_result, watching
+    from talm_sim.cli.run_session import display_config, print_result, watching
     from talm_sim.runs.api import judge
     from talm_sim.runs.prices import prices_of
 
@@ -102,8 +102,8 @@ def _judge(run: str, run_dir: Path, options: dict[str, Any]) -> int:
 
 def _judge_by_people(run: str | None, run_dir: Path, given: dict[str, Any], *, plain: bool) -> int:
     """Find the run, and do what is asked: take labels, write them, print how far people agree, or let a person judge."""
-    from talm_sim.cli.person import judging as session
-    from talm_sim.runs.people.ballot import choose_question
+    from talm_sim.cli.person import blind_judging as session
+    from talm_sim.store.people.ballot import choose_question
 
     alone = given["scenarios"] is not None or bool(given["task"])
     if (run is None) is not alone:

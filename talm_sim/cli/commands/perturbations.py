@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list
+from talm_sim.cli.parsing.shared_arguments import completer_for, json_option, plugin_option, print_json, print_list
 from talm_sim.cli.terminal.console import print_page
 from talm_sim.cli.terminal.screen import wrap
 from talm_sim.cli.terminal.text import count, strip_control

@@ -10,23 +10,31 @@ from typing import Any, Literal
 
 import click
 
-from talm_sim.cli.gating import Gating
-from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_csv, print_json, run_dir_option, warn_unclosed
+from talm_sim.cli.gate_output import Gating
 from talm_sim.cli.parsing.field_options import config_options
 from talm_sim.cli.parsing.lazy import prices_option
+from talm_sim.cli.parsing.shared_arguments import (
+    completer_for,
+    json_option,
+    plugin_option,
+    print_csv,
+    print_json,
+    run_dir_option,
+    warn_unclosed,
+)
 from talm_sim.cli.report.blocks import block_of, judge_hint, reading_together, summary_records, title_of
-from talm_sim.cli.report.files import check_page_name, write_file
 from talm_sim.cli.report.layout import Block, merge_paper_rows
 from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.people_agreement import people_blocks
-from talm_sim.cli.report.power import power_options, print_power
-from talm_sim.cli.report.table import print_table
+from talm_sim.cli.report.power_table import power_options, print_power
+from talm_sim.cli.report.report_files import check_page_name, write_file
+from talm_sim.cli.report.result_table import print_table
 from talm_sim.cli.terminal.text import count
-from talm_sim.runs.by_model import model_table
-from talm_sim.runs.by_tool import tool_table
-from talm_sim.runs.files.manifest import LATEST
+from talm_sim.compare.by_model import model_table
+from talm_sim.compare.by_tool import tool_table
 from talm_sim.runs.prices import Price
-from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.store.files.manifest import LATEST
+from talm_sim.store.stored_run import StoredRun, load_run
 
 __all__ = ["command"]
 
@@ -171,8 +179,8 @@ def _blocks(
 
 def _write_page(runs: Sequence[StoredRun], by: By | None, given: Mapping[str, Any]) -> None:
     """Write the page; all its files are made before the first is written."""
-    from talm_sim.cli.pages.files import page_files  # not at the top: a table needs none
     from talm_sim.cli.pages.index import build_index, build_transcripts
+    from talm_sim.cli.pages.page_files import page_files  # not at the top: a table needs none
 
     shown = not given["no_transcripts"]
     blocks = _blocks(runs, by, given["against"], given["prices"], on_screen=True)

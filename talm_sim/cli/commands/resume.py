@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import INTERRUPTED, one_run_argument, run_dir_option
 from talm_sim.cli.parsing.options import ConfigCommand, collect
+from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, one_run_argument, run_dir_option
 from talm_sim.config import Scope
 from talm_sim.runs.engines.kept import find_kept
-from talm_sim.runs.files.manifest import find_run
-from talm_sim.runs.listing import unfinished_run
+from talm_sim.store.files.manifest import find_run
+from talm_sim.store.listing import unfinished_run
 
 __all__ = ["command"]
 
@@ -30,9 +30,9 @@ def command(run: str | None, run_dir: Path, failed: str, **options: Any) -> int:
     that waited for a person continue with the answers given meanwhile. You can change how the run is executed, but not what it measures.
     """
     begun, overrides = find_kept(run, run_dir) or find_run(run, run_dir) if run else unfinished_run(run_dir), collect(options)
-    from talm_sim.cli.gating import Gating
+    from talm_sim.cli.gate_output import Gating
     from talm_sim.cli.report.blocks import blocks_of, reading_together
-    from talm_sim.cli.session import display_config, print_result, run_controls, watching
+    from talm_sim.cli.run_session import display_config, print_result, run_controls, watching
     from talm_sim.runs.api import resume
     from talm_sim.runs.prices import prices_of
 

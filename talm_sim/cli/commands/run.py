@@ -16,8 +16,8 @@ __all__ = ["command"]
 def command(*, dry_run: bool, **options: Any) -> int:
     """Run episodes and print the table; without options it replays a recording, with no key."""
     config = parse_config(options)
-    from talm_sim.cli.forecast import check_size, print_forecast
-    from talm_sim.cli.gating import Gating
+    from talm_sim.cli.gate_output import Gating
+    from talm_sim.cli.shown_forecast import check_size, print_forecast
     from talm_sim.runs.prices import prices_of
 
     prices = prices_of(config)  # before anything is done, so that a mistake in a file costs no run
@@ -26,9 +26,9 @@ def command(*, dry_run: bool, **options: Any) -> int:
     if dry_run:
         return print_forecast(config, prices)
     check_size(config)
-    from talm_sim.cli.parsing.arguments import INTERRUPTED
+    from talm_sim.cli.parsing.shared_arguments import INTERRUPTED
     from talm_sim.cli.report.blocks import blocks_of, reading_together
-    from talm_sim.cli.session import print_result, run_controls, watching
+    from talm_sim.cli.run_session import print_result, run_controls, watching
     from talm_sim.runs.api import run
 
     with watching(config) as session:

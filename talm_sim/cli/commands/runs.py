@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from talm_sim.cli.parsing.arguments import (
+from talm_sim.cli.parsing.shared_arguments import (
     command_line,
     completer_for,
     confirm,
@@ -28,11 +28,11 @@ from talm_sim.cli.parsing.arguments import (
 from talm_sim.cli.terminal.console import print_page, stdout
 from talm_sim.cli.terminal.text import count, count_each, one_line, strip_control
 from talm_sim.errors import format_names, line_to_copy
-from talm_sim.runs.files.manifest import base_of, find_run, unique_prefix
-from talm_sim.runs.housekeeping import controls_of, delete_run, paired_runs, rename_run
-from talm_sim.runs.listing import RunInfo, list_runs
-from talm_sim.runs.stored_run import StoredRun
-from talm_sim.types.figures import format_figure
+from talm_sim.store.files.manifest import base_of, find_run, unique_prefix
+from talm_sim.store.housekeeping import controls_of, delete_run, paired_runs, rename_run
+from talm_sim.store.listing import RunInfo, list_runs
+from talm_sim.store.stored_run import StoredRun
+from talm_sim.types.written_figures import format_figure
 
 __all__ = ["command"]
 
@@ -124,7 +124,7 @@ def merge(out: str, shards: tuple[str, ...], cassettes: Path | None, run_dir: Pa
     All shards must be given, in any order. Their controls are merged as well. The merged run is a run like any other: episodes, verdicts,
     open questions and answers come along. The shards stay as they are.
     """
-    from talm_sim.runs.merging import merge_shards
+    from talm_sim.runs.engines.merge_shards import merge_shards
 
     merged = merge_shards(Path(out), shards, cassettes, run_dir=run_dir, command=command_line())
     run, name = merged.run, short_name(merged.run.path)

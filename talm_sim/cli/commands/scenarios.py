@@ -15,9 +15,17 @@ import click
 
 from talm_sim.cli.commands.translate import translate
 from talm_sim.cli.making.tool_trials import arguments_option, describe_sources, writing_option
-from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list, sources_option, trust_option
 from talm_sim.cli.parsing.option_errors import last_value_of, values_of
 from talm_sim.cli.parsing.options import OptionsCommand, parse_options
+from talm_sim.cli.parsing.shared_arguments import (
+    completer_for,
+    json_option,
+    plugin_option,
+    print_json,
+    print_list,
+    sources_option,
+    trust_option,
+)
 from talm_sim.cli.terminal.text import count, odds_words, one_line
 from talm_sim.config import ENV_PREFIX, RunConfig
 from talm_sim.errors import PrerequisiteError, suggest_nearest
@@ -25,9 +33,9 @@ from talm_sim.tasks.registry import find_task, known_scenarios
 
 if TYPE_CHECKING:
     from talm_sim.scenarios.statistics import Likeness
+    from talm_sim.tasks.acting.recoveries import FaultWay
     from talm_sim.tasks.base import Task
     from talm_sim.tasks.makers import Maker
-    from talm_sim.tasks.ways_out import FaultWay
     from talm_sim.types import Scenario, ToolSpec
 
 __all__ = ["command"]

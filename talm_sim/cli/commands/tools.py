@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from talm_sim.cli.making.tool_trials import arguments_option, describe_sources, try_all, writing_option
-from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, print_list, sources_option, trust_option
 from talm_sim.cli.parsing.options import OptionsCommand, parse_options
+from talm_sim.cli.parsing.shared_arguments import (
+    completer_for,
+    json_option,
+    plugin_option,
+    print_json,
+    print_list,
+    sources_option,
+    trust_option,
+)
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.errors import PrerequisiteError, did_you_mean
 
@@ -198,7 +206,7 @@ def build(dry_run: bool, as_json: bool, **given: Any) -> int:
 @json_option
 def licences(category: str | None, as_json: bool) -> None:
     """List the packages and data behind the built-in tools, with their licences."""
-    from talm_sim.tools_env.service.data_sources import list_sources
+    from talm_sim.world.data_sources import list_sources
 
     sources = list_sources()
     known = sorted({one.category for one in sources})
@@ -227,7 +235,7 @@ def licences(category: str | None, as_json: bool) -> None:
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="Port on loopback; 0 picks a free one.")
 def serve(port: int) -> None:
     """Serve the tools over HTTP on loopback until Ctrl-C."""
-    from talm_sim.tools_env.service.serve import serve as serve_tools
+    from talm_sim.world.serve import serve as serve_tools
 
     def ready(url: str) -> None:
         click.echo(url)
@@ -238,7 +246,7 @@ def serve(port: int) -> None:
 
 def built_in_specs() -> dict[str, ToolSpec]:
     """Return the specs of the built-in tools."""
-    from talm_sim.tools_env.service.described import built_in_tools  # not at the top: a help page needs no service
+    from talm_sim.world.described import built_in_tools  # not at the top: a help page needs no service
 
     return dict(built_in_tools().specs)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import completer_for, json_option, print_json
+from talm_sim.cli.parsing.shared_arguments import completer_for, json_option, print_json
 from talm_sim.cli.terminal.text import count, duration_words
 from talm_sim.errors import line_to_copy
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from talm_sim.cli.parsing.arguments import command_line, completer_for, plugin_option, run_dir_option, warn_unclosed
+from talm_sim.cli.parsing.shared_arguments import command_line, completer_for, plugin_option, run_dir_option, warn_unclosed
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.errors import PrerequisiteError
 
 if TYPE_CHECKING:
     from talm_sim.models.local.tokenizer_only import TokenizerOnly
-    from talm_sim.runs.stored_run import StoredRun
-    from talm_sim.tasks.training.examples import TrainingSet
-    from talm_sim.tasks.training.lessons import Lessons
-    from talm_sim.tasks.training.writing import RowSource, RowWriter, Write, WrittenRows
+    from talm_sim.store.stored_run import StoredRun
+    from talm_sim.training.lessons.lesson import Lessons
+    from talm_sim.training.lessons.training_examples import TrainingSet
+    from talm_sim.training.lessons.writing import RowSource, RowWriter, Write, WrittenRows
     from talm_sim.types import JsonObject
 
 __all__ = ["command"]
@@ -67,8 +67,8 @@ def command(given: str, out: Path, **options: Any) -> None:
     when2call writes the form of When2Call's published sets instead. A card is written next to F: sources, licences and shares, settings,
     and what was left out and why.
     """
-    from talm_sim.recordings.files import write_atomically
-    from talm_sim.tasks.training.writing import make_card
+    from talm_sim.recordings.shared_files import write_atomically
+    from talm_sim.training.lessons.writing import make_card
 
     beside = out.with_suffix(".card.json")
     _check_options(out, beside, options)
@@ -132,7 +132,7 @@ def _from_file(file: Path, options: Mapping[str, Any]) -> _Found:
     from talm_sim.config import RunConfig
     from talm_sim.scenarios.hub import local_file
     from talm_sim.tasks.registry import find_lessons, job_of
-    from talm_sim.tasks.training.writing import RowSource, fit_scenarios
+    from talm_sim.training.lessons.writing import RowSource, fit_scenarios
 
     name = options["task"]
     lessons, balance = find_lessons(name)(options["prompts"]), options["balance"]
@@ -149,11 +149,11 @@ def _from_file(file: Path, options: Mapping[str, Any]) -> _Found:
 
 
 def _from_run(run: str, options: Mapping[str, Any]) -> _Found:
-    from talm_sim.runs.stored_run import load_run
+    from talm_sim.store.stored_run import load_run
     from talm_sim.tasks.reasoning import ReasoningOptions, instruct, thought_text
     from talm_sim.tasks.registry import find_lessons
-    from talm_sim.tasks.training.outputs import PlayedRun
-    from talm_sim.tasks.training.writing import RowSource, fit_examples
+    from talm_sim.training.lessons.outputs import PlayedRun
+    from talm_sim.training.lessons.writing import RowSource, fit_examples
 
     source_of = click.get_current_context().get_parameter_source
     for name in ("task", "balance", "prompts"):
@@ -185,7 +185,7 @@ def _about(stored: StoredRun) -> JsonObject:
 
 def _cleaned(write: Write) -> Write:
     """Hide what looks like a credential: a run's texts come from elsewhere, and leave the project here."""
-    from talm_sim.runs.exports.texts import Cleaner
+    from talm_sim.exchange.exports.safe_texts import Cleaner
 
     def clean(made: TrainingSet) -> WrittenRows:
         written, cleaner = write(made), Cleaner()
@@ -197,7 +197,7 @@ def _cleaned(write: Write) -> Write:
 
 def _writer(task: str, lessons: Lessons, options: Mapping[str, Any]) -> tuple[Write, JsonObject]:
     """Return what writes the rows, and what the card says of it."""
-    from talm_sim.tasks.training.writing import WrittenRows, write_rows
+    from talm_sim.training.lessons.writing import WrittenRows, write_rows
 
     if options["form"] != _TRL:
         if options["form"] not in lessons.published:
@@ -227,8 +227,8 @@ def _tokenizer(options: Mapping[str, Any]) -> TokenizerOnly | None:
 
 def _write(found: _Found, options: Mapping[str, Any]) -> tuple[WrittenRows, JsonObject]:
     """Mix in the user's own rows, if there are any, and write all."""
-    from talm_sim.tasks.training.own_rows import mix, read_own_rows, read_ratio
-    from talm_sim.tasks.training.writing import RowSource, fit_examples
+    from talm_sim.training.lessons.own_rows import mix, read_own_rows, read_ratio
+    from talm_sim.training.lessons.writing import RowSource, fit_examples
 
     if options["own"] is not None:
         ratio, file = read_ratio(options["mix"]), options["own"]

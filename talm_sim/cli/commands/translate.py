@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from talm_sim.cli.parsing.arguments import completer_for, json_option, plugin_option, print_json, run_dir_option
 from talm_sim.cli.parsing.options import OptionsCommand, parse_options
+from talm_sim.cli.parsing.shared_arguments import completer_for, json_option, plugin_option, print_json, run_dir_option
 from talm_sim.errors import PrerequisiteError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def translate(run_dir: Path, dry_run: bool, as_json: bool, **given: Any) -> int:
     """
     from talm_sim.cli.making.generating import making_session, print_bound, print_report
     from talm_sim.tasks.translation.maker import TranslateOptions, TranslationMaker
-    from talm_sim.tasks.translation.review import ORIGINALS
+    from talm_sim.tasks.translation.translation_review import ORIGINALS
 
     options = parse_options(TranslateOptions, given)
     assert options.file is not None
@@ -77,7 +77,7 @@ def translate(run_dir: Path, dry_run: bool, as_json: bool, **given: Any) -> int:
 def _read(place: Path, run_dir: Path) -> tuple[str, Sequence[Scenario]]:
     """Return the task, and the scenarios as a run of a file plays them, or those of a stored run."""
     from talm_sim.config import RunConfig
-    from talm_sim.runs.stored_run import load_run
+    from talm_sim.store.stored_run import load_run
     from talm_sim.tasks.registry import find_task, job_of, task_of_file
 
     if place.is_file():

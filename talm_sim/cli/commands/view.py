@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from talm_sim.cli.parsing.arguments import completer_for, plugin_option, run_dir_option, warn_unclosed
+from talm_sim.cli.parsing.shared_arguments import completer_for, plugin_option, run_dir_option, warn_unclosed
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.config import check_person
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.files.manifest import LATEST
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.files.manifest import LATEST
+from talm_sim.store.stored_run import load_run
 
 __all__ = ["command"]
 
@@ -45,7 +45,7 @@ def command(runs: tuple[str, ...], run_dir: Path, port: int, name: str, no_brows
         make_app,  # not at the top: a help page needs no server
     )
     from talm_sim.cli.view.watched import WatchedRuns
-    from talm_sim.tools_env.service.serve import serve_app
+    from talm_sim.world.serve import serve_app
 
     try:
         check_person(name)

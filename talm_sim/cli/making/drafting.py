@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 from talm_sim.cli.making.tool_trials import trial_tools
-from talm_sim.cli.parsing.arguments import command_line, print_json, print_list
+from talm_sim.cli.parsing.shared_arguments import command_line, print_json, print_list
 from talm_sim.cli.terminal.text import as_json, count, odds_words, one_line, one_line_text
 from talm_sim.errors import PrerequisiteError, line_to_copy
-from talm_sim.recordings.files import write_atomically
+from talm_sim.recordings.shared_files import write_atomically
 from talm_sim.scenarios.jsonl import COMMENT, short_form
 from talm_sim.tasks.talm.making.check import LOOKS_SECRET
 from talm_sim.tasks.talm.making.drafts import CalledTool, Draft, draft_scenarios

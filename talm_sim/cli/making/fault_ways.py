@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from talm_sim.cli.parsing.arguments import print_list
+from talm_sim.cli.parsing.shared_arguments import print_list
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.errors import PrerequisiteError
 
 if TYPE_CHECKING:
-    from talm_sim.tasks.ways_out import FaultWay
+    from talm_sim.tasks.acting.recoveries import FaultWay
     from talm_sim.tools_env.caller import ToolCaller
     from talm_sim.types import Scenario
 
@@ -41,7 +41,7 @@ def try_faults(call: ToolCaller, scenarios: Sequence[Scenario], perturb: tuple[s
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from talm_sim.cli.terminal.console import stderr
-    from talm_sim.tasks.ways_out import default_faults, prove_ways
+    from talm_sim.tasks.acting.recoveries import default_faults, prove_ways
     from talm_sim.tools_env.perturbations import open_perturbations
 
     faults, left_out = (list(perturb), {}) if perturb else default_faults()

@@ -12,12 +12,12 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from talm_sim.cli.parsing.arguments import command_line, print_json, print_list
+from talm_sim.cli.parsing.shared_arguments import command_line, print_json, print_list
 from talm_sim.cli.terminal.console import stderr
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.common.interrupts import run_in_order
 from talm_sim.errors import line_to_copy
-from talm_sim.runs.making import bound_of, make_scenarios
+from talm_sim.runs.make_scenarios import bound_of, make_scenarios
 from talm_sim.scenarios.making.outcome import Outcome
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Maker

@@ -19,12 +19,12 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from talm_sim.cli.parsing.arguments import print_json
+from talm_sim.cli.parsing.shared_arguments import print_json
 from talm_sim.cli.person.by_key import Keyboard, Press, Step, go_through
 from talm_sim.cli.terminal.console import stderr
 from talm_sim.cli.terminal.text import clip, one_line, strip_control
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.making.merging import Merge, open_merge
+from talm_sim.scenarios.making.merge_reviews import Merge, open_merge
 from talm_sim.scenarios.making.review import Entry, Part, Review, ReviewCounts, Reviewer, open_review
 
 __all__ = ["merge_lines", "merge_session", "page_of", "progress", "review_entries", "review_session", "summary_lines"]

@@ -86,8 +86,8 @@ async def trial_tools(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from talm_sim.cli.terminal.console import stderr
-    from talm_sim.tools_env.examples import read_arguments
     from talm_sim.tools_env.toolbox import open_tools
+    from talm_sim.tools_env.trial_arguments import read_arguments
     from talm_sim.tools_env.trials import try_tools
 
     tools = await open_tools(sources, trusted=trusted)

@@ -12,22 +12,22 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
-from talm_sim.cli.pages.tables import block_data, paper_data, section_data, table_data
+from talm_sim.cli.pages.plain_tables import block_data, paper_data, section_data, table_data
 from talm_sim.cli.pages.transcripts import PageTexts, transcript_data
 from talm_sim.cli.report.blocks import block_of, title_of
 from talm_sim.cli.report.comparison import comparison_section, excerpts
 from talm_sim.cli.report.layout import Block, PageTable, definitions
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count
+from talm_sim.compare.comparison import Comparison, compare
+from talm_sim.compare.divergences import find_divergences
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import NotComparableError, PrerequisiteError, format_names
 from talm_sim.judges.person import PEOPLE, person_of
-from talm_sim.runs.compare import Comparison, compare
-from talm_sim.runs.divergences import find_divergences
-from talm_sim.runs.files.comments import Comment
 from talm_sim.runs.prices import Price
-from talm_sim.runs.stored_run import StoredRun
-from talm_sim.runs.transcripts import Transcript, event_part, read_transcript
+from talm_sim.store.files.comments import Comment
+from talm_sim.store.stored_run import StoredRun
+from talm_sim.store.transcripts import Transcript, event_part, read_transcript
 from talm_sim.types import Episode, Row, Verdict
 from talm_sim.types.steps import Divergence
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from talm_sim.cli.terminal.text import strip_control
 from talm_sim.common.json_values import map_texts
-from talm_sim.runs.exports.texts import Cleaner
-from talm_sim.runs.files.comments import Comment
-from talm_sim.runs.transcripts import Asked, Broken, Call, Transcript, TurnPart, fold_turns
+from talm_sim.exchange.exports.safe_texts import Cleaner
+from talm_sim.store.files.comments import Comment
+from talm_sim.store.transcripts import Asked, Broken, Call, Transcript, TurnPart, fold_turns
 
 __all__ = ["PageTexts", "comment_data", "transcript_data"]
 

@@ -82,7 +82,7 @@ def _splits(context: click.Context, _: str) -> Iterable[str]:
 
 
 def _templates(context: click.Context, _: str) -> Iterable[str]:
-    from talm_sim.agent.templates import list_templates
+    from talm_sim.tasks.templates import list_templates
 
     return [*list_templates(), *_task(context).options.own_templates]
 
@@ -178,7 +178,7 @@ def _responders(context: click.Context, word: str) -> Iterable[str]:
 
 
 def _runs(context: click.Context, word: str) -> Iterable[str]:
-    from talm_sim.runs.files.manifest import LATEST, run_names
+    from talm_sim.store.files.manifest import LATEST, run_names
 
     names = [name for name in run_names(_run_dir(context)) if name.startswith(word)]
     return [*names[-_RUNS:], *([LATEST] if names or LATEST.startswith(word) else [])]
@@ -186,7 +186,7 @@ def _runs(context: click.Context, word: str) -> Iterable[str]:
 
 def _episodes(context: click.Context, word: str) -> Iterator[str]:
     """List runs and, after a run's name and a colon, its episodes."""
-    from talm_sim.runs.stored_run import load_run
+    from talm_sim.store.stored_run import load_run
 
     run, colon, _ = word.rpartition(":")
     if not colon:
@@ -197,7 +197,7 @@ def _episodes(context: click.Context, word: str) -> Iterator[str]:
 
 def _sides(context: click.Context, word: str) -> Iterator[str]:
     """List runs and, after a run's name and a colon, its groups."""
-    from talm_sim.runs.stored_run import load_run
+    from talm_sim.store.stored_run import load_run
 
     run, colon, _ = word.rpartition(":")
     if not colon:
@@ -213,14 +213,14 @@ def _run_of(context: click.Context) -> str:
 
 def _people(context: click.Context, _: str) -> Iterator[str]:
     """List the people who judged the run that the line names."""
-    from talm_sim.runs.stored_run import load_run
+    from talm_sim.store.stored_run import load_run
 
     yield from dict.fromkeys(name for one in load_run(_run_of(context), _run_dir(context)).people() for name in one.names)
 
 
 def _questions(context: click.Context, _: str) -> Iterator[str]:
     """List what people are asked of the run that the line names."""
-    from talm_sim.runs.stored_run import load_run
+    from talm_sim.store.stored_run import load_run
 
     job = load_run(_run_of(context), _run_dir(context)).job
     yield from (one.name for one in job.task.person_questions(job))

@@ -12,8 +12,8 @@ from typing import Any
 from talm_sim.cli.terminal.text import one_line, spreadsheet_cell
 from talm_sim.common.plain_files import LARGEST_DATA, UnfitFileError, read_text
 from talm_sim.errors import PrerequisiteError, did_you_mean
-from talm_sim.runs.people.sample import Sample
-from talm_sim.runs.people.verdicts import PeopleVerdicts, check_person
+from talm_sim.store.people.kept_verdicts import PeopleVerdicts, check_person
+from talm_sim.store.people.sample import Sample
 from talm_sim.tasks import PersonQuestion
 
 __all__ = ["labels_csv", "parse_labels", "read_labels"]

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
-from talm_sim.cli.person.deciding import decide
-from talm_sim.cli.person.page import Page
+from talm_sim.cli.person.question_page import Page
 from talm_sim.cli.person.replies import CLOSED, LATER, SLASH, UNDO, Reply, Said, is_command, read_words
+from talm_sim.cli.person.typed_decisions import decide
 from talm_sim.cli.person.typed_lines import LineSource
 from talm_sim.cli.terminal.text import one_line
 

@@ -17,14 +17,14 @@ from typing import Literal
 
 from rich.console import Console
 
-from talm_sim.cli.person.page import Page
 from talm_sim.cli.person.prompt import ask
+from talm_sim.cli.person.question_page import Page
 from talm_sim.cli.person.replies import CLOSED, LATER, UNDO, Reply, Said
 from talm_sim.cli.person.typed_lines import LineSource, open_lines
 from talm_sim.cli.progress.display import Display
 from talm_sim.cli.terminal.text import count_each, one_line
-from talm_sim.runs.desk import AnswerStatus, Desk
-from talm_sim.runs.questions import HELD_SECONDS, FiledAnswer, Key, Question, next_open_question, number_unanswered
+from talm_sim.store.desk import AnswerStatus, Desk
+from talm_sim.store.questions import HELD_SECONDS, FiledAnswer, Key, Question, next_open_question, number_unanswered
 
 __all__ = ["Sitting", "TerminalResponder"]
 

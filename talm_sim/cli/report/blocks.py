@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from talm_sim.cli.parsing.arguments import short_name
+from talm_sim.cli.parsing.shared_arguments import short_name
 from talm_sim.cli.report.layout import Block, merge_paper_rows
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import format_names, line_to_copy
 from talm_sim.models.registry import has_traffic
-from talm_sim.runs.people.alone import ALONE
-from talm_sim.runs.people.verdicts import is_of_people
 from talm_sim.runs.prices import Price
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.people.alone import ALONE
+from talm_sim.store.people.kept_verdicts import is_of_people
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import AgentOptions, PersonOptions
 from talm_sim.types import Episode, HumanEvent, Summary
 
@@ -188,7 +188,7 @@ def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str
 
 def _resolution(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str]:
     """Say what one epoch of a sampled live model can tell apart; a replay, a control and an imported run are not asked that first."""
-    from talm_sim.runs.power import drops_found  # not at the top: most tables need none
+    from talm_sim.compare.run_power import drops_found  # not at the top: most tables need none
 
     job = stored.job
     one_draw = job.config.epochs == 1 and job.settings().temperature and not stored.imported

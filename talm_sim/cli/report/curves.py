@@ -9,7 +9,7 @@ from rich.text import Text
 from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.types import Curve
-from talm_sim.types.figures import DASH, decimal
+from talm_sim.types.written_figures import DASH, decimal
 
 __all__ = ["bin_names", "curve_lines", "curve_table", "curve_title"]
 

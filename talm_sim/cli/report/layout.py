@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from talm_sim.tasks import PaperRow, PaperRows
 from talm_sim.types import Matrix, Measure, Summary
-from talm_sim.types.figures import decimal
 from talm_sim.types.measures import columns, tables
+from talm_sim.types.written_figures import decimal
 
 __all__ = [
     "Block",

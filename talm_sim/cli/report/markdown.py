@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from talm_sim.cli.report.curves import curve_table, curve_title
 from talm_sim.cli.report.layout import Block, further_tables, has_details, legend, line_measures, paper_cells, paper_heads, papers, sizes
 from talm_sim.cli.terminal.text import one_line_text
-from talm_sim.runs.gates import GateResult
+from talm_sim.compare.bounded_gates import GateResult
 from talm_sim.tasks import PaperRows
 from talm_sim.types import Measure, Summary
-from talm_sim.types.figures import format_figure_with_interval
 from talm_sim.types.measures import columns
+from talm_sim.types.written_figures import format_figure_with_interval
 
 __all__ = ["job_summary", "markdown", "markdown_cell", "markdown_grid"]
 

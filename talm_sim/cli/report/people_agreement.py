@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from talm_sim.cli.parsing.arguments import short_name
+from talm_sim.cli.parsing.shared_arguments import short_name
 from talm_sim.cli.report.blocks import title_of
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.terminal.text import count
 from talm_sim.errors import format_names, line_to_copy
-from talm_sim.published import published
-from talm_sim.runs.people.agreement import Agreement, agreements
-from talm_sim.runs.people.verdicts import PeopleVerdicts
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.people.kept_verdicts import PeopleVerdicts
+from talm_sim.store.people.people_agreement import Agreement, agreements
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import PaperRow, PaperRows, PublishedAgreement
+from talm_sim.tasks.paper.published import published
 from talm_sim.types import Summary
 
 __all__ = ["people_blocks"]

@@ -11,8 +11,8 @@ from talm_sim.cli.terminal.text import count, strip_control
 from talm_sim.config import Traffic
 from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.runs.prices import Price
-from talm_sim.runs.stored_run import StoredRun
-from talm_sim.tasks.answering import person_model
+from talm_sim.store.stored_run import StoredRun
+from talm_sim.tasks.acting.person_model import person_model
 from talm_sim.types import Termination, Usage
 
 __all__ = ["RunUsage", "total_usage"]

@@ -17,7 +17,7 @@ from talm_sim.cli.report.layout import figures_beside, line_measures
 from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.cli.terminal.text import one_line_text
 from talm_sim.types import Matrix, Measure, Summary
-from talm_sim.types.figures import format_figure, interval
+from talm_sim.types.written_figures import format_figure, interval
 
 __all__ = ["contrast", "detail_lines", "figure_counts", "shade"]
 

@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from talm_sim.cli.terminal.text import count, one_line, strip_control
-from talm_sim.runs.files.comments import Comment
-from talm_sim.runs.stored_run import StoredRun
-from talm_sim.runs.transcripts import Asked, Call, Transcript, TurnPart, event_part, fold_turns, likeness, make_transcript, read_transcript
+from talm_sim.store.files.comments import Comment
+from talm_sim.store.stored_run import StoredRun
+from talm_sim.store.transcripts import Asked, Call, Transcript, TurnPart, event_part, fold_turns, likeness, make_transcript, read_transcript
 from talm_sim.types import FINISH, Episode, HumanEvent, Line, Scenario, Section, TokenLogprob, ToolCall, ToolEvent, Verdict
 
 __all__ = ["call_text", "human_event_lines", "stored_transcript", "tool_event_lines", "transcript"]

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from talm_sim.cli.pages import build_index, build_transcript
 from talm_sim.cli.pages.transcripts import PageTexts, comment_data
-from talm_sim.cli.parsing.arguments import short_name
+from talm_sim.cli.parsing.shared_arguments import short_name
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.files.comments import COMMENTS
-from talm_sim.runs.files.lease import Owner
-from talm_sim.runs.stored_run import StoredRun
 from talm_sim.runs.tool_sources import resume_command
+from talm_sim.store.files.comments import COMMENTS
+from talm_sim.store.files.lease import Owner
+from talm_sim.store.stored_run import StoredRun
 
 __all__ = ["WatchedRuns"]
 

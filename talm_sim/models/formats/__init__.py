@@ -7,8 +7,8 @@ was, given the shown tools: of formats that drop a value's type (`qwen3-coder`, 
 from __future__ import annotations
 
 from talm_sim.models.formats.base import CallToWrite, Format
+from talm_sim.models.formats.known_formats import FORMATS, format_of_template
 from talm_sim.models.formats.literals import json_text, python_text
 from talm_sim.models.formats.reader import ParsedText, read_calls
-from talm_sim.models.formats.table import FORMATS, format_of_template
 
 __all__ = ["FORMATS", "CallToWrite", "Format", "ParsedText", "format_of_template", "json_text", "python_text", "read_calls"]

@@ -17,7 +17,7 @@ from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.models.local.adapters import Adapter, Weights, add_adapter, describe_weights, read_adapter
 from talm_sim.models.local.folders import find_model
 from talm_sim.models.local.prompting import RenderingOptions
-from talm_sim.models.local.reading import drop_stray_windows, ropes
+from talm_sim.models.local.score_reading import drop_stray_windows, ropes
 from talm_sim.models.local.weights import cached_folder
 
 __all__ = ["Engine", "HFOptions", "load_engine", "silence_transformers"]

@@ -14,7 +14,7 @@ from talm_sim.models.local.decoding import JsonGrammars, StopRules, end_tokens, 
 from talm_sim.models.local.engine import Engine, HFOptions, load_engine
 from talm_sim.models.local.model import LocalModel, Text, decode_top_tokens, stop_between_layers
 from talm_sim.models.local.prompting import Rendering
-from talm_sim.models.local.reading import reading_of
+from talm_sim.models.local.score_reading import reading_of
 from talm_sim.models.local.scoring import Scorer, ScoringQuestion, encode_question, encode_text, refuse_infinite
 from talm_sim.models.parsing import replace_surrogates
 from talm_sim.models.request import ModelRequest

@@ -24,8 +24,8 @@ from talm_sim.models.constrained import ANSWER_CHARS, ConstrainedModel
 from talm_sim.models.formats import ParsedText, read_calls
 from talm_sim.models.local.adapters import Weights
 from talm_sim.models.local.prompting import Rendering, chat_template_of, render, render_whole, template_messages, warn_unread_form
-from talm_sim.models.messages import model_turns_in, openai_tools
 from talm_sim.models.parsing import replace_surrogates, split_reasoning
+from talm_sim.models.wire_messages import model_turns_in, openai_tools
 from talm_sim.types import JsonObject, ModelTurn, Precision, TokenLogprob, ToolSpec, Usage
 
 __all__ = ["LocalModel", "Text", "decode_top_tokens", "stop_between_layers"]

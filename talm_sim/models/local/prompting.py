@@ -19,8 +19,8 @@ from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
 from talm_sim.common.typed_options import JsonOption, OptionsModel
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.formats import read_calls
-from talm_sim.models.messages import merge_neighbours, openai_messages
 from talm_sim.models.parsing import split_reasoning
+from talm_sim.models.wire_messages import merge_neighbours, openai_messages
 
 __all__ = [
     "THINKING",

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from talm_sim.errors import ContextOverflowError, PrerequisiteError, ProviderError
 from talm_sim.models.base import Continuation
-from talm_sim.models.local.reading import Reading
+from talm_sim.models.local.score_reading import Reading
 
 if TYPE_CHECKING:
     import torch

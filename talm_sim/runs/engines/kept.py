@@ -17,12 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from talm_sim.common.plain_files import UnfitFileError, read_text
 from talm_sim.common.processes import hidden_name, sweep
-from talm_sim.common.shards import part_of
+from talm_sim.common.shard import part_of
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, RunExistsError, line_to_copy
 from talm_sim.runs.events import EpisodeFinished, RunEvent, RunStarted
-from talm_sim.runs.files.manifest import check_name, new_run_ids
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.files.manifest import check_name, new_run_ids
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import Job
 from talm_sim.types import Scenario
 

@@ -20,8 +20,8 @@ from talm_sim.runs.api import KEPT, resume, run
 from talm_sim.runs.engines.base import Order, Played
 from talm_sim.runs.engines.kept import MARKER, ShardProgress
 from talm_sim.runs.events import BudgetSpent, RunEvent
-from talm_sim.runs.files.lease import STALE_SECONDS
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.files.lease import STALE_SECONDS
+from talm_sim.store.stored_run import StoredRun
 
 __all__ = ["play_shard"]
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from talm_sim.common.plain_files import LARGEST_DATA, read_bytes
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.making.runner import ITEMS, REJECTED
+from talm_sim.scenarios.making.run_maker import ITEMS, REJECTED
 from talm_sim.scenarios.making.state import write_lines
 
 __all__ = ["Entry", "Part", "Review", "ReviewCounts", "ReviewDecision", "Reviewer", "items_file", "open_review", "review_file"]

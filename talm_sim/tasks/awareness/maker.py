@@ -16,12 +16,12 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.hub import local_file
+from talm_sim.scenarios.item_tools import required_of, spec_of
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.making.outcome import DroppedSource, count_sources
 from talm_sim.scenarios.making.prompts import ASKED_AGAIN, WriterPrompts, load_writer_prompts
 from talm_sim.scenarios.making.state import FixedSettings
-from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.tasks.awareness.making.apibank import load_apibank
 from talm_sim.tasks.awareness.making.loaded import TASK, LoadedSource, SourceProblem, complete_scenario, fault_in
 from talm_sim.tasks.awareness.making.manipulation import (
@@ -253,7 +253,7 @@ def _sum(found: Mapping[str, Any]) -> int:
 
 def _load_source(file: Path | None) -> LoadedSource:
     if file is None:
-        from talm_sim.tools_env.service.described import built_in_tools  # not at the top: it opens the service
+        from talm_sim.world.described import built_in_tools  # not at the top: it opens the service
 
         talm = find_task("talm")
         return from_talm(talm.read(talm.splits["all"]), built_in_tools().specs)

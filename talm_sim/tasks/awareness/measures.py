@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from talm_sim.common.agreement import kappa
+from talm_sim.common.kappa import kappa
 from talm_sim.judges.stats import share
 from talm_sim.models.formats import read_calls
 from talm_sim.models.formats.literals import BrokenError
@@ -24,7 +24,7 @@ from talm_sim.tasks.awareness.intervals import f1, f1_interval
 from talm_sim.tasks.awareness.making.loaded import tool_names
 from talm_sim.tasks.awareness.protocols import IMPLICIT, Protocol, decision_of, explicit_turns, manipulation_shown
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.figures import Figure, mean_of, ratio_of, within
+from talm_sim.tasks.row_figures import Figure, mean_of, ratio_of, within
 from talm_sim.types import UNPARSED, Episode, Matrix, Measure, ModelTurn, Row, Scenario, Summary, Verdict, YesNo
 
 __all__ = ["ALL", "figure", "makes_call", "rows", "summarize"]

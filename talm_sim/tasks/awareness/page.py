@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from talm_sim.published import published
 from talm_sim.scenarios.dialogue import ATTEMPT, EXAMPLE, as_text, dialogue, part_of
+from talm_sim.scenarios.item_tools import tool_name
 from talm_sim.scenarios.statistics import Statistics
-from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.tasks.awareness.protocols import ALTERNATIVES, IMPLICIT, TELLS_FIRST_TOKEN
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.beside import OTHER, Beside, compare_own
-from talm_sim.tasks.sections import missing_section, shorten
+from talm_sim.tasks.page_sections import missing_section, shorten
+from talm_sim.tasks.paper.paper_rows import OTHER, Beside, compare_own
+from talm_sim.tasks.paper.published import published
 from talm_sim.types import Episode, Line, Scenario, Section, Summary, YesNo
 
 __all__ = ["beside", "notes", "published_statistics", "sections"]

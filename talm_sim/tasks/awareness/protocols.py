@@ -20,7 +20,7 @@ from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.dialogue import ATTEMPT, EXAMPLE, as_messages, as_text, dialogue, part_of
 from talm_sim.tasks.awareness.data import COMPLETE, MANIPULATED, gold_of
 from talm_sim.tasks.awareness.decision import Decision, read_decision
-from talm_sim.tasks.single_step import Request
+from talm_sim.tasks.single_step_task import Request
 from talm_sim.types import UNPARSED, ModelTurn, Scenario, Turn
 
 __all__ = [

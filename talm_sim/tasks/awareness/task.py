@@ -20,7 +20,7 @@ from talm_sim.tasks.base import Job, RunView
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.judged_by_people import Material, PersonQuestion, PublishedAgreement
 from talm_sim.tasks.options import TaskOptions
-from talm_sim.tasks.single_step import Request, SingleStepTask
+from talm_sim.tasks.single_step_task import Request, SingleStepTask
 from talm_sim.types import Episode, Row, Scenario, Summary, YesNo
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from talm_sim.models.base import Model
     from talm_sim.tasks.judged_by_people import PersonQuestion
-    from talm_sim.tasks.opened import Recorded
+    from talm_sim.tasks.open_job import Recorded
     from talm_sim.types import ModelTurn
 
 __all__ = ["EXPLANATION", "INSTANCE"]

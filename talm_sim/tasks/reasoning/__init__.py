@@ -5,7 +5,9 @@ What a form contains is thought: it goes to `ModelTurn.reasoning`, and `ModelTur
 
 from __future__ import annotations
 
-from talm_sim.tasks.reasoning.asking import (
+from talm_sim.tasks.reasoning.measures import decision_matrix, reasoning_figure, reasoning_measures, reasoning_notes, reasoning_values
+from talm_sim.tasks.reasoning.options import NONE, WORDED, ReasoningOptions
+from talm_sim.tasks.reasoning.think_first import (
     ask_for_thought,
     instruct,
     instruct_all,
@@ -15,8 +17,6 @@ from talm_sim.tasks.reasoning.asking import (
     thought_text,
     with_thought,
 )
-from talm_sim.tasks.reasoning.measures import decision_matrix, reasoning_figure, reasoning_measures, reasoning_notes, reasoning_values
-from talm_sim.tasks.reasoning.options import NONE, WORDED, ReasoningOptions
 
 __all__ = [
     "NONE",

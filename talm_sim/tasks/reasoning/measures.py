@@ -11,8 +11,8 @@ from talm_sim.judges.stats import share
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.reasoning import Decision, find_form
 from talm_sim.tasks.base import Job
-from talm_sim.tasks.figures import Figure, mean_of
 from talm_sim.tasks.reasoning.options import FREE, NONE, RANDOM
+from talm_sim.tasks.row_figures import Figure, mean_of
 from talm_sim.types import Episode, Matrix, Measure, ModelTurn, Row
 
 __all__ = ["decision_matrix", "reasoning_figure", "reasoning_measures", "reasoning_notes", "reasoning_values"]

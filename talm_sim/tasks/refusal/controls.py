@@ -27,9 +27,9 @@ from talm_sim.models.formats import FORMATS, CallToWrite
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.models.sim import ControlPolicy
 from talm_sim.reasoning import Decision
-from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
+from talm_sim.scenarios.item_tools import parameters_of, required_of, spec_of
 from talm_sim.tasks.reasoning import NONE, with_thought
-from talm_sim.tasks.refusal.tools import functions
+from talm_sim.tasks.refusal.shown_tools import functions
 from talm_sim.types import AcceptedCall, Calls, ModelTurn, Scenario, ToolSpec
 
 if TYPE_CHECKING:

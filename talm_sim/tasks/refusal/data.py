@@ -19,7 +19,7 @@ from talm_sim.types import Calls, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.tasks.base import Job
-    from talm_sim.tasks.refusal.wording import RefusalOptions
+    from talm_sim.tasks.refusal.tool_wording import RefusalOptions
 
 __all__ = ["NOT_NATIVE", "load", "read_case"]
 

@@ -23,10 +23,10 @@ from contextlib import suppress
 from functools import lru_cache
 
 from talm_sim.judges.base import Judge
-from talm_sim.scenarios.tool_texts import spec_of
-from talm_sim.tasks.refusal.attempts.answer import Attempt, ShownTools
-from talm_sim.tasks.refusal.attempts.find import find_attempt, find_in
-from talm_sim.tasks.refusal.call_checks.judge import calls_of
+from talm_sim.scenarios.item_tools import spec_of
+from talm_sim.tasks.refusal.attempts.answer_text import Attempt, ShownTools
+from talm_sim.tasks.refusal.attempts.find_attempt import find_attempt, find_in
+from talm_sim.tasks.refusal.call_checks.calls_judge import calls_of
 from talm_sim.types import Calls, Episode, Measured, ModelTurn, Scenario, Verdict
 
 __all__ = ["IntentJudge", "find_attempt"]

@@ -25,17 +25,17 @@ from talm_sim.models.parsing import replace_surrogates, split_reasoning
 from talm_sim.reasoning import Decision, Value, draw_form, find_form, write_form
 from talm_sim.reasoning.fields import value_of
 from talm_sim.scenarios.dialogue import dialogue, request_text
+from talm_sim.scenarios.item_tools import tool_name
 from talm_sim.scenarios.making.options import MakingOptions
 from talm_sim.scenarios.making.outcome import DroppedSource, Outcome
 from talm_sim.scenarios.making.prompts import ASKED_AGAIN, WriterPrompts, ask, load_writer_prompts
 from talm_sim.scenarios.making.state import FixedSettings
-from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.refusal.controls import right_calls
-from talm_sim.tasks.refusal.tools import tool_texts
+from talm_sim.tasks.refusal.shown_tools import tool_texts
 from talm_sim.tasks.registry import find_task, job_of
-from talm_sim.tasks.training.outputs import in_tags
+from talm_sim.training.lessons.outputs import in_tags
 from talm_sim.types import Calls, Scenario
 
 __all__ = ["Thought", "action_words", "drawn_form", "read_form_thought", "read_free_thought", "right_decision", "rule_form"]

@@ -16,13 +16,13 @@ from operator import mul
 from talm_sim.judges.stats import bootstrap, mean_over, share, wilson
 from talm_sim.reasoning import Decision
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.figures import Figure, difference_of, mean_of, within
 from talm_sim.tasks.reasoning import decision_matrix, reasoning_figure, reasoning_measures, reasoning_values
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
 from talm_sim.tasks.refusal.propensity import Propensity
 from talm_sim.tasks.refusal.trees import reach_of, tree_lines
-from talm_sim.tasks.refusal.turns.person import interaction_values
-from talm_sim.tasks.refusal.turns.table import HEADS, NAMES, missing_matrix, missing_measures, missing_values
+from talm_sim.tasks.refusal.turns.missing_table import HEADS, NAMES, missing_matrix, missing_measures, missing_values
+from talm_sim.tasks.refusal.turns.row_person import interaction_values
+from talm_sim.tasks.row_figures import Figure, difference_of, mean_of, within
 from talm_sim.types import Calls, Episode, Matrix, Measure, Rate, Row, Scenario, Summary, Verdict
 
 __all__ = ["ALL", "BFCL", "FORMAT", "INTENT", "MALFORMED", "MISSING", "TURNS", "figure", "gap_of", "rows", "summarize"]

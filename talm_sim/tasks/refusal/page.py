@@ -9,9 +9,10 @@ from math import exp
 from typing import Any
 
 from talm_sim.scenarios.dialogue import as_text, dialogue
-from talm_sim.tasks.answering import who_answers
+from talm_sim.tasks.acting.person_model import who_answers
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.beside import Beside, compare_own
+from talm_sim.tasks.page_sections import shorten
+from talm_sim.tasks.paper.paper_rows import Beside, compare_own
 from talm_sim.tasks.reasoning import reasoning_label, reasoning_notes
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, SUBSETS
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS
@@ -19,10 +20,9 @@ from talm_sim.tasks.refusal.bfcl.turn_rows import gold_turns
 from talm_sim.tasks.refusal.data import NOT_NATIVE
 from talm_sim.tasks.refusal.measures import ALL, FORMAT, INTENT
 from talm_sim.tasks.refusal.propensity import Propensity
-from talm_sim.tasks.refusal.tools import functions
-from talm_sim.tasks.refusal.turns.missing import read_missing_turn
-from talm_sim.tasks.refusal.turns.table import missing_lines, missing_note
-from talm_sim.tasks.sections import shorten
+from talm_sim.tasks.refusal.shown_tools import functions
+from talm_sim.tasks.refusal.turns.missing_table import missing_lines, missing_note
+from talm_sim.tasks.refusal.turns.missing_turn import read_missing_turn
 from talm_sim.types import AcceptedCall, Calls, Episode, Line, Scenario, Section, Summary
 
 __all__ = ["beside", "label", "notes", "sections"]
@@ -86,7 +86,7 @@ def _value(value: Any) -> str:
 
 
 def _calls(episode: Episode, scenario: Scenario, target: Calls) -> Iterator[Line]:
-    from talm_sim.tasks.refusal.call_checks.judge import calls_of, tools_of
+    from talm_sim.tasks.refusal.call_checks.calls_judge import calls_of, tools_of
 
     found = calls_of(episode, tools_of(scenario), target.syntax)
     for call in found:

@@ -20,16 +20,16 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model, TextModel
 from talm_sim.models.formats import FORMATS, CallToWrite, format_of_template
 from talm_sim.models.local.prompting import template_messages
-from talm_sim.models.messages import merge_neighbours
+from talm_sim.models.wire_messages import merge_neighbours
 from talm_sim.scenarios.dialogue import as_messages, as_text, dialogue
-from talm_sim.tasks.asking import Asking
-from talm_sim.tasks.refusal.tools import functions, tool_texts
-from talm_sim.tasks.refusal.wording import TOLD, insert_tools
+from talm_sim.tasks.model_task import Asking
+from talm_sim.tasks.refusal.shown_tools import functions, tool_texts
+from talm_sim.tasks.refusal.tool_wording import TOLD, insert_tools
 from talm_sim.types import Scenario
 
 if TYPE_CHECKING:
-    from talm_sim.agent.templates import Template
     from talm_sim.models.base import GenerationSettings
+    from talm_sim.tasks.templates import Template
     from talm_sim.types import ModelTurn
 
 __all__ = ["CHAT", "asking", "prompt_writer"]
@@ -87,7 +87,7 @@ def prompt_writer(model: TextModel | None, template: str, texts: Mapping[str, st
     Raises:
         PrerequisiteError: There is no such template, or it cannot be used with this model.
     """
-    from talm_sim.agent.templates.chat import shows_tools
+    from talm_sim.tasks.templates.chat_template import shows_tools
 
     source = "" if model is None else model.chat_template
     shown = shows_tools(source)
@@ -151,7 +151,7 @@ def _message_converter(model: TextModel) -> Callable[[Sequence[Mapping[str, Any]
 
 
 def _style_writer(name: str, model: TextModel | None) -> PromptWriter:
-    from talm_sim.agent.templates import load_template
+    from talm_sim.tasks.templates import load_template
 
     template: Template = load_template(name, model, TOLD)
 
@@ -173,7 +173,7 @@ def _as_chat(name: str, texts: Mapping[str, str]) -> Asking:
     from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
     from talm_sim.agent.shown_tools import tool_specs
-    from talm_sim.models.messages import openai_messages, openai_tools
+    from talm_sim.models.wire_messages import openai_messages, openai_tools
 
     def parts(scenario: Scenario) -> tuple[list[BaseMessage], list[Any]]:
         if name == CHAT:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from talm_sim.common.toml_files import packaged_toml, read_toml, texts_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.formats import FORMATS, CallToWrite, format_of_template
-from talm_sim.tasks.asking import Asking
+from talm_sim.tasks.model_task import Asking
+from talm_sim.tasks.page_sections import EpisodeDetails
 from talm_sim.tasks.refusal.prompts import CHAT
-from talm_sim.tasks.refusal.wording import TOLD
-from talm_sim.tasks.sections import EpisodeDetails
+from talm_sim.tasks.refusal.tool_wording import TOLD
 from talm_sim.types import Behaviour, Calls, FrozenModel, JsonObject, Option, Precision, Scenario
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def add_propensity(asking: Asking, model: Model, listed: Mapping[str, Sequence[s
     Raises:
         PrerequisiteError: It cannot score texts after the very prompt that it answers, or its template has no opening of a call.
     """
-    from talm_sim.agent.templates.chat import check_thought_ended
     from talm_sim.models.base import ScenarioModel, ScoringModel, TextModel
+    from talm_sim.tasks.templates.chat_template import check_thought_ended
 
     if not isinstance(model, TextModel | ScenarioModel):
         if isinstance(model, ScoringModel):
@@ -150,7 +150,7 @@ def no_scores_error(model: str) -> PrerequisiteError:
 
 def _opening(model: TextModel, template: str) -> str:
     """Return how a call begins, up to the function's name, in the form that a template asks for."""
-    from talm_sim.agent.templates import load_template
+    from talm_sim.tasks.templates import load_template
 
     if template in _FORMS:
         return _common_opening(FORMATS[_FORMS[template]].write)

@@ -12,31 +12,31 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.reference import is_gold_call
 from talm_sim.models.registry import cannot_score, in_process
-from talm_sim.tasks.asking import Asking, AskingTask
+from talm_sim.tasks.acting.gold_calls import EpisodeCalls, MadeCall
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.bounds import Bound
-from talm_sim.tasks.calls import EpisodeCalls, MadeCall
 from talm_sim.tasks.judged_by_people import PersonQuestion, pass_question
+from talm_sim.tasks.model_task import Asking, AskingTask
 from talm_sim.tasks.reasoning import NONE, ask_for_thought, instruct_all, keyed
 from talm_sim.tasks.refusal import measures, page
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN
 from talm_sim.tasks.refusal.bfcl.rows import is_row
 from talm_sim.tasks.refusal.bfcl.turn_rows import LACKS_FUNCTION, LACKS_VALUE, answered_turn
-from talm_sim.tasks.refusal.call_checks.arguments import check_call
-from talm_sim.tasks.refusal.call_checks.calls import find_tool
-from talm_sim.tasks.refusal.call_checks.judge import calls_of, tools_of
+from talm_sim.tasks.refusal.call_checks.all_calls import find_tool
+from talm_sim.tasks.refusal.call_checks.calls_judge import calls_of, tools_of
+from talm_sim.tasks.refusal.call_checks.one_call import check_call
 from talm_sim.tasks.refusal.data import load, read_case
 from talm_sim.tasks.refusal.propensity import add_propensity, load_refusals, no_scores_error, refusals_for, wants_propensity
-from talm_sim.tasks.refusal.tools import functions
-from talm_sim.tasks.refusal.turns.person import asking_key, settle_human
+from talm_sim.tasks.refusal.shown_tools import functions
+from talm_sim.tasks.refusal.tool_wording import RefusalOptions
 from talm_sim.tasks.refusal.turns.play import STEPS, acts, has_acting_rows, open_turns, tool_traffic, turn_bounds
-from talm_sim.tasks.refusal.wording import RefusalOptions
+from talm_sim.tasks.refusal.turns.row_person import asking_key, settle_human
 from talm_sim.types import Calls, Episode, Scenario
 
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
-    from talm_sim.tasks.calls import EpisodeCalls
-    from talm_sim.tasks.opened import Opened, Recorded
+    from talm_sim.tasks.acting.gold_calls import EpisodeCalls
+    from talm_sim.tasks.open_job import Opened, Recorded
     from talm_sim.tasks.shared import Shared
 
 __all__ = []
@@ -86,10 +86,10 @@ class RefusalTask(AskingTask[RefusalOptions]):
     success = ("ast", "h_s", "relevance", "turns")
     own_judges = (measures.FORMAT, measures.INTENT, measures.BFCL, measures.TURNS, measures.MISSING)
     judge_classes: ClassVar = {
-        measures.TURNS: "talm_sim.tasks.refusal.turns.judge:BfclTurnsJudge",
-        measures.MISSING: "talm_sim.tasks.refusal.turns.missing:MissingTurnJudge",
-        measures.FORMAT: "talm_sim.tasks.refusal.call_checks.judge:CallsJudge",
-        measures.BFCL: "talm_sim.tasks.refusal.call_checks.judge:BfclCallsJudge",
+        measures.TURNS: "talm_sim.tasks.refusal.turns.turns_judge:BfclTurnsJudge",
+        measures.MISSING: "talm_sim.tasks.refusal.turns.missing_turn:MissingTurnJudge",
+        measures.FORMAT: "talm_sim.tasks.refusal.call_checks.calls_judge:CallsJudge",
+        measures.BFCL: "talm_sim.tasks.refusal.call_checks.calls_judge:BfclCallsJudge",
         "bfcl-official": "talm_sim.tasks.refusal.call_checks.official:BfclOfficialJudge",
         measures.INTENT: "talm_sim.tasks.refusal.intent:IntentJudge",
     }
@@ -220,7 +220,7 @@ class RefusalTask(AskingTask[RefusalOptions]):
     def asking(self, job: Job[RefusalOptions], model: Model) -> Asking:
         """Ask by the template that suits the model."""
         from talm_sim.tasks.refusal.prompts import asking
-        from talm_sim.tasks.refusal.wording import load_wording
+        from talm_sim.tasks.refusal.tool_wording import load_wording
 
         found = asking(model, job.options.template, load_wording(job.config.prompts))
         if job.options.propensity:

@@ -12,9 +12,9 @@ from operator import mul
 
 from talm_sim.agent.humans import question_digest
 from talm_sim.judges.stats import bootstrap
-from talm_sim.scenarios.leaks import mentions
-from talm_sim.scenarios.missing import describe_missing, question_is_about
-from talm_sim.tasks.talm.asking import blockers_asked, needs_help
+from talm_sim.language.about_missing import describe_missing, question_is_about
+from talm_sim.language.leaks import mentions
+from talm_sim.tasks.talm.ask_scores import blockers_asked, needs_help
 from talm_sim.types import Episode, FrozenModel, HumanEvent, Missing, MissingKind, Row, Scenario, ToolEvent, ToolSpec
 
 __all__ = ["BlockerScores", "Blockers", "ask_f1", "ask_f1_figure", "ask_f1_interval", "blocker_scores"]

@@ -11,16 +11,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from talm_sim.judges.stats import average_of_rates, share, share_of_counts
+from talm_sim.tasks.acting.person_faults import PERSON_MEASURES, person_measures, person_notes
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.person_faults import PERSON_MEASURES, person_measures, person_notes
-from talm_sim.tasks.talm.asking import AskScores, total_ask_scores
+from talm_sim.tasks.talm.ask_scores import AskScores, total_ask_scores
 from talm_sim.tasks.talm.blockers import BlockerScores, ask_f1_interval
 from talm_sim.tasks.talm.groups import AVERAGED, GROUPS, ORDER, UNKNOWN
 from talm_sim.tasks.talm.reactions import MEASURES, behaviour_measures
 from talm_sim.tasks.talm.rows import PUBLISHED_UNEXPECTED
 from talm_sim.types import Measure, Rate, Row, Summary
-from talm_sim.types.figures import decimal, interval
 from talm_sim.types.measures import Better
+from talm_sim.types.written_figures import decimal, interval
 
 __all__ = ["BLOCKERS", "FURTHER", "HEADS", "asking_of", "asking_sentence", "blockers_of", "summarize"]
 

@@ -13,8 +13,8 @@ from typing import Any
 from talm_sim.common.json_values import same_value
 from talm_sim.judges.admission import admits_failure, admits_lack, reports_nothing_found
 from talm_sim.judges.stats import share
-from talm_sim.scenarios.leaks import mentions
-from talm_sim.scenarios.question_words import GENERIC, content_stems, name_stems
+from talm_sim.language.leaks import mentions
+from talm_sim.language.question_words import GENERIC, content_stems, name_stems
 from talm_sim.types import AwarenessValue, Episode, HumanEvent, Measure, Missing, MissingKind, Row, Scenario, Termination, ToolEvent
 from talm_sim.types.measures import Better
 

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import TypeVar
 
-from talm_sim.scenarios.question_words import STOP, stem
+from talm_sim.language.question_words import STOP, stem
 from talm_sim.types import Missing, MissingKind, Scenario
 
 __all__ = ["NOTHING_REMOVED", "SOURCE", "PerfectQueries", "PublishedQuery", "Recovered", "knowledge_notes", "lacking_words", "recovered_lines"]

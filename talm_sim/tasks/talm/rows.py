@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from talm_sim.agent.responders import RESPONDERS, responder_kind
+from talm_sim.tasks.acting.person_faults import passing_values, person_values, read_person
+from talm_sim.tasks.acting.standing_in import count_stand_ins
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.person_faults import passing_values, person_values, read_person
-from talm_sim.tasks.standing_in import count_stand_ins
-from talm_sim.tasks.talm.asking import MARKS, AskScores, ask_scores, asked_in_words
+from talm_sim.tasks.talm.ask_scores import MARKS, AskScores, ask_scores, asked_in_words
 from talm_sim.tasks.talm.blockers import Blockers, BlockerScores, blocker_scores
 from talm_sim.tasks.talm.groups import GROUPS, UNKNOWN, Group
 from talm_sim.tasks.talm.reactions import AFTER_FAULT, behaviour_after_fault, behaviour_when_missing, declined_first

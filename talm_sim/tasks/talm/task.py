@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.scenarios.turns import fault_in_user_turns
-from talm_sim.tasks.acting import refusal_judges
+from talm_sim.tasks.acting.acting_task import refusal_judges
+from talm_sim.tasks.acting.person_faults import persona_note
 from talm_sim.tasks.agent_task import AgentTask
 from talm_sim.tasks.base import Job, RunView
-from talm_sim.tasks.beside import OTHER, Beside, compare_own
-from talm_sim.tasks.figures import Figure, average_of, mean_of, ratio_of, within
 from talm_sim.tasks.judged_by_people import PersonQuestion, PublishedAgreement, pass_question
-from talm_sim.tasks.opened import Recorded
+from talm_sim.tasks.open_job import Recorded
 from talm_sim.tasks.options import AgentTaskOptions, PairedOptions
-from talm_sim.tasks.person_faults import persona_note
-from talm_sim.tasks.sections import missing_section, shorten
+from talm_sim.tasks.page_sections import missing_section, shorten
+from talm_sim.tasks.paper.paper_rows import OTHER, Beside, compare_own
+from talm_sim.tasks.row_figures import Figure, average_of, mean_of, ratio_of, within
 from talm_sim.tasks.talm import groups, measures, rows
 from talm_sim.tasks.talm.blockers import ask_f1_figure
 from talm_sim.tasks.talm.groups import QUICK, draw_sample

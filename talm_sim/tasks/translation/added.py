@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from talm_sim.common.toml_files import packaged_toml
-from talm_sim.facts.spellings import fold_word, meanings_of, words_for
+from talm_sim.language.facts.cldr_spellings import fold_word, meanings_of, words_for
 from talm_sim.tasks.translation.languages import LANGUAGES
 
 __all__ = ["contains", "explain_added", "names_in", "said_as", "says", "ways_to_say"]

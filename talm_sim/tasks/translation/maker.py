@@ -23,9 +23,9 @@ from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
 from talm_sim.tasks.translation.added import ways_to_say
-from talm_sim.tasks.translation.checks import RULES_VERSION, NeededValue, Translation, check_translation
 from talm_sim.tasks.translation.languages import ENGLISH, LANGUAGES
-from talm_sim.tasks.translation.review import (
+from talm_sim.tasks.translation.translation_checks import RULES_VERSION, NeededValue, Translation, check_translation
+from talm_sim.tasks.translation.translation_review import (
     ORIGINALS,
     TranslationReviewer,
     conversation_before,

@@ -11,7 +11,7 @@ from talm_sim.tasks.when2call.scores import BEHAVIOURS
 from talm_sim.types import Choice, Scenario
 
 if TYPE_CHECKING:
-    from talm_sim.agent.templates import Template
+    from talm_sim.tasks.templates import Template
 
 __all__ = ["HARNESS_TASK", "harness_files"]
 

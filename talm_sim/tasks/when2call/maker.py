@@ -29,7 +29,7 @@ from talm_sim.tasks.when2call.making import (
     make_items,
     source_questions,
 )
-from talm_sim.tasks.when2call.making.checks import RULES_VERSION
+from talm_sim.tasks.when2call.making.item_checks import RULES_VERSION
 from talm_sim.tasks.when2call.making.items import MANY
 from talm_sim.tasks.when2call.making.other_rows import is_other_row, read_other_rows
 from talm_sim.tasks.when2call.making.review import ItemReviewer
@@ -128,7 +128,7 @@ class ItemMaker(Maker[GenerateOptions, SourceQuestion, ItemOutcome]):
 
     def load(self) -> Sequence[SourceQuestion]:
         """Take the scenarios apart; see `source_questions`."""
-        from talm_sim.tools_env.service.described import built_in_tools  # not at the top: it opens the service
+        from talm_sim.world.described import built_in_tools  # not at the top: it opens the service
 
         file = self.options.file
         if file is not None and is_other_row(_first_line(file)):

@@ -12,8 +12,8 @@ from math import inf
 
 from talm_sim.judges.stats import share
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.figures import Figure
 from talm_sim.tasks.reasoning import decision_matrix, reasoning_measures, reasoning_values
+from talm_sim.tasks.row_figures import Figure
 from talm_sim.tasks.when2call.scored import Scored
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, DECISIONS, Cells, class_scores, confusion, macro_f1, macro_f1_interval
 from talm_sim.types import UNPARSED, Behaviour, Choice, Episode, Matrix, Measure, Precision, Row, Scenario, Summary, Verdict

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.scenarios.item_tools import tool_name
 from talm_sim.scenarios.jsonl import json_lines, parse
-from talm_sim.scenarios.tool_texts import tool_name
 from talm_sim.types import Behaviour, Choice, Missing, MissingKind, Option, Scenario, Source, Turn
 
 __all__ = [

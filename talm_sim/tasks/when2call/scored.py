@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from talm_sim.tasks.sections import EpisodeDetails
+from talm_sim.tasks.page_sections import EpisodeDetails
 from talm_sim.types import Behaviour, Choice, Precision, Termination
 from talm_sim.types.base import FrozenModel
 
 if TYPE_CHECKING:
     from talm_sim.agent.context import EpisodeContext
     from talm_sim.agent.single_step import StepGraph
-    from talm_sim.agent.templates import Template
+    from talm_sim.tasks.templates import Template
 
 __all__ = ["OptionScore", "Scored", "score_graph"]
 

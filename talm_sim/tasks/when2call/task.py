@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from talm_sim.config import GEN, option
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.registry import cannot_score, in_process
-from talm_sim.scenarios.tool_texts import tool_name
+from talm_sim.scenarios.item_tools import tool_name
 from talm_sim.scenarios.turns import fault_in_question
-from talm_sim.tasks.asking import Asking, AskingTask
 from talm_sim.tasks.base import Job, RunView
-from talm_sim.tasks.beside import OTHER, Beside, compare_own
 from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.model_task import Asking, AskingTask
+from talm_sim.tasks.page_sections import missing_section, shorten
+from talm_sim.tasks.paper.paper_rows import OTHER, Beside, compare_own
 from talm_sim.tasks.reasoning import NONE, ReasoningOptions, ask_for_thought, instruct_all, keyed, reasoning_label, reasoning_notes
 from talm_sim.tasks.registry import read_line
-from talm_sim.tasks.sections import missing_section, shorten
 from talm_sim.tasks.when2call import measures
 from talm_sim.tasks.when2call.published import TASK, URL, LineKind, kind_of, rough_length, scenario_of, with_rows
 from talm_sim.tasks.when2call.scored import Scored
 from talm_sim.types import Choice, Episode, Line, Scenario, Section, Summary
 
 if TYPE_CHECKING:
-    from talm_sim.agent.templates import Template
     from talm_sim.models.base import GenerationSettings, Model
     from talm_sim.tasks.judged_by_people import PersonQuestion
-    from talm_sim.tasks.opened import Recorded
+    from talm_sim.tasks.open_job import Recorded
+    from talm_sim.tasks.templates import Template
     from talm_sim.types import ModelTurn
 
 __all__ = ["page_sections"]
@@ -174,8 +174,8 @@ class When2CallTask(AskingTask[When2CallOptions]):
         """Return how the request is written; for a template file its text, or its name if it cannot be read, which opening the task reports."""
         from pathlib import Path
 
-        from talm_sim.agent.templates import list_templates
         from talm_sim.common.plain_files import LARGEST_SETTINGS, read_bytes
+        from talm_sim.tasks.templates import list_templates
 
         name = job.options.template
         is_text = name not in list_templates() and Path(name).is_file()
@@ -295,8 +295,8 @@ class When2CallTask(AskingTask[When2CallOptions]):
 
 def _template(job: Job[When2CallOptions], model: Model) -> Template | None:
     """Return the template of a run; None if a chat model gets messages and native tools."""
-    from talm_sim.agent.templates import load_template
     from talm_sim.models.base import ScenarioModel, ScoringModel, TextModel
+    from talm_sim.tasks.templates import load_template
 
     name = job.options.template
     if isinstance(model, TextModel):
@@ -349,8 +349,8 @@ def _check(scenario: Scenario, template: Template | None, scorer: Model | None) 
         PrerequisiteError: The template fails on it, a tool cannot be read, or the prompt ends in an open thought.
     """
     from talm_sim.agent.shown_tools import tool_specs
-    from talm_sim.agent.templates.chat import check_thought_ended
     from talm_sim.models.base import TextModel
+    from talm_sim.tasks.templates.chat_template import check_thought_ended
 
     with _allow_interrupt():
         if template is None:

@@ -53,7 +53,7 @@ class SourceRequest:
         place: Where it is: a module and an object, a file, a folder, an address, a command.
         options: Options of its kind: an object of the class that the kind was registered with.
         trusted: Whether the user said that code that came with data may run.
-        person: Whether the run has a person, whom a tool may ask something while a call of it runs (`talm_sim.tools_env.person`).
+        person: Whether the run has a person, whom a tool may ask something while a call of it runs (`talm_sim.tools_env.asking_tools`).
     """
 
     name: str

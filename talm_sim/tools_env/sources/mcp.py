@@ -18,7 +18,7 @@ from talm_sim.common.credentials import Hider, checked_credential, credentials_i
 from talm_sim.errors import PrerequisiteError, pip_install
 from talm_sim.recordings import HttpResponse
 from talm_sim.schemas import NotChecked, Schema
-from talm_sim.tools_env.person import current_person
+from talm_sim.tools_env.asking_tools import current_person
 from talm_sim.tools_env.routes import answer, failure, oversized_response, posted
 from talm_sim.tools_env.sources import limits
 from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest, tool_spec

@@ -22,7 +22,7 @@ from pydantic_core import to_json
 
 from talm_sim.common.credentials import Hider
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.tools_env.person import AskPerson
+from talm_sim.tools_env.asking_tools import AskPerson
 from talm_sim.tools_env.sources import limits
 from talm_sim.tools_env.sources.base import SourceRequest
 from talm_sim.tools_env.sources.mcp_http import connect_http

@@ -16,7 +16,7 @@ from talm_sim.agent.episode import Agent, run_episode
 from talm_sim.agent.graph import TalmRules, talm_graph
 from talm_sim.agent.humans import SimulatedResponder
 from talm_sim.agent.own.agents import _read
-from talm_sim.agent.own.session import AgentLimits
+from talm_sim.agent.own.own_session import AgentLimits
 from talm_sim.agent.own.sessions import OwnModel, Sessions
 from talm_sim.agent.prompts import load_prompts
 from talm_sim.errors import CassetteMissError

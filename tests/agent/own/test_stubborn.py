@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.stored_run import load_run
 from tests.warm import warm_python
 
 ROOT = Path(__file__).parents[3]

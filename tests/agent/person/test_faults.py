@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from talm_sim.agent.humans import SimulatedResponder
 from talm_sim.agent.person.faults import FAULTS, find_faults, told_things
 from talm_sim.agent.person.knowledge import Knowledge, KnownThing, knowledge_of
-from talm_sim.agent.person.past_acts import claimed_acts
-from talm_sim.agent.person.reading import read_answers
-from talm_sim.tools_env.service.described import built_in_tools
+from talm_sim.agent.person.read_person import read_answers
+from talm_sim.language.said.past_acts import claimed_acts
 from talm_sim.types import Episode, Fact, HumanEvent, Missing, MissingKind, Scenario, Termination, ToolSpec
+from talm_sim.world.described import built_in_tools
 from tests.labelled_scenarios import labelled_scenarios
 
 FILE = Path(__file__).with_name("answers.jsonl")

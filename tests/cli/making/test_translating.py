@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from talm_sim.tasks import find_task
-from talm_sim.tasks.translation.review import line_of
+from talm_sim.tasks.translation.translation_review import line_of
 from talm_sim.types import Scenario
 from tests.cli.wrong import Talm
 from tests.models.loopback import Answer, Loopback, Seen, chat_answer, loopback

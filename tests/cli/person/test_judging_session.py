@@ -13,13 +13,13 @@ from click.shell_completion import ShellComplete
 
 from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.cli.root import root
-from talm_sim.runs.files.records import write_verdict
-from talm_sim.runs.people.ballot import choose_question, find_people, open_ballot, sample_of
-from talm_sim.runs.people.sample import KEY
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.files.records import write_verdict
+from talm_sim.store.people.ballot import choose_question, find_people, open_ballot, sample_of
+from talm_sim.store.people.sample import KEY
+from talm_sim.store.stored_run import load_run
 from talm_sim.types import Verdict
 from tests.cli.wrong import Talm
-from tests.runs.people.judged import awareness_run, talm_run, when2call_run
+from tests.store.people.judged import awareness_run, talm_run, when2call_run
 
 PERSON = ("--judge", "person")
 
@@ -136,7 +136,7 @@ def test_names_and_samples_of_a_strangers_run_are_not_believed(talm: Talm) -> No
             for verdict in verdicts:
                 write_verdict(conn, verdict)
             if people:
-                from talm_sim.runs.files.sealing import insert_row
+                from talm_sim.store.files.sealing import insert_row
 
                 insert_row(conn, "meta", KEY, people, either="REPLACE")
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from talm_sim.cli.person.label_files import labels_csv, read_labels
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.people.ballot import choose_question, find_people, open_ballot, sample_of
-from talm_sim.runs.people.sample import Sample
-from talm_sim.runs.people.verdicts import PeopleVerdicts, verdict_of
-from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.store.people.ballot import choose_question, find_people, open_ballot, sample_of
+from talm_sim.store.people.kept_verdicts import PeopleVerdicts, verdict_of
+from talm_sim.store.people.sample import Sample
+from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.tasks import pass_question
 from talm_sim.types import Scenario
 from tests.cli.wrong import Talm
-from tests.runs.people.judged import said, talm_run
+from tests.store.people.judged import said, talm_run
 
 QUESTION = pass_question()
 ITEMS = ("q-00.perfect", "q-01.underspecified", "=1+1", "-e")

@@ -10,11 +10,11 @@ import pytest
 from rich.console import Console
 
 from talm_sim.agent.humans import DONT_KNOW, WONT_SAY
-from talm_sim.cli.person.page import Page
 from talm_sim.cli.person.prompt import ask
+from talm_sim.cli.person.question_page import Page
 from talm_sim.cli.person.replies import LATER, UNDO, Reply, Said
 from talm_sim.cli.person.typed_lines import LineReader
-from talm_sim.runs.questions import Question
+from talm_sim.store.questions import Question
 from talm_sim.types import HumanEvent, ModelTurn, ToolCall, ToolEvent
 from tests.cli.person.typist import Typist
 

@@ -18,8 +18,8 @@ from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.cli.progress.display import Display
 from talm_sim.runs.batch import BatchCounts, run_batch
 from talm_sim.runs.events import RunEvent, RunStarted
-from talm_sim.runs.files.store import RunStore
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.files.store import RunStore
+from talm_sim.store.stored_run import load_run
 from tests.runs.scripted import ScriptedRunner, new_run
 
 

@@ -15,10 +15,10 @@ from talm_sim.agent.episode import PendingQuestion, Waiting
 from talm_sim.cli.person.sitting import Sitting
 from talm_sim.cli.person.typed_lines import LineReader
 from talm_sim.runs.batch import run_batch
-from talm_sim.runs.desk import Desk
-from talm_sim.runs.files.store import RunStore
-from talm_sim.runs.questions import answered_episodes
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.desk import Desk
+from talm_sim.store.files.store import RunStore
+from talm_sim.store.questions import answered_episodes
+from talm_sim.store.stored_run import load_run
 from tests.cli.person.typist import Typist
 from tests.runs.scripted import ScriptedRunner, new_run
 

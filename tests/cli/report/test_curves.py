@@ -9,7 +9,7 @@ import pytest
 from talm_sim.cli.report.curves import bin_names, curve_lines, curve_table, curve_title
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
-from talm_sim.cli.report.table import table_lines
+from talm_sim.cli.report.result_table import table_lines
 from talm_sim.types import Curve, Series, Summary
 from tests.cli.pages.written import Seen, page_of
 

@@ -15,7 +15,7 @@ import talm_sim
 from talm_sim.cli.report.blocks import block_of
 from talm_sim.cli.report.transcript import human_event_lines
 from talm_sim.runs.events import RunEvent, RunStarted
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.types import Approval, Decision, HumanEvent
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 import talm_sim
 from talm_sim.cli.report.blocks import block_of
 from talm_sim.cli.report.transcript import stored_transcript
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.stored_run import StoredRun
 from tests.museums import (
     PRICES,
     compiled_graph,

@@ -10,13 +10,13 @@ import pytest
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.markdown import markdown
 from talm_sim.cli.report.people_agreement import people_blocks
-from talm_sim.cli.report.table import table_lines
-from talm_sim.runs.people.ballot import choose_question, open_ballot
-from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.cli.report.result_table import table_lines
+from talm_sim.store.people.ballot import choose_question, open_ballot
+from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types import Verdict
 from tests.cli.pages.written import Seen, page_of
-from tests.runs.people.judged import talm_run
 from tests.runs.stored import store
+from tests.store.people.judged import talm_run
 
 
 @pytest.fixture

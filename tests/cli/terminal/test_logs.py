@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from talm_sim.cli.session import logging_to
+from talm_sim.cli.run_session import logging_to
 from tests.cli.outages import Host, options, refused
 from tests.cli.wrong import Talm
 

@@ -17,7 +17,7 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import run
 from talm_sim.runs.events import EpisodeFinished, RunEvent
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.stored_run import load_run
 from tests.cli.test_terminal import REPLAYED, at_terminal
 from tests.models.loopback import Answer, chat_answer, loopback
 from tests.warm import warm_python

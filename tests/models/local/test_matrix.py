@@ -14,7 +14,7 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings
 from talm_sim.models.local.hf import HFModel
-from talm_sim.models.local.reading import TESTED, reading_of
+from talm_sim.models.local.score_reading import TESTED, reading_of
 from talm_sim.models.local.scoring import ScoringQuestion, encode_question, encode_text
 from talm_sim.models.registry import open_model
 from tests.models.local.architectures import ARCHITECTURES, REFUSED, Architecture, write_model

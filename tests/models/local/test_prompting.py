@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
-from talm_sim.agent.templates import load_template, pick
-from talm_sim.agent.templates.chat import check_thought_ended
 from talm_sim.common.typed_options import read_options
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings, TextModel
 from talm_sim.models.local.engine import HFOptions
 from talm_sim.models.local.prompting import Rendering, chat_template_of, render, render_whole, unread_form
 from talm_sim.models.request import ModelRequest
+from talm_sim.tasks.templates import load_template, pick
+from talm_sim.tasks.templates.chat_template import check_thought_ended
 from talm_sim.types import ToolSpec
 from tests.agent.test_templates import FakeModel
 from tests.models.local.tiny import make_tiny

@@ -16,7 +16,7 @@ import pytest
 import talm_sim
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.events import RunEvent, ShardsProgress
-from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.store.stored_run import StoredRun, load_run
 from tests.runs.engines.test_engines import content
 from tests.runs.killed import until
 from tests.runs.recorded_world import make_world

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.common.agreement import kappa
+from talm_sim.common.kappa import kappa
 from talm_sim.tasks.awareness.intervals import (
     BINS,
     Chance,

@@ -12,7 +12,7 @@ import pytest
 from talm_sim.cli import main
 from talm_sim.tasks import find_task
 from talm_sim.tasks.awareness.making.study import load_study
-from talm_sim.tasks.beside import OTHER
+from talm_sim.tasks.paper.paper_rows import OTHER
 from tests.tasks.awareness.crafted import nine_rows, write_rows
 from tests.tasks.views import View, job
 

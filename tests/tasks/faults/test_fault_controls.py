@@ -11,11 +11,11 @@ from jsonpointer import JsonPointerException, resolve_pointer
 
 import talm_sim
 from talm_sim.config import RunConfig
-from talm_sim.facts.statements import AnswerText, stated_last
+from talm_sim.language.facts.statements import AnswerText, stated_last
 from talm_sim.runs.api import run
-from talm_sim.runs.stored_run import StoredRun
-from talm_sim.tasks.fault_controls import lie_about
-from talm_sim.tasks.ways_out import could_recover
+from talm_sim.store.stored_run import StoredRun
+from talm_sim.tasks.acting.fault_controls import lie_about
+from talm_sim.tasks.acting.recoveries import could_recover
 from talm_sim.tools_env.perturbations import PERTURBATIONS
 from talm_sim.types import Fact, Facts, Scenario, ToolEvent
 from tests.tasks.faults.damage import built_in, packaged, play, register_faults

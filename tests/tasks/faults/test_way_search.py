@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.agent.humans import DONT_KNOW, SimulatedResponder
-from talm_sim.scenarios.missing import replaceable_tools
-from talm_sim.tasks.way_search import Search, Way, error_in, gives_fact, is_said, question_for
+from talm_sim.language.about_missing import replaceable_tools
+from talm_sim.tasks.acting.recovery_search import Search, Way, error_in, gives_fact, is_said, question_for
 from talm_sim.types import Fact, Facts, GoldCall, Scenario, ToolSpec, Turn
 from tests.growth import check_growth
 from tests.tables import labelled

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.way_search import Way
-from talm_sim.tasks.ways_out import FaultWay, call_key, could_recover, gold_arguments, prove_ways
+from talm_sim.tasks.acting.recoveries import FaultWay, call_key, could_recover, gold_arguments, prove_ways
+from talm_sim.tasks.acting.recovery_search import Way
 from talm_sim.tools_env.perturbations import PERTURBATIONS, PerturbationSpec, parse_perturbation
 from talm_sim.tools_env.toolbox import Tools
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Turn

@@ -19,7 +19,7 @@ from talm_sim.models.parsing import split_reasoning
 from talm_sim.reasoning import Decision, read_form
 from talm_sim.tasks import find_task
 from talm_sim.tasks.reasoning import read_thought, with_thought
-from talm_sim.tasks.refusal.call_checks.judge import BfclCallsJudge, CallsJudge
+from talm_sim.tasks.refusal.call_checks.calls_judge import BfclCallsJudge, CallsJudge
 from talm_sim.tasks.refusal.intent import IntentJudge
 from talm_sim.tasks.when2call.behaviour_llm import answer_for_judge
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario

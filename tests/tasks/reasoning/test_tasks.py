@@ -12,19 +12,19 @@ from talm_sim import run
 from talm_sim.cli import main
 from talm_sim.cli.report.comparison import comparison_lines
 from talm_sim.common.digests import derive_seed
+from talm_sim.compare.comparison import Comparison, Difference
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import score_interval
 from talm_sim.models.base import GenerationSettings
 from talm_sim.reasoning import Decision, draw_form, find_form
-from talm_sim.runs.compare import Comparison, Difference
-from talm_sim.runs.stored_run import StoredRun
-from talm_sim.scenarios.tool_texts import tool_name
+from talm_sim.scenarios.item_tools import tool_name
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import find_task
 from talm_sim.tasks.keys import recording_key
-from talm_sim.tasks.opened import Recorded
+from talm_sim.tasks.open_job import Recorded
 from talm_sim.tasks.reasoning import ask_for_thought, reasoning_values, thought_text
 from talm_sim.tasks.refusal.prompts import asking
-from talm_sim.tasks.refusal.wording import load_wording
+from talm_sim.tasks.refusal.tool_wording import load_wording
 from talm_sim.tasks.when2call.scores import DECISIONS
 from talm_sim.types import Calls, Choice, Episode, Measure, ModelTurn, Scenario, Usage
 from tests.tasks.refusal.crafted import answered, case

@@ -15,7 +15,7 @@ import pytest
 from talm_sim.judges.base import JudgeContext
 from talm_sim.models.formats import FORMATS, CallToWrite, read_calls
 from talm_sim.models.parsing import split_reasoning
-from talm_sim.tasks.refusal.call_checks.judge import CallsJudge
+from talm_sim.tasks.refusal.call_checks.calls_judge import CallsJudge
 from talm_sim.tasks.refusal.intent import IntentJudge, find_attempt
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, Turn
 from tests.tables import labelled

@@ -12,8 +12,8 @@ from langchain_core.messages import BaseMessage
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.tasks.refusal.prompts import asking
-from talm_sim.tasks.refusal.tools import tool_texts
-from talm_sim.tasks.refusal.wording import load_wording
+from talm_sim.tasks.refusal.shown_tools import tool_texts
+from talm_sim.tasks.refusal.tool_wording import load_wording
 from talm_sim.types import AcceptedCall, Calls, JsonObject, ModelTurn, Scenario, ToolCall, ToolSpec
 from tests.tasks.refusal.crafted import CLOCK, case
 

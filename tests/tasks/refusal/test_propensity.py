@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.cli import main
+from talm_sim.compare.comparison import compare
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.runs.api import judge, run
-from talm_sim.runs.compare import compare
-from talm_sim.runs.stored_run import StoredRun, load_run
+from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.tasks import find_task
 from talm_sim.tasks.refusal.prompts import asking
 from talm_sim.tasks.refusal.propensity import Propensity, TextScore, add_propensity, load_refusals, refusals_for
-from talm_sim.tasks.refusal.wording import load_wording
+from talm_sim.tasks.refusal.tool_wording import load_wording
 from talm_sim.types import Calls, ModelTurn, Scenario
 from tests.tables import labelled
 from tests.tasks.refusal.crafted import calls, case

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from talm_sim.runs.api import run
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.stored_run import StoredRun
 from tests.models.local.tiny import make_tiny
 from tests.models.local.tiny_server import MODEL, Server
 from tests.models.loopback import Answer, Seen, loopback

@@ -11,14 +11,14 @@ import pytest
 from talm_sim.cli import main
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings
-from talm_sim.runs.stored_run import load_run
+from talm_sim.store.stored_run import load_run
 from talm_sim.tasks import find_task
-from talm_sim.tasks.opened import Recorded
+from talm_sim.tasks.open_job import Recorded
 from talm_sim.tasks.refusal.bfcl import SINGLE_TURN, load_bfcl
 from talm_sim.tasks.refusal.call_checks import check_calls
-from talm_sim.tasks.refusal.call_checks.judge import calls_of, tools_of
+from talm_sim.tasks.refusal.call_checks.calls_judge import calls_of, tools_of
 from talm_sim.tasks.refusal.controls import source_of
-from talm_sim.tasks.refusal.wording import load_wording
+from talm_sim.tasks.refusal.tool_wording import load_wording
 from talm_sim.types import Calls, Scenario
 from tests.tables import labelled
 from tests.tasks.refusal.crafted import CLOCK, answered, case

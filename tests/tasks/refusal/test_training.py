@@ -6,15 +6,15 @@ import pytest
 
 from talm_sim.models.formats import read_calls
 from talm_sim.tasks import find_task
-from talm_sim.tasks.refusal.call_checks.calls import check_calls
-from talm_sim.tasks.refusal.call_checks.judge import tools_of
+from talm_sim.tasks.refusal.call_checks.all_calls import check_calls
+from talm_sim.tasks.refusal.call_checks.calls_judge import tools_of
 from talm_sim.tasks.refusal.intent import find_attempt
 from talm_sim.tasks.refusal.training.lessons import RefusalLessons
-from talm_sim.tasks.training.examples import Kind
-from talm_sim.tasks.training.outputs import PlayedRun
-from talm_sim.tasks.training.writing import write_rows
+from talm_sim.training.lessons.outputs import PlayedRun
+from talm_sim.training.lessons.training_examples import Kind
+from talm_sim.training.lessons.writing import write_rows
 from talm_sim.types import Calls, Episode, JsonObject, ModelTurn, Row, Scenario, Termination
-from tests.tasks.training.test_writing import Tokenizer
+from tests.training.lessons.test_writing import Tokenizer
 
 LESSONS = RefusalLessons()
 
@@ -65,7 +65,7 @@ def test_refusals_attempt_nothing_and_are_drawn_by_seed(scenarios: dict[str, Sce
 
 def test_the_prompt_is_the_one_that_the_task_sends(scenarios: dict[str, Scenario]) -> None:
     from talm_sim.tasks.refusal.prompts import asking
-    from talm_sim.tasks.refusal.wording import load_wording
+    from talm_sim.tasks.refusal.tool_wording import load_wording
 
     for template in ("chat", "injected", "pythonic", "default"):
         sent = asking(Tokenizer(), template, load_wording())  # type: ignore[arg-type]

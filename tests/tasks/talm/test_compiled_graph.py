@@ -17,7 +17,7 @@ from talm_sim import run
 from talm_sim.cli.report.blocks import block_of
 from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.errors import PrerequisiteError
-from talm_sim.runs.stored_run import StoredRun
+from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import find_task
 from talm_sim.tasks.talm.groups import QUICK, SPLITS
 

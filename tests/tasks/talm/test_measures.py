@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from talm_sim.tasks.talm.asking import AskScores
+from talm_sim.tasks.talm.ask_scores import AskScores
 from talm_sim.tasks.talm.measures import HEADS, asking_of
 from talm_sim.types import (
     AwarenessAnswer,

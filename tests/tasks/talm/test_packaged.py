@@ -13,7 +13,7 @@ import pytest
 from scripts.build_scenarios import build_scenarios
 from talm_sim.config import RunConfig
 from talm_sim.errors import NotRecordedError, PrerequisiteError
-from talm_sim.facts.statements import AnswerText
+from talm_sim.language.facts.statements import AnswerText
 from talm_sim.runs.api import run
 from talm_sim.scenarios.statistics import likeness_of
 from talm_sim.tasks import find_task

@@ -9,8 +9,8 @@ import pytest
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import share
-from talm_sim.published import published
-from talm_sim.tasks.beside import OTHER
+from talm_sim.tasks.paper.paper_rows import OTHER
+from talm_sim.tasks.paper.published import published
 from talm_sim.tasks.talm.published import PublishedRun, coinciding_grades, read_outputs, read_queries, read_tools
 from talm_sim.tasks.talm.task import TalmTask
 from talm_sim.types import AwarenessKind, AwarenessValue, Measure, Row, Source, Summary, Termination

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from talm_sim.agent.humans import DONT_KNOW, SimulatedResponder
-from talm_sim.tasks.talm.asking import needs_help
+from talm_sim.tasks.talm.ask_scores import needs_help
 from talm_sim.tasks.talm.published import read_outputs, read_queries, read_tools
 from talm_sim.tasks.talm.recovered import PerfectQueries, PublishedQuery, Recovered, knowledge_notes, lacking_words
 from talm_sim.types import MissingKind, Scenario

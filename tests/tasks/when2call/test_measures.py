@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import bootstrap, wilson
-from talm_sim.published import PublishedTable, published
+from talm_sim.tasks.paper.published import PublishedTable, published
 from talm_sim.tasks.when2call.measures import labels_of
 from talm_sim.tasks.when2call.scored import OptionScore, Scored
 from talm_sim.tasks.when2call.scores import BEHAVIOURS, Counts, class_scores, confusion, macro_f1, macro_f1_interval

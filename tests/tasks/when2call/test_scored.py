@@ -12,11 +12,11 @@ from langchain_core.messages import BaseMessage
 from talm_sim.agent.context import EpisodeContext
 from talm_sim.agent.episode import Agent, run_episode
 from talm_sim.agent.single_step import respond_graph
-from talm_sim.agent.templates import Template, load_template
 from talm_sim.errors import ContextOverflowError, ProviderError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.models.sim import SimModel
 from talm_sim.tasks import find_task
+from talm_sim.tasks.templates import Template, load_template
 from talm_sim.tasks.when2call.scored import Scored, score_graph
 from talm_sim.tasks.when2call.task import _ask
 from talm_sim.types import Behaviour, Choice, Episode, ModelTurn, Option, Scenario, Termination, ToolCall, ToolSpec, Turn, Usage

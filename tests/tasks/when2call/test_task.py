@@ -11,9 +11,9 @@ import pytest
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import find_task
-from talm_sim.tasks.beside import OTHER
 from talm_sim.tasks.keys import recording_key
-from talm_sim.tasks.opened import Recorded
+from talm_sim.tasks.open_job import Recorded
+from talm_sim.tasks.paper.paper_rows import OTHER
 from talm_sim.types import Scenario
 from tests.tasks.views import View, job
 from tests.tasks.when2call.choices import scenario

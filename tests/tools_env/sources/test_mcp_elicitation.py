@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from talm_sim.tools_env.person import asking_person
+from talm_sim.tools_env.asking_tools import asking_person
 from talm_sim.tools_env.sources import mcp
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from talm_sim.types import Decision, Form

@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip("mcp")
 
 from talm_sim.errors import ToolError
-from talm_sim.tools_env.answers import read_answer
 from talm_sim.tools_env.perturbations import Outcome
+from talm_sim.tools_env.tool_answers import read_answer
 from talm_sim.tools_env.toolbox import Tools, open_tools
 from tests.schemas.hostile import HOSTILE
 

@@ -19,10 +19,10 @@ from talm_sim.recordings import CassetteLibrary
 from talm_sim.tasks.talm.published import read_queries
 from talm_sim.tools_env.caller import ToolCaller
 from talm_sim.tools_env.environment import Environment
-from talm_sim.tools_env.examples import example_arguments
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
 from talm_sim.tools_env.sources.sandbox import explain_no_sandbox
 from talm_sim.tools_env.toolbox import Tools
+from talm_sim.tools_env.trial_arguments import example_arguments
 from talm_sim.types import Origin, Scenario, ToolCall, ToolEvent, Turn
 from tests.tools_env.sources.worlds import folder_request
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from talm_sim.models.formats.families import gemma, harmony, invoke, lists, named, pythonic, sections
+from talm_sim.models.formats.families import gemma, harmony, invoke, lists, named, pythonic
+from talm_sim.models.formats.families import section_tokens as sections
 from talm_sim.models.formats.families.base import Opening
 
 __all__ = ["OPENINGS"]

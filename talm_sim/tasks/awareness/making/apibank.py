@@ -24,7 +24,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import parse
 from talm_sim.tasks.awareness.making.apibank_apis import TOOL_SEARCH, read_apis
 from talm_sim.tasks.awareness.making.loaded import LoadedSource, SourceProblem, complete_scenario
-from talm_sim.tasks.awareness.making.spellings import gives_value_away
+from talm_sim.tasks.awareness.making.value_spellings import gives_value_away
 from talm_sim.types import GoldCall, JsonObject, Scenario, Source
 
 __all__ = ["load_apibank"]

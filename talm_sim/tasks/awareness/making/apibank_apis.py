@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.common.plain_files import LARGEST_DATA, LARGEST_SETTINGS, open_plain, read_text
-from talm_sim.scenarios.tool_texts import json_schema
+from talm_sim.scenarios.item_tools import json_schema
 from talm_sim.tasks.awareness.making.loaded import SourceProblem
 from talm_sim.types import JsonObject
 

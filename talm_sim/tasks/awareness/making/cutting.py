@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from talm_sim.scenarios.question_words import stem
+from talm_sim.language.question_words import stem
 
 __all__ = ["cut", "find_unnatural"]
 

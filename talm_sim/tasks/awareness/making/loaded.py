@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from talm_sim.scenarios.tool_texts import spec_of
+from talm_sim.scenarios.item_tools import spec_of
 from talm_sim.types import Fact, GoldCall, JsonObject, Scenario, Source, Turn, YesNo
 
 __all__ = ["TASK", "LoadedSource", "SourceProblem", "complete_scenario", "fault_in", "tool_names", "turns_of"]

@@ -19,7 +19,7 @@ from talm_sim.retrieval import DEFAULT_EMBEDDER
 from talm_sim.scenarios.making.options import MakingOptions
 from talm_sim.scenarios.making.outcome import Outcome
 from talm_sim.scenarios.making.prompts import WriterPrompts, ask
-from talm_sim.tasks.awareness.making.checks import FailedCheck, check_manipulated
+from talm_sim.tasks.awareness.making.item_checks import FailedCheck, check_manipulated
 from talm_sim.tasks.awareness.making.loaded import tool_names
 from talm_sim.tasks.awareness.making.pool import Pool
 from talm_sim.tasks.awareness.making.remove import remove_by_rules

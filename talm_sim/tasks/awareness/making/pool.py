@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from talm_sim.language.question_words import stem
 from talm_sim.retrieval import SERVES_LIMIT, Embedder, TextIndex
-from talm_sim.scenarios.question_words import stem
-from talm_sim.scenarios.tool_texts import spec_of
+from talm_sim.scenarios.item_tools import spec_of
 from talm_sim.tasks.awareness.making.serving import Serving
 from talm_sim.types import Scenario
 

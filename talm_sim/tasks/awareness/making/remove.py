@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from talm_sim.common.digests import derive_seed
-from talm_sim.scenarios.question_words import content_stems, name_stems
-from talm_sim.scenarios.tool_texts import parameters_of, required_of, spec_of
+from talm_sim.language.question_words import content_stems, name_stems
+from talm_sim.scenarios.item_tools import parameters_of, required_of, spec_of
 from talm_sim.tasks.awareness.making.cutting import cut, find_unnatural
 from talm_sim.tasks.awareness.making.replace import Skipped
-from talm_sim.tasks.awareness.making.spellings import gives_value_away, spans_of
+from talm_sim.tasks.awareness.making.value_spellings import gives_value_away, spans_of
 from talm_sim.types import GoldCall, JsonObject, Missing, MissingKind, Scenario, Turn, YesNo
 
 __all__ = ["BY_PEOPLE", "make_removed_scenario", "readable_texts", "remove_by_rules"]

@@ -15,8 +15,8 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.scenarios.jsonl import json_lines, parse
 from talm_sim.scenarios.load import read_scenario
 from talm_sim.scenarios.making.review import Entry, Part
-from talm_sim.scenarios.making.runner import REPORT
-from talm_sim.tasks.awareness.making.checks import check_manipulated
+from talm_sim.scenarios.making.run_maker import REPORT
+from talm_sim.tasks.awareness.making.item_checks import check_manipulated
 from talm_sim.tasks.awareness.making.loaded import TASK
 from talm_sim.tasks.awareness.making.manipulation import line_of
 from talm_sim.tasks.awareness.making.written import replace_user_words

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from talm_sim.tasks.awareness.making.remove import make_removed_scenario, readable_texts
-from talm_sim.tasks.awareness.making.spellings import gives_value_away
+from talm_sim.tasks.awareness.making.value_spellings import gives_value_away
 from talm_sim.types import JsonObject, Missing, MissingKind, Scenario, Turn
 
 __all__ = ["conversation_text", "described_apis", "gold_calls_text", "read_object", "read_removal", "replace_user_words"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from talm_sim.tasks.refusal.attempts.answer import SENTENCE_ENDS, Attempt, Parameters, Rule, ShownAnswer, is_placeholder
+from talm_sim.tasks.refusal.attempts.answer_text import SENTENCE_ENDS, Attempt, Parameters, Rule, ShownAnswer, is_placeholder
 
 __all__ = ["find_object", "read_objects"]
 

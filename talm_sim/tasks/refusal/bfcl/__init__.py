@@ -1,7 +1,7 @@
 """BFCL's data as scenarios of task `refusal`, read where the user has them: the installed `bfcl-eval` package or a path."""
 
-from talm_sim.tasks.refusal.bfcl.find import data_version, find_package
-from talm_sim.tasks.refusal.bfcl.load import load_bfcl
+from talm_sim.tasks.refusal.bfcl.find_data import data_version, find_package
+from talm_sim.tasks.refusal.bfcl.load_rows import load_bfcl
 from talm_sim.tasks.refusal.bfcl.subsets import MULTI_TURN, SINGLE_TURN, SUBSETS
 
 __all__ = ["MULTI_TURN", "SINGLE_TURN", "SUBSETS", "data_version", "find_package", "load_bfcl"]

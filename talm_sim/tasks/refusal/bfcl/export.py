@@ -18,9 +18,9 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import ASK_HUMAN
 from talm_sim.models.parsing import split_reasoning
 from talm_sim.tasks.base import RunView
-from talm_sim.tasks.opened import Exported
+from talm_sim.tasks.open_job import Exported
 from talm_sim.tasks.refusal.bfcl.subsets import MULTI_TURN, REPEATED_IDS, SUBSETS, V3_NAMES, Version, rows_of
-from talm_sim.tasks.refusal.call_checks.judge import PYTHONIC, calls_of, tools_of
+from talm_sim.tasks.refusal.call_checks.calls_judge import PYTHONIC, calls_of, tools_of
 from talm_sim.types import Calls, Episode, Scenario, Termination
 
 __all__ = ["export_bfcl"]

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from talm_sim.common.typed_options import fault_of
 from talm_sim.errors import PrerequisiteError, did_you_mean
+from talm_sim.scenarios.item_tools import parameters_of, required_of
 from talm_sim.scenarios.jsonl import parse
-from talm_sim.scenarios.tool_texts import parameters_of, required_of
 from talm_sim.tasks.refusal.bfcl.subsets import KNOWN_FAULTS, Subset
 from talm_sim.types import AcceptedCall, Calls, Scenario, Source, Turn
 

@@ -49,7 +49,7 @@ from typing import Any
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.base import Judge, JudgeContext, judge_digest
 from talm_sim.models.parsing import split_reasoning
-from talm_sim.tasks.refusal.call_checks.judge import PYTHONIC, bfcl_calls_of, calls_of, reason_unchecked, tools_of
+from talm_sim.tasks.refusal.call_checks.calls_judge import PYTHONIC, bfcl_calls_of, calls_of, reason_unchecked, tools_of
 from talm_sim.types import Calls, Episode, JsonObject, Measured, Scenario, Verdict
 
 __all__ = ["BfclOfficialJudge", "Official", "load_official"]

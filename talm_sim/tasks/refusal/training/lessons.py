@@ -15,21 +15,21 @@ from talm_sim.common.toml_files import packaged_toml
 from talm_sim.config import RunConfig
 from talm_sim.models.formats import CallToWrite
 from talm_sim.reasoning import read_form
-from talm_sim.scenarios.tool_texts import spec_of
+from talm_sim.scenarios.item_tools import spec_of
 from talm_sim.tasks.reasoning import instruct, thought_text
-from talm_sim.tasks.refusal.call_checks.calls import check_calls
-from talm_sim.tasks.refusal.call_checks.judge import tools_of
+from talm_sim.tasks.refusal.call_checks.all_calls import check_calls
+from talm_sim.tasks.refusal.call_checks.calls_judge import tools_of
 from talm_sim.tasks.refusal.controls import right_calls
 from talm_sim.tasks.refusal.prompts import prompt_writer
-from talm_sim.tasks.refusal.tools import functions, tool_texts
-from talm_sim.tasks.refusal.wording import load_wording
+from talm_sim.tasks.refusal.shown_tools import functions, tool_texts
+from talm_sim.tasks.refusal.tool_wording import load_wording
 from talm_sim.tasks.registry import job_of
-from talm_sim.tasks.training.damage import Damage, ValuePool, as_objects, damages
-from talm_sim.tasks.training.examples import Answer, Example, Kind, TrainingSet
-from talm_sim.tasks.training.lessons import Lessons
-from talm_sim.tasks.training.outputs import Output, PlayedRun, outputs_to_examples, read_answer
-from talm_sim.tasks.training.writing import RowWriter
-from talm_sim.tools_env.examples import example_arguments
+from talm_sim.tools_env.trial_arguments import example_arguments
+from talm_sim.training.lessons.damage import Damage, ValuePool, as_objects, damages
+from talm_sim.training.lessons.lesson import Lessons
+from talm_sim.training.lessons.outputs import Output, PlayedRun, outputs_to_examples, read_answer
+from talm_sim.training.lessons.training_examples import Answer, Example, Kind, TrainingSet
+from talm_sim.training.lessons.writing import RowWriter
 from talm_sim.types import Behaviour, Calls, Episode, Row, Scenario, ToolCall
 
 if TYPE_CHECKING:

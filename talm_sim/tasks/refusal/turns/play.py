@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from talm_sim.config import Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.metering import max_tokens_of
-from talm_sim.tasks.agent_notes import STARTS_AGAIN
+from talm_sim.tasks.acting.agent_notes import STARTS_AGAIN
+from talm_sim.tasks.acting.person_model import prompts_of
 from talm_sim.tasks.agent_task import tools_of
-from talm_sim.tasks.answering import prompts_of
 from talm_sim.tasks.base import Job
 from talm_sim.tasks.bounds import Bound
-from talm_sim.tasks.opened import Opened, Recorded
+from talm_sim.tasks.open_job import Opened, Recorded
 from talm_sim.tasks.refusal.bfcl import MULTI_TURN, find_package
 from talm_sim.tasks.refusal.bfcl.turn_rows import answered_turn
-from talm_sim.tasks.refusal.turns.person import ALONE, open_person
-from talm_sim.tasks.refusal.wording import RefusalOptions, load_wording
+from talm_sim.tasks.refusal.tool_wording import RefusalOptions, load_wording
+from talm_sim.tasks.refusal.turns.row_person import ALONE, open_person
 from talm_sim.types import Scenario, ToolSpec
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from talm_sim.agent.graph import prompt_text
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model, ScenarioModel
 from talm_sim.models.formats import FORMATS, CallToWrite, read_calls
-from talm_sim.models.messages import model_turns_in, text_of
 from talm_sim.models.parsing import split_reasoning
+from talm_sim.models.wire_messages import model_turns_in, text_of
 from talm_sim.tasks.refusal.prompts import CHAT
-from talm_sim.tasks.refusal.wording import TOLD, insert_tools
+from talm_sim.tasks.refusal.tool_wording import TOLD, insert_tools
 from talm_sim.types import ModelTurn, ToolSpec
 
 __all__ = ["acting_model"]

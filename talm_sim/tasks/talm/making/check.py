@@ -13,12 +13,12 @@ from jsonpointer import JsonPointerException, resolve_pointer
 
 from talm_sim.common.digests import canonical_json
 from talm_sim.errors import ToolError
-from talm_sim.scenarios.leaks import find_leak, mentions, tokens
+from talm_sim.language.leaks import find_leak, mentions, tokens
 from talm_sim.scenarios.problems import Problem
 from talm_sim.schemas import NotChecked, Schema
+from talm_sim.tasks.acting.recovery_search import Search, gives_fact
 from talm_sim.tasks.talm.groups import BEYOND, GROUPS
 from talm_sim.tasks.talm.making.giveaways import find_giveaway, users_of
-from talm_sim.tasks.way_search import Search, gives_fact
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, ToolSpec
 
 __all__ = ["LOOKS_SECRET", "MASK", "check_scenarios"]

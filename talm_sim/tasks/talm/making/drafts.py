@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from talm_sim.common.credentials import REDACTED
-from talm_sim.scenarios.leaks import find_leak, mentions, tokens
+from talm_sim.language.leaks import find_leak, mentions, tokens
 from talm_sim.tasks.talm.making.check import LOOKS_SECRET, MASK, check_scenarios
 from talm_sim.tasks.talm.making.giveaways import choices_of, find_giveaway
 from talm_sim.types import Fact, Facts, GoldCall, JsonObject, Missing, MissingKind, Scenario, Source, ToolSpec, Turn

@@ -12,7 +12,7 @@ from typing import Any
 
 from jsonpointer import JsonPointerException, resolve_pointer
 
-from talm_sim.scenarios.leaks import mentions
+from talm_sim.language.leaks import mentions
 from talm_sim.types import Missing, MissingKind, Scenario, ToolSpec
 
 __all__ = ["FEWEST_CHOICES", "choices_of", "find_giveaway", "guessing_odds", "users_of"]

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from talm_sim.scenarios.question_words import name_stems
+from talm_sim.language.question_words import name_stems
 from talm_sim.schemas import Schema
 from talm_sim.tasks.talm.making.drafts import CalledTool, Draft, can_leave_out, could_be_stated, draft_scenarios
 from talm_sim.tasks.talm.making.giveaways import find_giveaway

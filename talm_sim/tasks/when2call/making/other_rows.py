@@ -8,9 +8,9 @@ from typing import Any
 
 from talm_sim.common.plain_files import LARGEST_DATA, read_text
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.item_tools import json_schema
 from talm_sim.scenarios.jsonl import json_lines, parse
 from talm_sim.scenarios.making.outcome import DroppedSource
-from talm_sim.scenarios.tool_texts import json_schema
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_spec
 from talm_sim.types import GoldCall, JsonObject
 

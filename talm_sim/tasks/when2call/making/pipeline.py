@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from talm_sim.common.digests import derive_seed
 from talm_sim.scenarios.making.outcome import Outcome
 from talm_sim.scenarios.making.prompts import WrittenText
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, Check, FaultKind, differs, failures, read_fault
+from talm_sim.tasks.when2call.making.item_checks import OPTION_CHECKS, Check, FaultKind, differs, failures, read_fault
 from talm_sim.tasks.when2call.making.items import Item, rows_of, tool_call_text
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS
 from talm_sim.tasks.when2call.making.sources import SourceQuestion

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from talm_sim.scenarios.leaks import find_leak, tokens
-from talm_sim.scenarios.question_words import GENERIC, content_stems
-from talm_sim.tasks.when2call.making.checks import Check, is_in_english, is_the_text_alone, says_something, speaks_of_no_tool
+from talm_sim.language.leaks import find_leak, tokens
+from talm_sim.language.question_words import GENERIC, content_stems
+from talm_sim.tasks.when2call.making.faulty_wording import asks, find_placeholder, find_vague_words, names_new_things, words
+from talm_sim.tasks.when2call.making.item_checks import Check, is_in_english, is_the_text_alone, says_something, speaks_of_no_tool
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.splitting import mentions_value
-from talm_sim.tasks.when2call.making.wording import asks, find_placeholder, find_vague_words, names_new_things, words
 from talm_sim.types import Behaviour
 
 __all__ = ["QUESTION_CHECKS", "question_checks"]

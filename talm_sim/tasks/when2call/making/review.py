@@ -10,10 +10,10 @@ from typing import Any
 
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError
+from talm_sim.scenarios.item_tools import spec_of
 from talm_sim.scenarios.jsonl import json_lines
 from talm_sim.scenarios.making.review import Entry, Part
-from talm_sim.scenarios.tool_texts import spec_of
-from talm_sim.tasks.when2call.making.checks import OPTION_CHECKS, differs, failures
+from talm_sim.tasks.when2call.making.item_checks import OPTION_CHECKS, differs, failures
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.question_checks import question_checks
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_spec

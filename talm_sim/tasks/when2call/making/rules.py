@@ -17,7 +17,7 @@ from typing import Any
 from talm_sim.common.digests import derive_seed
 from talm_sim.common.toml_files import packaged_toml
 from talm_sim.scenarios.making.prompts import WrittenText
-from talm_sim.tasks.when2call.making.checks import asks_for_given
+from talm_sim.tasks.when2call.making.item_checks import asks_for_given
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.sources import SourceQuestion
 from talm_sim.tasks.when2call.making.writers import tool_use_of_call

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from talm_sim.common.digests import digest
+from talm_sim.scenarios.item_tools import required_of, spec_of
 from talm_sim.scenarios.making.outcome import DroppedSource
-from talm_sim.scenarios.tool_texts import required_of, spec_of
 from talm_sim.scenarios.turns import fault_in_question
 from talm_sim.tasks.when2call.making.splitting import Split, find_lead, split_query, tidy_request
 from talm_sim.types import Behaviour, Choice, Fact, Facts, GoldCall, JsonObject, Missing, Scenario, ToolSpec

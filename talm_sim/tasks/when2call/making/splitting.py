@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from talm_sim.scenarios.leaks import mentions
-from talm_sim.scenarios.question_words import content_stems
+from talm_sim.language.leaks import mentions
+from talm_sim.language.question_words import content_stems
 from talm_sim.types import GoldCall, ToolSpec
 
 __all__ = ["Split", "find_lead", "mentions_value", "split_query", "tidy_request"]

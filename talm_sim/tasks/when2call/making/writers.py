@@ -15,7 +15,7 @@ from talm_sim.models.parsing import replace_surrogates
 from talm_sim.models.registry import in_process
 from talm_sim.scenarios.making.options import MakingOptions
 from talm_sim.scenarios.making.prompts import WriterPrompts, WrittenText, ask
-from talm_sim.tasks.when2call.making.checks import judge_choices, judged_kinds
+from talm_sim.tasks.when2call.making.item_checks import judge_choices, judged_kinds
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.sources import SourceQuestion, tool_text
 from talm_sim.types import Behaviour, Missing

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from talm_sim.scenarios.dialogue import dialogue
-from talm_sim.tasks.training.examples import Answer, Example, Kind, TrainingSet
-from talm_sim.tasks.training.lessons import Lessons
-from talm_sim.tasks.training.outputs import Output, PlayedRun, outputs_to_examples, read_answer
-from talm_sim.tasks.training.writing import RowWriter
 from talm_sim.tasks.when2call.training.sets import build_set, option_answer
+from talm_sim.training.lessons.lesson import Lessons
+from talm_sim.training.lessons.outputs import Output, PlayedRun, outputs_to_examples, read_answer
+from talm_sim.training.lessons.training_examples import Answer, Example, Kind, TrainingSet
+from talm_sim.training.lessons.writing import RowWriter
 from talm_sim.types import Behaviour, Choice, Episode, JsonObject, Row, Scenario
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class ChoiceLessons(Lessons):
 
     def writer(self, model: TextModel | None, template: str) -> RowWriter:
         """Write the prompts and options that the task scores."""
-        from talm_sim.agent.templates import load_template
+        from talm_sim.tasks.templates import load_template
 
         name = "default" if template == "auto" and model is None else template
         found = load_template(name, model)

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from talm_sim.common.digests import derive_seed
 from talm_sim.errors import PrerequisiteError, did_you_mean
 from talm_sim.models.formats import CallToWrite
-from talm_sim.scenarios.tool_texts import required_of, spec_of
-from talm_sim.tasks.training.damage import Damage, ValuePool, calls_in, damages
-from talm_sim.tasks.training.examples import Answer, Example, Kind, TrainingSet
+from talm_sim.scenarios.item_tools import required_of, spec_of
+from talm_sim.training.lessons.damage import Damage, ValuePool, calls_in, damages
+from talm_sim.training.lessons.training_examples import Answer, Example, Kind, TrainingSet
 from talm_sim.types import Behaviour, Choice, JsonObject, Scenario
 
 __all__ = ["build_set", "draw_sample", "option_answer"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.tasks.awareness.making.cutting import cut, find_unnatural
-from talm_sim.tasks.awareness.making.spellings import gives_value_away, spans_of
+from talm_sim.tasks.awareness.making.value_spellings import gives_value_away, spans_of
 from tests.growth import check_growth
 from tests.tables import labelled
 

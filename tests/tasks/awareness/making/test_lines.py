@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from talm_sim.errors import PrerequisiteError
 from talm_sim.tasks import find_task
 from talm_sim.tasks.awareness.maker import from_talm, load_lines
-from talm_sim.tools_env.service.described import built_in_tools
 from talm_sim.types import Fact, Facts, GoldCall, Missing, MissingKind, Scenario, Source, ToolSpec, Turn, YesNo
+from talm_sim.world.described import built_in_tools
 from tests.tables import labelled
 from tests.tasks.awareness.making.made import asked
 

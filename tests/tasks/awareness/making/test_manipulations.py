@@ -3,7 +3,7 @@
 from collections import Counter
 
 from talm_sim.retrieval import Embedder
-from talm_sim.tasks.awareness.making.checks import check_manipulated
+from talm_sim.tasks.awareness.making.item_checks import check_manipulated
 from talm_sim.tasks.awareness.making.loaded import complete_scenario, tool_names
 from talm_sim.tasks.awareness.making.manipulation import replace_all
 from talm_sim.tasks.awareness.making.pool import Pool, api_of, pool_of

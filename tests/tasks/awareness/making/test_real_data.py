@@ -9,7 +9,7 @@ import pytest
 
 from talm_sim.retrieval import find_embedder
 from talm_sim.tasks.awareness.making.apibank import load_apibank
-from talm_sim.tasks.awareness.making.checks import check_manipulated
+from talm_sim.tasks.awareness.making.item_checks import check_manipulated
 from talm_sim.tasks.awareness.making.manipulation import replace_all
 from talm_sim.tasks.awareness.making.pool import Pool, pool_of
 from talm_sim.tasks.awareness.making.remove import remove_by_rules

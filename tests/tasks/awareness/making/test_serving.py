@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from talm_sim.errors import ToolError
-from talm_sim.tasks.awareness.making.checks import check_manipulated
+from talm_sim.tasks.awareness.making.item_checks import check_manipulated
 from talm_sim.tasks.awareness.making.loaded import complete_scenario, tool_names
 from talm_sim.tasks.awareness.making.pool import Pool, api_of
 from talm_sim.tasks.awareness.making.replace import replace_tools

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.scenarios.making.prompts import load_writer_prompts
-from talm_sim.tasks.awareness.making.checks import check_manipulated
+from talm_sim.tasks.awareness.making.item_checks import check_manipulated
 from talm_sim.tasks.awareness.making.loaded import complete_scenario
 from talm_sim.tasks.awareness.making.written import conversation_text, read_object, read_removal, replace_user_words
 from talm_sim.types import GoldCall, Scenario, Source, YesNo

@@ -19,12 +19,12 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.base import JudgeContext
 from talm_sim.tasks.refusal.call_checks import check_calls
 from talm_sim.tasks.refusal.call_checks.bfcl_reading import MOST_CHARACTERS, read_as_bfcl
-from talm_sim.tasks.refusal.call_checks.judge import BfclCallsJudge, CallsJudge
+from talm_sim.tasks.refusal.call_checks.calls_judge import BfclCallsJudge, CallsJudge
 from talm_sim.tasks.refusal.call_checks.official import BfclOfficialJudge, Official, load_official
 from talm_sim.types import Calls, Episode, ModelTurn, ToolCall
 from tests.growth import check_growth
 from tests.tasks.refusal.call_checks.made_outputs import AST_SUBSETS, REFUSAL_SUBSETS, SYNTAX, BfclRow, Call, read_rows, right_calls
-from tests.tasks.refusal.call_checks.test_judge import row
+from tests.tasks.refusal.call_checks.test_calls_judge import row
 
 SEED = 23
 ROWS = 200

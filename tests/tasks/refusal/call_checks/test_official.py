@@ -12,11 +12,11 @@ import pytest
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.base import JudgeContext
 from talm_sim.tasks.refusal.call_checks import CallFault, CheckResult, check_calls
-from talm_sim.tasks.refusal.call_checks.judge import calls_of
+from talm_sim.tasks.refusal.call_checks.calls_judge import calls_of
 from talm_sim.tasks.refusal.call_checks.official import BfclOfficialJudge, Official, load_official
 from talm_sim.types import Calls, Episode, ModelTurn, Scenario, ToolCall
 from tests.tasks.refusal.call_checks.made_outputs import AST_SUBSETS, REFUSAL_SUBSETS, BfclRow, Output, outputs_of, read_rows
-from tests.tasks.refusal.call_checks.test_judge import CLOCK, RIGHT, row
+from tests.tasks.refusal.call_checks.test_calls_judge import CLOCK, RIGHT, row
 
 SEED = 12
 LEAST_OUTPUTS = 20_000

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.reasoning import FIELDS, read_form
-from talm_sim.tasks.refusal.attempts.find import find_attempt
+from talm_sim.tasks.refusal.attempts.find_attempt import find_attempt
 from talm_sim.tasks.refusal.maker import (
     action_words,
     drawn_form,

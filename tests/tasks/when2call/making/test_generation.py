@@ -13,7 +13,7 @@ import pytest
 from talm_sim import scenarios
 from talm_sim.common.digests import digest
 from talm_sim.errors import PrerequisiteError, ProviderError
-from talm_sim.runs.making import make_scenarios
+from talm_sim.runs.make_scenarios import make_scenarios
 from talm_sim.scenarios.making.options import RULES
 from talm_sim.scenarios.making.outcome import DroppedSource
 from talm_sim.scenarios.making.prompts import WrittenText
@@ -23,7 +23,7 @@ from talm_sim.tasks.makers import OpenModel
 from talm_sim.tasks.when2call import making
 from talm_sim.tasks.when2call.maker import ItemMaker
 from talm_sim.tasks.when2call.making import GenerateOptions, SourceQuestion
-from talm_sim.tasks.when2call.making.checks import RULES_VERSION
+from talm_sim.tasks.when2call.making.item_checks import RULES_VERSION
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.types import Behaviour
 from tests.tasks.when2call.making.toys import Teller, source

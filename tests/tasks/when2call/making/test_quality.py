@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.cli import main
-from talm_sim.tasks.when2call.making.checks import KINDS, NONE, OPTION_CHECKS, FaultKind, failures, judge_choices, judged_kinds, read_fault
+from talm_sim.tasks.when2call.making.item_checks import KINDS, NONE, OPTION_CHECKS, FaultKind, failures, judge_choices, judged_kinds, read_fault
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.pipeline import make_items
 from talm_sim.tasks.when2call.making.question_checks import QUESTION_CHECKS

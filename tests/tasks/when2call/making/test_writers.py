@@ -21,8 +21,8 @@ from talm_sim.tasks.when2call.maker import PROMPTS
 from talm_sim.tasks.when2call.making import GenerateOptions, ModelWriter, RuleWriter, source_questions
 from talm_sim.tasks.when2call.making.items import Item
 from talm_sim.tasks.when2call.making.pipeline import make_items
-from talm_sim.tools_env.service.described import built_in_tools
 from talm_sim.types import Behaviour, Fact, ModelTurn, ToolSpec
+from talm_sim.world.described import built_in_tools
 from tests.tables import labelled
 from tests.tasks.when2call.making.toys import item, lacking, source
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.errors import PrerequisiteError
-from talm_sim.tasks.training.examples import Kind, TrainingSet
 from talm_sim.tasks.when2call.published import read_rows
 from talm_sim.tasks.when2call.training.lessons import published_row
 from talm_sim.tasks.when2call.training.sets import build_set, draw_sample
+from talm_sim.training.lessons.training_examples import Kind, TrainingSet
 from talm_sim.types import Behaviour, Choice, JsonObject, Scenario
 from tests.tasks.when2call.choices import CALL, OTHER, TOOL, mixture, scenario
 

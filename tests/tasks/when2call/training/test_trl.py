@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from talm_sim.tasks.training.examples import Kind
-from talm_sim.tasks.training.writing import write_rows
 from talm_sim.tasks.when2call.training.lessons import ChoiceLessons, published_row
 from talm_sim.tasks.when2call.training.sets import build_set
+from talm_sim.training.lessons.training_examples import Kind
+from talm_sim.training.lessons.writing import write_rows
 from tests.tasks.when2call.choices import mixture
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(600), pytest.mark.filterwarnings("default")]

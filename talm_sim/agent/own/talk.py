@@ -1,0 +1,209 @@
+"""Talk with the user's own agent: what it receives, what is read of what it returns, and who answers what it asks in words."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, convert_to_messages
+from langgraph.channels import LastValue
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
+
+from talm_sim.agent.own.agents import OwnAgent, check_graph
+from talm_sim.agent.own.contracts import read_interrupt
+from talm_sim.agent.own.handed import HandedModel, HandedTool
+from talm_sim.agent.own.own_session import AgentSession
+from talm_sim.errors import PrerequisiteError
+from talm_sim.foreign import threads
+from talm_sim.language.asking import asking_sentences
+from talm_sim.models.wire_messages import text_of
+from talm_sim.scenarios.dialogue import as_messages
+from talm_sim.types import Approval, HumanEvent
+
+__all__ = ["NotAnAgentError", "play_agent"]
+
+_STEPS = 1_000
+"""Steps a user's graph may take; its turns and its time have limits of their own."""
+
+
+class NotAnAgentError(PrerequisiteError):
+    """An agent's function built something that is not an agent: no other episode can be played either."""
+
+
+class _Agent(Protocol):
+    """The agent of one episode."""
+
+    async def reply_to(self, messages: Sequence[BaseMessage]) -> str:
+        """Continue the conversation with `messages`, which are new, and return the agent's next message to the user."""
+        ...
+
+
+async def play_agent(agent: OwnAgent, session: AgentSession) -> str:
+    """Let an agent answer each turn of its scenario, and return its last answer.
+
+    Questions to the user in words are put to the person, if there is one, and the agent continues with the reply, for as many rounds as
+    the episode has. A later question is its answer.
+
+    Raises:
+        NotAnAgentError: Its function builds something that is not an agent.
+        Exception: Whatever the agent itself raises; `TypeError` if it returns no message.
+    """
+    playing = await _open(agent, session)
+    answer, rounds = "", 0
+    for number, turn in enumerate(session.context.scenario.user_turns):
+        session.user_turn = number
+        answer = await _exchange(playing, as_messages(turn.messages), session)
+        while rounds < session.rounds and (asked := asking_sentences(answer)):
+            rounds += 1
+            reply = await session.ask_in_words("\n".join(asked), answer)
+            answer = await _exchange(playing, [HumanMessage(reply)], session)
+    return answer
+
+
+async def _exchange(playing: _Agent, messages: Sequence[BaseMessage], session: AgentSession) -> str:
+    session.note_input(messages)
+    answer = await playing.reply_to(messages)
+    session.note_answer(answer)
+    return answer
+
+
+async def _open(agent: OwnAgent, session: AgentSession) -> _Agent:
+    """Return the agent of an episode; if the function builds one, build it."""
+    tools = [HandedTool(spec, session) for spec in session.context.offered]
+    handed = {"tools": tools, "model": HandedModel(session) if agent.takes_model else None}
+    thing: Any = agent.thing
+    if agent.builds:
+        thing = await _call_function(thing, {name: handed[name] for name in agent.takes})
+        _check_built(agent.name, thing)
+    if isinstance(thing, CompiledStateGraph):
+        return _Graph(thing, session)
+    taken = ("messages", "tools") if agent.builds else agent.takes
+    return _Function(thing, {name: handed[name] for name in taken if name != "messages"})
+
+
+def _check_built(name: str, thing: Any) -> None:
+    """Check that what a function built is an agent.
+
+    Raises:
+        NotAnAgentError: It is not an agent.
+    """
+    if not isinstance(thing, CompiledStateGraph):
+        if not callable(thing):
+            raise NotAnAgentError(f"{name}: returned an object of type {type(thing).__name__}, but must return a compiled graph or a function.")
+        return
+    try:
+        check_graph(name, thing)
+    except PrerequisiteError as err:
+        raise NotAnAgentError(str(err)) from None
+
+
+class _Function:
+    """A function, which receives the whole conversation each time."""
+
+    def __init__(self, function: Callable[..., Any], handed: Mapping[str, Any]) -> None:
+        self._function = function
+        self._handed = handed
+        self._said: list[BaseMessage] = []
+
+    async def reply_to(self, messages: Sequence[BaseMessage]) -> str:
+        """Call it with the conversation so far; what it returns continues the conversation, or is added to it."""
+        self._said += messages
+        output = await _call_function(self._function, {"messages": list(self._said), **self._handed})
+        new = _new_messages(self._said, [AIMessage(output)] if isinstance(output, str) else _messages_in(output))
+        self._said += new
+        return _answer_in(new)
+
+
+class _Graph:
+    """A graph, which keeps the conversation itself, in a checkpointer of the episode."""
+
+    def __init__(self, graph: Any, session: AgentSession) -> None:
+        self._graph = graph.copy({"checkpointer": InMemorySaver()})
+        self._adds = not isinstance(graph.channels["messages"], LastValue)
+        self._session = session
+        self._config = {"configurable": {"thread_id": "episode"}, "recursion_limit": _STEPS}
+        self._said: list[BaseMessage] = []
+
+    async def reply_to(self, messages: Sequence[BaseMessage]) -> str:
+        """Run it on the new messages to its end; its own questions to a person go to ours."""
+        self._said += messages
+        # A state without a reducer contains only what it was given last.
+        step: Any = {"messages": list(messages if self._adds else self._said)}
+        while True:
+            result = await self._graph.ainvoke(step, self._config)
+            pending = result.get("__interrupt__", ())
+            if not pending:
+                break
+            if not self._session.context.human:
+                raise RuntimeError("its graph is waiting for a person, but nobody answers; add --human simulated or another responder")
+            step = Command(resume=await self._answers(pending))
+        state = _messages_in(result)
+        new = _new_messages(self._said, state)
+        self._said = state if self._adds else [*self._said, *new]
+        return _answer_in(new)
+
+    async def _answers(self, pending: Sequence[Any]) -> dict[str, Any]:
+        """Put what the interrupts ask to the person, all of it at once; return what each continues with, by id."""
+        repeatable = self._session.may_call_again
+        asked = {one.id: read_interrupt(one.value, getattr(one, "response_schema", None), repeatable=repeatable) for one in pending}
+        replies = await asyncio.gather(*(self._put(asked_by, one.items) for asked_by, one in asked.items()))
+        return {name: one.write(given) for (name, one), given in zip(asked.items(), replies, strict=True)}
+
+    async def _put(self, asked_by: str, items: Sequence[str | Approval]) -> list[HumanEvent]:
+        turn = max(len(self._session.turns) - 1, 0)
+        ids = (f"interrupt-{asked_by}{f'-{number}' if number > 1 else ''}" for number in range(1, len(items) + 1))
+        return await asyncio.gather(*(self._session.ask(item, name, turn, "interrupt") for item, name in zip(items, ids, strict=False)))
+
+
+async def _call_function(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """Call an async function here, and a plain one in its own thread, which nothing waits for once the episode has ended."""
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        return await function(**arguments)
+    return await threads.call_apart(lambda: function(**arguments), "talm-sim-agent")
+
+
+def _messages_in(output: Any) -> list[BaseMessage]:
+    """Return what an agent returned, as messages: a list of them, a single one, or a state with messages.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    found = output.get("messages") if isinstance(output, dict) and "role" not in output else output
+    listed: Any = found if isinstance(found, list | tuple) else [found]
+    # A message that only calls may come without content, as servers send it.
+    whole: list[Any] = [{"content": "", **one} if isinstance(one, dict) and "role" in one else one for one in listed]
+    try:
+        return convert_to_messages(whole)
+    except (TypeError, ValueError, NotImplementedError):
+        raise TypeError(f"returned an object of type {type(output).__name__}, but an agent returns messages") from None
+
+
+def _new_messages(said: Sequence[BaseMessage], returned: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return what follows the conversation so far in what was returned: all of it, if it does not begin with that conversation."""
+    begins = len(returned) >= len(said) and all(map(_is_same_message, said, returned))
+    return list(returned[len(said) :] if begins else returned)
+
+
+def _is_same_message(one: BaseMessage, other: BaseMessage) -> bool:
+    """Return whether two messages say the same; ids and other additions of a framework do not count."""
+    if one.type != other.type or text_of(one) != text_of(other):
+        return False
+    if isinstance(one, AIMessage) and isinstance(other, AIMessage):
+        return [(call["name"], call["args"]) for call in one.tool_calls] == [(call["name"], call["args"]) for call in other.tool_calls]
+    return not (isinstance(one, ToolMessage) and isinstance(other, ToolMessage)) or one.tool_call_id == other.tool_call_id
+
+
+def _answer_in(messages: Sequence[BaseMessage]) -> str:
+    """Return the agent's last words in what it added to the conversation.
+
+    Raises:
+        TypeError: It said nothing.
+    """
+    said = [message for message in messages if isinstance(message, AIMessage)]
+    if not said:
+        raise TypeError("returned no new message; the last AI message must be its answer")
+    return text_of(said[-1])

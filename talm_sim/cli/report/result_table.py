@@ -1,0 +1,251 @@
+"""The result table of any task, 80 columns wide: two lines per group (values over their 95 % intervals), and details below them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from math import ceil
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from talm_sim.cli.report.layout import Block, further_tables, has_details, legend, paper_cells, papers, sizes
+from talm_sim.cli.report.table_details import detail_lines
+from talm_sim.cli.terminal.console import stdout
+from talm_sim.cli.terminal.screen import fit_line, wrap
+from talm_sim.tasks import PaperRow, PaperRows
+from talm_sim.types import Measure, Summary
+from talm_sim.types.measures import columns
+from talm_sim.types.written_figures import format_figure, interval
+
+__all__ = ["figure", "print_table", "table_lines"]
+
+_WIDTH, _TEXT, _LEFT = 80, 77, 27
+"""Columns of a terminal: in all, for notes and titles, and at most for a group's name with its n."""
+_NARROW, _BROAD, _MOST = 9, 12, 6
+"""Columns of a measure (`.96–1.00` and a space fit the narrowest), and how many measures fit in one table."""
+_INTERVAL = 10
+"""Columns of the widest interval, `-1.00–1.00`."""
+_OTHERS = ("see notes", "notes")
+"""Texts below a head whose groups have several judges; the first that fits is used."""
+
+
+def print_table(blocks: Sequence[Block], *, explained: bool = True) -> None:
+    """Print the table on standard output, with a legend if it is to be explained."""
+    console = stdout()
+    for line in table_lines(blocks, explained=explained):
+        console.print(line, soft_wrap=True)
+
+
+def table_lines(blocks: Sequence[Block], *, explained: bool = False) -> Iterator[Text]:
+    """Render runs below each other, then published rows if they have any; no line is wider than 80 columns.
+
+    Neighbours with the same columns share one head, and notes common to all of them are printed once. A run that has more than a
+    table's rows (figures below them, a matrix, more columns than fit beside each other) has its head below its title.
+
+    Args:
+        blocks: The runs.
+        explained: Whether to end with a legend of the columns.
+    """
+    for number, ((alone, _), same) in enumerate(groupby(blocks, _kind)):
+        if number:
+            yield Text()
+        if not alone:
+            yield from _render_shared_table(list(same))
+            continue
+        for place, block in enumerate(same):
+            if place:
+                yield Text()
+            yield from _render_block(block)
+
+    for rows in papers(blocks):
+        yield Text()
+        having = [block for block in blocks if any(one.table == rows.table for one in block.papers)]
+        yield from _paper(
+            rows, [summary for block in blocks for summary in block.summaries], beside=any(one.rows_are == "group" for one in having)
+        )
+    if explained and legend(blocks):
+        yield Text()
+        yield from _notes([legend(blocks)])
+
+
+def figure(one: Measure | None, width: int) -> str:
+    """Return the value of a measure in at most `width` characters; a number that is longer is rounded."""
+    text = format_figure(one)
+    return f"{one.value:.2g}" if one is not None and one.value is not None and len(text) > width else text
+
+
+def _kind(block: Block) -> tuple[bool, tuple[tuple[str, str], ...]]:
+    """Return whether a run needs its own head; if not, what its columns are."""
+    found = columns(block.summaries)
+    alone = has_details(block) or len(found) > _MOST
+    return alone, () if alone else tuple((name, one.head) for name, one in found.items())
+
+
+def _render_shared_table(blocks: Sequence[Block]) -> Iterator[Text]:
+    summaries = [summary for block in blocks for summary in block.summaries]
+    table = _Table(columns(summaries), summaries)
+    yield from table.head()
+    shared = _shared_notes(blocks)
+    for number, block in enumerate(blocks):
+        if number:
+            yield Text()
+        yield from _title(block)
+        for summary in block.summaries:
+            yield from table.rows(summary)
+        if len(blocks) == 1:
+            yield from _further_tables(blocks, gap=bool(block.notes))
+        yield from _notes(note for note in block.notes if note not in shared)
+    if shared:
+        yield Text()
+        yield Text("all of these:", style="dim")
+        yield from _notes(shared)
+    if len(blocks) > 1:
+        yield from _further_tables(blocks)
+
+
+def _render_block(block: Block) -> Iterator[Text]:
+    yield from _title(block)
+    for number, measures in enumerate(_split(columns(block.summaries))):
+        if number:
+            yield Text()
+        table = _Table(measures, block.summaries)
+        yield from table.head()
+        for summary in block.summaries:
+            yield from table.rows(summary)
+    below = list(_further_tables([block]))
+    below += [line for summary in block.summaries if summary.n for line in detail_lines(summary, name_group=len(block.summaries) > 1)]
+    yield from below
+    if below and block.notes:
+        yield Text()
+    yield from _notes(block.notes)
+
+
+def _split(measures: dict[str, Measure]) -> list[dict[str, Measure]]:
+    """Split columns into tables that fit the screen, of as many columns each; one without any if there are none."""
+    every = list(measures.items())
+    size = max(1, ceil(len(every) / max(1, ceil(len(every) / _MOST))))
+    return [dict(every[start : start + size]) for start in range(0, max(1, len(every)), size)]
+
+
+def _further_tables(blocks: Sequence[Block], *, gap: bool = False) -> Iterator[Text]:
+    """Render the tables below the first one, each over the groups it applies to, below an empty line; with `gap`, one follows them as well."""
+    for title, every in further_tables(blocks).items():
+        for measures in _split(every):
+            yield Text()
+            having = [(block, [one for one in block.summaries if sizes(one, measures, title)[0]]) for block in blocks]
+            table = _Table(measures, [one for _, summaries in having for one in summaries], title)
+            yield from table.head()
+            for block, summaries in having:
+                if summaries and len(blocks) > 1:
+                    yield from _title(block)
+                for summary in summaries:
+                    yield from table.rows(summary)
+    if gap and further_tables(blocks):
+        yield Text()
+
+
+class _Table:
+    """Some columns over some groups; any but a run's first has a title."""
+
+    def __init__(self, measures: dict[str, Measure], summaries: Sequence[Summary], title: str = "") -> None:
+        self._title = title
+        self._measures = measures
+        self._summaries = summaries
+        width = max(_NARROW, min(_BROAD, (_WIDTH - _LEFT) // max(1, len(measures))))
+        # `1.00–1.00`, of many rows, and intervals below zero are wider than the narrowest: their columns take the room from the names.
+        self._widths = {name: max(width, 1 + min(_INTERVAL, max(map(len, self._intervals(name)), default=0))) for name in measures}
+        self._left = min(_LEFT, _WIDTH - sum(self._widths.values()))
+
+    def head(self) -> Iterator[Text]:
+        yield Text(self.heads("n"), style="bold")
+        judges = self._judges()
+        if judges.strip():
+            yield Text(" " * self._left + judges.rstrip(), style="dim")
+
+    def heads(self, n: str) -> str:
+        words = fit_line(self._title, self._left - len(n) - 1) if self._title else ""
+        return words + n.rjust(self._left - cell_len(words)) + "".join(self._cell(name, one.head) for name, one in self._measures.items())
+
+    def rows(self, summary: Summary) -> Iterator[Text]:
+        of = {one.name: one for one in summary.measures_in("column")}
+        n, whole = sizes(summary, self._measures, self._title)
+        *above, label = self._labels(summary.group, f"{n:,}")
+        yield from map(Text, above)
+        first = Text(label)
+        for name in self._measures:
+            one = of.get(name)
+            first.append(
+                self._cell(name, figure(one, self._widths[name] - 1)), style="bold" if one is not None and one.value is not None else "dim"
+            )
+        yield first
+        total = fit_line(f"of {whole:,}" if whole != n else "", self._left, right=True)
+        second = total + "".join(self._cell(name, interval(of.get(name))) for name in self._measures)
+        if second.strip():
+            yield Text(second.rstrip(), style="dim")
+
+    def paper(self, row: PaperRow, name: str) -> Iterator[Text]:
+        """Render a published row, in grey; a star marks figures that the paper prints differently."""
+        *above, label = self._labels(name, "")
+        yield from (Text(line, style="dim") for line in above)
+        yield Text(label + "".join(map(self._cell, self._measures, paper_cells(row, self._measures))), style="dim")
+
+    def _labels(self, name: str, n: str) -> list[str]:
+        """Return a row's name with its n; a name too long to fit beside its figures goes above them."""
+        label = list(wrap(" ".join(name.split()), _TEXT, "  ", "    ")) or ["  "]
+        above = []
+        if len(label) > 1 or cell_len(label[0]) + 1 + len(n) > self._left:
+            above, label = label, [""]
+        return [*above, label[0] + fit_line(n, self._left - cell_len(label[0]), right=True)]
+
+    def _cell(self, name: str, text: str) -> str:
+        return " " + fit_line(text, self._widths[name] - 1, right=True)
+
+    def _intervals(self, name: str) -> Iterator[str]:
+        return (interval(one) for summary in self._summaries for one in summary.measures_in("column") if one.name == name)
+
+    def _judges(self) -> str:
+        """Return the judge of each column, if all groups have the same one and its name is short enough."""
+        line = ""
+        for name, width in self._widths.items():
+            found = [(one.by, summary.n) for summary in self._summaries for one in summary.measures_in("column") if one.name == name]
+            if not any(by for by, _ in found):
+                line += " " * width
+                continue
+            # Beside an empty cell it may fill its own.
+            room = max(width - 1, len(_OTHERS[0])) if not line or line.endswith(" ") else width - 1
+            judges = {by for by, n in found if n}
+            fitting = (*(judges if len(judges) == 1 else ()), *_OTHERS)
+            line += fit_line(next(text for text in fitting if 0 < cell_len(text) <= room), width, right=True)
+        return line
+
+
+def _paper(rows: PaperRows, summaries: Sequence[Summary], *, beside: bool) -> Iterator[Text]:
+    """Render the published rows, under the heads of the run's own if they are `beside` a run's rows, else under theirs alone."""
+    known = {one.name: one for summary in summaries for one in summary.measures}
+    shown = columns(summaries) if beside and len(columns(summaries)) < _MOST else {}
+    shown |= {name: known[name] for row in rows.rows for name in row.values if name in known}
+    table = _Table(shown, ())
+    yield from _notes([rows.title()])
+    yield Text(table.heads(""), style="dim")
+    for row in rows.few():
+        yield from table.paper(row, rows.name(row))
+    yield from _notes(rows.misprints())
+
+
+def _title(block: Block) -> Iterator[Text]:
+    for line in wrap(block.title, _TEXT):
+        yield Text(line, style="bold yellow" if block.is_control else "bold cyan")
+
+
+def _shared_notes(blocks: Sequence[Block]) -> list[str]:
+    """Return the notes that all of several blocks have: they are printed once, below them."""
+    if len(blocks) < 2:
+        return []
+    return [note for note in blocks[0].notes if all(note in block.notes for block in blocks)]
+
+
+def _notes(notes: Iterable[str]) -> Iterator[Text]:
+    for note in notes:
+        for line in wrap(note, _TEXT, "  ", "    "):
+            yield Text(line, style="dim")

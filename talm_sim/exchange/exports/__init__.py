@@ -1,0 +1,29 @@
+"""Stored runs of any task in the forms that other tools read; what one task alone exports is in its own folder.
+
+`conversation` and `times` put an episode in order, `texts` makes its texts fit for a file that leaves the project. The forms are built on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from talm_sim.foreign.plugins import load_named
+
+if TYPE_CHECKING:
+    from talm_sim.store.stored_run import StoredRun
+    from talm_sim.tasks import Exported
+
+__all__ = ["GENERAL_EXPORTERS", "find_general_exporter"]
+
+GeneralExporter: TypeAlias = "Callable[[StoredRun], Exported]"
+"""Writes a run of any task for another tool, as an `Exporter` writes those of its own task."""
+
+GENERAL_EXPORTERS: Mapping[str, str] = {"inspect": "talm_sim.exchange.exports.inspect_log:export_inspect"}
+"""The name that follows `talm-sim export`, to `module:function`."""
+
+
+def find_general_exporter(name: str) -> GeneralExporter:
+    """Return what writes runs of any task in the form called `name`, which must be one of `GENERAL_EXPORTERS`."""
+    found: GeneralExporter = load_named(GENERAL_EXPORTERS[name], f"exporter '{name}'")
+    return found

@@ -1,0 +1,181 @@
+"""The messages in a span: as attributes, flat or as JSON, or as events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from talm_sim.exchange.traces.attributes import ARGUMENTS, CALL_ID, ERROR_TYPE, RESULT, TOOL_NAME, first, json_in, unflatten
+from talm_sim.exchange.traces.framework_messages import as_text, failure_in, find_messages, is_message, read_message
+from talm_sim.exchange.traces.trace import Said
+from talm_sim.types import Declined, PerturbationLog
+
+__all__ = ["Event", "messages_in", "perturbations_in", "result_in"]
+
+Event = tuple[str, Mapping[str, Any]]
+"""An event of a span: its name and attributes."""
+_NESTED: Final = (("gen_ai.input.messages", "gen_ai.output.messages"), ("gen_ai.prompt", "gen_ai.completion"))
+"""Names whose values are lists of messages, as JSON or as OTLP's own lists; on a span, or on an event of it."""
+_FLAT: Final = (
+    ("llm.input_messages", "llm.output_messages"),
+    ("gen_ai.prompt", "gen_ai.completion"),
+    ("llm.prompts", "llm.completions"),
+)
+"""Beginnings of names that spread messages over many attributes."""
+_VALUES: Final = (("input.value", "output.value"), ("traceloop.entity.input", "traceloop.entity.output"))
+"""Names of a framework's whole input and output, which may contain messages."""
+_EVENTS: Final = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
+_CHOICE: Final = "gen_ai.choice"
+_AROUND_ARGUMENTS: Final = {"inputs", "kwargs", "args", "input_str", "tags", "metadata"}
+_DECLINED: Final[Mapping[str, Declined]] = {
+    "unknown": "idk",
+    "declined": "skip",
+    "cancelled": "skip",
+    "unanswered": "timeout",
+    "not asked": "limit",
+}
+
+
+def messages_in(attributes: Mapping[str, Any], events: Sequence[Event], where: str, *, values: bool = True) -> tuple[list[Said], list[Said]]:
+    """Return what a model was told and what it said, by the first convention that the span follows.
+
+    Args:
+        attributes: The span's attributes.
+        events: Its events.
+        where: Its place, for messages.
+        values: Whether a framework's whole input and output are looked into as well.
+
+    Raises:
+        PrerequisiteError: A message cannot be read.
+    """
+    for asked, said in _pairs(attributes, events, values=values):
+        if asked or said:
+            return _read(asked, f"{where}, input"), _read(said, f"{where}, output")
+    return [], []
+
+
+def _pairs(attributes: Mapping[str, Any], events: Sequence[Event], *, values: bool) -> Iterator[tuple[list[Any], list[Any]]]:
+    everywhere = [attributes, *(more for _, more in events)]
+    for names in _NESTED:
+        asked, said = (next((more[name] for more in everywhere if more.get(name) is not None), None) for name in names)
+        yield _nested(asked, "user"), _nested(said, "assistant")
+    for names in _FLAT:
+        asked_flat, said_flat = (unflatten(attributes, name) for name in names)
+        yield [_plain(one, "user") for one in asked_flat], [_plain(one, "assistant") for one in said_flat]
+    yield _from_events(events)
+    for names in _VALUES if values else ():
+        asked, said = (json_in(attributes.get(name)) for name in names)
+        yield find_messages(asked) or [], find_messages(said) or []
+
+
+def _nested(value: Any, role: str) -> list[Any]:
+    """Return the messages in an attribute; a plain text is one message."""
+    value = json_in(value)
+    if isinstance(value, str) and value.strip():
+        return [{"role": role, "content": value}]
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        return find_messages(value) or value  # what is no message is refused by its place
+    return find_messages(value) or []
+
+
+def _plain(message: Any, role: str) -> Any:
+    """Return a message that was put together from flat names, in the form of chat completions."""
+    if not isinstance(message, dict):
+        return message
+    inner = message.get("message")
+    told: dict[str, Any] = dict(inner if isinstance(inner, dict) else message)
+    told.setdefault("role", role)
+    contents = told.pop("contents", None)
+    if isinstance(contents, list) and "content" not in told:
+        told["content"] = [one.get("message_content", one) if isinstance(one, dict) else one for one in contents]
+    told["content"] = _blocks(told.get("content"))
+    calls = told.get("tool_calls")
+    if isinstance(calls, list):
+        told["tool_calls"] = [one.get("tool_call", one) if isinstance(one, dict) else one for one in calls]
+    return told
+
+
+def _blocks(content: Any) -> Any:
+    """Return a content's blocks if it is a text that lists them, as OpenLLMetry writes it, else the content."""
+    found = json_in(content)
+    is_listed = isinstance(found, list) and found and all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in found)
+    return found if is_listed else content
+
+
+def _from_events(events: Sequence[Event]) -> tuple[list[Any], list[Any]]:
+    """Return the messages of which each is an event, with its body as attributes or as JSON in one of them."""
+    asked: list[Any] = []
+    said: list[Any] = []
+    for name, attributes in events:
+        if name != _CHOICE and name not in _EVENTS:
+            continue
+        body = json_in(attributes.get("gen_ai.event.content"))
+        told: Any = dict(body) if isinstance(body, dict) else {key: json_in(value) for key, value in attributes.items()}
+        message = json_in(told.get("message"))
+        if isinstance(message, dict):
+            told = {**message, "finish_reason": told.get("finish_reason")}
+        elif message is not None:
+            told = {"content": message, "finish_reason": told.get("finish_reason")}
+        told["role"] = _EVENTS.get(name, "assistant")
+        if "id" in told and told["role"] == "tool":
+            told.setdefault("tool_call_id", told["id"])
+        if "content" not in told and isinstance(body, str):
+            told["content"] = body
+        (said if name == _CHOICE else asked).append(told)
+    return asked, said
+
+
+def _read(messages: Sequence[Any], where: str) -> list[Said]:
+    return [one for number, message in enumerate(messages, 1) for one in read_message(message, f"{where} message {number}")]
+
+
+def result_in(attributes: Mapping[str, Any], name: str, failure: str | None, elapsed_ms: float) -> Said:
+    """Return what a span of a tool call says.
+
+    Args:
+        attributes: The span's attributes.
+        name: Its name.
+        failure: The description of its status; None if the call did not fail.
+        elapsed_ms: How long it took.
+    """
+    tool, call_id = first(attributes, TOOL_NAME), first(attributes, CALL_ID)
+    found = json_in(first(attributes, RESULT))
+    inner = found.get("output") if isinstance(found, dict) and set(found) <= {"output", "kwargs"} else None
+    whole = inner if isinstance(inner, dict) else found
+    said = Said("tool", as_text(first(attributes, RESULT)))
+    if is_message(whole) and len(read := read_message(whole, name)) == 1 and read[0].role == "tool":
+        said = read[0]
+    kind = attributes.get(ERROR_TYPE)
+    if isinstance(kind, str) and kind:
+        said.error = f"http_{kind}" if len(kind) == 3 and kind.isdecimal() else kind[:100]
+    elif failure is not None:
+        said.error = failure_in(said.text or failure)
+    said.text = said.text or (failure or "")
+    said.name = tool if isinstance(tool, str) else said.name or name.removeprefix("execute_tool ").strip()
+    said.answers = call_id if isinstance(call_id, str) else said.answers
+    said.arguments = _arguments(json_in(first(attributes, ARGUMENTS)))
+    said.elapsed_ms = elapsed_ms
+    said.perturbations = perturbations_in(attributes)
+    responder = attributes.get("talm_sim.human.responder")
+    said.responder = responder if isinstance(responder, str) else ""
+    said.declined = _DECLINED.get(str(attributes.get("talm_sim.human.outcome")), "")
+    return said
+
+
+def _arguments(value: Any) -> Any:
+    """Return the arguments of a call without what frameworks put around them."""
+    around = isinstance(value, dict) and value.keys() <= _AROUND_ARGUMENTS
+    return next((value[key] for key in ("inputs", "kwargs") if isinstance(value.get(key), dict)), value) if around else value
+
+
+def perturbations_in(attributes: Mapping[str, Any]) -> tuple[PerturbationLog, ...]:
+    """Return what our own export says was injected."""
+    columns = [attributes.get(f"talm_sim.perturbation.{key}") for key in ("name", "armed", "fired", "seen")]
+    if not all(isinstance(column, list) for column in columns):
+        return ()
+    lines = zip(*columns, strict=False)
+    return tuple(
+        PerturbationLog(name=name, armed=armed, fired=fired, seen=seen)
+        for name, armed, fired, seen in lines
+        if isinstance(name, str) and all(type(count) is int for count in (armed, fired, seen))
+    )

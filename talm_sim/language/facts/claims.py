@@ -1,0 +1,295 @@
+"""What an answer gives its reader for a fact, however carefully it says so: a value in doubt is given, a rejected one is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from functools import lru_cache
+
+from talm_sim.language.facts.cldr_spellings import unit_of
+from talm_sim.language.facts.names import Words, normalize, places_of
+from talm_sim.language.facts.numbers import find_numbers, states_number
+from talm_sim.language.facts.statements import AnswerText, Value, kind_of, split_fact
+from talm_sim.language.facts.topics import topics_of
+from talm_sim.types import Fact
+
+__all__ = ["gives", "gives_other", "gives_unknown_number", "is_rejected", "names_something_new"]
+
+_BEHIND = 60
+"""Characters behind a value in which it is rejected."""
+_NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<!\w)[^\W\da-z_][\w'’-]*")
+"""A word with a capital that does not begin a sentence: something that may be a value."""
+_MARKED = re.compile(r"[:=] +[*_\"“]*([^\s.!?*_]{2,})|[\"“*_]([^\"”*_]{2,60})[\"”*_]")
+"""What follows a colon, and what is in quotes."""
+_GIVEN_NAME = re.compile(
+    r"(?:\b(?:is|are|was|were|by|from|called|named)|['’]s|[:=]) +(?:the |an? )?[*_\"“]*([^\W\da-z_][\w'’-]*(?: [^\W\da-z_][\w'’-]*)*)"
+    r"|^ *([^\W\da-z_][\w'’-]*(?: [^\W\da-z_][\w'’-]*)*) *$"
+)
+"""A name that a clause gives for something, or is."""
+_ANY_NAME = re.compile(r"([^\W\da-z_][\w'’-]+)")
+_CLAUSE_END = re.compile(
+    r"[,;()\n]|\s[-–—]+\s|[.!?](?=\s|$)|\b(?:but|so|although|though|however|because|since|after|despite|while|meaning|which means)\b",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(
+    r"\W*(?:hello|hi|hey|sorry|yes|no|not|none|nothing|maybe|perhaps|done|ok(?:ay)?|sure|thanks?|unknown|unable|errors?|data|undecided|everything"
+    r"|all|some|any|of course|certainly|good|great|later|now|here|there|they|it|this|that|these|those|the|an?|i|we|you|my|our|your"
+    r"|who|what|which)\b",
+    re.IGNORECASE,
+)
+"""Words with which a short answer begins that names nothing."""
+_MOST_NUMBERS = 500
+_FEW_WORDS, _BARE = 6, 3
+"""Words of a clause that can only be meant as an answer; with a single digit it must be shorter."""
+_WAIT = re.compile(
+    r" ?-?(seconds?|secs?|s|ms|minutes?|mins?|hours?|hrs?|h|days?|weeks?|times?|attempts?|tries|retries|requests?)\b", re.IGNORECASE
+)
+_STATUS = re.compile(r"(?:HTTP(?:/[\d.]*)?|errors?|status|codes?|answered|returned)(?: status| code)*[ :#(]*$", re.IGNORECASE)
+_NAMED_NUMBER = re.compile(r"\b(?:call|phone|dial|tel\.?|ticket|reference|no\.) *$", re.IGNORECASE)
+_PHONE = re.compile(r"(?:\d{2,}[ -]){2,}\d{2,}")
+_NUMBER_WORD = re.compile(
+    r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|dozen)\b",
+    re.IGNORECASE,
+)
+_NONE_LEFT = re.compile(
+    r"\b(?:none|nothing) (?:is |are )?left\b|\bno \w+ left\b|\bout of stock\b|\bsold out\b|\bdoes(?:n['’]t| not) exist\b"
+    r"|\bthere (?:is|are|was|were) (?:no|none)\b",
+    re.IGNORECASE,
+)
+_THING = re.compile(
+    r"\b(?:tools?|services?|servers?|endpoint|api|results?|data|answers?|response|reply|records?|information|way|entry|entries|match(?:es)?|luck"
+    r"|values?|figures?|numbers?|details?|connection|function|field|page|site)\b",
+    re.IGNORECASE,
+)
+_ADVICE = re.compile(r"\b(?:please|try|check|contact|ask|see|visit|call|consult|look|last checked|use|reach)\b", re.IGNORECASE)
+_SAID_OF_IT = re.compile(r" (?:is|was|are|were) (?:\w+ly |indeed |the |a |an )?([^\s.!?*_,]{2,})")
+"""What a sentence about a matter says that it is."""
+_DAYS = (
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november"
+    " december i"
+)
+_NO_VALUE = frozenset(
+    f"{_DAYS}"
+    " not no none nothing unknown unavailable missing unclear empty null still currently that the a an it there unfortunately impossible"
+    " pending temporarily down".split()
+)
+
+
+def gives(text: AnswerText, fact: Fact) -> bool:
+    """Return whether a text gives the fact's value to its reader, surely or in doubt; a denied, rejected or corrected value is not given.
+
+    >>> gives(AnswerText("It may be 61, but I could not verify it."), Fact(name="working_days", value=61))
+    True
+    >>> gives(AnswerText("It is not 61."), Fact(name="working_days", value=61))
+    False
+    """
+    if isinstance(fact.value, bool):
+        return text.find_claim(fact) is True
+    return all(any(_given(text, part)) for part in split_fact(fact))
+
+
+def gives_other(text: AnswerText, fact: Fact, known: str = "", is_no_claim: Callable[[str], bool] = lambda clause: False) -> bool:
+    """Return whether a text gives another value for the fact: one that was said nowhere before, or one of its kind beside its matter.
+
+    Args:
+        text: The answer.
+        fact: The fact.
+        known: All that the agent was told.
+        is_no_claim: Whether a clause says something else than what is so, for example that something failed.
+    """
+    if isinstance(fact.value, bool):
+        return text.find_claim(fact) is False
+    if _is_name(fact):
+        return _gives_other_name(text, fact, known, is_no_claim)
+    values, taken = _values(text, fact), _values_of_others(text, fact)
+    for value in values:
+        clause = _clause(text.text, value.start)
+        if value.right or is_rejected(text, value, values) or _is_aside(text, fact, value) or is_no_claim(clause):
+            continue
+        new = _is_new(text, value, known) and not _is_within(value.start, taken)
+        if _is_beside(clause, fact) or (new and (value.end - value.start > 1 or len(clause.split()) <= _BARE)):
+            return True
+    return kind_of(fact) == "number" and any(_counts_otherwise(text, fact, *place, is_no_claim) for place in _clauses(text.text))
+
+
+def gives_unknown_number(text: AnswerText, known: str, is_no_claim: Callable[[str], bool]) -> bool:
+    """Return whether a text gives any number that was said nowhere before: what can be said of an answer without a fact to compare it with."""
+    nothing = Fact(name="", value=0)
+    for number in text.numbers:
+        value = Value(number.start, number.end, right=False)
+        aside = is_rejected(text, value, [value]) or _is_aside(text, nothing, value) or is_no_claim(_clause(text.text, value.start))
+        said = any(states_number(number, one) for one in _numbers(known))
+        if not aside and not said and value.end - value.start > 1 and _is_new(text, value, known):
+            return True
+    return False
+
+
+def _gives_other_name(text: AnswerText, fact: Fact, known: str, is_no_claim: Callable[[str], bool]) -> bool:
+    if any(not value.right for value in text.values(fact)):  # a colour, whose other values are known by their form
+        return any(not value.right and _is_new(text, value, known) for value in text.values(fact))
+    for first, last in _sentences_about(text, fact):
+        if not is_no_claim(text.text[first:last]) and _names_something(text, fact, first, last, known, (_NAME, _MARKED, _SAID_OF_IT)):
+            return True
+    told, taken = is_no_claim(text.text), _values_of_others(text, fact)
+    for first, last in _clauses(text.text) if told else ():
+        clause = text.text[first:last]
+        if is_no_claim(clause) or _ADVICE.search(clause):
+            continue
+        if _names_something(text, fact, first, last, known, (_GIVEN_NAME,), taken):
+            return True
+    short = len(text.text.split()) <= _BARE and not told and not _OPENING.match(text.text) and not _ADVICE.search(text.text)
+    return short and _names_something(text, fact, 0, len(text.text), known, (_ANY_NAME,))
+
+
+def _values_of_others(text: AnswerText, fact: Fact) -> list[Value]:
+    """Return where a text has the right values of other facts."""
+    return [value for one in text.facts if one != fact for value in text.values(one) if value.right]
+
+
+def _is_within(place: int, values: Sequence[Value]) -> bool:
+    return any(value.start <= place < value.end for value in values)
+
+
+def _clauses(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the clauses of a text begin and end."""
+    at = 0
+    for match in _CLAUSE_END.finditer(text):
+        if text[at : match.start()].strip():
+            yield at, match.start()
+        at = match.end()
+    if text[at:].strip():
+        yield at, len(text)
+
+
+def _clause(text: str, place: int) -> str:
+    """Return the clause at a place."""
+    return next((text[first:last] for first, last in _clauses(text) if first <= place < last), "")
+
+
+def _is_beside(clause: str, fact: Fact) -> bool:
+    """Whether a clause names the fact's matter."""
+    said = set(normalize(clause).split())
+    return any(topic and topic <= said for topic in (set(normalize(topic).split()) for topic in topics_of(fact)))
+
+
+def _is_aside(text: AnswerText, fact: Fact, value: Value) -> bool:
+    """Whether a number is a time to wait, a date, a telephone number or a status, and the fact is none."""
+    if kind_of(fact) != "number":
+        return False
+    before, behind = text.text[max(0, value.start - 24) : value.start], text.text[value.end : value.end + 24]
+    wait = _WAIT.match(behind)
+    topics = set(normalize(" ".join(topics_of(fact))).split())
+    if (
+        wait
+        and wait[1].lower() not in topics
+        and wait[1].lower().rstrip("s") not in topics
+        and not (fact.unit and unit_of(fact.unit) == unit_of(wait[1]))
+    ):
+        return True
+    if any(date.start <= value.start < date.end for date in text.dates) or _STATUS.search(before) or _NAMED_NUMBER.search(before):
+        return True
+    return bool(_PHONE.search(before[-14:] + text.text[value.start : value.end] + behind[:14]))
+
+
+def _counts_otherwise(text: AnswerText, fact: Fact, first: int, last: int, is_no_claim: Callable[[str], bool]) -> bool:
+    """Whether a clause gives a number in words that is not the fact's, or says that there is nothing."""
+    clause = text.text[first:last]
+    if fact.value not in (0, "0") and _NONE_LEFT.search(clause) and not _THING.search(clause):
+        return True
+    if is_no_claim(clause) or not (_is_beside(clause, fact) or len(clause.split()) <= _FEW_WORDS):
+        return False
+    own = [*(value for value in text.values(fact) if value.right), *_values_of_others(text, fact)]
+    asked = set(normalize(text.request).split())
+    for match in _NUMBER_WORD.finditer(clause):
+        start = first + match.start()
+        if not _is_within(start, own) and match[0].lower() not in asked and text.sentences.affirms(start, start + len(match[0])):
+            return True
+    return False
+
+
+def names_something_new(text: AnswerText, fact: Fact, known: str) -> bool:
+    """Return whether a text affirms anything that may be the value of a fact which is a name, and that was said nowhere before."""
+    spans = (text.sentences.span(number) for number in range(len(text.sentences)))
+    return _is_name(fact) and any(_names_something(text, fact, *span, known, (_NAME, _MARKED)) for span in spans)
+
+
+def _is_new(text: AnswerText, value: Value, known: str) -> bool:
+    said = text.text[value.start : value.end]
+    if not any(sign.isdigit() for sign in said):
+        return False
+    return not places_of(said, known, _words(known))
+
+
+@lru_cache(maxsize=8)
+def _numbers(known: str) -> tuple[Decimal, ...]:
+    """The different numbers in what the agent was told, as far as they are few."""
+    return tuple(dict.fromkeys(number.value for number in find_numbers(known)))[:_MOST_NUMBERS]
+
+
+@lru_cache(maxsize=8)
+def _words(known: str) -> Words:
+    return Words(known)
+
+
+@lru_cache(maxsize=8)
+def _word_set(said: str) -> frozenset[str]:
+    return frozenset(normalize(said).split())
+
+
+def _sentences_about(text: AnswerText, fact: Fact) -> Iterator[tuple[int, int]]:
+    """Yield where the sentences that name the fact's matter begin and end."""
+    topics = [set(normalize(topic).split()) for topic in topics_of(fact)]
+    for number in range(len(text.sentences)):
+        first, last = text.sentences.span(number)
+        said = set(normalize(text.text[first:last]).split())
+        if any(topic and topic <= said for topic in topics):
+            yield first, last
+
+
+def _is_unit(name: str, sentence: str) -> bool:
+    return bool(unit_of(name)) and re.search(rf"\d\s*{re.escape(name)}", sentence) is not None
+
+
+def _values(text: AnswerText, fact: Fact) -> list[Value]:
+    """The values of the fact's kind in a text, in order; of two readings of one place, the right one."""
+    read = {value.start: value for part in split_fact(fact) for value in sorted(text.values(part), key=lambda value: value.right)}
+    return [read[start] for start in sorted(read)]
+
+
+def _given(text: AnswerText, fact: Fact) -> Iterator[bool]:
+    values = _values(text, fact)
+    for value in values:
+        if value.right:
+            yield not is_rejected(text, value, values)
+
+
+def is_rejected(text: AnswerText, value: Value, values: Sequence[Value]) -> bool:
+    """Whether a text says of a value that it is not so; that it cannot be confirmed is no rejection."""
+    sentences = text.sentences
+    begin, stop = sentences.clause(value.start, value.end)
+    before = sentences.cues.doubts.sub(" ", text.text[begin : value.start])
+    before = sentences.cues.idioms.sub(" ", before)
+    behind = sentences.cues.after.search(text.text, value.end, min(stop, value.end + _BEHIND))
+    doubted = behind is not None and re.match(r"(?:may|might|could)\b", behind[0]) is not None
+    return bool(sentences.cues.denies.search(before)) or (behind is not None and not doubted) or text.is_corrected(value, values)
+
+
+def _is_name(fact: Fact) -> bool:
+    return kind_of(fact) == "text"
+
+
+def _names_something(
+    text: AnswerText, fact: Fact, first: int, last: int, known: str, forms: Sequence[re.Pattern[str]], taken: Sequence[Value] = ()
+) -> bool:
+    """Whether a sentence affirms something that may be the fact's value, that the user did not say, and that is not `taken` by other facts."""
+    sentence = text.text[first:last]
+    own = {word for topic in topics_of(fact) for word in normalize(topic).split()} | _NO_VALUE
+    said = _word_set(f"{text.request} {known}")
+    named = [next(filter(None, match.groups()), match[0]) for form in forms for match in form.finditer(sentence)]
+    new = [name for name in named if not {*normalize(name).split()} - own <= said and not _is_unit(name, sentence)]
+    places = [first + sentence.find(name) for name in new]
+    return any(
+        text.sentences.affirms(place, place + len(name)) and not _is_within(place, taken) for place, name in zip(places, new, strict=True)
+    )

@@ -1,0 +1,382 @@
+"""Decide whether an answer states a fact: the deterministic half of the `reference` judge; docs/talm.md gives the rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cached_property
+from itertools import pairwise
+
+from talm_sim.language.facts.asserted import Sentences, cues_of, language_of
+from talm_sim.language.facts.cldr_spellings import convert, country_of, normalize_answer, unit_of
+from talm_sim.language.facts.dates import ClockTime, WrittenDate, WrittenTime, find_dates, find_times, iso_parts, time_is_stated
+from talm_sim.language.facts.names import Words, colors, countries, find_spelled_number, normalize, places_of
+from talm_sim.language.facts.numbers import WrittenNumber, find_numbers, is_more_exact, is_negated, states_number
+from talm_sim.language.facts.topics import StatedFact, is_about_opposite, is_about_other_fact, topics_of
+from talm_sim.types import Fact
+
+__all__ = ["AnswerText", "Value", "kind_of", "normalize", "split_fact", "stated_last"]
+
+_WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?")
+_FILLER = re.compile(
+    r"\b(?:at|on|in|about|around|approximately|roughly|even|the|um|am|à|a las|las|le|el|il|os|as|alle|às|possibly|perhaps|maybe|either)\b",
+    re.IGNORECASE,
+)
+_LIST = re.compile(r"[\s,;/\u2022*\u3001|-]*")
+_YEARS = re.compile(r"(?<![\d.,:-])(?:19|20|21)\d\d(?![\d.:-])")
+_ITEM = re.compile(r"(?<!\w)[^\W\da-z_][\w'-]*(?: [^\W\da-z_][\w'-]*){0,3}")
+"""Words that begin with a capital: a name."""
+_NAME_FILLER = frozenset({"is", "has", "the", "a", "an", "of", "in", "was", "are", "be"})
+_MANY = 200
+"""Places of one value that are read; what a longer answer repeats adds nothing."""
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of a fact's kind that was found in an answer, and whether it is the fact's."""
+
+    start: int
+    end: int
+    right: bool
+
+
+class AnswerText:
+    """A text an agent said to its user, read once and then asked for any number of facts.
+
+    Args:
+        answer: The text.
+        request: What the user said: a year in it may be left out.
+        facts: All facts of the scenario: the value of one does not contradict another.
+    """
+
+    def __init__(self, answer: str, request: str = "", facts: Sequence[Fact] = ()) -> None:
+        self.text = normalize_answer(answer)
+        self.request = normalize_answer(request)
+        self.language = language_of(self.text, self.request)
+        self._cues = cues_of(self.language)
+        self.facts = facts
+        self.sentences = Sentences(self.text, self.language)
+
+    @cached_property
+    def words(self) -> Words:
+        """Its words."""
+        return Words(self.text)
+
+    @cached_property
+    def numbers(self) -> list[WrittenNumber]:
+        """Its numbers."""
+        return find_numbers(self.text, self.language)
+
+    @cached_property
+    def dates(self) -> list[WrittenDate]:
+        """Its days."""
+        return find_dates(self.text, self.language)[:_MANY]
+
+    @cached_property
+    def times(self) -> list[WrittenTime]:
+        """Its clock times."""
+        return find_times(self.text, self.language)[:_MANY]
+
+    @cached_property
+    def _question_numbers(self) -> list[WrittenNumber]:
+        return find_numbers(self.request)
+
+    @cached_property
+    def _question_dates(self) -> list[WrittenDate]:
+        return find_dates(self.request)
+
+    @cached_property
+    def _question_times(self) -> list[WrittenTime]:
+        return find_times(self.request)
+
+    def states(self, fact: Fact) -> bool:
+        """Return whether the answer states the fact.
+
+        >>> answer = AnswerText("Noi Bai lies 39 ft above the sea; the flight is on February 10, 2024.")
+        >>> answer.states(Fact(name="elevation", value=39)), answer.states(Fact(name="day", value="2024-02-10"))
+        (True, True)
+        >>> AnswerText("It does not lie at 39 ft.").states(Fact(name="elevation", value=39))
+        False
+        """
+        return self.find_claim(fact) is True
+
+    def find_claim(self, fact: Fact) -> bool | None:
+        """Return what the answer says of a fact: True for its value, False for another, several or a denied one, None for nothing."""
+        if isinstance(fact.value, bool):
+            return self._find_truth_claim(fact, fact.value)
+        parts = split_fact(fact)
+        if len(parts) > 1:
+            said = [self.find_claim(part) for part in parts]
+            return False if False in said else None if None in said else True
+        # Of two readings of one place the right one counts.
+        read = {value.start: value for value in sorted(self.values(fact), key=lambda value: value.right)}
+        values = sorted(read.values(), key=lambda value: value.start)
+        right = [value for value in values if value.right][:_MANY]
+        if not right:
+            return False if self.is_about(fact, values) else None
+        stated = [value for value in right if self.sentences.affirms(value.start, value.end) and not self.is_corrected(value, values)]
+        stated = [value for value in stated if not self._elsewhere(fact, value, right)]
+        return bool(stated) and not (self._several(values) or self._refers_elsewhere(values) or self._more_than_the_list(fact))
+
+    def values(self, fact: Fact) -> Iterator[Value]:
+        """Yield the values of the fact's kind, right and wrong; only kinds with a clear form can be wrong."""
+        value = fact.value
+        for spelling in fact.accepted:
+            if iso_parts(str(value)) is None or not _is_day_without_year(spelling):
+                yield from (Value(*place, True) for place in places_of(spelling, self.text, self.words)[:_MANY])
+        number = _number_of(value)
+        if number is not None:
+            yield from self._number_values(fact, number)
+            return
+        parts = iso_parts(str(value))
+        if parts is not None:
+            day, time = parts
+            if day is not None:
+                yield from (Value(one.start, one.end, self._is_day(one, day)) for one in self.dates if not self._of_another(fact, one))
+            elif time is not None:
+                yield from (Value(t.start, t.end, time_is_stated(time, t.clock)) for t in self.times if not self._of_another(fact, t))
+            return
+        right = places_of(str(value), self.text, self.words)[:_MANY]
+        yield from (Value(*place, True) for place in right)
+        if re.fullmatch("#[0-9a-fA-F]{6}", str(value)):
+            known = {str(one.value).lower().removeprefix("#") for one in self.facts} | {color for color, _ in colors(self.request)}
+            own = str(value).lower().removeprefix("#")
+            yield from (Value(*place, False) for color, place in colors(self.text) if color != own and color not in known)
+
+    def _number_values(self, fact: Fact, number: Decimal | int | float) -> Iterator[Value]:
+        wanted = unit_of(fact.unit)
+        others = [(one, _number_of(one.value)) for one in self.facts if one is not fact]
+        numbers = self.numbers if len(self.numbers) < 2000 else [one for one in self.numbers if _gives_number(one, number, fact.unit)][:_MANY]
+        for one in numbers:
+            # A quantity of the request that is to be converted is not an answer if it is only repeated.
+            repeated = (
+                bool(one.unit)
+                and one.unit != wanted
+                and any((one.value, one.unit) == (asked.value, asked.unit) for asked in self._question_numbers)
+            )
+            if repeated:
+                continue
+            if _gives_number(one, number, fact.unit):
+                yield Value(one.start, one.end, True)
+            elif self._may_be(one, wanted) and not states_number(one, number, fact.unit, least=1):
+                if any(value is not None and _gives_number(one, value, other.unit) for other, value in others):
+                    continue
+                if not any(one.value == asked.value for asked in self._question_numbers):
+                    yield Value(one.start, one.end, False)
+        if (minutes := convert(float(number), wanted, "minute") if wanted else None) is not None:
+            yield from (Value(one.start, one.end, True) for one in self.times if 60 * one.clock[0] + one.clock[1] == minutes)
+        if number == int(number) and (isinstance(fact.value, int) or _WHOLE_NUMBER.fullmatch(str(fact.value))):
+            for start, end in find_spelled_number(abs(int(number)), self.words, self._cues.numbers):
+                if is_negated(self.text, start) is (number < 0):
+                    yield Value(start, end, True)
+
+    def _may_be(self, number: WrittenNumber, unit: str) -> bool:
+        """Return whether a number could be given for a fact: nothing says that it is of another kind."""
+        if not number.unit or not unit:
+            return True
+        return number.unit == unit or bool(set(number.unit.split()) & set(unit.split())) or convert(1.0, unit, number.unit) is not None
+
+    def _is_day(self, said: WrittenDate, day: date) -> bool:
+        """Compare days; a year may be left out if the request or the sentence names it, and no other."""
+        if (said.month, said.day) != (day.month, day.day):
+            return False
+        if said.year is not None:
+            return said.year == day.year
+        first, last = self.sentences.span(self.sentences.number_at(said.start))
+        whole = [one for one in self.dates if one.year is not None and first <= one.start < last]
+        near = self.text[max(first, said.start - 120) : min(last, said.end + 60)]
+        years = {int(year) for year in _YEARS.findall(near)} - {one.year for one in whole}
+        if years:
+            return day.year in years
+        return re.search(rf"(?<!\d){day.year}(?!\d)", self.request) is not None
+
+    def _of_another(self, fact: Fact, said: WrittenDate | WrittenTime) -> bool:
+        """Return whether a day or time is one that the request names, or another fact's value, and not this one's."""
+        values = [(one is fact, iso_parts(str(one.value))) for one in self.facts or (fact,)]
+        matches = {own for own, parts in values if parts is not None and self._is_part(said, parts)}
+        if True in matches:
+            return False
+        if False in matches:
+            return True
+        asked = self._question_dates if isinstance(said, WrittenDate) else self._question_times
+        if isinstance(said, WrittenDate):
+            return any(
+                (said.month, said.day) == (one.month, one.day) and said.year in {None, one.year}
+                for one in asked
+                if isinstance(one, WrittenDate)
+            )
+        return any(said.clock[:2] == one.clock[:2] for one in asked if isinstance(one, WrittenTime))
+
+    def _is_part(self, said: WrittenDate | WrittenTime, parts: tuple[date | None, ClockTime | None]) -> bool:
+        day, time = parts
+        if isinstance(said, WrittenDate):
+            return day is not None and self._is_day(said, day)
+        return time is not None and time_is_stated(time, said.clock)
+
+    def _several(self, values: Sequence[Value]) -> bool:
+        """Return values beside each other that are candidates: two with "or" between them, or three in a row."""
+        row = 1
+        for at, (earlier, later) in enumerate(pairwise(values), 1):
+            between = self._text_between(earlier, later)
+            if between is None:
+                row = 1
+                continue
+            if earlier.right != later.right and (self._cues.either.search(between) or re.fullmatch(" ?- ?", between)):
+                return True
+            row = row + 1 if _LIST.fullmatch(between) else 1
+            if row >= 3 and len({value.right for value in values[at - row + 1 : at + 1]}) == 2:
+                return True
+        return False
+
+    def _text_between(self, earlier: Value, later: Value) -> str | None:
+        """Return the text between two values, without their units and small words; None if they are not beside each other."""
+        if not 0 <= later.start - earlier.end <= 40:
+            return None
+        text = self.text[earlier.end : later.start]
+        for word in re.findall(r"[^\s,;]+", text):
+            if unit_of(word):
+                text = text.replace(word, " ", 1)
+        text = _FILLER.sub(" ", text)
+        left = self._cues.either.sub(" ", text)
+        return text if _LIST.fullmatch(left) else None
+
+    def is_corrected(self, value: Value, values: Sequence[Value]) -> bool:
+        """Return whether a value is corrected to another one later."""
+        cue = self._cues.corrects.search(self.text, value.end, value.end + 200)
+        return cue is not None and any(not one.right and 0 <= one.start - cue.end() <= 80 for one in values)
+
+    def _refers_elsewhere(self, values: Sequence[Value]) -> bool:
+        """Return whether another value is said to be given elsewhere."""
+        wrong = [value.start for value in values if not value.right][:_MANY]
+        if not wrong:
+            return False
+        return any(0 <= start - cue.end() <= 80 for cue in self._cues.others.finditer(self.text) for start in wrong)
+
+    def _elsewhere(self, fact: Fact, value: Value, right: Sequence[Value]) -> bool:
+        """Return whether a value is the answer to another fact of its kind."""
+        if is_about_opposite(self.sentences, (value.start, value.end), fact):
+            return True
+        others = [one for one in self.facts if one is not fact and kind_of(one) == kind_of(fact) and one.value != fact.value]
+        if not others or len(right) == _MANY:
+            return False
+        said = [StatedFact(one, [(value.start, value.end) for value in self.values(one) if value.right][:_MANY]) for one in others]
+        own = StatedFact(fact, [(one.start, one.end) for one in right])
+        return is_about_other_fact(self.sentences, (value.start, value.end), own, said)
+
+    def is_about(self, fact: Fact, values: Sequence[Value]) -> bool:
+        """Return whether one of the values is in or near a sentence about the fact."""
+        words = [set(normalize(topic).split()) for topic in topics_of(fact)]
+        for value in values[:_MANY]:
+            first, last = self.sentences.span(self.sentences.number_at(value.start))
+            said = set(normalize(self.text[max(first, value.start - 300) : min(last, value.end + 200)]).split())
+            if any(topic and topic <= said for topic in words):
+                return True
+        return False
+
+    def _more_than_the_list(self, fact: Fact) -> bool:
+        """Return whether an item beside those of a complete list is none of them."""
+        if not fact.complete:
+            return False
+        items = [str(one.value) for one in self.facts if one.complete and one.asks == fact.asks]
+        spots = [place for item in items for place in places_of(item, self.text, self.words)[:_MANY]]
+        sentences = {self.sentences.number_at(start) for start, _ in spots}
+        known = {country_of(normalize(item).strip()) for item in items}
+        if "" not in known:
+            known |= {code for code, _ in countries(Words(self.request))}
+            for code, (start, end) in countries(self.words):
+                number = self.sentences.number_at(start)
+                # An item of a list has its own line, next to theirs.
+                if number not in sentences and number - 1 in sentences and self._is_alone(number, start, end):
+                    sentences.add(number)
+                if code not in known and number in sentences and self.sentences.affirms(start, end):
+                    return True
+            return False
+        return any(
+            self._has_other_item(number, [spot for spot in spots if self.sentences.number_at(spot[0]) == number]) for number in sentences
+        )
+
+    def _is_alone(self, number: int, start: int, end: int) -> bool:
+        """Return whether a place is all that its sentence says, except the mark of a list."""
+        first, last = self.sentences.span(number)
+        return last - first < 200 and re.search(r"[^\W\d]", self.text[first:start] + self.text[end:last]) is None
+
+    def _has_other_item(self, number: int, spots: Sequence[Place]) -> bool:
+        """Return whether a name in the items' row is none of them: `North, South and West` if South is not an item."""
+        last = max(end for _, end in spots)
+        stop = min(self.sentences.span(number)[1], last + 120)
+        parts = [(match.start(), match.end()) for match in _ITEM.finditer(self.text, min(start for start, _ in spots), stop)]
+        row = True
+        for start, end in parts:
+            own = any(start < spot_end and spot_start < end for spot_start, spot_end in spots)
+            if start >= last:
+                row = row and self._joins(last, start)
+                last = end
+            if row and not own and self.sentences.affirms(start, end):
+                return True
+        return False
+
+    def _joins(self, start: int, end: int) -> bool:
+        return re.fullmatch(r"[,;\s]*(?:(?:and|or|und|et|y|e|ed|as well as|plus|&)\s)?", self.text[start:end]) is not None
+
+    def _find_truth_claim(self, fact: Fact, value: bool) -> bool | None:
+        """Decide by whether a sentence about the named thing denies it; without one, by a bare yes or no, unless both occur."""
+        said = {self.sentences.affirms(*place) for spelling in fact.accepted for place in places_of(spelling, self.text, self.words)[:_MANY]}
+        if said:
+            return said == {True}
+        topic = set(normalize(fact.name.replace("_", " ")).split()) - _NAME_FILLER
+        for number in range(len(self.sentences)) if topic else ():
+            first, last = self.sentences.span(number)
+            sentence = self._cues.idioms.sub("", self.text[first:last])
+            if topic <= set(normalize(sentence).split()):
+                return value is not bool(self._cues.denies.search(sentence) or self._cues.after.search(sentence))
+        yes, no = self._cues.yes.search(self.text), self._cues.no.search(self.text)
+        if bool(yes) == bool(no):
+            return None
+        return value is bool(yes)
+
+
+def stated_last(fact: Fact, texts: Sequence[AnswerText]) -> bool:
+    """Return whether the fact is stated in the last of several texts that says something of it."""
+    said = (text.find_claim(fact) for text in reversed(texts))
+    return next((one for one in said if one is not None), False)
+
+
+def split_fact(fact: Fact) -> list[Fact]:
+    """Split a fact: a day with a time is two facts."""
+    parts = iso_parts(fact.value) if isinstance(fact.value, str) else None
+    if parts is None or None in parts:
+        return [fact]
+    day, time = str(fact.value).strip()[:10], str(fact.value).strip()[11:]
+    return [fact.model_copy(update={"value": day}), fact.model_copy(update={"value": re.sub(r"(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?$", "", time)})]
+
+
+def _gives_number(number: WrittenNumber, value: Decimal | int | float, unit: str) -> bool:
+    """Return whether a number is a value's, as it is, rounded, or more exact."""
+    return states_number(number, value, unit) or is_more_exact(number, value, unit)
+
+
+def _number_of(value: str | int | float) -> Decimal | int | float | None:
+    if isinstance(value, bool):
+        return None
+    if not isinstance(value, str):
+        return value
+    return Decimal(value.strip()) if _WHOLE_NUMBER.fullmatch(value.strip()) else None
+
+
+def kind_of(fact: Fact) -> str:
+    """Return what facts must share to be swapped: `number`, `day`, `time`, `color` or `text`."""
+    if _number_of(fact.value) is not None:
+        return "number"
+    parts = iso_parts(str(fact.value))
+    if parts is not None:
+        return "time" if parts[0] is None else "day"
+    return "color" if re.fullmatch("#[0-9a-fA-F]{6}", str(fact.value)) else "text"
+
+
+def _is_day_without_year(spelling: str) -> bool:
+    days = find_dates(spelling)
+    return len(days) == 1 and days[0].year is None and days[0].end - days[0].start == len(normalize_answer(spelling).strip())

@@ -1,5 +1,0 @@
-"""What the four papers print: their result tables as data, with misprints marked, and the tables that are not at hand named."""
-
-from talm_sim.published.tables import AbsentTable, Misprint, PublishedRow, PublishedTable, list_published, published
-
-__all__ = ["AbsentTable", "Misprint", "PublishedRow", "PublishedTable", "list_published", "published"]

@@ -1,0 +1,196 @@
+"""People's verdicts on a run as they are kept: under the judge `person:NAME` and the question's key; what was settled, under `person`."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from talm_sim.errors import PrerequisiteError
+from talm_sim.judges.person import PEOPLE, judge_of, person_of
+from talm_sim.judges.stats import mean_over, ratio_interval, score_interval
+from talm_sim.store.files import stored_documents
+from talm_sim.store.people.sample import Sample, kept_samples, weights
+from talm_sim.tasks import Job, PersonQuestion
+from talm_sim.types import Measure, Row, Scenario, Summary, Verdict
+
+__all__ = [
+    "PeopleVerdicts",
+    "add_people",
+    "check_person",
+    "is_of_people",
+    "people_measures",
+    "read_people",
+    "verdict_of",
+    "weighted_share",
+]
+
+_TITLE = "people"
+"""Title of the table of people's verdicts; on a further question, what the title begins with."""
+_NAME = re.compile(r"[\w.-]{1,40}")
+
+
+def check_person(name: str) -> str:
+    """Return a person's name, which becomes part of a judge's.
+
+    Raises:
+        PrerequisiteError: It cannot be.
+    """
+    if not _NAME.fullmatch(name):
+        raise PrerequisiteError(f"--name '{name}': give a name of at most 40 letters, digits, '.', '_' and '-'.")
+    return name
+
+
+@dataclass(frozen=True)
+class PeopleVerdicts:
+    """What people said of a run's episodes, on one question.
+
+    Attributes:
+        question: The question.
+        sample: The episodes that they judge.
+        said: Id of each episode to the verdicts on it, by person.
+        settled: Id of each episode on which they differed to the verdict that settles it.
+        prefix: Name of the measure of what people say together.
+        title: Title of the table of these measures.
+    """
+
+    question: PersonQuestion
+    sample: Sample
+    said: Mapping[str, Mapping[str, Verdict]]
+    settled: Mapping[str, Verdict]
+    prefix: str
+    title: str
+
+    @property
+    def names(self) -> list[str]:
+        """Return the people's names, sorted."""
+        return sorted({name for verdicts in self.said.values() for name in verdicts})
+
+    def verdict(self, episode: str) -> Verdict | None:
+        """Return the verdict that counts: the settled one, else that of most people; None if as many say something else."""
+        if episode in self.settled:
+            return self.settled[episode]
+        verdicts = self.said.get(episode, {})
+        most = Counter(one.label for one in verdicts.values()).most_common(2)
+        if not most or (len(most) == 2 and most[0][1] == most[1][1]):
+            return None
+        return next(one for one in verdicts.values() if one.label == most[0][0])
+
+    def every(self) -> list[Verdict]:
+        """Return all verdicts, person by person, and then those that settle."""
+        return [*(one for name in self.names for said in self.said.values() if (one := said.get(name))), *self.settled.values()]
+
+    def disputed(self) -> list[str]:
+        """Return the ids of episodes on which people differ, in the order of the sample."""
+        return [one for one in self.sample.episodes if len({verdict.label for verdict in self.said.get(one, {}).values()}) > 1]
+
+    def undecided(self) -> list[str]:
+        """Return the ids of episodes that were judged, and have no verdict that counts."""
+        return [one for one in self.said if self.verdict(one) is None]
+
+    def values(self) -> dict[str, dict[str, bool]]:
+        """Return the name of each measure to the values of the episodes."""
+        counted = {one: verdict.value for one in self.said if (verdict := self.verdict(one)) is not None and verdict.value is not None}
+        found = {self.prefix: counted}
+        for name in self.names:
+            own = {one: verdicts[name].value for one, verdicts in self.said.items() if name in verdicts}
+            found[f"{self.prefix}:{name}"] = {one: value for one, value in own.items() if value is not None}
+        return found
+
+
+def read_people(conn: sqlite3.Connection, job: Job[Any]) -> list[PeopleVerdicts]:
+    """Return what people said of a run, question by question; of a question that its task no longer asks so, nothing."""
+    samples = kept_samples(conn)
+    questions = job.task.person_questions(job) if samples else ()
+    found = []
+    for place, question in enumerate(questions):
+        sample = samples.get(question.key)
+        if sample is None:
+            continue
+        said: dict[str, dict[str, Verdict]] = {}
+        settled: dict[str, Verdict] = {}
+        for verdict in stored_documents.verdicts_under(conn, question.key, judge_of(""), judge_of("*")):
+            if verdict.episode_id not in sample.episodes or verdict.label not in question.labels.values():
+                continue
+            name = person_of(verdict.judge)
+            if name == "":
+                settled[verdict.episode_id] = verdict
+            elif name and _NAME.fullmatch(name):  # a run may come from a stranger
+                said.setdefault(verdict.episode_id, {})[name] = verdict
+        in_order = {one: said[one] for one in sample.episodes if one in said}
+        prefix, title = (f"{PEOPLE}_{question.name}", f"{_TITLE}: {question.name}") if place else (PEOPLE, _TITLE)
+        in_question = {one: settled[one] for one in settled if one in said}
+        found.append(PeopleVerdicts(question, sample, in_order, in_question, prefix, title))
+    return found
+
+
+def add_people(rows: Sequence[Row], people: Iterable[PeopleVerdicts]) -> list[Row]:
+    """Add to each row what people said of its episode."""
+    more: dict[str, dict[str, bool]] = {}
+    for one in people:
+        for name, values in one.values().items():
+            for episode, value in values.items():
+                more.setdefault(episode, {})[name] = value
+    return [row.model_copy(update={"values": {**row.values, **more[row.episode]}}) if row.episode in more else row for row in rows]
+
+
+def people_measures(summary: Summary, rows: Iterable[Row], people: Iterable[PeopleVerdicts]) -> Summary:
+    """Add to a group's summary the share of yeses that people gave, together and each; nothing to a group that repeats others' episodes."""
+    own = {row.episode: row.base for row in rows if row.group == summary.group}
+    found: list[Measure] = []
+    for one in (one for one in people if one.said and not summary.derived):
+        alone = len(one.names) == 1  # whose column would be the same as that of all
+        for name, values in one.values().items():
+            person = name.removeprefix(one.prefix).removeprefix(":")
+            about = one.question.about + (f", says {person}" if person else ", say people: most of them, or what was settled")
+            weight = weights(one.sample, values)
+            judged = [(own[episode], weight[episode], value) for episode, value in values.items() if episode in own]
+            place = "hidden" if person and alone else "column"
+            found.append(weighted_share(judged, name, person or "People", under=one.title, note=about, place=place))
+    return summary.model_copy(update={"measures": (*summary.measures, *found)}) if found else summary
+
+
+def is_of_people(measure: Measure) -> bool:
+    """Return whether a measure is of people's verdicts: what they say together, or what one of them says."""
+    return measure.under.partition(":")[0] == _TITLE and measure.name.startswith(PEOPLE)
+
+
+def weighted_share(judged: Sequence[tuple[str, float, bool]], name: str, head: str, **more: Any) -> Measure:
+    """Return the share of yeses, each with the weight of its episode, with its 95 % interval by bases.
+
+    With equal weights it is a rate, else a score: its value is not a share of the episodes that were judged, but an estimate for all.
+
+    Args:
+        judged: The base of each episode, its weight, and whether it has a yes.
+        name: The measure's name.
+        head: Its head.
+        **more: Further fields of the measure.
+    """
+    known: dict[str, Any] = {"name": name, "head": head, "better": "higher", **more}
+    n = len(judged)
+    if len({round(weight, 9) for _, weight, _ in judged}) <= 1:
+        mean = mean_over((base, value) for base, _, value in judged)
+        value, low, high = mean or (None, None, None)
+        return Measure(kind="rate", value=value, low=low, high=high, k=sum(yes for *_, yes in judged), n=n, **known)
+    bases: dict[str, tuple[float, float]] = {}
+    for base, weight, yes in judged:
+        over, under = bases.get(base, (0.0, 0.0))
+        bases[base] = over + weight * yes, under + weight
+    share = sum(over for over, _ in bases.values()) / sum(under for _, under in bases.values())
+    low, high = ratio_interval(bases.values()) or score_interval(share, len(bases))
+    return Measure(kind="score", value=share, low=low, high=high, n=n, **known)
+
+
+def verdict_of(question: PersonQuestion, label: str, scenario: Scenario, episode: str, name: str, **more: Any) -> Verdict:
+    """Return the verdict that a label is; without a name, one that settles."""
+    return Verdict(
+        episode_id=episode,
+        judge=judge_of(name),
+        judge_config_digest=question.key,
+        value=question.value(label, scenario),
+        label=label,
+        **more,
+    )

@@ -1,0 +1,5 @@
+"""What the four papers print: their result tables as data, with misprints marked, and the tables that are not at hand named."""
+
+from talm_sim.tasks.paper.published.paper_tables import AbsentTable, Misprint, PublishedRow, PublishedTable, list_published, published
+
+__all__ = ["AbsentTable", "Misprint", "PublishedRow", "PublishedTable", "list_published", "published"]

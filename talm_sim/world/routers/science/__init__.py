@@ -1,0 +1,11 @@
+"""Chemistry, particles, minerals, the sky, units and constants."""
+
+from fastapi import APIRouter
+
+from talm_sim.world.routers.science import chemistry, minerals, nuclei, quantities, sky
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/science")
+for part in (chemistry, nuclei, quantities, minerals, sky):
+    router.include_router(part.router)
