@@ -229,7 +229,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name from its home on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module 'talm_sim' has no attribute '{name}'")
-    if _HOMES[name].startswith("talm_sim.runs."):
+    if _HOMES[name].startswith(("talm_sim.runs.", "talm_sim.store.", "talm_sim.compare.")):
         # Rooms do not look up to who shows them: whoever takes a run's verbs from here gets its progress and episodes shown by the command
         # line's room.
         importlib.import_module("talm_sim.runs.events").show_progress_with(_progress)

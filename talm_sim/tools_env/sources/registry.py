@@ -50,7 +50,7 @@ _AT = "talm_sim.tools_env.sources."
 TOOL_SOURCES: Registry[SourceKind | OpenSource] = Registry(
     "tool_source",
     {
-        BUILT_IN: _AT + "built_in:open_built_in",
+        BUILT_IN: "talm_sim.world.source:open_built_in",
         "bfcl": _AT + "bfcl.apis:BFCL",
         "fail-talms": _AT + "fail_talms:FAIL_TALMS",
         "given": _AT + "python:open_given",
