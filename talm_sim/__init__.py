@@ -12,9 +12,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from talm_sim.common.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from talm_sim.agent.humans import HumanReply, Responder
-    from talm_sim.agent.responders import ResponderContext, responder
+    from talm_sim.agent.responders import ResponderContext, register_responder
     from talm_sim.compare.comparison import compare
     from talm_sim.compare.gate_set import check_gates
     from talm_sim.compare.run_power import power
@@ -22,14 +24,26 @@ if TYPE_CHECKING:
     from talm_sim.errors import PrerequisiteError, ToolError
     from talm_sim.judges import Judge, register_judge
     from talm_sim.judges.stats import share, wilson
-    from talm_sim.models.registry import provider
+    from talm_sim.models.registry import register_provider
     from talm_sim.runs.ablation.play_grid import ablate, ablate_async
     from talm_sim.runs.api import judge, judge_async, resume, resume_async, run, run_async
+    from talm_sim.runs.engines.base import register_engine
     from talm_sim.runs.engines.merge_shards import merge_runs
     from talm_sim.scenarios.load import select
     from talm_sim.store.listing import list_runs
     from talm_sim.store.stored_run import StoredRun, load_run
-    from talm_sim.tasks import AgentOptions, AgentTask, AgentTaskOptions, Request, RunView, SingleStepTask, Task, TaskOptions, register_task
+    from talm_sim.tasks import (
+        AgentOptions,
+        AgentTask,
+        AgentTaskOptions,
+        Job,
+        Request,
+        RunView,
+        SingleStepTask,
+        Task,
+        TaskOptions,
+        register_task,
+    )
     from talm_sim.tools_env.environment import Environment
     from talm_sim.tools_env.perturbations import (
         Call,
@@ -50,11 +64,15 @@ if TYPE_CHECKING:
         Approval,
         Decision,
         Episode,
+        Fact,
+        Facts,
         Form,
+        GoldCall,
         LabelMeasured,
         Matrix,
         Measure,
         Measured,
+        Missing,
         Rate,
         Row,
         Scenario,
@@ -76,13 +94,18 @@ __all__ = [
     "Decision",
     "Environment",
     "Episode",
+    "Fact",
+    "Facts",
     "Form",
+    "GoldCall",
     "HumanReply",
+    "Job",
     "Judge",
     "LabelMeasured",
     "Matrix",
     "Measure",
     "Measured",
+    "Missing",
     "ModelCall",
     "ModelOptions",
     "ModelPerturbation",
@@ -124,12 +147,13 @@ __all__ = [
     "merge_runs",
     "option",
     "power",
-    "provider",
+    "register_engine",
     "register_judge",
     "register_perturbation",
+    "register_provider",
+    "register_responder",
     "register_task",
     "register_tool_source",
-    "responder",
     "resume",
     "resume_async",
     "run",
@@ -141,76 +165,37 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AgentOptions": "talm_sim.tasks",
-    "AgentTask": "talm_sim.tasks",
-    "AgentTaskOptions": "talm_sim.tasks",
-    "Approval": "talm_sim.types",
-    "Call": "talm_sim.tools_env.perturbations",
-    "Decision": "talm_sim.types",
-    "Environment": "talm_sim.tools_env.environment",
-    "Episode": "talm_sim.types",
-    "Form": "talm_sim.types",
-    "HumanReply": "talm_sim.agent.humans",
-    "Judge": "talm_sim.judges",
-    "LabelMeasured": "talm_sim.types",
-    "Matrix": "talm_sim.types",
-    "Measure": "talm_sim.types",
-    "Measured": "talm_sim.types",
-    "ModelCall": "talm_sim.tools_env.perturbations",
-    "ModelOptions": "talm_sim.tools_env.perturbations",
-    "ModelPerturbation": "talm_sim.tools_env.perturbations",
-    "ModelRequestError": "talm_sim.tools_env.perturbations",
-    "Outcome": "talm_sim.tools_env.perturbations",
-    "Perturbation": "talm_sim.tools_env.perturbations",
-    "PerturbationOptions": "talm_sim.tools_env.perturbations",
-    "PrerequisiteError": "talm_sim.errors",
-    "Rate": "talm_sim.types",
-    "ReadAnswer": "talm_sim.tools_env.perturbations",
-    "Request": "talm_sim.tasks",
-    "Responder": "talm_sim.agent.humans",
-    "ResponderContext": "talm_sim.agent.responders",
-    "Row": "talm_sim.types",
-    "RunConfig": "talm_sim.config",
-    "RunView": "talm_sim.tasks",
-    "Scenario": "talm_sim.types",
-    "Scope": "talm_sim.config",
-    "Section": "talm_sim.types",
-    "SingleStepTask": "talm_sim.tasks",
-    "StoredRun": "talm_sim.store.stored_run",
-    "Summary": "talm_sim.types",
-    "Task": "talm_sim.tasks",
-    "TaskOptions": "talm_sim.tasks",
-    "ToolError": "talm_sim.errors",
-    "ToolListOptions": "talm_sim.tools_env.perturbations",
-    "ToolSpec": "talm_sim.types",
-    "Turn": "talm_sim.types",
-    "Verdict": "talm_sim.types",
-    "ablate": "talm_sim.runs.ablation.play_grid",
-    "ablate_async": "talm_sim.runs.ablation.play_grid",
-    "check_gates": "talm_sim.compare.gate_set",
-    "compare": "talm_sim.compare.comparison",
-    "judge": "talm_sim.runs.api",
-    "judge_async": "talm_sim.runs.api",
-    "list_runs": "talm_sim.store.listing",
-    "load_run": "talm_sim.store.stored_run",
-    "merge_runs": "talm_sim.runs.engines.merge_shards",
-    "option": "talm_sim.config",
-    "power": "talm_sim.compare.run_power",
-    "provider": "talm_sim.models.registry",
-    "register_judge": "talm_sim.judges",
-    "register_perturbation": "talm_sim.tools_env.perturbations",
-    "register_task": "talm_sim.tasks",
-    "register_tool_source": "talm_sim.tools_env.sources.registry",
-    "responder": "talm_sim.agent.responders",
-    "resume": "talm_sim.runs.api",
-    "resume_async": "talm_sim.runs.api",
-    "run": "talm_sim.runs.api",
-    "run_async": "talm_sim.runs.api",
-    "select": "talm_sim.scenarios.load",
-    "share": "talm_sim.judges.stats",
-    "tool_factory": "talm_sim.tools_env.sources.factories",
-    "wilson": "talm_sim.judges.stats",
+    "talm_sim.agent.humans": "HumanReply Responder",
+    "talm_sim.agent.responders": "ResponderContext register_responder responder=register_responder",
+    "talm_sim.compare.comparison": "compare",
+    "talm_sim.compare.gate_set": "check_gates",
+    "talm_sim.compare.run_power": "power",
+    "talm_sim.config": "RunConfig Scope option",
+    "talm_sim.errors": "PrerequisiteError ToolError",
+    "talm_sim.judges": "Judge register_judge",
+    "talm_sim.judges.stats": "share wilson",
+    "talm_sim.models.registry": "provider=register_provider register_provider",
+    "talm_sim.runs.ablation.play_grid": "ablate ablate_async",
+    "talm_sim.runs.api": "judge judge_async resume resume_async run run_async",
+    "talm_sim.runs.engines.base": "register_engine",
+    "talm_sim.runs.engines.merge_shards": "merge_runs",
+    "talm_sim.scenarios.load": "select",
+    "talm_sim.store.listing": "list_runs",
+    "talm_sim.store.stored_run": "StoredRun load_run",
+    "talm_sim.tasks": "AgentOptions AgentTask AgentTaskOptions Job Request RunView SingleStepTask Task TaskOptions register_task",
+    "talm_sim.tools_env.environment": "Environment",
+    "talm_sim.tools_env.perturbations": (
+        "Call ModelCall ModelOptions ModelPerturbation ModelRequestError Outcome Perturbation PerturbationOptions "
+        "ReadAnswer ToolListOptions register_perturbation"
+    ),
+    "talm_sim.tools_env.sources.factories": "tool_factory",
+    "talm_sim.tools_env.sources.registry": "register_tool_source",
+    "talm_sim.types": (
+        "Approval Decision Episode Fact Facts Form GoldCall LabelMeasured Matrix Measure Measured Missing Rate Row "
+        "Scenario Section Summary ToolSpec Turn Verdict"
+    ),
 }
+_SHOWN = ("talm_sim.runs.", "talm_sim.store.", "talm_sim.compare.")
 
 
 def _progress(wanted: bool | None) -> Any:
@@ -225,20 +210,14 @@ def _render_episode(value: Any) -> str:
     return notebook_html(value)
 
 
+_get, __dir__ = lazy_names(globals(), _HOMES)
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name from its home on first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'talm_sim' has no attribute '{name}'")
-    if _HOMES[name].startswith(("talm_sim.runs.", "talm_sim.store.", "talm_sim.compare.")):
+    if any(name in names.split() for module, names in _HOMES.items() if module.startswith(_SHOWN)):
         # Rooms do not look up to who shows them: whoever takes a run's verbs from here gets its progress and episodes shown by the command
         # line's room.
         importlib.import_module("talm_sim.runs.events").show_progress_with(_progress)
         importlib.import_module("talm_sim.types.pages").render_episodes_with(_render_episode)
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """List the public names, imported or not."""
-    return sorted({*globals(), *__all__})
+    return _get(name)

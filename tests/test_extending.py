@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+import talm_sim
+from talm_sim import extend
 from talm_sim.tools_env.sources.openapi_document import tools_from_openapi
 from talm_sim.world import app, routers
 from tests.cli.pages.written import Seen
@@ -75,6 +77,15 @@ class Beside:
         """What bash is offered for the last word of a line."""
         offered = self.run("", COMP_WORDS=line, COMP_CWORD=str(len(line.split()) - 1), _TALM_SIM_COMPLETE="bash_complete")
         return offered.replace("plain,", "").split()
+
+
+def test_the_examples_import_from_the_public_modules_only() -> None:
+    imported = {module for text in FILES.values() for module in re.findall(r"^(?:from|import) (talm_sim[\w.]*)", text, re.MULTILINE)}
+    assert imported <= {"talm_sim", "talm_sim.types", "talm_sim.extend"}
+    public = {*talm_sim.__all__, *extend.__all__}
+    named = set(re.findall(r"`(register_\w+)[`(]", PAGE))
+    assert {name for name in public if name.startswith("register_")} == named
+    assert all(getattr(module, name) is not None for module in (talm_sim, extend) for name in module.__all__)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from talm_sim import (
     ToolSpec,
     Turn,
     __version__,
-    provider,
+    register_provider,
     register_task,
     run,
     share,
@@ -57,7 +57,7 @@ class Scripted:
         pass
 
 
-@provider("scripted")
+@register_provider("scripted")
 def open_scripted(request: ModelRequest) -> Model:
     """Open the model."""
     return Scripted(request.name)

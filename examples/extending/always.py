@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
-from talm_sim import ToolSpec, provider
-from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.request import ModelRequest
-from talm_sim.types import ModelTurn
+from talm_sim import ToolSpec
+from talm_sim.extend import GenerationSettings, Model, ModelRequest, ModelTurn, register_provider
 
 
 class Always:
@@ -25,7 +23,7 @@ class Always:
         """Hold nothing."""
 
 
-@provider("always", form="always/WORD", about="Says one word.")
+@register_provider("always", form="always/WORD", about="Says one word.")
 def open_always(request: ModelRequest) -> Model:
     """Open a model."""
     return Always(request.name, request.model)

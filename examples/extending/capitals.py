@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from langchain_core.messages import HumanMessage
 
 from talm_sim import (
+    Job,
     Matrix,
     Measure,
     Request,
@@ -21,8 +22,7 @@ from talm_sim import (
     select,
     share,
 )
-from talm_sim.tasks import Job
-from talm_sim.tasks.row_figures import Figure, ratio_of
+from talm_sim.extend import Figure, ratio_of
 
 CLAIMS = {"europe": {"Paris": ("France", True), "Milan": ("Italy", False)}, "asia": {"Hanoi": ("Vietnam", True), "Osaka": ("Japan", False)}}
 

@@ -5,10 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from talm_sim import PrerequisiteError, Scenario, Scope, Turn, option
-from talm_sim.common.digests import digest
-from talm_sim.scenarios.making.options import MakingOptions
-from talm_sim.scenarios.making.outcome import Outcome
-from talm_sim.tasks import Maker
+from talm_sim.extend import Made, Maker, MakingOptions, digest
 
 
 @dataclass(frozen=True)
@@ -32,11 +29,11 @@ class ClaimOptions(MakingOptions):
     continent: str = option("europe", Scope.GENERATION, "Group of the questions.")
 
 
-class MoreCapitals(Maker[ClaimOptions, Claim, Outcome]):
+class MoreCapitals(Maker[ClaimOptions, Claim, Made]):
     """One Yes/No question per line."""
 
     options_model = ClaimOptions
-    outcome = Outcome
+    outcome = Made
     rules = 1
     noun = "claim"
 
@@ -50,10 +47,10 @@ class MoreCapitals(Maker[ClaimOptions, Claim, Outcome]):
                 for line in csv.DictReader(file)
             ]
 
-    async def make(self, source: Claim) -> Outcome:
+    async def make(self, source: Claim) -> Made:
         """Make its question; a city that is part of the country's name would give the answer away."""
         if source.city in source.country:
-            return Outcome(source=source.id, digest=source.digest, dropped="the country's name holds the city's")
+            return Made(source=source.id, digest=source.digest, dropped="the country's name holds the city's")
         query = f"Is {source.city} the capital of {source.country}? Answer Yes or No."
         made = Scenario(
             id=source.id,
@@ -62,4 +59,4 @@ class MoreCapitals(Maker[ClaimOptions, Claim, Outcome]):
             turns=(Turn(messages=({"role": "user", "content": query},)),),
             target={"type": "yes_no", "gold": "yes" if source.true else "no"},
         )
-        return Outcome(source=source.id, digest=source.digest, rows=[made.model_dump(mode="json")])
+        return Made(source=source.id, digest=source.digest, rows=[made.model_dump(mode="json")])

@@ -1,9 +1,9 @@
 """Responder `parrot`: says what it was asked."""
 
-from talm_sim import HumanReply, Responder, ResponderContext, responder
+from talm_sim import HumanReply, Responder, ResponderContext, register_responder
 
 
-@responder("parrot", about="Says what it was asked.")
+@register_responder("parrot", about="Says what it was asked.")
 def parrot(context: ResponderContext) -> Responder:
     """Make the responder of one episode."""
 

@@ -6,11 +6,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from talm_sim import ToolSpec, register_tool_source
-from talm_sim.errors import PrerequisiteError
-from talm_sim.recordings import HttpResponse
-from talm_sim.tools_env.routes import answer, failure, posted
-from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest
+from talm_sim import PrerequisiteError, ToolSpec
+from talm_sim.extend import HttpResponse, NotTaken, SourceOptions, SourceRequest, answer, failure, posted, register_tool_source
 
 
 class Phrases:

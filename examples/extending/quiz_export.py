@@ -3,7 +3,7 @@
 import json
 
 from talm_sim import RunView
-from talm_sim.tasks import Exported
+from talm_sim.extend import Exported
 
 
 def export_quiz(run: RunView) -> Exported:

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from talm_sim import AgentTask, AgentTaskOptions, Measure, Row, RunView, Scenario, Summary, Turn, register_task, select, share
-from talm_sim.tasks import Job
+from talm_sim import AgentTask, AgentTaskOptions, Job, Measure, Row, RunView, Scenario, Summary, Turn, register_task, select, share
 
 ORDERS = {"A-17": 30, "B-02": 45}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from talm_sim.agent.humans import RecordedResponder, RefusingResponder, Responder, SimulatedResponder
 from talm_sim.errors import PrerequisiteError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from talm_sim.agent.person.model_person import PersonModel
     from talm_sim.recordings import RecordedAnswer
 
-__all__ = ["RESPONDERS", "ResponderContext", "ResponderKind", "responder", "responder_kind"]
+__all__ = ["RESPONDERS", "ResponderContext", "ResponderKind", "register_responder", "responder_kind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class ResponderContext:
 
 
 Factory = Callable[[ResponderContext], Responder]
+_F = TypeVar("_F", bound="Factory | None")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +101,14 @@ RESPONDERS: Registry[ResponderKind] = Registry(
 """Entry points of group `talm_sim.responders` name a factory, or a module's decorated one."""
 
 
-def responder(name: str, *, about: str = "") -> Callable[[Factory], Factory]:
-    """Register a factory of responders.
+def register_responder(name: str, *, about: str = "") -> Callable[[_F], _F]:
+    """Register a factory of responders; None instead of one says that a person answers later, elsewhere.
 
     Args:
         name: What `--human` calls it.
         about: What it is, in a line; by default the first line of the factory's docstring.
 
-    >>> @responder("parrot", about="Says what it was asked.")
+    >>> @register_responder("parrot", about="Says what it was asked.")
     ... def parrot(context: ResponderContext) -> Responder:
     ...     async def answer(question: str, ask: int) -> HumanReply:
     ...         return HumanReply(question, "parrot")
@@ -115,7 +116,7 @@ def responder(name: str, *, about: str = "") -> Callable[[Factory], Factory]:
     ...     return answer
     """
 
-    def register(factory: Factory) -> Factory:
+    def register(factory: _F) -> _F:
         RESPONDERS.register(name, _kind(name, factory, about), getattr(factory, "__module__", ""))
         return factory
 
@@ -138,5 +139,6 @@ def responder_kind(name: str) -> ResponderKind:
     return found if isinstance(found, ResponderKind) else _kind(name, found, "")
 
 
-def _kind(name: str, factory: Factory, about: str) -> ResponderKind:
-    return ResponderKind(name, about or (factory.__doc__ or "").strip().partition("\n")[0], factory)
+def _kind(name: str, factory: Factory | None, about: str) -> ResponderKind:
+    said = (factory.__doc__ or "") if factory else ""
+    return ResponderKind(name, about or said.strip().partition("\n")[0], factory)

@@ -32,7 +32,7 @@ __all__ = [
     "in_process",
     "list_providers",
     "open_model",
-    "provider",
+    "register_provider",
 ]
 
 ENTRY_POINT_GROUP = "talm_sim.models"
@@ -160,7 +160,7 @@ _BUILT_IN = (
 PROVIDERS: Registry[Provider] = Registry("provider", {one.name: one for one in _BUILT_IN}, ENTRY_POINT_GROUP)
 
 
-def provider(
+def register_provider(
     name: str, *, form: str = "", about: str = "", needs: tuple[str, ...] = (), constrains: bool = False
 ) -> Callable[[Opener], Opener]:
     """Register a function as a provider.

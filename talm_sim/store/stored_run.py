@@ -368,9 +368,9 @@ class StoredRun(RunFiles):
     def to_records(self) -> list[dict[str, Any]]:
         """Return one flat record per episode.
 
-        A record has what happened (`talm_sim.store.tidy_tables.episode_record`), the run's settings (`talm_sim.store.tidy_tables.settings_of`), the
-        categories of the scenario's tools, what the episode counts as (the values and labels of its `Row`), and a column for each judge's
-        verdict: the label if the judge classifies, else whether the episode passed. If readers wrote comments, they are a column as well.
+        A record has what happened and the run's settings (`episode_record` and `settings_of` of `talm_sim.store.tidy_tables`), the categories
+        of the scenario's tools, what the episode counts as (the values and labels of its `Row`), and a column for each judge's verdict: the
+        label if the judge classifies, else whether the episode passed. If readers wrote comments, they are a column as well.
         """
         return add_comment_texts(episode_records(self.id, self, self.rows()), self.comments())
 

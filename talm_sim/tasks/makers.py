@@ -11,7 +11,7 @@ from talm_sim.tasks.bounds import Bound
 if TYPE_CHECKING:
     from talm_sim.models.base import Model
     from talm_sim.scenarios.making.options import MakingOptions
-    from talm_sim.scenarios.making.outcome import DroppedSource, MakingSource, Outcome
+    from talm_sim.scenarios.making.outcome import DroppedSource, Made, MakingSource
     from talm_sim.scenarios.making.review import Reviewer
     from talm_sim.scenarios.making.state import FixedSettings
 
@@ -31,7 +31,7 @@ class OpenModel(Protocol):
 
 OptionsT = TypeVar("OptionsT", bound="MakingOptions")
 SourceT = TypeVar("SourceT", bound="MakingSource")
-OutcomeT = TypeVar("OutcomeT", bound="Outcome")
+OutcomeT = TypeVar("OutcomeT", bound="Made")
 
 
 class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
@@ -46,7 +46,7 @@ class Maker(ABC, Generic[OptionsT, SourceT, OutcomeT]):
 
     options_model: ClassVar[type[MakingOptions]]
     """Model of the options of `talm-sim scenarios generate --task T`."""
-    outcome: ClassVar[type[Outcome]]
+    outcome: ClassVar[type[Made]]
     """Class of a source's outcome."""
     rules: ClassVar[int]
     """Version of the rules by which scenarios are made and judged: a folder that was started keeps to one version."""

@@ -14,10 +14,10 @@ from tests.offered import bring_along
 
 PARROT = """
 from talm_sim.agent.humans import HumanReply, Responder
-from talm_sim.agent.responders import ResponderContext, responder
+from talm_sim.agent.responders import ResponderContext, register_responder
 
 
-@responder("parrot", about="Says what it was asked.")
+@register_responder("parrot", about="Says what it was asked.")
 def parrot(context: ResponderContext) -> Responder:
     async def answer(question: str, ask: int) -> HumanReply:
         return HumanReply(f"{context.scenario.id} {context.epoch}/{ask}: {question}", "parrot")

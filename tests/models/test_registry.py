@@ -34,9 +34,9 @@ def test_the_constrained_format_needs_a_decoder_that_takes_a_schema(name: str) -
 
 
 PLUGIN = """
-from talm_sim.models.registry import provider
+from talm_sim.models.registry import register_provider
 
-@provider("plugged", form="plugged/NAME", about="Fails.", needs=("PLUG_KEY",), constrains=True)
+@register_provider("plugged", form="plugged/NAME", about="Fails.", needs=("PLUG_KEY",), constrains=True)
 def open_it(request):
     raise LookupError(request.model, request.constrained)
 """

@@ -51,7 +51,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
         return TwoQuestions()
 
     monkeypatch.setattr(registry.PROVIDERS, "_registered", dict(registry.PROVIDERS._registered))
-    registry.provider("test")(opened)
+    registry.register_provider("test")(opened)
     yield {
         **make_world(tmp_path),
         "split": "underspecified",

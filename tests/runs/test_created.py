@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.registry import PROVIDERS, provider
+from talm_sim.models.registry import PROVIDERS, register_provider
 from talm_sim.models.request import ModelRequest
 from talm_sim.runs.api import judge, resume, run
 from talm_sim.store.stored_run import load_run
@@ -43,7 +43,7 @@ def _calendar(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(PROVIDERS, store, dict(getattr(PROVIDERS, store)))
     OPENED.clear()
 
-    @provider("calendar")
+    @register_provider("calendar")
     def open_calendar(request: ModelRequest) -> Model:
         return Calendar(request)
 

@@ -25,7 +25,7 @@ PLUGIN = """
 from pathlib import Path
 from langchain_core.messages import HumanMessage
 from talm_sim import HumanReply, Judge, Measured, Perturbation, Request, Row, SingleStepTask, Summary
-from talm_sim import provider, register_judge, register_perturbation, register_task, responder
+from talm_sim import register_provider, register_judge, register_perturbation, register_task, register_responder
 from talm_sim.types import ModelTurn
 
 Path(__file__).with_suffix(".imported").touch()
@@ -42,7 +42,7 @@ class Quiet(Perturbation):
     name = "quiet"
     about = "Does nothing."
 
-@responder("parrot", about="Says what it was asked.")
+@register_responder("parrot", about="Says what it was asked.")
 def parrot(context):
     async def answer(question, ask):
         return HumanReply(question, "parrot")
@@ -55,7 +55,7 @@ class Silent:
     async def aclose(self):
         pass
 
-@provider("mine")
+@register_provider("mine")
 def silent(request):
     return Silent()
 

@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage
 from talm_sim.config import RunConfig, Traffic
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import GenerationSettings, Model
-from talm_sim.models.registry import PROVIDERS, provider
+from talm_sim.models.registry import PROVIDERS, register_provider
 from talm_sim.models.request import ModelRequest
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import ModelTurn, ToolSpec
@@ -49,7 +49,7 @@ def _noting(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(PROVIDERS, store, dict(getattr(PROVIDERS, store)))
     Opened.made = []
 
-    @provider("noting", constrains=True)
+    @register_provider("noting", constrains=True)
     def open_noting(request: ModelRequest) -> Model:
         if request.model == "gone":
             raise PrerequisiteError("gone")

@@ -18,7 +18,7 @@ from talm_sim.cli.terminal.text import count, one_line
 from talm_sim.common.interrupts import run_in_order
 from talm_sim.errors import line_to_copy
 from talm_sim.runs.make_scenarios import bound_of, make_scenarios
-from talm_sim.scenarios.making.outcome import Outcome
+from talm_sim.scenarios.making.outcome import Made
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Maker
 
@@ -82,14 +82,14 @@ def print_report(report: Mapping[str, Any], maker: Maker[Any, Any, Any]) -> None
 
 
 @contextmanager
-def _progress(console: Console, noun: str) -> Iterator[Callable[[int, int, Outcome | None], None]]:
+def _progress(console: Console, noun: str) -> Iterator[Callable[[int, int, Made | None], None]]:
     """Show a bar with the time left on a terminal, otherwise a line for every source."""
     if console.is_terminal:
         columns = (TextColumn(f"{noun}s"), BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"))
         bars = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
         task = bars.add_task("", total=None)
 
-        def move(done: int, total: int, outcome: Outcome | None) -> None:
+        def move(done: int, total: int, outcome: Made | None) -> None:
             bars.start()  # not earlier: errors about what is missing are printed without a bar
             bars.update(task, completed=done, total=total)
 
@@ -101,7 +101,7 @@ def _progress(console: Console, noun: str) -> Iterator[Callable[[int, int, Outco
         return
     began, before = time.monotonic(), 0
 
-    def line(done: int, total: int, outcome: Outcome | None) -> None:
+    def line(done: int, total: int, outcome: Made | None) -> None:
         nonlocal before
         if outcome is None:
             before = done

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["DroppedSource", "MakingSource", "Outcome", "count_sources"]
+__all__ = ["DroppedSource", "Made", "MakingSource", "count_sources"]
 
 
 class MakingSource(Protocol):
@@ -30,7 +30,7 @@ class DroppedSource:
 
 
 @dataclass(slots=True, kw_only=True)
-class Outcome:
+class Made:
     """The result of one source: a line of the state file.
 
     Attributes:
@@ -55,7 +55,7 @@ class Outcome:
         return self.dropped or f"{len(self.rows)} made, {len(self.rejected)} rejected"
 
 
-OutcomeT = TypeVar("OutcomeT", bound=Outcome)
+OutcomeT = TypeVar("OutcomeT", bound=Made)
 
 
 def count_sources(sources: Sequence[MakingSource], outcomes: Mapping[str, OutcomeT]) -> tuple[list[OutcomeT], dict[str, Any]]:

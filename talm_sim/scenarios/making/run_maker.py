@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError
-from talm_sim.scenarios.making.outcome import MakingSource, Outcome
+from talm_sim.scenarios.making.outcome import Made, MakingSource
 from talm_sim.scenarios.making.state import FixedSettings, open_state, write_lines
 
 __all__ = ["ITEMS", "REJECTED", "REPORT", "OnProgress", "OpenTape", "make_all"]
@@ -21,7 +21,7 @@ _MOST_FAILURES = 5
 _FORESEEN = (ProviderError, CassetteMissError, PrerequisiteError)
 OpenTape = Callable[[str], AbstractContextManager[object]]
 """Puts the recording of a source in place, given its id."""
-OnProgress = Callable[[int, int, Outcome | None], None]
+OnProgress = Callable[[int, int, Made | None], None]
 """Receives how many sources are finished, of how many, and the last outcome; None for those that were finished before."""
 
 
@@ -33,10 +33,10 @@ class MakesOutcome(Protocol):
         """What messages call a source."""
 
     @property
-    def outcome(self) -> type[Outcome]:
+    def outcome(self) -> type[Made]:
         """Return the outcome of a source."""
 
-    async def make(self, source: Any) -> Outcome:
+    async def make(self, source: Any) -> Made:
         """Make what can be made of one source."""
 
     def report(self, sources: Sequence[Any], outcomes: Mapping[str, Any], begun: FixedSettings) -> dict[str, Any]:
@@ -105,7 +105,7 @@ async def make_all(
     return report
 
 
-async def _outcome(source: MakingSource, maker: MakesOutcome, open_tape: OpenTape) -> Outcome:
+async def _outcome(source: MakingSource, maker: MakesOutcome, open_tape: OpenTape) -> Made:
     """Return the outcome of a source; a provider's failure on one must not block the others."""
     try:
         with open_tape(source.id):
@@ -133,7 +133,7 @@ def _summarize_error(err: BaseException) -> str:
     return " ".join(str(err).split())[:500]
 
 
-def _write(folder: Path, outcomes: Sequence[Outcome], report: dict[str, Any]) -> None:
+def _write(folder: Path, outcomes: Sequence[Made], report: dict[str, Any]) -> None:
     """Write what the finished sources gave, in order: equal states give equal bytes."""
     try:
         write_lines(folder / ITEMS, (row for outcome in outcomes for row in outcome.rows))

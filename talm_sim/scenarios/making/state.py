@@ -12,7 +12,7 @@ from typing import IO, Any, Self, TypeVar
 
 from talm_sim.common.plain_files import LARGEST_DATA, read_bytes
 from talm_sim.errors import PrerequisiteError
-from talm_sim.scenarios.making.outcome import MakingSource, Outcome
+from talm_sim.scenarios.making.outcome import Made, MakingSource
 
 __all__ = ["STATE", "FixedSettings", "State", "open_state", "write_lines"]
 
@@ -68,7 +68,7 @@ class State:
         assert self._file is not None
         self._file.close()
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: Made) -> None:
         """Save the outcome of a source; it is on disk when this returns."""
         self.finished[outcome.source] = outcome
         self._append(asdict(outcome))
@@ -80,7 +80,7 @@ class State:
         os.fsync(self._file.fileno())
 
 
-def open_state(folder: Path, begun: FixedSettings, sources: Sequence[MakingSource], kind: type[Outcome]) -> State:
+def open_state(folder: Path, begun: FixedSettings, sources: Sequence[MakingSource], kind: type[Made]) -> State:
     """Open the state of a folder, new or already started.
 
     Args:

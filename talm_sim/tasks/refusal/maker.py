@@ -27,7 +27,7 @@ from talm_sim.reasoning.fields import value_of
 from talm_sim.scenarios.dialogue import dialogue, request_text
 from talm_sim.scenarios.item_tools import tool_name
 from talm_sim.scenarios.making.options import MakingOptions
-from talm_sim.scenarios.making.outcome import DroppedSource, Outcome
+from talm_sim.scenarios.making.outcome import DroppedSource, Made
 from talm_sim.scenarios.making.prompts import ASKED_AGAIN, WriterPrompts, ask, load_writer_prompts
 from talm_sim.scenarios.making.state import FixedSettings
 from talm_sim.tasks.bounds import Bound
@@ -79,11 +79,11 @@ class Asked:
         return digest(self.scenario.model_dump(mode="json"))
 
 
-class ThoughtMaker(Maker[ThoughtOptions, Asked, Outcome]):
+class ThoughtMaker(Maker[ThoughtOptions, Asked, Made]):
     """Puts a thought in front of the right action of each scenario; one that contradicts the action is kept as rejected."""
 
     options_model = ThoughtOptions
-    outcome = Outcome
+    outcome = Made
     rules = 1
 
     def __init__(self, options: ThoughtOptions) -> None:
@@ -112,9 +112,9 @@ class ThoughtMaker(Maker[ThoughtOptions, Asked, Outcome]):
         """Open the teacher."""
         self._model = None if self._prompts is None else open_model()
 
-    async def make(self, source: Asked) -> Outcome:
+    async def make(self, source: Asked) -> Made:
         """Write a thought, in at most `--attempts` tries."""
-        made = Outcome(source=source.id, digest=source.digest)
+        made = Made(source=source.id, digest=source.digest)
         for attempt in range(1 if self._model is None else self.options.attempts):
             text, thought = await self._write(source, attempt)
             if not thought.fault:
@@ -155,7 +155,7 @@ class ThoughtMaker(Maker[ThoughtOptions, Asked, Outcome]):
         one = Bound(0, ASKED_AGAIN, ASKED_AGAIN * told, (1 + ASKED_AGAIN) * self.options.max_new_tokens)
         return one.times(self.options.attempts)
 
-    def report(self, sources: Sequence[Asked], outcomes: Mapping[str, Outcome], begun: FixedSettings) -> dict[str, Any]:
+    def report(self, sources: Sequence[Asked], outcomes: Mapping[str, Made], begun: FixedSettings) -> dict[str, Any]:
         """Count thoughts by right action, and the reasons for which some were rejected."""
         report = super().report(sources, outcomes, begun)
         done = [outcomes[one.id] for one in sources if one.id in outcomes and not outcomes[one.id].failed]

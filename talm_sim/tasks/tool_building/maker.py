@@ -19,7 +19,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.making.options import RULES, MakingOptions
-from talm_sim.scenarios.making.outcome import Outcome
+from talm_sim.scenarios.making.outcome import Made
 from talm_sim.scenarios.making.prompts import ASKED_AGAIN, ask, load_writer_prompts
 from talm_sim.tasks.bounds import Bound
 from talm_sim.tasks.makers import Listing, Maker, OpenModel
@@ -60,14 +60,14 @@ class Document:
         return digest(self.text)
 
 
-class ToolMaker(Maker[BuildOptions, Document, Outcome]):
+class ToolMaker(Maker[BuildOptions, Document, Made]):
     """Has a model draft a tool from each document, and keeps those that run, pass their tests and are described rightly.
 
     This is Fail-TaLMs, section 3.1. What is kept is a tool folder, `--tools-from fail-talms:OUT/tools`.
     """
 
     options_model = BuildOptions
-    outcome = Outcome
+    outcome = Made
     rules = 1
     noun = "document"
 
@@ -106,10 +106,10 @@ class ToolMaker(Maker[BuildOptions, Document, Outcome]):
         """Open the model."""
         self._model = open_model()
 
-    async def make(self, source: Document) -> Outcome:
+    async def make(self, source: Document) -> Made:
         """Ask for drafts until one is kept, at most as often as there are attempts."""
         assert self._model is not None
-        outcome = Outcome(source=source.id, digest=source.digest)
+        outcome = Made(source=source.id, digest=source.digest)
         for attempt in range(self.options.attempts):
             seed = derive_seed(self.options.seed, source.id, attempt)
             written = await ask(self._model, self._prompts.messages("draft", document=source.text), self.options, seed)
@@ -130,7 +130,7 @@ class ToolMaker(Maker[BuildOptions, Document, Outcome]):
         most = self.options.max_new_tokens
         return Bound(0, ASKED_AGAIN, ASKED_AGAIN * told, (1 + ASKED_AGAIN) * most).times(self.options.attempts)
 
-    def report(self, sources: Sequence[Document], outcomes: Mapping[str, Outcome], begun: Any) -> dict[str, Any]:
+    def report(self, sources: Sequence[Document], outcomes: Mapping[str, Made], begun: Any) -> dict[str, Any]:
         """Add what was kept and what was not, with the last reason."""
         report = super().report(sources, outcomes, begun)
         known = [outcomes[source.id] for source in sources if source.id in outcomes]

@@ -16,7 +16,7 @@ from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Model
 from talm_sim.models.metering import max_tokens_of
 from talm_sim.scenarios.making.options import MakingOptions
-from talm_sim.scenarios.making.outcome import DroppedSource, Outcome
+from talm_sim.scenarios.making.outcome import DroppedSource, Made
 from talm_sim.scenarios.making.prompts import ASKED_AGAIN, ask, load_writer_prompts
 from talm_sim.scenarios.making.review import Reviewer
 from talm_sim.scenarios.making.state import FixedSettings
@@ -82,7 +82,7 @@ class Dialogue:
 
 
 @dataclass(slots=True, kw_only=True)
-class TranslationOutcome(Outcome):
+class TranslationOutcome(Made):
     """The result for one dialogue.
 
     Attributes:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
-from talm_sim import ToolSpec, provider
+from talm_sim import ToolSpec, register_provider
 from talm_sim.models.base import GenerationSettings, Model
 from talm_sim.models.request import ModelRequest
 from talm_sim.types import ModelTurn
@@ -29,7 +29,7 @@ class Slow:
         """Hold nothing."""
 
 
-@provider("slow", form="slow/SECONDS", about="Says one word after a while.")
+@register_provider("slow", form="slow/SECONDS", about="Says one word after a while.")
 def open_slow(request: ModelRequest) -> Model:
     """Open a model."""
     return Slow(request.name, float(request.model))

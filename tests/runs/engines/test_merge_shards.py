@@ -294,7 +294,7 @@ def asking(world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[d
         return Asking()
 
     monkeypatch.setattr(registry.PROVIDERS, "_registered", dict(registry.PROVIDERS._registered))
-    registry.provider("test")(opened)
+    registry.register_provider("test")(opened)
     yield {**world, "split": "underspecified", "model": "test/asking", "human": "terminal", "models": "live"}
 
 

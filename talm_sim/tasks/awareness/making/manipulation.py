@@ -17,7 +17,7 @@ from talm_sim.errors import did_you_mean
 from talm_sim.models.base import Model
 from talm_sim.retrieval import DEFAULT_EMBEDDER
 from talm_sim.scenarios.making.options import MakingOptions
-from talm_sim.scenarios.making.outcome import Outcome
+from talm_sim.scenarios.making.outcome import Made
 from talm_sim.scenarios.making.prompts import WriterPrompts, ask
 from talm_sim.tasks.awareness.making.item_checks import FailedCheck, check_manipulated
 from talm_sim.tasks.awareness.making.loaded import tool_names
@@ -142,7 +142,7 @@ class Original:
 
 
 @dataclass(slots=True, kw_only=True)
-class ManipulationOutcome(Outcome):
+class ManipulationOutcome(Made):
     """The result for one complete scenario.
 
     Attributes:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from talm_sim.common.digests import derive_seed
-from talm_sim.scenarios.making.outcome import Outcome
+from talm_sim.scenarios.making.outcome import Made
 from talm_sim.scenarios.making.prompts import WrittenText
 from talm_sim.tasks.when2call.making.item_checks import OPTION_CHECKS, Check, FaultKind, differs, failures, read_fault
 from talm_sim.tasks.when2call.making.items import Item, rows_of, tool_call_text
@@ -50,7 +50,7 @@ class Rejection:
 
 
 @dataclass(slots=True, kw_only=True)
-class ItemOutcome(Outcome):
+class ItemOutcome(Made):
     """What became of one source question.
 
     Attributes:
