@@ -3,6 +3,15 @@
 Data goes to standard output, talk to standard error. Exit codes: 0 done; 1 finished, but episodes failed, a gate was missed or a check found
 something; 2 usage, or something the user must fix first; 3 two runs cannot be compared; 4 a budget left something undone; 130 interrupted
 (143 by SIGTERM, 129 by SIGHUP).
+
+From the lowest layer up:
+
+- `terminal/` is the terminal itself, `parsing/` reads the line that is typed
+- `progress/` shows a run in progress, `report/` and `pages/` show stored runs, `view/` serves their page
+- `person/` lets a person answer and judge, `making/` make scenarios
+- `gate_output.py` checks and prints gates, `shown_forecast.py` prints a forecast
+- `run_session.py` is a session of a run
+- `commands/` holds a file for each command, `root.py` is their table
 """
 
 from __future__ import annotations

@@ -1,1 +1,13 @@
-"""What every room may use: reading and writing files safely, typed options, credentials, digests, processes, interrupts."""
+"""What every room may use: reading and writing files safely, typed options, credentials, digests, processes, interrupts.
+
+From the lowest layer up:
+
+- `plain_files.py` reads every file that comes from outside, `json_values.py` reads and compares JSON values
+- `typed_options.py` reads options given as `KEY=VALUE`, in TOML or in Python, `toml_files.py` reads TOML files
+- `tool_files.py` reads how ToolBench and Fail-TaLMs write tools down
+- `credentials.py` recognizes credentials, `digests.py` gives equal values equal digests
+- `gate.py`, `budgets.py` and `shard.py` read a gate, a budget and a part of a run as they are written
+- `kappa.py` computes how far people or programs agree
+- `interrupts.py` takes Ctrl-C once, `processes.py` knows which process something belongs to
+- `garbage.py` searches for garbage rarely, `lazy_names.py` imports public names when they are first used
+"""

@@ -1,6 +1,18 @@
 """What an episode was worth: one judge per file, the metrics over their verdicts, and the intervals.
 
-A judge sees an episode and its scenario, never a running agent, so a stored run can be judged again offline. Your own judge is a class:
+A judge sees an episode and its scenario, never a running agent, so a stored run can be judged again offline. From the lowest layer up:
+
+- `stats.py` computes intervals, `power.py` how likely a test finds a difference
+- `paired.py` tests two runs over the same scenarios, `repeats.py` says what the epochs of one run say together
+- `grader.py` asks a grading model for one vote, `base.py` is the base of judges, `prompts.py` words what their model is shown
+- `behaviour.py`, `reference.py` and `person.py` are judges: by rules, by required facts, by people
+- `registry.py` finds judges by name
+- `llm.py` and `preference.py` are judges that ask a model
+- `admission.py` and `fault_words.py` read whether an answer admits a failure, and what it says of a fault
+- `refused.py` labels what an agent did after a person had refused
+- `fault_stakes.py` finds what rests on a fault, `fault_verdicts.py` labels what an agent did with it
+
+Your own judge is a class:
 
 >>> from talm_sim.judges import Judge, Measured, register_judge
 >>> @register_judge

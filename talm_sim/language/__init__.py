@@ -1,1 +1,13 @@
-"""TODO."""
+"""What a text in English says, decided by rules: a value it states, a question it asks, a thing it gives away. No model is asked.
+
+From the lowest layer up:
+
+- `sentences.py` takes a chat message apart into sentences
+- `identifying.py` finds the values that say which thing a call is about
+- `question_words.py` is the vocabulary of what a question is about
+- `facts/` decides whether a text states a fact
+- `said/` reads what a person says: values, numbers, days, claims
+- `asking.py` finds the sentences that ask for something
+- `about_missing.py` decides whether a question is about the thing that is missing
+- `leaks.py` finds what a text gives away
+"""

@@ -2,6 +2,11 @@
 
 The form is that of "Teaching Small Models When Not to Call Functions" (SIGIR 2026), section 3 of its README. What it contains is thought: it
 is never an attempt at a call, and no judge reads it (docs/refusal.md).
+
+From the lowest layer up:
+
+- `fields.py` knows the fields and their values, and writes or draws a form
+- `read_form.py` reads a form at the beginning of a text
 """
 
 from __future__ import annotations

@@ -1,4 +1,17 @@
-"""A run as a whole: batch, store, lease, resume, the human queue, judging, ablation. The only room that writes a run; it prints nothing.
+"""A run from its options to its last verdict. Nothing else starts, continues or judges one; it prints nothing, it reports events.
 
-`api` holds the verbs (run, resume, judge), `wiring` puts an episode's parts together, `batch` carries the plan out, `store` commits.
+From the lowest layer up:
+
+- `events.py` are the events that a run reports
+- `prices.py` reads what models cost, `tool_sources.py` holds a run's tool sources
+- `budget.py` counts what a command has spent
+- `resolve.py` turns what the user gave into what is run
+- `batch.py` runs many episodes at once
+- `judging.py` lets the judges over the stored episodes
+- `make_scenarios.py` opens what a maker needs, and makes scenarios
+- `runner.py` runs one episode with its recordings in place
+- `build.py` opens a job, its judges' model and its runner
+- `api.py` has the verbs: run, resume, judge
+- `forecast.py` says what a run would ask and cost
+- `ablation/` runs a grid of runs, `engines/` plays a run's shards elsewhere
 """

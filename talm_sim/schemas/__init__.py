@@ -1,4 +1,13 @@
-"""JSON Schemas that come with data: values are checked against them with bounded work, and nothing is fetched for them."""
+"""JSON Schemas that come with data: values are checked against them with bounded work, and nothing is fetched for them.
+
+From the lowest layer up:
+
+- `patterns.py` matches the patterns of schemas in linear time
+- `work.py` counts and limits the work of a check
+- `inline.py` writes a schema without references, and in a few words
+- `keywords.py` checks each keyword of a schema
+- `validation.py` checks values against schemas, and schemas themselves
+"""
 
 from talm_sim.schemas.validation import Schema, fault_of_schema, unchecked_patterns
 from talm_sim.schemas.work import NotChecked, current_work, limit_work

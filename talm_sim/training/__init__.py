@@ -1,4 +1,14 @@
-"""Training of adapters by TRL's trainers: recipes, rows as tokens, one loss, and training that a kill does not undo."""
+"""Training of adapters by TRL's trainers: recipes, rows as tokens, one loss, and training that a kill does not undo.
+
+From the lowest layer up:
+
+- `lessons/` makes the rows to train on
+- `folder.py` is the folder of a training, and its checkpoints
+- `recipe.py` reads the settings
+- `token_rows.py` turns rows into tokens
+- `trainers.py` sets up TRL's trainers
+- `training_session.py` trains, from the file to the adapter
+"""
 
 from __future__ import annotations
 

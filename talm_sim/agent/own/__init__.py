@@ -1,1 +1,12 @@
-"""The user's own agent in place of our graph: a compiled LangGraph graph, a function, or a function that builds one of them."""
+"""The user's own agent in place of our graph: a compiled LangGraph graph, a function, or a function that builds one of them.
+
+From the lowest layer up:
+
+- `agents.py` finds the agent by name
+- `contracts.py` reads how graphs elsewhere ask a person about a call
+- `own_texts.py` cleans what an own agent writes
+- `own_session.py` records and limits one episode of it
+- `handed.py` hands it our tools and the model
+- `talk.py` reads what it returns, and answers what it asks
+- `sessions.py` plays it in stretches, each until the end or a question
+"""

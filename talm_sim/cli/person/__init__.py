@@ -1,1 +1,12 @@
-"""A person at the terminal who answers questions of episodes."""
+"""A person at the terminal: they answer questions of episodes, decide about calls, and judge runs.
+
+From the lowest layer up:
+
+- `typed_lines.py` reads lines that a person types, `fitted_page.py` fits texts on the screen
+- `by_key.py` goes through items that are decided by a key
+- `label_files.py` reads and writes labels that are given elsewhere
+- `question_page.py` shows what is asked, `replies.py` reads what they say
+- `typed_decisions.py` takes a decision or a form, `prompt.py` an answer
+- `sitting.py` is one person who answers what a run asks
+- `blind_judging.py` is one person who judges a run
+"""

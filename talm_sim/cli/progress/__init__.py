@@ -1,1 +1,9 @@
-"""What is shown while a run is in progress."""
+"""What is shown while a run is in progress.
+
+From the lowest layer up:
+
+- `tally.py` counts episodes and requests so far
+- `budget_lines.py` words a budget
+- `display.py` has the displays
+- `python_progress.py` shows progress to Python and notebooks
+"""

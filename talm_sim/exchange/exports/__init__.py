@@ -1,6 +1,11 @@
 """Stored runs of any task in the forms that other tools read; what one task alone exports is in its own folder.
 
-`conversation` and `times` put an episode in order, `texts` makes its texts fit for a file that leaves the project. The forms are built on them.
+From the lowest layer up:
+
+- `safe_texts.py` makes texts fit for a file that leaves the project
+- `exchanged_messages.py` and `times.py` put an episode in order: its messages, and when each part happened
+- `otlp.py` writes spans as JSON, `span_values.py` names their values, `episode_spans.py` writes a run for `export otel`
+- `inspect_samples.py` writes an episode as a sample of Inspect's log, `inspect_log.py` the log
 """
 
 from __future__ import annotations

@@ -1,1 +1,11 @@
-"""Traces of agents that ran elsewhere: spans or messages in a file, read into a stored run."""
+"""Traces of agents that ran elsewhere: spans or messages in a file, read into a stored run.
+
+From the lowest layer up:
+
+- `attributes.py` knows the names under which frameworks put one and the same thing
+- `trace.py` is what is read of a trace
+- `framework_messages.py` reads messages as frameworks write them, `span_messages.py` those in a span
+- `read_spans.py` puts spans together to conversations
+- `traced_episodes.py` makes an episode of a trace
+- `import_traces.py` imports a file as a run
+"""

@@ -9,6 +9,14 @@ A style is one Jinja file with two macros, here or the user's own:
 The filter `tojson` writes JSON without escapes, `python` a Python literal with strings in double quotes. A file that says
 `{% set in_user_message = true %}` writes only the user's message, and the tokenizer's chat template, where there is one, the rest.
 Values are passed as variables: what they hold is never read as Jinja.
+
+From the lowest layer up:
+
+- `template_values.py` is what the macros receive
+- `template_sandbox.py` shuts a template in
+- `jinja.py` compiles a template file
+- `chat_template.py` renders the tokenizer's own chat template
+- `load_template.py` finds a template by name or file
 """
 
 from __future__ import annotations

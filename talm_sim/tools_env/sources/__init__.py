@@ -1,1 +1,15 @@
-"""Sources of tools: each kind in its own file, under one protocol."""
+"""Sources of tools: each kind in its own file, under one protocol.
+
+From the lowest layer up:
+
+- `base.py` is the protocol, `limits.py` limits how much of an answer is read
+- `http_client.py` sends requests to one server, `http.py` is tools over HTTP
+- `registry.py` opens a source by its kind
+- `tool_code.py` reads what tool code needs, `sandbox_walls.py`, `sandbox_child.py` and `sandbox.py` shut it in and run it
+- `fail_talms.py` is a tool folder in the form of Fail-TaLMs, `bfcl/` the simulated APIs of BFCL
+- `openapi_text.py`, `openapi_limits.py` and `openapi_document.py` turn a document into tools
+- `spec_file.py` is a file of descriptions, which only a person or a recording executes
+- `openapi.py` is any OpenAPI document as a source
+- `factories.py` makes Python tools that every episode has for itself, `python.py` is Python tools
+- `mcp_wall.py`, `mcp_http.py`, `mcp_stdio.py` and `mcp_connection.py` hold the connection to an MCP server, `mcp.py` is the source
+"""

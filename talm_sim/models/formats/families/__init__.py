@@ -1,4 +1,16 @@
-"""Families whose calls begin with a mark of their own: one file for related families, with their writers and readers."""
+"""Families whose calls begin with a mark of their own: one file for related families, with their writers and readers.
+
+From the lowest layer up:
+
+- `base.py` is what the readers of families share
+- `gemma.py` is the format of Gemma 4 and FunctionGemma
+- `harmony.py` is the format of gpt-oss
+- `invoke.py` has XML-like tags: Anthropic, MiniMax M2, Step 3, DeepSeek V3.2
+- `lists.py` has lists of JSON objects: Command R, Command A, Apertus
+- `named.py` has a tool's name above a JSON object: GLM-4 9B
+- `pythonic.py` has calls in Python's syntax between tags: OLMo 3, SmolLM3
+- `section_tokens.py` has sections of special tokens: DeepSeek V3, Kimi K2
+"""
 
 from __future__ import annotations
 

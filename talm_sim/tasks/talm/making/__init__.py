@@ -1,1 +1,9 @@
-"""Scenarios of this task: built from seeds, drafted from real calls, and proven."""
+"""Scenarios of task `talm`: drafted from real calls, and proven.
+
+From the lowest layer up:
+
+- `giveaways.py` finds what the tools' descriptions give away
+- `check.py` proves scenarios
+- `drafts.py` drafts scenarios from calls that were made
+- `other_values.py` tries other values where a description gives one away
+"""

@@ -2,8 +2,16 @@
 
     scenarios -> source questions (one ask, one call) -> for each: tool use, three items -> options -> checks -> rows, with no, one, many tools
 
-`sources` takes queries apart, `writers` (which also holds what is asked for) and `rules` write, `checks` and `question_checks` judge,
-`pipeline` makes one source question's items. What runs it, and survives interruption, is `talm_sim.scenarios.making`.
+What runs it, and survives interruption, is `talm_sim.scenarios.making`. From the lowest layer up:
+
+- `splitting.py` takes a query with two asks apart, `sources.py` makes source questions
+- `other_rows.py` reads rows of BFCL and APIGen as source questions
+- `items.py` is an item, and the rows that it is written as
+- `faulty_wording.py` finds wording that gives a fault away
+- `item_checks.py` checks answers, `question_checks.py` questions, `quality.py` knows who looks for which fault of the paper's list
+- `writers.py` is who writes, and what they are asked; `rules.py` writes without a model
+- `pipeline.py` makes one source question's items
+- `review.py` is what a person decides on
 """
 
 from talm_sim.tasks.when2call.making.pipeline import ItemOutcome, make_items

@@ -1,4 +1,10 @@
-"""Money: exchange rates, currencies, bank accounts, taxes and loans, stocks, and the economy of the United States."""
+"""Money: exchange rates, currencies, bank accounts, taxes and loans, stocks, and the economy of the United States.
+
+From the lowest layer up:
+
+- `accounts.py` has bank accounts, `markets.py` stock exchanges, `payments.py` loans, taxes and the economy
+- `currencies.py` has currencies, `exchange_rates.py` their rates
+"""
 
 from fastapi import APIRouter
 

@@ -1,4 +1,11 @@
-"""Chemistry, particles, minerals, the sky, units and constants."""
+"""Chemistry, particles, minerals, the sky, units and constants.
+
+From the lowest layer up:
+
+- `elements.py` finds a chemical element, `chemistry.py` has compounds, `nuclei.py` isotopes and particles
+- `minerals.py` has minerals, `sky.py` stars, planets and eclipses
+- `quantities.py` has units and constants
+"""
 
 from fastapi import APIRouter
 
