@@ -1,0 +1,58 @@
+"""A room's docstring is its map: it names every file and folder of the room once, and none before one that it imports."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import talm_sim
+
+PACKAGE = Path(talm_sim.__file__).parent
+NAMED = re.compile(r"`(\w+(?:\.py|/))`")
+"""How a map names a file (`name.py`) and a folder (`name/`); anything else in backticks is no place."""
+FILES_WITHOUT_A_MAP = 4
+"""A folder of a room needs a map only if it has more files than this."""
+
+
+def faults_of(folder: Path) -> list[str]:
+    """What is wrong with the map of a room or of a folder in it; one without a map has no faults if it needs none."""
+    here = folder.relative_to(PACKAGE.parent).as_posix()
+    files = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
+    folders = {f"{path.parent.name}/" for path in folder.glob("*/__init__.py")}
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    named = Counter(NAMED.findall(text))
+    if not named:
+        needed = folder.parent == PACKAGE or len(files) > FILES_WITHOUT_A_MAP
+        return [f"{here}: its docstring has no map"] if needed else []
+    there = files | folders
+    order = list(named)
+    imported = {name: imported_files(folder, name) for name in order if name in files}
+    return [
+        *(f"{here}: the map names `{name}`, which is not there" for name in named if name not in there),
+        *(f"{here}: the map does not name `{name}`" for name in sorted(there - set(named))),
+        *(f"{here}: the map names `{name}` {count} times" for name, count in named.items() if count > 1),
+        *(
+            f"{here}: the map names `{name}` before `{below}`, which it imports"
+            for place, name in enumerate(order)
+            for below in order[place + 1 :]
+            if below in imported.get(name, ())
+        ),
+    ]
+
+
+def imported_files(folder: Path, name: str) -> set[str]:
+    """Files of a folder that one of its files imports, wherever in its text."""
+    room = ".".join(folder.relative_to(PACKAGE.parent).parts)
+    from_room = [
+        node for node in ast.walk(ast.parse((folder / name).read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom) and node.module
+    ]
+    modules = {node.module for node in from_room} | {f"{node.module}.{alias.name}" for node in from_room for alias in node.names}
+    return {f"{module.removeprefix(f'{room}.')}.py" for module in modules if module and module.startswith(f"{room}.")}
+
+
+def test_maps_are_true() -> None:
+    rooms = sorted(path.parent for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE)
+    faults = [fault for room in rooms for fault in faults_of(room)]
+    assert rooms and not faults, "\n".join(["", *faults])
