@@ -21,18 +21,21 @@ LAYERS = (
     ("errors", "types", "schemas"),
     ("foreign",),
     ("common",),
-    ("config", "published", "retrieval"),
+    ("config", "reasoning", "retrieval"),
     ("models",),
-    ("recordings",),
-    ("facts", "reasoning", "training"),
+    ("recordings", "language"),
     ("tools_env", "scenarios"),
-    ("agent", "judges"),
+    ("agent", "judges", "training", "world"),
     ("tasks",),
+    ("store",),
     ("runs",),
+    ("compare", "exchange"),
     ("cli",),
-    ("testing",),
+    ("extend", "testing"),
 )
-"""From the lowest up; rooms of one layer do not know each other."""
+"""From the lowest up, as docs/architecture.md draws them; rooms of one layer do not know each other."""
+GOES_UP = {("talm_sim.store.listing", "talm_sim.runs.engines.kept")}
+"""Imports that go up: a list of runs shows those whose shards an engine plays."""
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 HEAVY = (
     "anthropic",
@@ -95,14 +98,15 @@ def _own_imports(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def test_a_room_imports_only_what_lies_below_it() -> None:
-    wrong = [
-        f"{path}:{line}: {room} imports {other}"
+    wrong = {
+        (importing, module): f"{path}:{line}: {room} imports {other}"
         for path in FILES
-        if (room := room_of(module_of(path))) not in {"", "__main__"}
+        if (room := room_of(importing := module_of(path))) not in {"", "__main__"}
         for line, module in imports_of(path)
         if (other := room_of(module)) not in {room, "__version__"} and LEVEL[other] >= LEVEL[room]
-    ]
-    assert wrong == []
+    }
+    assert [place for pair, place in wrong.items() if pair not in GOES_UP] == []
+    assert set(wrong) >= GOES_UP, "an exception that nothing needs"
 
 
 def test_the_command_line_opens_no_database() -> None:
@@ -201,10 +205,11 @@ HOMONYMS = {
     "talm_sim.cli.pages.index": {"calls", "fault"},
     "talm_sim.cli.pages.transcripts": {"explanation"},
     "talm_sim.exchange.exports.span_values": {"refusal"},
+    **{key: {"preference"} for key in ("talm_sim.training.lessons.own_rows", "talm_sim.training.lessons.training_examples")},
     "talm_sim.exchange.exports.inspect_samples": {"refusal", "calls", "explanation", "awareness"},
 }
 """Words that name something else there: `awareness` and `calls` are keys of stored episodes and scenarios, `refusal` is why a provider's turn
-ended, `calls` and `explanation` are keys of other programs' logs, `fault` is a column of a list, and
+ended, `calls` and `explanation` are keys of other programs' logs, `fault` is a column of a list, `preference` a kind of training set, and
 `person` is who can do a tool's work, and the table of the wording for who plays the person."""
 LOOK_UPS = {"get", "pop", "setdefault", "index", "count", "startswith", "endswith"}
 
