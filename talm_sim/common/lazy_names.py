@@ -30,8 +30,8 @@ def lazy_names(space: dict[str, Any], homes: Mapping[str, str]) -> tuple[Callabl
         space[name] = value = getattr(importlib.import_module(module), own)
         return value
 
-    def names() -> list[str]:
+    def list_names() -> list[str]:
         """List the public names, imported or not."""
         return sorted({*space, *found})
 
-    return get, names
+    return get, list_names

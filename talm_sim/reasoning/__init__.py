@@ -6,7 +6,7 @@ is never an attempt at a call, and no judge reads it (docs/refusal.md).
 From the lowest layer up:
 
 - `fields.py` knows the fields and their values, and writes or draws a form
-- `read_form.py` reads a form at the beginning of a text
+- `reasoning_reader.py` reads a form at the beginning of a text
 """
 
 from __future__ import annotations

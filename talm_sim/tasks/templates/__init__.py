@@ -16,7 +16,7 @@ From the lowest layer up:
 - `template_sandbox.py` shuts a template in
 - `jinja.py` compiles a template file
 - `chat_template.py` renders the tokenizer's own chat template
-- `load_template.py` finds a template by name or file
+- `template_files.py` finds a template by name or file
 """
 
 from __future__ import annotations

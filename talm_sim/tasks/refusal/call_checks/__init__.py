@@ -4,7 +4,7 @@ From the lowest layer up:
 
 - `bfcl_reading.py` reads calls in raw text as BFCL does
 - `source_text.py`, `java.py` and `javascript.py` read values from Java's and JavaScript's source text
-- `check_call.py` checks one call, `check_calls.py` all calls of an answer
+- `one_call.py` checks one call, `all_calls.py` all calls of an answer
 - `calls_judge.py` has the judges `calls` and `calls-bfcl`
 - `official.py` has judge `bfcl-official`, the checker of BFCL's package
 """
