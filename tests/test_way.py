@@ -129,7 +129,7 @@ async def test_the_way_of_the_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def _is_stop(frame: FrameType) -> bool:
     path = Path(frame.f_code.co_filename)
-    return path.is_relative_to(PACKAGE) and path.relative_to(PACKAGE).parts[0] in {"runs", "tasks"}
+    return path.is_relative_to(PACKAGE) and path.relative_to(PACKAGE).parts[0] in {"runs", "store", "compare", "tasks"}
 
 
 def _caller_of(frame: FrameType) -> FrameType | None:
