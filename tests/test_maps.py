@@ -1,4 +1,7 @@
-"""A room's docstring is its map: it names every file and folder of the room once, and none before one that it imports."""
+"""Maps are true: a room's docstring names every file and folder of the room once, and none before one that it imports.
+
+docs/architecture.md says where what is: its files are there, and define what it says that they do.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 import talm_sim
 
 PACKAGE = Path(talm_sim.__file__).parent
+ROOT = Path(__file__).parents[1]
 NAMED = re.compile(r"`(\w+(?:\.py|/))`")
 """How a map names a file (`name.py`) and a folder (`name/`); anything else in backticks is no place."""
 FILES_WITHOUT_A_MAP = 4
@@ -56,3 +60,22 @@ def test_maps_are_true() -> None:
     rooms = sorted(path.parent for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE)
     faults = [fault for room in rooms for fault in faults_of(room)]
     assert rooms and not faults, "\n".join(["", *faults])
+
+
+def test_the_page_of_the_rooms_is_true() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    faults = []
+    for name, behind in re.findall(r"`((?:\w+/)*\w+\.py)`(.*?)(?=`(?:\w+/)*\w+\.py`|\n)", page):
+        path = next((folder / name for folder in (PACKAGE, ROOT) if (folder / name).is_file()), None)
+        if path is None:
+            faults.append(f"{name} is not there")
+            continue
+        text = path.read_text(encoding="utf-8")
+        defined = {name for found in re.findall(r"(?:def|class) (\w+)|^(\w+)(?:: .*)? = ", text, re.MULTILINE) for name in found}
+        places = re.findall(r"`([\w.]+)`", behind) if behind.startswith(": ") else []
+        faults += [f"{name} defines no {place}" for place in places if not {*place.split(".")} <= defined]
+    rooms = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")} | {path.name for path in PACKAGE.glob("[!_]*.py")}
+    faults += [
+        f"{room} has no line in the table of rooms" for room in sorted(rooms) if not re.search(rf"^\|[^|]*`{room}`[^|]*\|", page, re.MULTILINE)
+    ]
+    assert not faults, "\n".join(["", *faults])
