@@ -57,7 +57,7 @@ def test_four_files_from_the_command_to_a_metric(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     for words, first in (
         # What a run prints is computed as its judging ends, in a thread.
-        (["run", "--split", "perfect", "--limit", "1", "--model", "sim/oracle", "--display", "none", "--run-id", "r"], "runs/stored_run.py"),
+        (["run", "--split", "perfect", "--limit", "1", "--model", "sim/oracle", "--display", "none", "--run-id", "r"], "store/stored_run.py"),
         (["report", "r"], "cli/commands/report.py"),
     ):
         assert main(words) == 0

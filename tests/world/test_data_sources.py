@@ -11,7 +11,7 @@ import pytest
 from talm_sim.world.data_sources import DATA, DataSource, list_sources
 from tests.in_process import direct_caller
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 CATEGORIES = sorted({spec.category for spec in direct_caller().specs.values()})
 
 
