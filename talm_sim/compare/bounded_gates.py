@@ -9,10 +9,10 @@ from typing import Any
 from talm_sim.common.gate import Gate
 from talm_sim.errors import OptionError, did_you_mean, format_names
 from talm_sim.judges.registry import judge_class
-from talm_sim.runs.judging import judge_names
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.tidy_tables import label_measure
 from talm_sim.tasks import Job
+from talm_sim.tasks.judge_names import judge_names
 from talm_sim.types import Episode, Measure, Measured, Scenario, Summary, Termination, ToolSpec, Verdict, episode_id
 from talm_sim.types.written_figures import decimal, format_figure, interval
 

@@ -24,7 +24,6 @@ from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.runs.batch import Ask, run_batch
 from talm_sim.runs.budget import Spending, within_budget
 from talm_sim.runs.build import build, plan
-from talm_sim.runs.engines.kept import find_kept
 from talm_sim.runs.engines.run_shard import scenarios_of_shard, shard_facts
 from talm_sim.runs.events import OnEvent, RunFinished, RunStarted, listening
 from talm_sim.runs.judging import Grader, check_judges, judge_run, open_grader
@@ -35,6 +34,7 @@ from talm_sim.store.extensions import check_brought, import_agent, name_extensio
 from talm_sim.store.files.manifest import describe_run
 from talm_sim.store.files.store import RunProgress, RunStore
 from talm_sim.store.files.stored_documents import BLIND, MIXED
+from talm_sim.store.kept_shards import find_kept
 from talm_sim.store.python_words import in_python, phrase_errors_for_python
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.store.tidy_tables import first_measure

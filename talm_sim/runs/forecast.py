@@ -23,12 +23,12 @@ from talm_sim.runs.budget import Spending
 from talm_sim.runs.build import build, plan
 from talm_sim.runs.engines.run_shard import scenarios_of_shard
 from talm_sim.runs.events import ignore_events
-from talm_sim.runs.judging import judge_names
 from talm_sim.runs.prices import Price, price_of
 from talm_sim.runs.resolve import configure
 from talm_sim.tasks import Job, Recorded
 from talm_sim.tasks.acting.person_model import person_bounds, person_model, person_traffic
 from talm_sim.tasks.bounds import Bound
+from talm_sim.tasks.judge_names import judge_names
 from talm_sim.tasks.keys import are_alike, differences, recorded_settings
 from talm_sim.tasks.shared import Shared
 from talm_sim.tools_env.toolbox import Tools

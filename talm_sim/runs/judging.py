@@ -16,7 +16,7 @@ from talm_sim.config import RESULT_LIMIT, RunConfig, Scope, Traffic
 from talm_sim.errors import CassetteMissError, PrerequisiteError, ProviderError, line_to_copy
 from talm_sim.judges.base import Earlier, Judge, JudgeContext, OpenVote, Pair, WayOut, unrecorded_vote
 from talm_sim.judges.person import WHERE, asks_people
-from talm_sim.judges.registry import JUDGES, in_order, judge_class, load_instructions
+from talm_sim.judges.registry import JUDGES, judge_class, load_instructions
 from talm_sim.models.base import Model
 from talm_sim.models.metering import JUDGE, asking_as
 from talm_sim.models.registry import in_process
@@ -28,12 +28,12 @@ from talm_sim.store.files.manifest import find_run
 from talm_sim.store.files.parts import SHARD, ShardFacts
 from talm_sim.store.files.store import RunStore
 from talm_sim.tasks import AgentOptions, Job, PairedOptions
-from talm_sim.tasks.options import AgentTaskOptions
+from talm_sim.tasks.judge_names import has_no_answers, judge_names
 from talm_sim.tasks.registry import every_task
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Episode, Scenario, ToolSpec
 
-__all__ = ["Grader", "check_judges", "judge_names", "judge_run", "judge_traffic", "open_grader", "open_judges", "score"]
+__all__ = ["Grader", "check_judges", "judge_run", "judge_traffic", "open_grader", "open_judges", "score"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +47,6 @@ class Grader:
     open_vote: OpenVote = unrecorded_vote
 
 
-def judge_names(job: Job[Any]) -> tuple[str, ...]:
-    """The judges of a run, in the order in which they work: those the user named, else those the task applies by itself.
-
-    A run that asks the awareness questions alone has none.
-
-    Raises:
-        PrerequisiteError: A judge is unknown.
-    """
-    return () if _has_no_answers(job) else in_order(job.config.judge or job.task.judges(job))
-
-
-def _has_no_answers(job: Job[Any]) -> bool:
-    """Whether its episodes end after the awareness questions, before there is anything to judge."""
-    return isinstance(job.options, AgentTaskOptions) and job.options.stop_after is not None
-
-
 def check_judges(job: Job[Any]) -> Job[Any]:
     """See that a job's judges are there and have the model, the wording and the run they need, before anything is run.
 
@@ -73,7 +57,7 @@ def check_judges(job: Job[Any]) -> Job[Any]:
         PrerequisiteError: A judge is unknown, another task's own, or lacks its model; or the prompt file is broken.
     """
     _instructions(job)
-    if _has_no_answers(job) and (job.config.judge or job.config.judge_model):
+    if has_no_answers(job) and (job.config.judge or job.config.judge_model):
         flag = "--judge" if job.config.judge else "--judge-model"
         raise PrerequisiteError(f"{flag}: with --stop-after awareness there is no answer to judge; leave out {flag}.")
     if any(name not in JUDGES for name in job.config.judge):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from talm_sim.errors import PrerequisiteError, format_names
-from talm_sim.runs.engines.kept import kept_runs
 from talm_sim.store.files.lease import Owner
 from talm_sim.store.files.manifest import run_names
 from talm_sim.store.files.parts import MergedShard
+from talm_sim.store.kept_shards import kept_runs
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.types import Measure
 

@@ -11,6 +11,7 @@ From the lowest layer up:
 - `base.py` is what a task is, its job, and the run it reads
 - `model_task.py` is the base of tasks that open only a model
 - `registry.py` finds tasks by name
+- `judge_names.py` says which judges a run has
 - `acting/` is what tasks whose agent acts share
 - `agent_task.py` and `single_step_task.py` are the bases to derive a task from: an agent acts, or a model is asked once
 - `reasoning/` lets a model think first, `templates/` writes an item for a model

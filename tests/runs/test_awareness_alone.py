@@ -11,8 +11,8 @@ from talm_sim.cli.report.blocks import judge_hint
 from talm_sim.errors import PrerequisiteError
 from talm_sim.recordings import CassetteLibrary
 from talm_sim.runs.api import judge, run
-from talm_sim.runs.judging import judge_names
 from talm_sim.tasks import Recorded
+from talm_sim.tasks.judge_names import judge_names
 from talm_sim.types import Termination
 from tests.runs.recorded_world import make_world
 from tests.tasks.views import job

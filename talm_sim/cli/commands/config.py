@@ -42,8 +42,8 @@ def show(*, as_json: bool, **options: Any) -> None:
     """
     from talm_sim.config import RunConfig
     from talm_sim.runs.build import plan
-    from talm_sim.runs.judging import judge_names
     from talm_sim.runs.resolve import configure, read_config
+    from talm_sim.tasks.judge_names import judge_names
     from talm_sim.tasks.shared import Shared
 
     given, origin = read_config(options.get("config"), **collect(options))

@@ -10,8 +10,8 @@ import click
 from talm_sim.cli.parsing.options import ConfigCommand, collect
 from talm_sim.cli.parsing.shared_arguments import INTERRUPTED, one_run_argument, run_dir_option
 from talm_sim.config import Scope
-from talm_sim.runs.engines.kept import find_kept
 from talm_sim.store.files.manifest import find_run
+from talm_sim.store.kept_shards import find_kept
 from talm_sim.store.listing import unfinished_run
 
 __all__ = ["command"]

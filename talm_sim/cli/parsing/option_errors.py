@@ -33,8 +33,8 @@ def task_of(args: list[str], *, stored: bool) -> Any:
 
 def _stored_tasks(args: list[str]) -> Iterator[Any]:
     """Return the task of the run that a command line names: the first word that names one, full names before prefixes."""
-    from talm_sim.runs.engines.kept import find_kept, read_plan
     from talm_sim.store.files.manifest import MANIFEST, find_run, read_manifest
+    from talm_sim.store.kept_shards import find_kept, read_plan
     from talm_sim.tasks.registry import find_task
 
     run_dir = Path(last_value_of("--run-dir", args, "") or os.environ.get(f"{ENV_PREFIX}RUN_DIR") or "runs")

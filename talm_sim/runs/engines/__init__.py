@@ -3,7 +3,7 @@
 From the lowest layer up:
 
 - `base.py` says what an engine is
-- `run_shard.py` is one shard of a run, `kept.py` keeps the shards of one run beside it
+- `run_shard.py` is one shard of a run
 - `shard_reading.py` reads shards, `merge_shards.py` merges them into one run
 - `engine_checks.py` refuses what an engine cannot play
 - `playing.py` plays a shard on a node

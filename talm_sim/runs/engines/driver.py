@@ -20,15 +20,15 @@ from talm_sim.models.registry import has_traffic, in_process
 from talm_sim.runs.build import plan
 from talm_sim.runs.engines.base import Engine, Order, Played, open_engine, read_on
 from talm_sim.runs.engines.engine_checks import modules_to_load
-from talm_sim.runs.engines.kept import KeptShards, ShardPlan, keep_shards, read_plan
 from talm_sim.runs.engines.merge_shards import merge_shards
 from talm_sim.runs.events import BudgetSpent, OnEvent, PartSpent, RunFinished, RunStarted, ShardsProgress
-from talm_sim.runs.judging import judge_names
 from talm_sim.runs.resolve import configure, override
 from talm_sim.store.files.manifest import dataset_digest
+from talm_sim.store.kept_shards import KeptShards, ShardPlan, keep_shards, read_plan
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import Job, PersonOptions
 from talm_sim.tasks.acting.person_model import person_model
+from talm_sim.tasks.judge_names import judge_names
 from talm_sim.tasks.shared import Shared
 from talm_sim.types import Scenario
 

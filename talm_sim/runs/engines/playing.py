@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
@@ -13,23 +14,48 @@ from typing import Any, Final
 
 from talm_sim import __version__
 from talm_sim.common.budgets import write_budget
+from talm_sim.common.processes import hidden_name
 from talm_sim.config import RunConfig, Scope, Traffic, scope_of
 from talm_sim.errors import PrerequisiteError
 from talm_sim.foreign.error_text import error_line, escape_control
 from talm_sim.runs.api import KEPT, resume, run
 from talm_sim.runs.engines.base import Order, Played
-from talm_sim.runs.engines.kept import MARKER, ShardProgress
-from talm_sim.runs.events import BudgetSpent, RunEvent
+from talm_sim.runs.events import BudgetSpent, EpisodeFinished, RunEvent, RunStarted
 from talm_sim.store.files.lease import STALE_SECONDS
+from talm_sim.store.kept_shards import COUNT, MARKER
 from talm_sim.store.stored_run import StoredRun
 
 __all__ = ["play_shard"]
 
 _LOOK_S: Final = 1.0
+_EVERY_S: Final = 1.0
+"""Seconds between two counts that are written."""
 _LONGEST: Final = 500
 _OWN: Final = ("agent", "tools_from", "trust")
 """Options of a task that a run which continues does not take from its directory, because they start code."""
 _SUFFIXES: Final = ("-wal", "-shm")
+
+
+class _ShardProgress:
+    """Writes how many episodes of a shard are finished, for the command to read. Its database is the node's while it is written.
+
+    Args:
+        place: The directory with the shards.
+        name: The shard's.
+    """
+
+    def __init__(self, place: Path, name: str) -> None:
+        self._file = place / f"{name}{COUNT}"
+        self._written = -_EVERY_S
+
+    def __call__(self, event: RunEvent) -> None:
+        """Take an event of the shard's run."""
+        if isinstance(event, RunStarted | EpisodeFinished) and time.monotonic() - self._written >= _EVERY_S:
+            self._written = time.monotonic()
+            with contextlib.suppress(OSError):  # nothing depends on it
+                draft = self._file.with_name(hidden_name(self._file.name))
+                draft.write_text(str(event.finished), encoding="ascii")
+                os.replace(draft, self._file)
 
 
 def play_shard(order: Order) -> Played:
@@ -78,7 +104,7 @@ def _within_time(config: RunConfig, until: float | None) -> RunConfig:
 def _play(place: Path, order: Order, config: RunConfig, *, counted: bool) -> BudgetSpent | None:
     """Play a shard in a directory, or what is left of it."""
     spent: list[BudgetSpent] = []
-    progress: Callable[[RunEvent], None] = ShardProgress(place, order.name) if counted else lambda event: None
+    progress: Callable[[RunEvent], None] = _ShardProgress(place, order.name) if counted else lambda event: None
 
     def hear(event: RunEvent) -> None:
         progress(event)

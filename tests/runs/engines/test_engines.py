@@ -17,9 +17,9 @@ import pytest
 import talm_sim
 from talm_sim.errors import OutOfBudgetError, PrerequisiteError
 from talm_sim.runs.engines.base import Order, carry_out
-from talm_sim.runs.engines.kept import KeptShards
 from talm_sim.runs.events import BudgetSpent, RunEvent, RunFinished, RunStarted, ShardsProgress
 from talm_sim.store.files import lease
+from talm_sim.store.kept_shards import KeptShards
 from talm_sim.store.stored_run import StoredRun
 from tests.runs.engines.here import blind, engine
 from tests.runs.recorded_world import make_world

@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,43 +19,20 @@ from talm_sim.common.processes import hidden_name, sweep
 from talm_sim.common.shard import part_of
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError, RunExistsError, line_to_copy
-from talm_sim.runs.events import EpisodeFinished, RunEvent, RunStarted
 from talm_sim.store.files.manifest import check_name, new_run_ids
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import Job
 from talm_sim.types import Scenario
 
-__all__ = ["MARKER", "KeptShards", "ShardPlan", "ShardProgress", "find_kept", "keep_shards", "kept_runs", "read_plan"]
+__all__ = ["COUNT", "MARKER", "KeptShards", "ShardPlan", "find_kept", "keep_shards", "kept_runs", "read_plan"]
 
 MARKER: Final = "here"
 """Name of the file whose content says that a node sees the directory."""
 _PLAN: Final = "plan.json"
 _SHARDS: Final = ".shards"
-_COUNT: Final = ".count"
+COUNT: Final = ".count"
+"""Ending of the file that says how many episodes of a shard are finished."""
 _LARGEST: Final = 2**20
-_EVERY_S: Final = 1.0
-
-
-class ShardProgress:
-    """Writes how many episodes of a shard are finished, for the command to read. Its database is the node's while it is written.
-
-    Args:
-        place: The directory with the shards.
-        name: The shard's.
-    """
-
-    def __init__(self, place: Path, name: str) -> None:
-        self._file = place / f"{name}{_COUNT}"
-        self._written = -_EVERY_S
-
-    def __call__(self, event: RunEvent) -> None:
-        """Take an event of the shard's run."""
-        if isinstance(event, RunStarted | EpisodeFinished) and time.monotonic() - self._written >= _EVERY_S:
-            self._written = time.monotonic()
-            with contextlib.suppress(OSError):  # nothing depends on it
-                draft = self._file.with_name(hidden_name(self._file.name))
-                draft.write_text(str(event.finished), encoding="ascii")
-                os.replace(draft, self._file)
 
 
 @dataclass(frozen=True)
@@ -101,7 +77,7 @@ class KeptShards:
     def _count(self, number: int) -> int:
         path = self.path(number)
         with contextlib.suppress(OSError, ValueError):
-            return int(read_text(path.with_name(f"{path.name}{_COUNT}"), _LARGEST, "ascii"))
+            return int(read_text(path.with_name(f"{path.name}{COUNT}"), _LARGEST, "ascii"))
         return 0
 
     def put(self, number: int, files: Mapping[str, bytes]) -> None:
