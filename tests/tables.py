@@ -16,9 +16,9 @@ __all__ = ["labelled", "read_table"]
 
 
 def read_table(test_file: str, name: str) -> list[dict[str, Any]]:
-    """Rows of the table `tables/NAME.jsonl` beside a test file, or in the folder above it."""
-    here, above = (folder / "tables" / f"{name}.jsonl" for folder in Path(test_file).parents[:2])
-    return [json.loads(line) for line in (here if here.exists() else above).read_text(encoding="utf-8").splitlines()]
+    """Rows of the table `tables/NAME.jsonl` beside a test file."""
+    text = (Path(test_file).parent / "tables" / f"{name}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def labelled(check: Callable[..., object]) -> Callable[..., None]:

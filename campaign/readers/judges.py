@@ -83,7 +83,7 @@ READ: Final[Reading] = {
     "agent.person.faults: find_faults": _answer_of_person,
     "judges.prompts: opening_label": lambda text: opening_label(text, {"pass": "pass", "fail": "fail"}),
     **{
-        f"facts.statements: facts in {name}": _facts(asked)
+        f"language.facts.statements: facts in {name}": _facts(asked)
         for name, asked in (
             ("English", "What is it"),
             ("German", "Wie hoch ist der Berg und was kostet das"),
@@ -91,15 +91,15 @@ READ: Final[Reading] = {
             ("Spanish", "¿Cuál es la altura de la montaña"),
         )
     },
-    "facts.sentences: Sentences": lambda text: Sentences(text, "en"),
-    "facts.sentences: language_of": lambda text: language_of(text, ""),
-    **{f"facts.numbers: written_numbers, {one}": partial(numbers.find_numbers, language=one) for one in ("en", "de")},
-    "facts.dates: dates": lambda text: (dates.find_dates(text, "en"), dates.find_times(text, "en")),
-    "facts.dates: dates, German": lambda text: (dates.find_dates(text, "de"), dates.find_times(text, "de")),
-    "facts.names: names.Words": _words,
+    "language.facts.asserted: Sentences": lambda text: Sentences(text, "en"),
+    "language.facts.asserted: language_of": lambda text: language_of(text, ""),
+    **{f"language.facts.numbers: written_numbers, {one}": partial(numbers.find_numbers, language=one) for one in ("en", "de")},
+    "language.facts.dates: dates": lambda text: (dates.find_dates(text, "en"), dates.find_times(text, "en")),
+    "language.facts.dates: dates, German": lambda text: (dates.find_dates(text, "de"), dates.find_times(text, "de")),
+    "language.facts.names: names.Words": _words,
     "tasks.refusal.attempts.objects: read_objects": lambda text: list(read_lenient(text)),
-    "tasks.refusal.attempts.calls: closings": lambda text: closings(text, 0),
+    "tasks.refusal.attempts.direct_calls: closings": lambda text: closings(text, 0),
     "tasks.refusal.call_checks.java: java_value": _check_typed("java", JAVA_TYPES),
     "tasks.refusal.call_checks.javascript: javascript_value": _check_typed("javascript", JAVASCRIPT_TYPES),
-    "tasks.refusal.call_checks.calls: check_calls": _check_calls,
+    "tasks.refusal.call_checks.all_calls: check_calls": _check_calls,
 }

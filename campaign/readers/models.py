@@ -86,13 +86,13 @@ READ: Final[Reading] = {
     "agent.shown_tools: tool_specs": also_in(
         {"name": "f", "description": "TEXT", "parameters": {"TEXT": "TEXT"}}, lambda text: tool_specs([text])
     ),
-    "agent.templates.values: templates.read_call": also_in({"name": "f", "arguments": {"TEXT": "TEXT"}}, values.read_call),
-    "agent.templates.chat: chat templates": lambda text: (chat.pick(text), chat.shows_tools(text), format_of_template(text)),
+    "tasks.templates.template_values: templates.read_call": also_in({"name": "f", "arguments": {"TEXT": "TEXT"}}, values.read_call),
+    "tasks.templates.chat_template: chat templates": lambda text: (chat.pick(text), chat.shows_tools(text), format_of_template(text)),
     "agent.own.contracts: read_interrupt": also_in(_HITL, _interrupt),
-    "agent.deciding: decide_by_scenario": also_in({"type": "string", "TEXT": ["TEXT"]}, _form),
+    "agent.decide: decide_by_scenario": also_in({"type": "string", "TEXT": ["TEXT"]}, _form),
     "agent.own.sessions: own agents' errors": _own_error,
-    "tasks.agent_controls: declines, holds": lambda text: (is_refusal(text), gives_missing(text, ASKED)),
-    "tasks.agent_controls: said_value": _values_said,
+    "tasks.acting.agent_controls: declines, holds": lambda text: (is_refusal(text), gives_missing(text, ASKED)),
+    "tasks.acting.agent_controls: said_value": _values_said,
     "models.failures: provider_failure": _provider_failure,
     "models.server_client: charset": lambda text: _in_utf8(b"\xff", text),
     "models.retries: retry_after": lambda text: retry_after({"retry-after": text}, 0.0),

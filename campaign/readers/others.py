@@ -122,7 +122,7 @@ def _field(text: str) -> None:
 
 
 READ: Final[Reading] = {
-    "runs.traces.messages: traces": _trace,
+    "exchange.traces.framework_messages: traces": _trace,
     "common.credentials: Hider.text": lambda text: hider().text(text),
     "common.credentials: Hider.body": lambda text: hider().body(json.dumps(text).encode()),
     "common.credentials: Hider.value": lambda text: hider().value({text: [text]}),
@@ -142,14 +142,14 @@ READ: Final[Reading] = {
         lambda name, value: "token" in name,
     ),
     "recordings.tape: recorded misses": lambda text: tape.explain_miss(_posted(text), [_posted(text[: len(text) // 2] + "x")], hider().text),
-    "tools_env.examples: given_away, examples": _described,
+    "tools_env.trial_arguments: given_away, examples": _described,
     "cli.terminal.screen: screen": lambda text: (screen.fit_line(text, 60), list(screen.wrap(text, 60))),
     "cli.report.transcript: call_text": lambda text: call_text(ToolCall(id="1", name=text, arguments={text: text})),
     "cli.making.reviewing: reviewed texts": _review,
     "types.pages: html_table": lambda text: html_table({"a": text}, [[text]]),
-    "runs.files.comments: a reader's comment": lambda text: make_comment("e", 1, text, text[:40], 0.0),
-    "runs.files.comments: a comment as it is kept": also_in(_KEPT_COMMENT, Comment.model_validate_json),
-    "runs.files.manifest: names of runs": lambda text: check_name(text, "--run-id"),
+    "store.files.comments: a reader's comment": lambda text: make_comment("e", 1, text, text[:40], 0.0),
+    "store.files.comments: a comment as it is kept": also_in(_KEPT_COMMENT, Comment.model_validate_json),
+    "store.files.manifest: names of runs": lambda text: check_name(text, "--run-id"),
     "config: settings": lambda text: RunConfig(model="openai/x", model_options={"extra_headers": text}, limit=None),
     "errors: did_you_mean": lambda text: (
         did_you_mean(text, ["perfect", "underspecified", "a" * 30]),
@@ -161,5 +161,5 @@ READ: Final[Reading] = {
     "tools_env.environment: arguments": lambda text: validate_arguments(SPEC, {"amount": text, text: 1}),
     "cli.terminal.text: what a person judges": _judged,
     "cli.person.label_files: labels as CSV": _labels,
-    "tools_env.service.lookup: looked up names": lambda text: (fold(text), not_found("city", text, ["Hanoi", "Bern"])),
+    "world.lookup: looked up names": lambda text: (fold(text), not_found("city", text, ["Hanoi", "Bern"])),
 }

@@ -112,28 +112,28 @@ def _scenario_line(text: str) -> None:
 
 READ: Final[Reading] = {
     "scenarios.jsonl: jsonl.parse": also_in(["TEXT"], jsonl.parse),
-    "tasks.translation.checks: check_translation": _translated,
+    "tasks.translation.translation_checks: check_translation": _translated,
     "scenarios.load: read_scenario": _scenario_line,
-    "scenarios.leaks: leaks.mentions": lambda text: (
+    "language.leaks: leaks.mentions": lambda text: (
         leaks.mentions(text, 1250),
         leaks.mentions("a b", text),
         leaks.mentions(text, text[: len(text) // 2] + "x"),
     ),
-    "scenarios.leaks: find_leak": lambda text: (leaks.find_leak(text, "Hanoi", "in Hanoi"), leaks.find_leak("a", text, text)),
-    "scenarios.missing: question_is_about": lambda text: missing.question_is_about(text, ASKED),
+    "language.leaks: find_leak": lambda text: (leaks.find_leak(text, "Hanoi", "in Hanoi"), leaks.find_leak("a", text, text)),
+    "language.about_missing: question_is_about": lambda text: missing.question_is_about(text, ASKED),
     "scenarios.stand_ins: StandIn.explain_misfit": _TOOL.explain_misfit,
-    "tasks.training.own_rows: read_own_row": _own_row,
+    "training.lessons.own_rows: read_own_row": _own_row,
     "tasks.refusal.maker: read_free_thought": _thought,
     "tasks.awareness.making.cutting: cutting.cut": _cut,
     "tasks.awareness.making.cutting: cutting.unnatural": lambda text: (
         cutting.find_unnatural(text, "A b."),
         cutting.find_unnatural("A b.", text),
     ),
-    "tasks.awareness.making.spellings: spans_of, says": lambda text: [
+    "tasks.awareness.making.value_spellings: spans_of, says": lambda text: [
         (said_spellings.spans_of(text, one), said_spellings.gives_value_away(text, one))
         for one in ("Hanoi", 12, "2024-05-05 14:00:00", "a b", 1.0)
     ],
-    "tasks.awareness.making.spellings: values said": lambda text: said_spellings.gives_value_away("on May 5 at 12", text),
+    "tasks.awareness.making.value_spellings: values said": lambda text: said_spellings.gives_value_away("on May 5 at 12", text),
     "tasks.awareness.making.written: written.read_object": lambda text: written.read_object(text, "answer"),
     "tasks.awareness.making.written: read_removal": _removal,
     "tasks.awareness.making.written: with_words": _changed,
@@ -145,13 +145,13 @@ READ: Final[Reading] = {
     "tasks.awareness.making.toolbench: callable_names": lambda text: toolbench.callable_names([(text, "a"), (text, "b")]),
     "tasks.when2call.making.splitting: split_query": _split_query,
     "tasks.when2call.making.splitting: tidy": lambda text: splitting.tidy_request(text, capital=True),
-    "tasks.when2call.making.checks: options' checks": _checked,
+    "tasks.when2call.making.item_checks: options' checks": _checked,
     "tasks.refusal.bfcl.rows: BFCL's lines": also_in(
         {"id": "TEXT", "question": [[{"role": "user", "content": "TEXT"}]], "function": []}, lambda text: read_line("a.json:1", text)
     ),
-    "scenarios.tool_texts: tools' texts": also_in(
+    "scenarios.item_tools: tools' texts": also_in(
         {"name": "TEXT", "parameters": {"type": "TEXT", "description": "TEXT"}},
         lambda text: tool_texts.json_schema(tool_texts.spec_of(text)),
     ),
-    "tasks.training.damage: damages": _damaged,
+    "training.lessons.damage: damages": _damaged,
 }

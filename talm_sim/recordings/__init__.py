@@ -5,7 +5,7 @@ From the lowest layer up:
 - `http_exchange.py` is one request and its response
 - `shared_files.py` reads and writes files that several writers share
 - `archive.py` opens a packed recording, `packing.py` unpacks those that are shipped
-- `matching.py` decides which recorded request one is, `first_difference.py` says where two differ
+- `matching.py` decides which recorded request one is
 - `indexed.py` searches a cassette by an index, `redaction.py` keeps secrets out of it
 - `tape.py` is one recording in memory, and explains a miss
 - `merge_recordings.py` merges trees of recordings into one

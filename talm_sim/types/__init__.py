@@ -6,7 +6,6 @@ From the lowest layer up:
 - `pages.py` makes the HTML of a notebook's cell, `written_figures.py` writes a figure
 - `tools.py` says what can be done: tools, and the calls that models make of them
 - `requests.py` says what an agent puts to a person besides a question: a call to approve, a form
-- `verdicts.py` says what an episode was worth, and the rates over it
 - `episodes.py` says what happened, `scenarios.py` what is asked, what is missing from it and what is right
 - `measures.py` says what episodes count as, and their totals: rows, measures, summaries
 - `steps.py` makes an episode a list of steps, and finds the first one in which two differ

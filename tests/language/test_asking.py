@@ -16,7 +16,7 @@ from talm_sim.language.asking import asking_sentences
 from talm_sim.language.sentences import read_sentences
 from tests.growth import check_growth
 
-LABELLED = Path(__file__).parents[1] / "agent" / "asking"
+LABELLED = Path(__file__).parent / "asking"
 SETS = ("before", "after", "later", "last")
 PIECES = (
     *"?.!:;,*_`#>|-\"'()[]<\n \t\u201c\u201d\uff1f\u061f\u3002\U0001f600\u0000aA",

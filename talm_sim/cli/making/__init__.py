@@ -6,5 +6,5 @@ From the lowest layer up:
 - `drafting.py` is `scenarios init`
 - `generating.py` is `scenarios generate`
 - `fault_ways.py` is `scenarios check --faults`
-- `reviewing.py` shows an entry and takes a key, `review_session.py` is `scenarios review`
+- `reviewing.py` shows an entry and takes a key: it is `scenarios review`
 """

@@ -2,9 +2,7 @@
 
 From the lowest layer up:
 
-- `cleaning.py` makes texts fit for a page
 - `plain_tables.py` writes tables as plain data, `transcripts.py` a transcript
-- `pairs.py` compares each run with each
 - `index.py` is all of a page but the transcripts
 - `page_files.py` writes the page
 - `notebook_cell.py` shows a transcript in a notebook

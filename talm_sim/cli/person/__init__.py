@@ -2,7 +2,7 @@
 
 From the lowest layer up:
 
-- `typed_lines.py` reads lines that a person types, `fitted_page.py` fits texts on the screen
+- `typed_lines.py` reads lines that a person types
 - `by_key.py` goes through items that are decided by a key
 - `label_files.py` reads and writes labels that are given elsewhere
 - `question_page.py` shows what is asked, `replies.py` reads what they say

@@ -5,5 +5,4 @@ From the lowest layer up:
 - `past_acts.py` finds what a person claims to have done or said
 - `spoken_values.py` finds numbers, days, clock times, colors and names
 - `counts.py` reads how many
-- `days.py` reads a day that is given without its name
 """

@@ -6,7 +6,7 @@ From the lowest layer up:
 - `decision.py` decides what an answer means, `controls.py` plays the controls
 - `intervals.py` computes scores and intervals, `chances.py` measures how good probabilities are
 - `feedback.py` is what a model learns from an earlier call
-- `protocols.py` words the requests, `few_shot.py` puts solved examples before them
+- `protocols.py` words the requests, with solved examples before them
 - `explanation.py` judges the reason that a model gives
 - `page.py` adds notes and published rows to the table
 - `measures.py` computes the metrics

@@ -8,7 +8,7 @@ What runs it, and survives interruption, is `talm_sim.scenarios.making`. From th
 - `other_rows.py` reads rows of BFCL and APIGen as source questions
 - `items.py` is an item, and the rows that it is written as
 - `faulty_wording.py` finds wording that gives a fault away
-- `item_checks.py` checks answers, `question_checks.py` questions, `quality.py` knows who looks for which fault of the paper's list
+- `item_checks.py` checks answers, `question_checks.py` questions
 - `writers.py` is who writes, and what they are asked; `rules.py` writes without a model
 - `pipeline.py` makes one source question's items
 - `review.py` is what a person decides on
