@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from talm_sim.compare.compared_rows import Column, Side
-from talm_sim.compare.comparison import compare_sides
+from talm_sim.comparison.compare import compare_sides
+from talm_sim.comparison.compared_rows import Column, Side
 from talm_sim.types import Measure, Row
 
 ROWS, MOST_SECONDS = 3_641, 5.0

@@ -10,16 +10,15 @@ The public names are imported when they are first used, so `import talm_sim` cos
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-
-from talm_sim.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from talm_sim.agent.humans import HumanReply, Responder
     from talm_sim.agent.responders import ResponderContext, register_responder
-    from talm_sim.compare.comparison import compare
-    from talm_sim.compare.gate_set import check_gates
-    from talm_sim.compare.run_power import power
+    from talm_sim.comparison.compare import compare
+    from talm_sim.comparison.gate_set import check_gates
+    from talm_sim.comparison.run_power import power
     from talm_sim.config import RunConfig, Scope, option
     from talm_sim.errors import PrerequisiteError, ToolError
     from talm_sim.judges import Judge, register_judge
@@ -167,9 +166,9 @@ __all__ = [
 _HOMES = {
     "talm_sim.agent.humans": "HumanReply Responder",
     "talm_sim.agent.responders": "ResponderContext register_responder responder=register_responder",
-    "talm_sim.compare.comparison": "compare",
-    "talm_sim.compare.gate_set": "check_gates",
-    "talm_sim.compare.run_power": "power",
+    "talm_sim.comparison.compare": "compare",
+    "talm_sim.comparison.gate_set": "check_gates",
+    "talm_sim.comparison.run_power": "power",
     "talm_sim.config": "RunConfig Scope option",
     "talm_sim.errors": "PrerequisiteError ToolError",
     "talm_sim.judges": "Judge register_judge",
@@ -195,7 +194,7 @@ _HOMES = {
         "Scenario Section Summary ToolSpec Turn Verdict"
     ),
 }
-_SHOWN = ("talm_sim.runs.", "talm_sim.store.", "talm_sim.compare.")
+_SHOWN = ("talm_sim.runs.", "talm_sim.store.", "talm_sim.comparison.")
 
 
 def _progress(wanted: bool | None) -> Any:
@@ -210,7 +209,35 @@ def _render_episode(value: Any) -> str:
     return notebook_html(value)
 
 
-_get, __dir__ = lazy_names(globals(), _HOMES)
+def _hand_on(space: dict[str, Any], homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a module that hands names on.
+
+    Args:
+        space: The module's `globals()`; a name that was imported is kept there.
+        homes: Module to the names that come from it, with spaces between them; `public=home` renames one.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for module, names in homes.items():
+        for name in names.split():
+            public, _, own = name.partition("=")
+            found[public] = (module, own or public)
+
+    def get(name: str) -> Any:
+        """Import a public name from its home on first use."""
+        if name not in found:
+            raise AttributeError(f"module '{space['__name__']}' has no attribute '{name}'")
+        module, own = found[name]
+        space[name] = value = getattr(importlib.import_module(module), own)
+        return value
+
+    def list_names() -> list[str]:
+        """List the public names, imported or not."""
+        return sorted({*space, *found})
+
+    return get, list_names
+
+
+_get, __dir__ = _hand_on(globals(), _HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from talm_sim.common.lazy_names import lazy_names
+from talm_sim import _hand_on
 
 if TYPE_CHECKING:
     from talm_sim.agent.responders import register_responder
@@ -85,7 +85,7 @@ __all__ = [
     "within",
 ]
 
-__getattr__, __dir__ = lazy_names(
+__getattr__, __dir__ = _hand_on(
     globals(),
     {
         "talm_sim.agent.responders": "register_responder",

@@ -86,6 +86,8 @@ def test_the_examples_import_from_the_public_modules_only() -> None:
     named = set(re.findall(r"`(register_\w+)[`(]", PAGE))
     assert {name for name in public if name.startswith("register_")} == named
     assert all(getattr(module, name) is not None for module in (talm_sim, extend) for name in module.__all__)
+    # A room that is imported would take the place of a name.
+    assert not public & {path.stem for path in (ROOT / "talm_sim").iterdir()}
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ LAYERS = (
     ("agent", "judges", "training", "world"),
     ("tasks",),
     ("store",),
-    ("compare",),
+    ("comparison",),
     ("runs",),
     ("exchange",),
     ("cli",),

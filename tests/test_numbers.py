@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from talm_sim import run
-from talm_sim.compare.by_tool import tool_table
-from talm_sim.compare.compared_rows import COSTS
+from talm_sim.comparison.by_tool import tool_table
+from talm_sim.comparison.compared_rows import COSTS
 from talm_sim.judges.registry import judge_class
 from talm_sim.judges.repeats import Outcomes, repeat_measures
 from talm_sim.store.people.people_agreement import Agreement

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.training.rows import CLASSES, OTHER, TRAINED, digest_of
-from talm_sim.compare.compared_rows import Side
-from talm_sim.compare.differences import difference_of, pair_rows
+from talm_sim.comparison.compared_rows import Side
+from talm_sim.comparison.differences import difference_of, pair_rows
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types import Row
 from talm_sim.types.written_figures import decimal, interval

@@ -12,8 +12,8 @@ from talm_sim.cli.progress.display import JsonDisplay
 from talm_sim.cli.report.layout import Block
 from talm_sim.cli.report.report_files import write_file
 from talm_sim.cli.terminal.text import count, strip_control
-from talm_sim.compare.bounded_gates import GateResult
-from talm_sim.compare.gate_set import Gates
+from talm_sim.comparison.bounded_gates import GateResult
+from talm_sim.comparison.gate_set import Gates
 from talm_sim.config import RunConfig
 from talm_sim.errors import PrerequisiteError
 from talm_sim.store.stored_run import StoredRun

@@ -9,5 +9,5 @@ From the lowest layer up:
 - `gate.py`, `budgets.py` and `shard.py` read a gate, a budget and a part of a run as they are written
 - `kappa.py` computes how far people or programs agree
 - `interrupts.py` takes Ctrl-C once, `processes.py` knows which process something belongs to
-- `garbage.py` searches for garbage rarely, `lazy_names.py` imports public names when they are first used
+- `garbage.py` searches for garbage rarely
 """

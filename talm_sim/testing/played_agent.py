@@ -12,7 +12,7 @@ from rich.console import Console
 
 from talm_sim.cli.report.transcript import stored_transcript
 from talm_sim.cli.terminal.text import count, one_line
-from talm_sim.compare.gate_set import check_gates
+from talm_sim.comparison.gate_set import check_gates
 from talm_sim.config import Scope
 from talm_sim.errors import did_you_mean
 from talm_sim.judges.admission import admits_failure, reports_nothing_found

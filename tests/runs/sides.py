@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from talm_sim.compare.compared_rows import Column, Side
+from talm_sim.comparison.compared_rows import Column, Side
 from talm_sim.types import Measure, Row
 
 __all__ = ["PASS", "made_side", "one_row", "rows_of", "write_baseline"]

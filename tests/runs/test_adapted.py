@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from talm_sim.cli import main
-from talm_sim.compare.comparison import compare
+from talm_sim.comparison.compare import compare
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.api import resume, run
 from talm_sim.store.stored_run import StoredRun

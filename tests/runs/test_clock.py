@@ -17,7 +17,7 @@ from tests.runs.recorded_world import make_world
 def test_nothing_takes_less_than_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     backwards = itertools.count(2e9, -3600.0)
     clock = SimpleNamespace(time=lambda: next(backwards), monotonic=time.monotonic)
-    for module in ("agent.episode", "runs.desk"):
+    for module in ("agent.episode", "store.desk"):
         monkeypatch.setattr(f"talm_sim.{module}.time", clock)
     world = make_world(tmp_path)
     stored = run(**{**world, "split": "underspecified", "model": "sim/asker", "human": "terminal"})

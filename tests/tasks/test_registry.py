@@ -39,7 +39,8 @@ Toy.options = Options
 
 def _after(code: str) -> list[str]:
     """The modules of tasks there are after some code, in a process of its own."""
-    code += "\nprint(*sorted(name for name in sys.modules if name.startswith('talm_sim.tasks.') and name.count('.') > 2))"
+    code += "\nprint(*sorted(name for name in sys.modules if name.split('.')[:2] == ['talm_sim', 'tasks'] and name.count('.') > 2"
+    code += " and name.split('.')[2] not in ('acting', 'paper', 'templates')))"  # what tasks share
     code += "\nprint(*sorted({'langgraph', 'langchain_core', 'openai', 'requests', 'sqlite3'} & set(sys.modules)))"
     return subprocess.run([sys.executable, "-c", "import sys\n" + code], capture_output=True, text=True, check=True).stdout.splitlines()
 

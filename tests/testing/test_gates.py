@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.compare.compared_rows import Side
+from talm_sim.comparison.compared_rows import Side
 from talm_sim.errors import NotComparableError, PrerequisiteError
 from talm_sim.testing.lab import Lab
 

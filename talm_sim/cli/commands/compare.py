@@ -13,10 +13,10 @@ from talm_sim.cli.report.comparison import comparison_lines, comparison_markdown
 from talm_sim.cli.report.report_files import check_page_name, write_file
 from talm_sim.cli.terminal.console import stdout
 from talm_sim.cli.terminal.text import strip_control
-from talm_sim.compare.compared_rows import is_baseline
-from talm_sim.compare.comparison import Comparison, compare
-from talm_sim.compare.divergences import find_divergences
-from talm_sim.compare.gate_set import check_compared
+from talm_sim.comparison.compare import Comparison, compare
+from talm_sim.comparison.compared_rows import is_baseline
+from talm_sim.comparison.divergences import find_divergences
+from talm_sim.comparison.gate_set import check_compared
 from talm_sim.errors import PrerequisiteError
 from talm_sim.store.stored_run import StoredRun, load_run
 from talm_sim.types.steps import Divergence

@@ -112,8 +112,8 @@ def baseline(run: str, file: Path, run_dir: Path, force: bool) -> None:
     FILE is JSON Lines: a line about the run (task, judges, options, versions), then one per episode with its values. It has no text of
     scenarios or answers. Use it with: talm-sim report RUN --baseline FILE.
     """
-    from talm_sim.compare.baselines import FEWEST_EPOCHS
-    from talm_sim.compare.compared_rows import Side
+    from talm_sim.comparison.baselines import FEWEST_EPOCHS
+    from talm_sim.comparison.compared_rows import Side
     from talm_sim.recordings.shared_files import write_atomically
     from talm_sim.store.stored_run import load_run
 

@@ -30,8 +30,8 @@ from talm_sim.cli.report.power_table import power_options, print_power
 from talm_sim.cli.report.report_files import check_page_name, write_file
 from talm_sim.cli.report.result_table import print_table
 from talm_sim.cli.terminal.text import count
-from talm_sim.compare.by_model import model_table
-from talm_sim.compare.by_tool import tool_table
+from talm_sim.comparison.by_model import model_table
+from talm_sim.comparison.by_tool import tool_table
 from talm_sim.runs.prices import Price
 from talm_sim.store.files.manifest import LATEST
 from talm_sim.store.stored_run import StoredRun, load_run

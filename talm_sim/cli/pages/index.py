@@ -19,8 +19,8 @@ from talm_sim.cli.report.comparison import comparison_section, excerpts
 from talm_sim.cli.report.layout import Block, PageTable, definitions
 from talm_sim.cli.report.run_usage import total_usage
 from talm_sim.cli.terminal.text import count
-from talm_sim.compare.comparison import Comparison, compare
-from talm_sim.compare.divergences import find_divergences
+from talm_sim.comparison.compare import Comparison, compare
+from talm_sim.comparison.divergences import find_divergences
 from talm_sim.config import RunConfig, Scope
 from talm_sim.errors import NotComparableError, PrerequisiteError, format_names
 from talm_sim.judges.person import PEOPLE, person_of

@@ -188,7 +188,7 @@ def _exclusions(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str
 
 def _resolution(stored: StoredRun, summaries: Sequence[Summary]) -> Iterator[str]:
     """Say what one epoch of a sampled live model can tell apart; a replay, a control and an imported run are not asked that first."""
-    from talm_sim.compare.run_power import drops_found  # not at the top: most tables need none
+    from talm_sim.comparison.run_power import drops_found  # not at the top: most tables need none
 
     job = stored.job
     one_draw = job.config.epochs == 1 and job.settings().temperature and not stored.imported

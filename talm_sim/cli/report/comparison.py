@@ -12,9 +12,9 @@ from talm_sim.cli.report.layout import PageSection, PageTable
 from talm_sim.cli.report.markdown import markdown_cell, markdown_grid
 from talm_sim.cli.terminal.screen import fit_line, wrap
 from talm_sim.cli.terminal.text import clip, count, one_line, one_line_text
-from talm_sim.compare.comparison import SELECTED, Comparison, Difference
-from talm_sim.compare.person_differences import PeopleDifference
-from talm_sim.compare.worth_of_asking import MANY, Gain, GainStep, Gap
+from talm_sim.comparison.compare import SELECTED, Comparison, Difference
+from talm_sim.comparison.person_differences import PeopleDifference
+from talm_sim.comparison.worth_of_asking import MANY, Gain, GainStep, Gap
 from talm_sim.types.steps import Divergence
 from talm_sim.types.written_figures import DASH
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from talm_sim import __version__
 from talm_sim.cli.report.transcript import transcript
 from talm_sim.cli.terminal.text import clip, one_line, strip_control
-from talm_sim.compare.bounded_gates import GateResult
+from talm_sim.comparison.bounded_gates import GateResult
 from talm_sim.config import Scope
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.store.tidy_tables import settings_of

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from talm_sim.cli.report.curves import curve_table, curve_title
 from talm_sim.cli.report.layout import Block, further_tables, has_details, legend, line_measures, paper_cells, paper_heads, papers, sizes
 from talm_sim.cli.terminal.text import one_line_text
-from talm_sim.compare.bounded_gates import GateResult
+from talm_sim.comparison.bounded_gates import GateResult
 from talm_sim.tasks import PaperRows
 from talm_sim.types import Measure, Summary
 from talm_sim.types.measures import columns

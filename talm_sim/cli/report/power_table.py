@@ -9,7 +9,7 @@ import click
 
 from talm_sim.cli.parsing.shared_arguments import print_csv, print_json, print_list
 from talm_sim.cli.terminal.screen import wrap
-from talm_sim.compare.run_power import Power, power
+from talm_sim.comparison.run_power import Power, power
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.types.written_figures import DASH, decimal
 
@@ -44,7 +44,7 @@ def power_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def print_power(runs: Sequence[StoredRun], measure: str, *, n: int | None, drop: float | None, as_json: bool, as_csv: bool) -> None:
-    """Print what the runs can tell apart; see `talm_sim.compare.run_power.power`."""
+    """Print what the runs can tell apart; see `talm_sim.comparison.run_power.power`."""
     found = [one for run in runs for one in power(run, measure, n=n, drop=drop)]
     if as_json or as_csv:
         (print_json if as_json else print_csv)([one.model_dump(mode="json") for one in found])

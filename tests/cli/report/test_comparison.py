@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from talm_sim.cli.report.comparison import comparison_lines, comparison_markdown
-from talm_sim.compare.comparison import Comparison, Difference, Flips
+from talm_sim.comparison.compare import Comparison, Difference, Flips
 from talm_sim.types import Measure
 from talm_sim.types.steps import Divergence, Step
 from tests.cli.summaries import HOSTILE

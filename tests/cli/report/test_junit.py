@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.cli.report.junit import _clean, junit_xml
-from talm_sim.compare.bounded_gates import GateResult
+from talm_sim.comparison.bounded_gates import GateResult
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.types import Episode, ModelTurn, Termination, Verdict
 from tests.cli.conftest import episode, scenario

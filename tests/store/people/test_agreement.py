@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from talm_sim.common.kappa import alpha, kappa
-from talm_sim.compare.comparison import compare
-from talm_sim.compare.gate_set import check_gates
+from talm_sim.comparison.compare import compare
+from talm_sim.comparison.gate_set import check_gates
 from talm_sim.judges.stats import wilson
 from talm_sim.store.people.ballot import choose_question, find_people, open_ballot
 from talm_sim.store.people.kept_verdicts import weighted_share

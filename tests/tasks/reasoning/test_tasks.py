@@ -12,7 +12,7 @@ from talm_sim import run
 from talm_sim.cli import main
 from talm_sim.cli.report.comparison import comparison_lines
 from talm_sim.common.digests import derive_seed
-from talm_sim.compare.comparison import Comparison, Difference
+from talm_sim.comparison.compare import Comparison, Difference
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import score_interval
 from talm_sim.models.base import GenerationSettings

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from talm_sim.cli import main
-from talm_sim.compare.comparison import compare
+from talm_sim.comparison.compare import compare
 from talm_sim.errors import PrerequisiteError
 from talm_sim.models.base import Continuation, GenerationSettings
 from talm_sim.runs.api import judge, run

@@ -8,7 +8,7 @@ From the lowest layer up:
 - `by_model.py` makes a table with a row per model, `by_tool.py` one with a row per tool
 - `differences.py` computes a difference over pairs of scenarios
 - `person_differences.py` compares people with simulated ones, `worth_of_asking.py` computes what asking is worth
-- `comparison.py` compares two runs
+- `compare.py` compares two runs
 - `bounded_gates.py` checks gates with a bound, `baselines.py` gates against a baseline
 - `gate_set.py` checks all gates of a command
 """

@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks import baseline_gates
 from talm_sim.common.gate import read_gate
-from talm_sim.compare.baselines import check_against, find_targets
-from talm_sim.compare.bounded_gates import GateResult
-from talm_sim.compare.compared_rows import Column, Side
-from talm_sim.compare.gate_set import Gates
+from talm_sim.comparison.baselines import check_against, find_targets
+from talm_sim.comparison.bounded_gates import GateResult
+from talm_sim.comparison.compared_rows import Column, Side
+from talm_sim.comparison.gate_set import Gates
 from talm_sim.errors import NotComparableError, PrerequisiteError
 from talm_sim.tasks.talm.task import TalmTask
 from talm_sim.types import Measure, Row
@@ -152,7 +152,7 @@ def test_a_file_is_a_baseline(tmp_path: Path) -> None:
 @pytest.fixture
 def without_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interval takes most of the time and decides nothing."""
-    monkeypatch.setattr("talm_sim.compare.differences.difference_interval", lambda *_: None)
+    monkeypatch.setattr("talm_sim.comparison.differences.difference_interval", lambda *_: None)
 
 
 @pytest.mark.usefixtures("without_intervals")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from talm_sim.common.digests import digest
-from talm_sim.compare.compared_rows import Side, find_side, kept_digest
-from talm_sim.compare.comparison import compare_sides
+from talm_sim.comparison.compare import compare_sides
+from talm_sim.comparison.compared_rows import Side, find_side, kept_digest
 from talm_sim.errors import NotComparableError
 from talm_sim.types import Scenario
 from tests.runs.sides import made_side, one_row, write_baseline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from talm_sim.compare.differences import Paired
+from talm_sim.comparison.differences import Paired
 from talm_sim.tasks import find_task
 from talm_sim.types import FrozenModel, Row
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from talm_sim.common.gate import Gate, read_gate
-from talm_sim.compare.baselines import check_against, check_scenarios, find_targets
-from talm_sim.compare.bounded_gates import GateResult, check_bounds, check_names
-from talm_sim.compare.compared_rows import Side, find_side
+from talm_sim.comparison.baselines import check_against, check_scenarios, find_targets
+from talm_sim.comparison.bounded_gates import GateResult, check_bounds, check_names
+from talm_sim.comparison.compared_rows import Side, find_side
 from talm_sim.errors import NotComparableError, OptionError, PrerequisiteError, line_to_copy
 from talm_sim.store.python_words import in_python
 from talm_sim.store.stored_run import StoredRun, load_run

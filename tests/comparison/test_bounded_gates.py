@@ -10,8 +10,8 @@ import pytest
 
 import talm_sim
 from talm_sim.common.gate import read_gate
-from talm_sim.compare.bounded_gates import check_names, find_measures, planned_summaries
-from talm_sim.compare.gate_set import Gates
+from talm_sim.comparison.bounded_gates import check_names, find_measures, planned_summaries
+from talm_sim.comparison.gate_set import Gates
 from talm_sim.errors import PrerequisiteError
 from talm_sim.runs.build import plan
 from talm_sim.runs.resolve import configure

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.compare.by_model import ModelTable, model_table
+from talm_sim.comparison.by_model import ModelTable, model_table
 from talm_sim.store.stored_run import StoredRun
 from talm_sim.tasks import find_task, list_tasks
 from talm_sim.types import Behaviour, Calls, Choice, Episode, Option, Scenario, Termination, Turn, Verdict

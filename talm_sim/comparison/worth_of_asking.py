@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import Any
 
-from talm_sim.compare.differences import Pair, Paired
+from talm_sim.comparison.differences import Pair, Paired
 from talm_sim.judges.stats import ratio_interval
 from talm_sim.tasks import find_task
 from talm_sim.types import FrozenModel, Row

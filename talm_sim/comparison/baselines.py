@@ -8,8 +8,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from talm_sim.common.gate import Gate
-from talm_sim.compare.bounded_gates import GateResult, find_measures
-from talm_sim.compare.compared_rows import Side, text_digest
+from talm_sim.comparison.bounded_gates import GateResult, find_measures
+from talm_sim.comparison.compared_rows import Side, text_digest
 from talm_sim.errors import NotComparableError, OptionError
 from talm_sim.judges.paired import correct_by_holm
 from talm_sim.tasks import Job, find_task
@@ -17,7 +17,7 @@ from talm_sim.types import Measure, Scenario, Summary
 from talm_sim.types.written_figures import format_figure
 
 if TYPE_CHECKING:
-    from talm_sim.compare.comparison import Difference
+    from talm_sim.comparison.compare import Difference
 
 __all__ = ["FEWEST_EPOCHS", "Target", "check_against", "check_scenarios", "find_targets"]
 
@@ -111,7 +111,7 @@ def check_against(baseline: Side, side: Side, targets: Sequence[Target], *, comm
         NotComparableError: They cannot be compared.
         PrerequisiteError: A measure has no test.
     """
-    from talm_sim.compare.comparison import compare_sides  # not at the top: a run without a baseline compares nothing
+    from talm_sim.comparison.compare import compare_sides  # not at the top: a run without a baseline compares nothing
 
     compared = compare_sides(baseline, side, common=common, measures=list(dict.fromkeys(one.measure.name for one in targets)))
     found = [compared.difference(one.measure.name, one.group) for one in targets]

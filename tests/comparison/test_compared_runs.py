@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from talm_sim import StoredRun, run
-from talm_sim.compare.compared_rows import COSTS, Side
-from talm_sim.compare.comparison import Comparison, compare
-from talm_sim.compare.divergences import find_divergences
+from talm_sim.comparison.compare import Comparison, compare
+from talm_sim.comparison.compared_rows import COSTS, Side
+from talm_sim.comparison.divergences import find_divergences
 from talm_sim.errors import NotComparableError
 from talm_sim.types import Measure, Row
 from tests.runs.draws import few_draws

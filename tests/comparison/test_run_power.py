@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from talm_sim import PrerequisiteError, StoredRun, load_run, power
-from talm_sim.compare.run_power import drops_found
+from talm_sim.comparison.run_power import drops_found
 from talm_sim.config import RunConfig
 from talm_sim.judges.power import find_discordance, pairs_needed
 from talm_sim.store.files.manifest import describe_run

@@ -8,7 +8,7 @@ from fractions import Fraction
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from talm_sim.compare.compared_rows import Side
+from talm_sim.comparison.compared_rows import Side
 from talm_sim.errors import NotComparableError
 from talm_sim.judges.paired import Cluster, difference_interval, flat_interval, flip_signs, newcombe_interval, swap_sides
 from talm_sim.judges.stats import Interval, bootstrap

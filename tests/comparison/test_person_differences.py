@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from talm_sim.compare.compared_rows import Side
-from talm_sim.compare.comparison import compare_sides
-from talm_sim.compare.person_differences import PeopleDifference
+from talm_sim.comparison.compare import compare_sides
+from talm_sim.comparison.compared_rows import Side
+from talm_sim.comparison.person_differences import PeopleDifference
 from talm_sim.types import Row
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from talm_sim import StoredRun, run
 from talm_sim.agent.own.agents import load_agent
-from talm_sim.compare.comparison import compare
-from talm_sim.compare.worth_of_asking import GainStep
+from talm_sim.comparison.compare import compare
+from talm_sim.comparison.worth_of_asking import GainStep
 from tests.runs.stored import store
 from tests.tasks.talm.twenty import BY_HAND, episodes, scenarios, verdicts
 

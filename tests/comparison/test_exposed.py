@@ -7,7 +7,7 @@ import pytest
 
 import talm_sim
 from talm_sim.cli.report.comparison import comparison_lines
-from talm_sim.compare.comparison import SELECTED, Comparison
+from talm_sim.comparison.compare import SELECTED, Comparison
 from talm_sim.store.stored_run import StoredRun
 from tests.runs.draws import few_draws
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from talm_sim.compare.compared_rows import COSTS, WEIGHTS, Side, find_side
-from talm_sim.compare.differences import (
+from talm_sim.comparison.compared_rows import COSTS, WEIGHTS, Side, find_side
+from talm_sim.comparison.differences import (
     Flips,
     Paired,
     difference_of,
@@ -21,8 +21,8 @@ from talm_sim.compare.differences import (
     select_exposed,
     share_of_common_calls,
 )
-from talm_sim.compare.person_differences import PeopleDifference, compare_people
-from talm_sim.compare.worth_of_asking import Gain, Gap, find_gap, list_gains
+from talm_sim.comparison.person_differences import PeopleDifference, compare_people
+from talm_sim.comparison.worth_of_asking import Gain, Gap, find_gap, list_gains
 from talm_sim.errors import NotComparableError, PrerequisiteError, did_you_mean, on_command_line
 from talm_sim.judges.paired import correct_by_holm
 from talm_sim.store.people.kept_verdicts import is_of_people

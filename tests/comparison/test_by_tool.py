@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from talm_sim.compare.by_tool import ToolTable, tool_table
+from talm_sim.comparison.by_tool import ToolTable, tool_table
 from talm_sim.errors import PrerequisiteError
 from talm_sim.judges.stats import wilson
 from talm_sim.types import Calls, Episode, GoldCall, Measure, Scenario, Termination, ToolEvent, Turn, episode_id

@@ -13,8 +13,8 @@ import pytest
 
 from talm_sim.cli import main
 from talm_sim.cli.report.comparison import comparison_lines
-from talm_sim.compare.compared_rows import COSTS, Column, Side, find_side
-from talm_sim.compare.comparison import Comparison, Difference, compare, compare_sides
+from talm_sim.comparison.compare import Comparison, Difference, compare, compare_sides
+from talm_sim.comparison.compared_rows import COSTS, Column, Side, find_side
 from talm_sim.errors import NotComparableError, PrerequisiteError
 from talm_sim.judges.paired import Cluster, correct_by_holm, difference_interval, newcombe_interval
 from talm_sim.types import Measure, Row
