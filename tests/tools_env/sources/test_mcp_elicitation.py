@@ -136,6 +136,21 @@ async def test_each_episode_has_a_server_of_its_own_so_that_its_person_is_asked(
         assert {await call(tools, "start", None, f"t@{number}") for number in range(4)} == starts  # the next episodes have the same ones
 
 
+async def test_the_calls_of_one_episode_are_made_one_after_the_other() -> None:
+    first, second = Person(ACCEPTED), Person(Decision(action="decline"))
+    first.ready.clear()
+    async with opened() as tools:
+        one = asyncio.create_task(call(tools, "ask", first))
+        other = asyncio.create_task(call(tools, "ask", second))
+        async with asyncio.timeout(60):
+            while not first.asked:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+        assert second.asked == []
+        first.ready.set()
+        assert [(await one)[0]["action"], (await other)[0]["action"]] == ["accept", "decline"]
+
+
 async def test_what_is_asked_outside_of_a_call_reaches_nobody() -> None:
     person, later = Person(ACCEPTED), Person()
     async with opened() as tools:

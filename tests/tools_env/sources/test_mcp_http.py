@@ -35,6 +35,16 @@ async def test_a_bad_answer_over_http_fails_its_call_and_the_others_go_on(what: 
     assert [json.loads(one.result) for one in good] == [{"twice": 8}] * 3
 
 
+async def test_a_large_answer_is_read() -> None:
+    for play in hostile.ANSWERED.values():
+        with hostile.served(play) as url:
+            tools = await open_tools([f"h=mcp:{url}"])
+            try:
+                assert (await called(tools, "bad")).ok
+            finally:
+                await tools.aclose()
+
+
 @pytest.mark.parametrize("what", ["silence", "an endless body"])
 async def test_what_needs_no_answer_holds_up_nothing(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_http, "UNASKED_S", 0.3)
