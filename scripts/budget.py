@@ -17,7 +17,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-WORLD = ROOT / "talm_sim" / "tools_env" / "service"
+WORLD = ROOT / "talm_sim" / "world"
 TIME_SLACK, COUNT_SLACK = 1.3, 1.005
 
 

@@ -21,7 +21,7 @@ import pint
 from babel import Locale
 from babel.numbers import get_territory_currencies
 
-TABLE = Path(__file__).resolve().parents[1] / "talm_sim" / "facts" / "spellings.json"
+TABLE = Path(__file__).resolve().parents[1] / "talm_sim" / "language" / "facts" / "spellings.json"
 LANGUAGES = [
     "en",
     "en_GB",

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).resolve().parents[2] / "talm_sim" / "tools_env" / "service" / "data"
+DATA = Path(__file__).resolve().parents[2] / "talm_sim" / "world" / "data"
 
 
 class Archive:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-OUT = Path(__file__).resolve().parents[2] / "talm_sim" / "tools_env" / "service" / "data" / "art"
+OUT = Path(__file__).resolve().parents[2] / "talm_sim" / "world" / "data" / "art"
 MET_BREWER = "d6c9c37a1ae2cd6dfee751e5556732b6bd338c3fb80bfc2a4b66a3148f64c5ac"
 TATE = "a51d8afc988ed083557e2950f4d0b644e7719f4a"
 LAST_DEATH = 1955

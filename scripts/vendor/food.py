@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-OUT = Path(__file__).resolve().parents[2] / "talm_sim" / "tools_env" / "service" / "data" / "food"
+OUT = Path(__file__).resolve().parents[2] / "talm_sim" / "world" / "data" / "food"
 DIGESTS = (
     "2e2b3415fa80806acda37657d7633f15bc9d5e75b6d3f9171ef2960a425295b7",
     "12e70bca400139a7ef946bda7a5ac4a813bb4f179db4fdbd27e06c42479e111f",

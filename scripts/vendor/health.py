@@ -14,7 +14,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-OUT = Path(__file__).resolve().parents[2] / "talm_sim" / "tools_env" / "service" / "data" / "health"
+OUT = Path(__file__).resolve().parents[2] / "talm_sim" / "world" / "data" / "health"
 DIGESTS = (
     "95ef09aef64b68222eb1a562285c95095644af3fafd55fd0c29b577e661e5805",
     "0345b5a0a4a8f16c026810e316d5d387a6c5c5f5df5e9589a2ec5442ac76eccb",
