@@ -18,6 +18,7 @@ HERE = Path(__file__).parents[2]
 README = (HERE / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.documents
 def test_what_is_shown_is_what_is_printed(tmp_path: Path) -> None:
     assert README.count("<!-- shown: talm-sim ") == 3
     execute([str(HERE / "scripts" / "update_documents.py"), "--check"], tmp_path)
@@ -48,6 +49,7 @@ def test_links_lead_somewhere(document: Path) -> None:
         assert (document.parent / target).exists(), target
 
 
+@pytest.mark.documents
 @pytest.mark.live
 def test_the_examples_run_on_the_default_install(tmp_path: Path) -> None:
     table = execute([str(HERE / "examples" / "ablation.py")], tmp_path, without="pandas")
@@ -57,6 +59,7 @@ def test_the_examples_run_on_the_default_install(tmp_path: Path) -> None:
     assert "underspecified" in read and "and was told:" in read
 
 
+@pytest.mark.documents
 def test_the_example_of_the_shipped_recording_runs(tmp_path: Path) -> None:
     lines = execute([str(HERE / "examples" / "run_in_python.py")], tmp_path).splitlines()
     assert [line.split(":")[0] for line in lines] == ["human none", "human recorded"]
