@@ -14,8 +14,7 @@ import random
 from collections.abc import Callable, Sequence
 from statistics import mean
 
-from talm_sim.compare import differences
-
+from talm_sim.comparison import differences
 from talm_sim.comparison.baselines import check_against, find_targets
 from talm_sim.comparison.compared_rows import Column, Side
 from talm_sim.types import Measure, Row

@@ -116,7 +116,7 @@ def summary_records(runs: Sequence[StoredRun], against: str | None) -> list[dict
 
 def judge_hint(stored: StoredRun) -> list[str]:
     """Return the command that also judges a run by a model, if its task has such a judge and none was asked."""
-    from talm_sim.runs.judging import judge_names  # not at the top: a help page needs no judges
+    from talm_sim.tasks.judge_names import judge_names  # not at the top: a help page needs no judges
 
     job = stored.job
     if stored.imported or job.config.judge_model is not None or job.config.judge:
