@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from talm_sim.tools_env.sources.base import NotTaken, SourceOptions, SourceRequest
     from talm_sim.tools_env.sources.registry import SourceKind, register_tool_source
     from talm_sim.training.lessons.lesson import Lessons
-    from talm_sim.types import ModelTurn
 
 __all__ = [
     "DroppedSource",
@@ -55,7 +54,6 @@ __all__ = [
     "MakingSource",
     "Model",
     "ModelRequest",
-    "ModelTurn",
     "NotTaken",
     "Opened",
     "Order",
@@ -106,6 +104,5 @@ __getattr__, __dir__ = _hand_on(
         "talm_sim.tools_env.sources.base": "NotTaken SourceOptions SourceRequest",
         "talm_sim.tools_env.sources.registry": "SourceKind register_tool_source",
         "talm_sim.training.lessons.lesson": "Lessons",
-        "talm_sim.types": "ModelTurn",
     },
 )

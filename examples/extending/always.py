@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage
 
 from talm_sim import ToolSpec
-from talm_sim.extend import GenerationSettings, Model, ModelRequest, ModelTurn, register_provider
+from talm_sim.extend import GenerationSettings, Model, ModelRequest, register_provider
+from talm_sim.types import ModelTurn
 
 
 class Always:
