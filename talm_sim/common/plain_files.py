@@ -5,9 +5,12 @@ A pipe never ends, a device gives any amount, and either may be in a folder that
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -16,6 +19,7 @@ __all__ = [
     "LARGEST_DOCUMENT",
     "LARGEST_SETTINGS",
     "UnfitFileError",
+    "files_below",
     "kind_of_file",
     "nests_deeply",
     "open_plain",
@@ -99,6 +103,18 @@ def read_text(path: Path, largest: int, encoding: str = "utf-8") -> str:
         UnicodeDecodeError: It is not written in this encoding.
     """
     return read_bytes(path, largest).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def files_below(top: Path, pattern: str) -> Iterator[Path]:
+    """Return files whose names have this pattern, in folders of any depth; links to folders are not followed."""
+    folders = [top]
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # an unreadable one contains nothing
+            for entry in entries:
+                if fnmatchcase(entry.name, pattern):
+                    yield Path(entry)
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(Path(entry))
 
 
 def nests_deeply(value: Any) -> bool:

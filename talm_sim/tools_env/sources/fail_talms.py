@@ -5,20 +5,18 @@ A tool that is described twice is the one whose code is there. One that nothing 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from talm_sim.common.plain_files import LARGEST_DOCUMENT, read_text
+from talm_sim.common.plain_files import LARGEST_DOCUMENT, files_below, read_text
 from talm_sim.common.tool_files import HUMAN_TOOL, FunctionKey, function_key, function_names, spec_of_function, tool_of_file
 from talm_sim.common.typed_options import fault_of
 from talm_sim.errors import PrerequisiteError
@@ -90,7 +88,6 @@ class ToolFolder:
         self.not_taken: list[NotTaken] = []
         self._folder = folder
         self._functions: dict[str, _Function] = {}
-        self._codes: dict[Path, ToolCode] = {}
         functions = list(self._read())
         names = function_names(function.key for function in functions)
         with_code = {function.key for function in functions if function.code}
@@ -108,7 +105,16 @@ class ToolFolder:
             raise PrerequisiteError(f"contains no tool file (JSON with an 'api_list'){why}")
         self._name_undescribed({function.code for function in functions})
         self.routes = posted(name, self.specs)
-        self.described = {name: why for name, one in self._functions.items() if (why := self._explain_unexecuted(one))}
+
+    @cached_property
+    def described(self) -> dict[str, str]:
+        """The tools that nothing executes, each with the reason."""
+        return {name: why for name, one in self._functions.items() if (why := self._explain_unexecuted(one))}
+
+    @cached_property
+    def _codes(self) -> dict[Path, ToolCode]:
+        """What each file of code says; none is read before the user trusts it."""
+        return {code: read_code(code) for code in {one.code for one in self._functions.values()} if code}
 
     @property
     def code_folders(self) -> set[Path]:
@@ -149,12 +155,11 @@ class ToolFolder:
     def _explain_unexecuted(self, function: _Function) -> str:
         if function.code is None:
             return "it has no code"
-        if function.code not in self._codes:
-            self._codes[function.code] = read_code(function.code)
-        return "" if self._codes[function.code].defines(function.name) else "its code has no such function"
+        code = self._codes[function.code]
+        return code.fault or ("" if code.defines(function.name) else "its code has no such function")
 
     def _read(self) -> Iterator[_Function]:
-        for file in sorted(_files(self._folder, "*.json")):
+        for file in sorted(files_below(self._folder, "*.json")):
             place = str(file.relative_to(self._folder))
             try:
                 tool = json.loads(read_text(file, LARGEST_DOCUMENT))
@@ -190,8 +195,8 @@ class ToolFolder:
             self._functions[name] = function
 
     def _name_undescribed(self, known: Collection[Path | None]) -> None:
-        for place in sorted(_files(self._folder, CODE)):
-            code = place.resolve()
+        for place in sorted(files_below(self._folder, CODE)):
+            code = Path(os.path.realpath(place))  # `resolve` raises where links lead in a circle
             if code not in known and code.is_relative_to(self._folder.resolve()):
                 self.not_taken.append(NotTaken(str(place.relative_to(self._folder)), "no file describes its functions."))
 
@@ -200,18 +205,6 @@ class ToolFolder:
 
     def _place_of(self, function: _Function) -> str:
         return f"{function.file.relative_to(self._folder)}, {function.name}"
-
-
-def _files(top: Path, pattern: str) -> Iterator[Path]:
-    """Return files whose names have this pattern, in folders of any depth; links to folders are not followed."""
-    folders = [top]
-    while folders:
-        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # an unreadable one contains nothing
-            for entry in entries:
-                if fnmatchcase(entry.name, pattern):
-                    yield Path(entry)
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(Path(entry))
 
 
 async def open_fail_talms(request: SourceRequest) -> ToolFolder:

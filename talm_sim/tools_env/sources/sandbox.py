@@ -26,7 +26,7 @@ from talm_sim.tools_env.sources.tool_code import imported_anywhere
 __all__ = ["SECONDS", "SandboxSession", "call_in_sandbox", "check_sandbox", "explain_no_sandbox"]
 
 SECONDS = 10
-_LIMITS = {"AS": 1 << 30, "CPU": SECONDS, "FSIZE": 64 << 20, "NOFILE": 64, "MSGQUEUE": 0, "CORE": 0}
+_LIMITS = {"AS": 1 << 30, "CPU": SECONDS, "FSIZE": 64 << 20, "NOFILE": 64, "MSGQUEUE": 0, "SIGPENDING": 64, "CORE": 0}
 _MOST_FILES, _MOST_THREADS, _MOST_ANSWER, _LONGEST_MESSAGE = 1_000, 256, 1 << 20, 500
 _TO_START_S, _LOOK_S = 30, 0.1
 _CHILD = Path(__file__).with_name("sandbox_child.py")
@@ -123,7 +123,7 @@ class SandboxSession:
         try:
             modules = imported_anywhere(self._code)  # not in a thread: Python 3.11 parses one text at a time
             walls = await asyncio.to_thread(wall_arguments, self._code, modules, self._readable, network=self._network)
-            await self._start("\0".join(walls).encode())
+            await self._start(os.fsencode("\0".join(walls)))
             self._say(self._order)
             why = await self._hear(b"\0", _TO_START_S)
         except (OSError, _StoppedError) as err:
@@ -203,7 +203,7 @@ class SandboxSession:
             self._say(arguments)
         try:
             said = await self._hear(b"\n", self._seconds)
-            why = "" if said else "it ran into a limit of memory, time or processes, or ended itself"
+            why = "" if said else "it ran into a limit of memory, time or processes, made a forbidden call, or ended itself"
         except _StoppedError as err:
             said, why = b"", str(err)
         if not said.endswith(b"\n"):

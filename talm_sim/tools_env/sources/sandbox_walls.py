@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -36,16 +37,22 @@ _HIDDEN, _MARKS = ("site-packages", "dist-packages", "pip.conf", "npmrc"), ("pyv
 _OF_ENVIRONMENT = ("bin", "etc", "include", "lib", "lib64", "share")
 """What is hidden besides in an environment, which is known by one of the marks."""
 NUMBERS = {
-    "x86_64": (0xC000003E, 56, 41, 53, "57 58 29 64 68 319 248 249 250 101 310 311 312 298 272 188 189 190", "90 91 268 280 235 132 261"),
-    "aarch64": (0xC00000B7, 220, 198, 199, "194 190 186 279 217 218 219 117 270 271 272 241 97 5 6 7", "52 53 88"),
+    "x86_64": (
+        *(0xC000003E, 56, 41, 53, 72),
+        "57 58 29 64 68 319 248 249 250 101 310 311 312 298 272 188 189 190 197 198 199 206 92 93 94 260",
+        "90 91 268 280 235 132 261 73",
+    ),
+    "aarch64": (0xC00000B7, 220, 198, 199, 25, "194 190 186 279 217 218 219 117 270 271 272 241 97 5 6 7 14 15 16 0 54 55", "52 53 88 32"),
 }
-"""By processor: its number, and those of `clone`, `socket` and `socketpair`; of what is refused besides (`fork`, `vfork`, memory and queues of
-no process, keys, other processes, `unshare`, attributes); and of changes of modes and times, which are not made: root owns the devices."""
-_REFUSED, _NOT_MADE, _CLONE3 = "425 426 427 438 463", "452", 435
-"""The same on every architecture: rings, by which the filter could be passed, `pidfd_getfd`, `setxattrat`; `fchmodat2`; and a call whose flags
-no filter sees. A program that is told it does not exist uses `clone`."""
-_FAMILIES, _SOCK_STREAM, _SOCK_TYPE, _CLONE_THREAD = (2, 10, 16), 1, 0xF, 0x10000
-"""Sockets may be of IPv4, IPv6 and netlink, by which Python looks up the network's devices."""
+"""By processor: its number, and those of `clone`, `socket`, `socketpair` and `fcntl`; of what is refused besides (`fork`, `vfork`, memory and
+queues of no process, keys, other processes, `unshare`, attributes, `io_setup`, owners); and of what is not made: changes of modes and times, as
+root owns the devices, and locks by `flock`, which are of use to several processes only, and would lock the user's files."""
+_REFUSED, _NOT_MADE, _CLONE3 = "425 426 427 438 447 463 466", "452", 435
+"""The same on every architecture: rings, by which the filter could be passed, `pidfd_getfd`, `memfd_secret`, attributes; `fchmodat2`; and a
+call whose flags no filter sees. A program that is told it does not exist uses `clone`."""
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK, _SOCK_STREAM, _SOCK_TYPE, _CLONE_THREAD, _F_SETLEASE = 1, 2, 10, 16, 1, 0xF, 0x10000, 1024
+_MOST_ARGUMENTS, _DEEPEST = 8_900, 200
+"""Those of `bwrap`, which takes 9,000 with those of the command line; and how deep folders are nested at most."""
 
 
 def wall_arguments(code: Path, modules: Collection[str], readable: Iterable[Path], *, network: bool) -> list[str]:
@@ -56,6 +63,9 @@ def wall_arguments(code: Path, modules: Collection[str], readable: Iterable[Path
         modules: What it imports.
         readable: Further files, and folders of which the same parts are hidden.
         network: Whether it reaches this machine's network.
+
+    Raises:
+        OSError: A folder cannot be read, or too much lies in it.
     """
     paths = ssl.get_default_verify_paths()  # those that Python was built with lead to the others
     followed = (*network_files(), paths.openssl_cafile, paths.openssl_capath) if network else ()
@@ -73,6 +83,8 @@ def wall_arguments(code: Path, modules: Collection[str], readable: Iterable[Path
         found += shown[place]
     for place in (*sorted(hidden), "/"):
         found += ("--remount-ro", place)
+    if len(found) > _MOST_ARGUMENTS:
+        raise OSError(errno.E2BIG, "too many files lie beside hidden ones (.env, environments, runs); give the tools a folder of their own")
     return [*found, "--chdir", str(code.parent)]
 
 
@@ -146,10 +158,12 @@ def _entries(name: str) -> set[str]:
 
 def _pieces(folder: str) -> list[str] | None:
     """Return what is shown of a folder: files and folders but environments and runs, each as large as possible; None for all of it."""
+    if folder.count("/") > _DEEPEST:
+        raise OSError(errno.ENAMETOOLONG, "its folders are nested too deeply")
     is_environment = folder in (sys.prefix, sys.base_prefix) or any(os.path.lexists(f"{folder}/{mark}") for mark in _MARKS)
     unseen = (*_HIDDEN, *_MARKS, *_OF_ENVIRONMENT) if is_environment else _HIDDEN
     whole, pieces = True, list[str]()
-    for entry in os.scandir(folder):
+    for entry in [*os.scandir(folder)]:  # which closes it
         shown: list[str] | None = []
         if not entry.name.startswith(".") and entry.name not in unseen:
             if entry.is_symlink() or entry.is_file():
@@ -164,17 +178,20 @@ def _pieces(folder: str) -> list[str] | None:
 
 def system_call_filter() -> bytes:
     """Return the filter: nothing but threads is started, and nothing reaches other programs but by sockets of the network."""
-    processor, clone, socket, socketpair, refused, not_made = NUMBERS[os.uname().machine]
+    processor, clone, socket, socketpair, fcntl, refused, not_made = NUMBERS[os.uname().machine]
     load, equal, at_least, any_of, mask, end = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
     allow, kill, nothing, refuse, unknown = ((end, 0, 0, said) for said in (0x7FFF0000, 0x80000000, 0x00050000, 0x00050001, 0x00050026))
-    first_argument, second_argument = (load, 0, 0, 16), (load, 0, 0, 24)
+    first_argument, second_argument, third_argument = ((load, 0, 0, place) for place in (16, 24, 32))
     steps = [(load, 0, 0, 4), (equal, 1, 0, processor), kill, (load, 0, 0, 0)]
     steps += [(at_least, 0, 1, 0x40000000), kill, (equal, 0, 1, _CLONE3), unknown]
     for said, calls in ((refuse, f"{refused} {_REFUSED}"), (nothing, f"{not_made} {_NOT_MADE}")):
         steps += [step for call in calls.split() for step in ((equal, 0, 1, int(call)), said)]
     # A pair of datagram sockets could send to any program here that listens under an abstract name.
-    steps += [(equal, 0, 5, socketpair), second_argument, (mask, 0, 0, _SOCK_TYPE), (equal, 0, 1, _SOCK_STREAM), allow, refuse]
+    steps += [(equal, 0, 7, socketpair), first_argument, (equal, 0, 4, _AF_UNIX)]
+    steps += [second_argument, (mask, 0, 0, _SOCK_TYPE), (equal, 0, 1, _SOCK_STREAM), allow, refuse]
+    steps += [(equal, 0, 4, fcntl), second_argument, (equal, 0, 1, _F_SETLEASE), refuse, allow]  # others would wait for who has a lease
     steps += [(equal, 0, 3, clone), first_argument, (any_of, 1, 0, _CLONE_THREAD), refuse]
-    families = [(equal, len(_FAMILIES) - number, 0, family) for number, family in enumerate(_FAMILIES)]
-    steps += [(load, 0, 0, 0), (equal, 0, len(families) + 2, socket), first_argument, *families, refuse, allow]
+    # By netlink, Python looks up the network's devices; other protocols of it tell more of this machine.
+    steps += [(load, 0, 0, 0), (equal, 0, 7, socket), first_argument, (equal, 5, 0, _AF_INET), (equal, 4, 0, _AF_INET6)]
+    steps += [(equal, 0, 2, _AF_NETLINK), third_argument, (equal, 1, 0, 0), refuse, allow]
     return b"".join(struct.pack("HBBI", *step) for step in steps)

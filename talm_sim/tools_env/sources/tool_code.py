@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ast
+import os
+import re
 import sys
 import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from talm_sim.common.plain_files import LARGEST_SETTINGS, read_text
+from talm_sim.common.plain_files import UnfitFileError, files_below, read_text
 
 __all__ = ["ToolCode", "imported_anywhere", "read_code"]
 
 _ANY = "*"
+_LARGEST, _LARGEST_TOGETHER, _SMALLEST = 96 << 10, 256 << 10, 1 << 10
+"""Sizes in bytes: of a file; of all that it imports; and what each counts at least. A tree takes up to 1,000 times as much."""
+_F_STRING = re.compile(r"(?<![\w\\])(?:f|rf|fr)(?=['\"])", re.IGNORECASE)
 
 
 class ToolCode(NamedTuple):
@@ -22,11 +27,13 @@ class ToolCode(NamedTuple):
         names: Every name that it may define; `*` where any is possible.
         modules: The modules that it cannot be read without, but for those of Python and those beside it.
         imported: The modules that it imports anywhere, but for those of Python.
+        fault: Why it is not read; empty if it is.
     """
 
     names: frozenset[str]
     modules: frozenset[str]
     imported: frozenset[str]
+    fault: str = ""
 
     def defines(self, name: str) -> bool:
         """Return whether it may define a name."""
@@ -37,30 +44,43 @@ def read_code(file: Path) -> ToolCode:
     """Read a file of code; nothing of it is run. One that is not Python says nothing: its calls will tell why."""
     try:
         with warnings.catch_warnings(action="ignore"):  # of a stranger's code
-            tree = ast.parse(read_text(file, LARGEST_SETTINGS))
+            text = read_text(file, _LARGEST)
+            if sys.version_info < (3, 12):  # which takes quadratic time for an f-string; a plain one ends where it does, and imports as little
+                text = _F_STRING.sub(lambda found: "ur"[len(found[0]) - 1], text)
+            tree = ast.parse(text)
+    except UnfitFileError:
+        return ToolCode(frozenset(), frozenset(), frozenset(), f"its code is larger than {_LARGEST >> 10} KiB")
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return ToolCode(frozenset({_ANY}), frozenset(), frozenset())
     # One that is imported within a function, or in a `try`, may never be needed.
-    wanted = {module for one in tree.body for module in _imported(one)} - sys.stdlib_module_names
-    anywhere = frozenset(module for one in ast.walk(tree) for module in _imported(one)) - sys.stdlib_module_names
-    beside = {module for module in wanted if _files_of(file.parent, module)}
-    return ToolCode(frozenset(name for one in ast.walk(tree) for name in _defined(one)), frozenset(wanted - beside), anywhere)
+    wanted, nodes = {module for one in tree.body for module in _imported(one)} - sys.stdlib_module_names, [*ast.walk(tree)]
+    anywhere = frozenset(module for one in nodes for module in _imported(one)) - sys.stdlib_module_names
+    return ToolCode(frozenset(name for one in nodes for name in _defined(one)), frozenset(wanted - _beside(file)), anywhere)
 
 
 def imported_anywhere(file: Path) -> set[str]:
     """Return the modules that a file of code imports anywhere, and those that the modules beside it import which it imports."""
-    files, modules = [file], set[str]()
+    files, modules, left, beside = [file], set[str](), _LARGEST_TOGETHER, _beside(file)
     for one in files:  # which grows
+        if (size := one.stat().st_size) > min(left, _LARGEST):
+            continue
+        left -= max(size, _SMALLEST)
         new = read_code(one).imported - modules
         modules |= new
-        files += [found for module in new for found in _files_of(file.parent, module)]
+        files += [found for module in new & beside for found in _files_of(file.parent, module)]
     return modules
 
 
+def _beside(file: Path) -> set[str]:
+    """Return the modules that lie beside a file, by the names of what is there."""
+    return {name.removesuffix(".py") for name in os.listdir(file.parent)}
+
+
 def _files_of(folder: Path, module: str) -> list[Path]:
-    """Return the files of a module in a folder; the folder alone where it holds none."""
-    inside, alone = folder / module, folder / f"{module}.py"
-    return [alone] if alone.is_file() else [*inside.rglob("*.py")] or [inside] if inside.is_dir() else []
+    """Return the files of a module in a folder, but for those to which a link leads out of it."""
+    top, inside = f"{os.path.realpath(folder)}/", folder / module  # `Path.resolve` raises where links lead in a circle
+    found = [folder / f"{module}.py", *(files_below(inside, "*.py") if f"{os.path.realpath(inside)}/".startswith(top) else ())]
+    return [one for one in found if one.is_file() and os.path.realpath(one).startswith(top)]
 
 
 def _imported(one: ast.AST) -> list[str]:

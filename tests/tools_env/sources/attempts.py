@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import glob
 import mmap
 import multiprocessing
@@ -26,13 +27,16 @@ NUMBERS = {
     "x86_64": {"add_key": 248, "request_key": 249, "keyctl": 250, "ptrace": 101, "pivot_root": 155, "memfd_create": 319, "shmget": 29,
                "bpf": 321, "kexec_load": 246, "init_module": 175, "reboot": 169, "swapon": 167, "acct": 163, "syslog": 103,
                "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "perf_event_open": 298, "setns": 308, "clone": 56,
-               "open_by_handle_at": 304, "fanotify_init": 300, "userfaultfd": 323, "iopl": 172, "clock_settime": 227},
+               "open_by_handle_at": 304, "fanotify_init": 300, "userfaultfd": 323, "iopl": 172, "clock_settime": 227, "io_setup": 206,
+               "timer_create": 222},
     "aarch64": {"add_key": 217, "request_key": 218, "keyctl": 219, "ptrace": 117, "pivot_root": 41, "memfd_create": 279, "shmget": 194,
                 "bpf": 280, "kexec_load": 104, "init_module": 105, "reboot": 142, "swapon": 224, "acct": 89, "syslog": 116,
                 "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "perf_event_open": 241, "setns": 268, "clone": 220,
-                "open_by_handle_at": 265, "fanotify_init": 262, "userfaultfd": 282, "iopl": -1, "clock_settime": 112},
+                "open_by_handle_at": 265, "fanotify_init": 262, "userfaultfd": 282, "iopl": -1, "clock_settime": 112, "io_setup": 0,
+                "timer_create": 107},
 }[os.uname().machine] | {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
-                         "fsopen": 430, "clone3": 435, "pidfd_open": 434, "pidfd_getfd": 438, "mount_setattr": 442}  # fmt: skip
+                         "fsopen": 430, "clone3": 435, "pidfd_open": 434, "pidfd_getfd": 438, "mount_setattr": 442,
+                         "memfd_secret": 447}  # fmt: skip
 SESSION_KEYRING = -3
 NEW_USER, NEW_MOUNT, NEW_NET, NEW_PID = 0x10000000, 0x20000, 0x40000000, 0x20000000
 SIGCHLD = 17
@@ -167,6 +171,31 @@ def made(family: int, kind: int = socket.SOCK_STREAM) -> str:
         return f"a socket of family {one.family}"
 
 
+def lease() -> bool:
+    """Whether it makes others wait who open a file; as each takes one for itself, one of its own does as well."""
+    with open("/tmp/leased", "w") as file:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    return True
+
+
+def locked(place: str) -> bool:
+    """Whether a lock of it keeps others from locking."""
+    with open(place) as one, open(place) as other:
+        fcntl.flock(one, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def timers() -> bool:
+    """More than a few, of which a user has a limited number."""
+    for _ in range(1_000):
+        system("timer_create", 1, None, ctypes.byref(ctypes.c_int()))
+    return True
+
+
 def fill() -> str:
     with open("/tmp/large", "wb") as file:
         while file.tell() < 60 << 20:
@@ -259,9 +288,13 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "another time of api.py": lambda: changed(in_folder("api.py"), lambda place: os.utime(place, (0, 0))),
     "another mode of a device": lambda: changed("/dev/null", lambda place: os.chmod(place, 0o600)),
     "another time of a device": lambda: changed("/dev/null", lambda place: os.utime(place, (0, 0))),
+    "another owner of a device": lambda: os.chown("/dev/null", os.getuid(), os.getgid()) or "changed",
     "an access list of a device": lambda: os.setxattr("/dev/null", "system.posix_acl_access", ACCESS_LIST) or "changed",
+    "no access list of a device": lambda: os.removexattr("/dev/null", "system.posix_acl_access") or "changed",
     "another mode of a standard file": lambda: changed(1, lambda place: os.fchmod(place, 0)),
     "an attribute of api.py": lambda: os.setxattr(in_folder("api.py"), "user.x", b"1") or "changed",
+    "a lease": lease,
+    "a lock of api.py": lambda: locked(in_folder("api.py")),
     "a folder of its own": lambda: os.mkdir(in_folder("mine")) or "made",
     "a pipe": lambda: os.mkfifo(in_folder("f.json")) or "made",
     "a link to /dev/zero": lambda: os.symlink("/dev/zero", in_folder("x.json")) or "made",
@@ -345,17 +378,22 @@ ATTEMPTS: Mapping[str, Callable[[], object]] = {
     "a datagram to it by a pair": lambda: (
         socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b"out", f"\0{given['abstract']}-datagram") > 0
     ),
+    "a pair of another family": lambda: socket.socketpair(socket.AF_INET, socket.SOCK_STREAM),
+    "netlink that lists sockets": lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4).fileno() > 0,
     "a vsock": lambda: made(40),
     "a crypto socket": lambda: made(38, socket.SOCK_SEQPACKET),
     "a bluetooth socket": lambda: made(31, socket.SOCK_RAW),
     "a socket of family 30": lambda: made(30, socket.SOCK_RDM),
     "a ring": lambda: system("io_uring_setup", 1, ctypes.create_string_buffer(120)) >= 0,
+    "requests of the kernel's": lambda: system("io_setup", 128, ctypes.byref(ctypes.c_ulong())) == 0,
+    "timers": timers,
     "a ring's work": lambda: system("io_uring_enter", 3, 0, 0, 0, 0, 0) >= 0,
     "a ring's files": lambda: system("io_uring_register", -1, 0, 0, 0) >= 0,
     # memory
     "10 GB": lambda: len(bytearray(10 << 30)),
     "much shared memory": lambda: [mmap.mmap(-1, 300 << 20) for _ in range(5)],
     "memory of no process": lambda: system("memfd_create", b"x", 0) >= 0,
+    "secret memory": lambda: system("memfd_secret", 0) >= 0,
     "queues of System V": lambda: libc_number("msgget", 0, 0o1600) >= 0,
     "semaphores of System V": lambda: libc_number("semget", 0, 32000, 0o1600) >= 0,
     "a queue": lambda: libc_number("mq_open", b"/talm-sim-attempt", os.O_CREAT | os.O_RDWR, 0o600, None) >= 0,

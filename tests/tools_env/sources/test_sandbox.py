@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from talm_sim.tools_env.routes import NOT_EXECUTABLE, fault_of
 from talm_sim.tools_env.sources.fail_talms import ToolFolder, open_fail_talms
 from talm_sim.tools_env.sources.sandbox import SandboxSession, call_in_sandbox, check_sandbox, explain_no_sandbox
 from talm_sim.tools_env.sources.sandbox_walls import network_files
+from talm_sim.tools_env.sources.tool_code import imported_anywhere, read_code
 from tests.tools_env.sources.worlds import folder_request, write_folder
 
 walled = pytest.mark.skipif(bool(explain_no_sandbox()), reason="no sandbox: see talm-sim doctor")
@@ -131,7 +133,7 @@ def counter(start):
 def broken():
     raise KeyError("nothing")
 """
-STOPPED = "it was stopped: it ran into a limit of memory, time or processes, or ended itself"
+STOPPED = "it was stopped: it ran into a limit of memory, time or processes, made a forbidden call, or ended itself"
 UNREADABLE = "its answer cannot be read"
 TOO_LONG = "it was stopped: its answer is longer than 1,024 KiB"
 VALUES = {
@@ -297,6 +299,41 @@ async def test_a_sandbox_that_cannot_be_started_is_no_failure_of_the_tool(tmp_pa
     program.write_text("", encoding="utf-8")
     with pytest.raises(ProviderError, match=r"^The sandbox could not be started: Exec format error$"):
         await _called(tmp_path, "endless")
+
+
+@walled
+async def test_a_folder_is_shown_whatever_its_names_are_or_refused_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / ".env").touch()
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")).touch()
+    assert await _called(tmp_path, "value", text="ascii(sorted(os.listdir()))") == r"['api.py', '\udcff.txt']"
+    (tmp_path / "deep" / "/".join("d" * 250)).mkdir(parents=True)
+    with pytest.raises(ProviderError, match=r"^The sandbox could not be started: its folders are nested too deeply$"):
+        await _called(tmp_path, "seen", place=".")
+    (tmp_path / "deep").rename(tmp_path / ".deep")
+    for number in range(3_000):
+        (tmp_path / f"{number}.txt").touch()
+    with pytest.raises(ProviderError, match=r"^The sandbox could not be started: too many files lie beside hidden ones"):
+        await _called(tmp_path, "seen", place=".")
+
+
+def test_of_a_strangers_code_little_is_read_and_no_link_leads_out_of_its_folder(tmp_path: Path) -> None:
+    def folder(name: str, code: str) -> Path:
+        (tmp_path / name).mkdir()
+        return write_folder(tmp_path / name, code=code)
+
+    large = ToolFolder("x", folder("large", "#" * (96 << 10) + "\ndef double(n):\n    return n\n"))
+    assert large.described == {"double": "its code is larger than 96 KiB"}
+    slow = folder("slow", f"import yaml\nf'{'{a}' * 30_000}'\nR=fR'\\N'\nf'x'; x='\\f'; y=''f''\ndef double(n):\n    return n\n") / "api.py"
+    began = time.process_time()
+    assert read_code(slow).defines("double") and imported_anywhere(slow) == {"yaml"}
+    assert time.process_time() - began < 1
+    linked = folder("linked", "import out, alone, circle, beside\ndef double(n):\n    return n\n")
+    for name, target in {"out": "/", "alone.py": str(slow), "circle": "circle", "circle.py": "circle.py", "beside": "."}.items():
+        (linked / name).symlink_to(target)
+    (linked / "more.py").write_text("import yaml", encoding="utf-8")
+    began = time.process_time()
+    assert imported_anywhere(linked / "api.py") == {"out", "alone", "circle", "beside", "yaml"}
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize("place", ["/", "/tmp"])
