@@ -19,5 +19,6 @@ if [ -z "${TMPDIR:-}" ] && folder=$(mktemp -d /dev/shm/talm-sim-tests.XXXXXX 2>/
         export TMPDIR="$folder"
     fi
 fi
-# Each process takes neighbours, which share what a module's fixtures made, and at the end what another one still has to do.
-.venv/bin/python -m pytest --quiet --numprocesses auto --dist worksteal "$@"
+# Each process takes neighbours, which share what a module's fixtures made, and at the end what another one still has to do. There is one more than
+# there are cores, as many tests wait for a process that they started.
+.venv/bin/python -m pytest --quiet --numprocesses "$(($(getconf _NPROCESSORS_ONLN) + 1))" --dist worksteal "$@"
