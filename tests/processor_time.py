@@ -17,8 +17,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["ProcessorTime"]
-
 _FILE = "TALM_TEST_TIMES"
 _KEY = "processor_time"
 _BETWEEN_S = 20.0
@@ -31,7 +29,7 @@ def _used() -> float:
     return sum(part.ru_utime + part.ru_stime for part in parts)
 
 
-def _time_loop() -> float:
+def time_loop() -> float:
     """Return the processor seconds of one unit: a fixed loop of dictionary, string and integer work."""
     began = time.process_time()
     counts: dict[str, int] = {}
@@ -52,7 +50,7 @@ class ProcessorTime:
     def __init__(self) -> None:
         self._rooms: Counter[str] = Counter()
         self._longest: dict[str, float] = {}
-        self._loops = [_time_loop() for _ in range(3)]
+        self._loops = [time_loop() for _ in range(3)]
         self._due = _used() + _BETWEEN_S
         self._gathered: list[dict[str, Any]] = []
 
@@ -67,12 +65,12 @@ class ProcessorTime:
         if len(self._longest) > 20:
             del self._longest[min(self._longest, key=self._longest.__getitem__)]
         if _used() > self._due:
-            self._loops.append(_time_loop())
+            self._loops.append(time_loop())
             self._due = _used() + _BETWEEN_S
         return result
 
     def _measured(self) -> dict[str, Any]:
-        loop = statistics.median([*self._loops, _time_loop()])
+        loop = statistics.median([*self._loops, time_loop()])
         in_units = {room: used / loop for room, used in self._rooms.items()}
         return {"loop_s": loop, "rooms": in_units, "tests": {name: used / loop for name, used in self._longest.items()}}
 
