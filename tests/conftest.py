@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import signal
@@ -37,6 +38,13 @@ REAL_SERVICE = tuple(process._COMMAND)
 def pytest_configure(config: pytest.Config) -> None:
     """Measure the tests' processor time."""
     config.pluginmanager.register(ProcessorTime(), "processor-time")
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage rarely, and not among what stays: modules, tests and fixtures are two million objects."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def _is_local(address: Any) -> bool:

@@ -6,8 +6,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from talm_sim.schemas.patterns import NoPattern, NotMatched, pattern_of
 

@@ -24,8 +24,7 @@ from typing import NamedTuple
 import talm_sim
 from talm_sim.foreign import plugins
 from talm_sim.tasks.registry import TASKS, find_task
-from talm_sim.world import process, serve
-from talm_sim.world.app import create_app
+from talm_sim.world import app as world_app, process
 from talm_sim.world.described import built_in_tools
 
 _BESIDE = (
@@ -256,9 +255,9 @@ def _prepare() -> None:
     for task in map(find_task, TASKS.names()):
         task.read(task.groups("all"))
     built_in_tools()
-    app = create_app()
+    app = world_app.create_app()
     app.openapi()
-    serve.create_app = lambda: app  # type: ignore[attr-defined]
+    world_app.create_app = lambda: app
 
 
 def _modules() -> Iterator[str]:
